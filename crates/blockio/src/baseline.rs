@@ -9,7 +9,7 @@ use crate::outcome::TOTAL;
 use crate::request::Request;
 use crate::step::{Step, steps};
 
-/// A `blockio` that was saved, of the same mode, size and number of clients.
+/// A saved run of `blockio` with the same mode, size and number of clients as the request.
 #[derive(Debug)]
 pub struct Baseline {
     run: Run,
@@ -20,9 +20,9 @@ pub struct Baseline {
 pub struct Compared {
     /// The step that both runs timed.
     pub step: &'static Step,
-    /// Seconds that the baseline's bytes took.
+    /// Seconds of the baseline's trials.
     pub baseline: Sample,
-    /// Seconds that as many bytes take now.
+    /// Seconds of the present trials, for the same number of bytes.
     pub candidate: Sample,
 }
 
@@ -34,7 +34,7 @@ impl Compared {
 }
 
 impl Baseline {
-    /// Refuses a run that does not compare with the request.
+    /// Refuses a run that cannot be compared with the request.
     ///
     /// # Errors
     /// [`BlockioError::Baseline`].
@@ -85,12 +85,12 @@ impl Baseline {
             .collect()
     }
 
-    /// Settings that were otherwise then.
+    /// Settings that differed in the baseline.
     pub fn differing_settings(&self, now: &[Setting]) -> Vec<Difference> {
         differing_settings(&self.run.environment.server.settings, now)
     }
 
-    /// The server then.
+    /// The baseline's server.
     pub fn server(&self) -> &str {
         &self.run.environment.server.version
     }
@@ -101,7 +101,8 @@ fn heap(trials: &[Trial]) -> Option<f64> {
     trials.iter().find_map(|trial| trial.value("heap")).filter(|heap| *heap > 0.0)
 }
 
-/// Seconds of a step in all trials, for so many bytes of table: the published one's depend on the server.
+/// Seconds of a step in all trials, scaled to `heap` bytes of table: the size of the published
+/// tables depends on the server.
 fn seconds(trials: &[Trial], step: &Step, heap: f64) -> Vec<f64> {
     let of_all = trials.iter().filter(|trial| trial.config == TOTAL);
     of_all.filter_map(|trial| Some(trial.value(step.name)? * heap / trial.value("heap")?)).collect()

@@ -20,13 +20,13 @@ pub enum BlockioError {
     /// The server or the schema is not fit for tables.
     #[error(transparent)]
     Unfit(#[from] SurveyError),
-    /// A size that means nothing here.
+    /// A size that `blockio` does not accept.
     #[error("SIZE {size} is out of range: give {} to {}", bytes(SMALLEST), bytes(LARGEST))]
     Size {
         /// Asked for.
         size: String,
     },
-    /// Things asked for that do not go together.
+    /// Options that contradict each other.
     #[error("{0}")]
     Combination(&'static str),
     /// More connections than the server takes.
@@ -47,7 +47,7 @@ pub enum BlockioError {
         /// The schema.
         schema: String,
     },
-    /// Names are taken by what is not pgrig's.
+    /// Relations that pgrig did not make have the names.
     #[error("schema {schema} has {} that pgrig did not make: give another --schema", names.join(", "))]
     Taken {
         /// The schema.
@@ -73,14 +73,14 @@ pub enum BlockioError {
         bytes(needed.total()), bytes(needed.tables), bytes(needed.sorting), bytes(needed.wal), bytes(*free)
     )]
     Disk {
-        /// At the peak.
+        /// Needed space at the peak.
         needed: Needed,
         /// On the volume, bytes.
         free: u64,
         /// The volume's mount point.
         mount: String,
     },
-    /// Another pgrig is at it.
+    /// Another pgrig runs `blockio` in the same schema.
     #[error(
         "another session (server process {pid}) runs pgrig blockio in schema {schema}: wait until it ends, or end \
          it with SELECT pg_terminate_backend({pid})"
@@ -104,10 +104,10 @@ pub enum BlockioError {
     Explain {
         /// The step's title.
         step: &'static str,
-        /// Findings about the plan that are unusual.
+        /// The unexpected parts of the plan.
         what: String,
     },
-    /// A fault of pgrig's.
+    /// pgrig panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The user interrupted it.
@@ -154,7 +154,7 @@ pub struct Needed {
     pub tables: u64,
     /// Temporary files of index builds and CLUSTER.
     pub sorting: u64,
-    /// WAL that may be there at once.
+    /// Most WAL that may exist at once.
     pub wal: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct Outcome {
     pub steps: Vec<Done>,
     /// Rows of all clients' tables.
     pub rows: u64,
-    /// All clients' relations as they were made.
+    /// Sizes of all clients' relations when they were made.
     pub sizes: Sizes,
     /// Sizes after CLUSTER.
     pub sizes_after: Sizes,
@@ -43,12 +43,12 @@ pub struct Sizes {
     pub index: u64,
 }
 
-/// One step that was done, or left out.
+/// A step that was carried out, or left out.
 #[derive(Debug)]
 pub struct Done {
     /// The step.
     pub step: &'static Step,
-    /// End, since the trial began.
+    /// Its end, as time since the trial began.
     pub at: Duration,
     /// Its measurement, or the reason why there is none.
     pub end: End,
@@ -61,7 +61,7 @@ pub struct Done {
 pub enum End {
     /// The step was timed.
     Timed(Timed),
-    /// The role has no right to it.
+    /// The step was left out, because the role lacks a privilege.
     LeftOut {
         /// The reason, with the remedy.
         because: String,
@@ -71,31 +71,31 @@ pub enum End {
 /// Observations of a step.
 #[derive(Debug)]
 pub struct Timed {
-    /// From the first client's start to the last one's end.
+    /// Time from the first client's start to the last one's end.
     pub elapsed: Duration,
-    /// Each client's own.
+    /// Time of each client.
     pub clients: Vec<Duration>,
-    /// The least that the step must read, bytes.
+    /// Least number of bytes that the step must read.
     pub must_read: u64,
-    /// The least that the step must write, bytes.
+    /// Least number of bytes that the step must write.
     pub must_write: u64,
     /// Blocks found in shared_buffers and not found there, where that is known.
     pub blocks: Option<Blocks>,
     /// Seconds waited for reads and writes, all processes together; none without track_io_timing.
     pub waited: Option<(f64, f64)>,
-    /// The server's own view.
+    /// I/O as the server counted it.
     pub io: Option<Io>,
     /// WAL, bytes.
     pub wal: Option<u64>,
-    /// Parallel workers, of queries.
+    /// Number of parallel workers, for queries.
     pub workers: Option<u64>,
     /// Source of the data: storage or a cache.
     pub state: Option<CacheState>,
-    /// The server's own rates, of VACUUM.
+    /// The rates that the server reports, for VACUUM.
     pub rates: Option<Rates>,
 }
 
-/// Blocks looked for.
+/// Numbers of blocks that were looked for in shared_buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     /// Found in shared_buffers.
@@ -105,7 +105,8 @@ pub struct Blocks {
 }
 
 impl Outcome {
-    /// The run document's trials: all clients together, then each where there are several.
+    /// Trials of the run document: one for all clients together, and one for each client if there
+    /// are several.
     pub fn trials(&self, plan: &Plan) -> Vec<Trial> {
         let mut total = Trial { config: TOTAL.to_owned(), ..Trial::default() };
         for done in &self.steps {

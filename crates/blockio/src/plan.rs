@@ -1,4 +1,5 @@
-//! The plan: what is made where, how it relates to the server's memory, and what is needed for it.
+//! The plan: which relations are made, how their size relates to the server's memory, and the
+//! resources that they need.
 
 use futures_util::future::LocalBoxFuture;
 use serde::Serialize;
@@ -16,11 +17,11 @@ use server::{ask, refuse_odd_name, schema_for_tables};
 pub const SCHEMA: &str = "pgrig_blockio";
 /// The table that lists what pgrig has made beside it.
 pub(super) const JOURNAL: &str = "pgrig_blockio";
-/// The comment on all that is made.
+/// The comment on all objects that are made.
 pub(super) const MARK: &str = "made by pgrig blockio, whose next run drops it";
-/// The rows that are multiplied.
+/// The table whose rows are multiplied to fill the others.
 pub(super) const SETTINGS: &str = "pgrig_blockio_settings";
-/// Number of rows of one copy of the settings, and its size in a table, bytes.
+/// Number of rows of one copy of the settings, and their size in a table, bytes.
 const COPY_ROWS: u64 = 352;
 const COPY_BYTES: u64 = 11 * 8192;
 /// Size of an index entry: a tuple identifier of 6 bytes in a posting list, and its share of the list's key and of
@@ -44,9 +45,9 @@ pub struct Plan {
     pub copies: u64,
     /// Rows of each table.
     pub rows: u64,
-    /// Of each client, as predicted.
+    /// Predicted sizes of each client's relations.
     pub predicted: Predicted,
-    /// On the volumes, at the peak.
+    /// Space that is needed on the volumes at the peak.
     pub needed: Needed,
     /// `shared_buffers`, bytes.
     pub shared_buffers: u64,
@@ -165,7 +166,7 @@ fn published_copies(size: u64) -> u64 {
     loops + 1
 }
 
-/// Refuses names that others have, and what another role left.
+/// Refuses names that other relations have, and tables that another role left.
 async fn refuse_taken(connection: &Connection, schema: &str, tables: &[Names]) -> Result<(), BlockioError> {
     let mut names: Vec<&str> = vec![JOURNAL, SETTINGS];
     names.extend(tables.iter().flat_map(|names| [names.table.as_str(), names.index.as_str()]));
@@ -199,7 +200,7 @@ fn needed(request: &Request, predicted: Predicted, survey: &Survey, max_wal_size
     }
 }
 
-/// Refuses what does not fit the tables' volume, where that can be seen.
+/// Refuses tables that do not fit their volume, if pgrig can see it.
 async fn refuse_too_little(
     connection: &Connection,
     survey: &Survey,

@@ -1,4 +1,4 @@
-//! Machines whose figures were published.
+//! Published figures of other machines.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
-    /// In a word.
+    /// Its name, in one word.
     pub name: String,
     /// Processor, memory and disk, as far as published.
     pub machine: String,
-    /// The article's size, for people; none where it was not told.
+    /// The article's size, as text; none if it was not published.
     pub size: Option<String>,
     /// Source of the figures.
     pub source: String,
-    /// Bytes of the table; none where they were not told.
+    /// Bytes of the table; none if they were not published.
     pub heap: Option<u64>,
     /// Bytes of the index.
     pub index: Option<u64>,
@@ -30,25 +30,25 @@ pub struct Reference {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Printed {
-    /// Of blocks read.
+    /// Rate of blocks read.
     pub read: f64,
-    /// Of blocks made dirty.
+    /// Rate of blocks made dirty.
     pub write: f64,
 }
 
 impl Reference {
-    /// Speed of a server at the step, per byte of its table, as a share of this machine: 0.021 is 2.1 %. None if this
-    /// machine has no figure for it.
+    /// Speed of a server at the step per byte of its table, as a share of this machine's: 0.021 is
+    /// 2.1 %. None if there is no figure of this machine for the step.
     pub fn share(&self, key: &str, seconds: f64, heap: u64) -> Option<f64> {
         let theirs = self.heap? as f64 / self.seconds.get(key)?;
         Some(heap as f64 / seconds / theirs)
     }
 }
 
-/// All of them, the best known first.
+/// All published machines, the best known first.
 ///
 /// # Panics
-/// Never: a test reads the same data.
+/// Never: a test checks the built-in data.
 pub fn references() -> Vec<Reference> {
     serde_json::from_str(include_str!("references.json")).expect("the data are ours")
 }

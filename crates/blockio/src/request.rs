@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use crate::error::BlockioError;
 
-/// Below this a hundredth of the table is less than a copy of the settings.
+/// Smallest size, bytes: of a smaller table, a hundredth would be less than a copy of the settings.
 pub(crate) const SMALLEST: u64 = 10_000_000;
-/// Of one table: PostgreSQL's limit with blocks of 8 kB is 32 TiB.
+/// Largest size of a table, bytes: PostgreSQL's limit with blocks of 8 kB is 32 TiB.
 pub(crate) const LARGEST: u64 = 30_000_000_000_000;
 
 /// The statements to run. Results of different modes are not comparable.
@@ -21,7 +21,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As in run documents.
+    /// The name in run documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "own",
@@ -40,11 +40,11 @@ pub struct Request {
     pub size: u64,
     /// Repetitions.
     pub trials: u16,
-    /// Connections at once, each with a table of its own.
+    /// Number of connections at once, each with a table of its own.
     pub clients: u16,
     /// Schema of the tables; none for a schema of pgrig's own.
     pub schema: Option<String>,
-    /// Whether the tables stay.
+    /// Whether the tables stay after the run.
     pub keep: bool,
     /// Memory of the server's machine as the user knows it, bytes.
     pub memory: Option<u64>,

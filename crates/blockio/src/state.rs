@@ -8,22 +8,23 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheState {
-    /// Found in shared_buffers.
+    /// The blocks were in shared_buffers.
     Cached,
-    /// Not found there; the operating system may have had them.
+    /// The blocks were not in shared_buffers; the operating system may have had them in its cache.
     OsWarm,
-    /// Not found there, and too large for the operating system's cache.
+    /// The blocks were not in shared_buffers, and are too many for the operating system's cache.
     Cold,
 }
 
-/// Found in shared_buffers is what is so by all but a hundredth.
+/// Data counts as cached if at most one in this many blocks was not in shared_buffers.
 const MISSES: u64 = 100;
-/// So many times the memory is too large for the operating system's cache (the article's rule).
+/// Data of this many times the memory is too large for the operating system's cache (the article's
+/// rule).
 const TIMES_MEMORY: u64 = 2;
 
 impl CacheState {
-    /// From blocks found in shared_buffers and not found there, and bytes of all tables and of the machine's
-    /// memory. None if nothing was read.
+    /// The state by the numbers of blocks found in shared_buffers and not found there, the size of
+    /// all tables, and the machine's memory (bytes). None if nothing was read.
     pub(super) fn of(hits: u64, reads: u64, data: u64, memory: Option<u64>) -> Option<Self> {
         let touched = hits + reads;
         if touched == 0 {

@@ -1,18 +1,18 @@
-//! The steps as data: what is run, and what a server cannot help reading and writing for it.
+//! The steps as data: the statements, and the least that a server must read and write for each.
 
 use crate::plan::{MARK, Names, Plan};
 use crate::request::Mode;
 use server::quote::{literal, qualified};
 
-/// The settings row that queries look for; in the article `shared_buffers`.
+/// Name of the setting whose rows queries search for; in the article `shared_buffers`.
 const NAME: &str = "setting_0100";
 
 /// One timed step.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Step {
-    /// As in run documents; in [`Mode::Compat`] the collector's key.
+    /// Its name in run documents; in [`Mode::Compat`] the collector's key.
     pub name: &'static str,
-    /// For people.
+    /// Its title for people.
     pub title: &'static str,
     /// Key of the same work in the collector of the published check, if it has one.
     pub key: Option<&'static str>,
@@ -39,11 +39,11 @@ pub(super) enum Action {
 /// The rows that a query searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Query {
-    /// One setting of every copy, in the way that the server chooses.
+    /// The rows of one setting in every copy, by a plan of the server's choice.
     ByName,
-    /// All rows by the index.
+    /// All rows by an index scan.
     ByIndex,
-    /// Some copies in the middle; the published one is half of all.
+    /// A range of copies in the middle; in the published check, half of all.
     Range,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum Share {
     Heap,
     Index,
     HeapAndIndex,
-    /// The blocks that the query's plan touched.
+    /// Blocks that the query's plan touched.
     Touched,
 }
 
@@ -119,7 +119,7 @@ impl Step {
         steps(mode).iter().find(|step| step.name == name)
     }
 
-    /// The SQL for the server. A table gets its mark in the transaction that creates it.
+    /// The SQL of the step. A table gets its mark in the transaction that creates it.
     pub(super) fn sql(&self, plan: &Plan, names: &Names) -> String {
         let sql = match plan.request.mode {
             Mode::Own => self.own_sql(plan, names),
@@ -164,7 +164,7 @@ impl Step {
         }
     }
 
-    /// To the letter.
+    /// The SQL as published.
     fn published_sql(&self, size_gb: &str) -> String {
         match self.action {
             Action::Create => format!(

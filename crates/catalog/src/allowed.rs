@@ -20,16 +20,16 @@ pub(super) struct Allowed {
 pub(super) enum Set {
     /// Every value of the type.
     All,
-    /// Of a type whose values are counted: these stretches, ascending, apart from each other.
+    /// Values of a type whose values are counted: these stretches, ascending and apart from each other.
     Units(Vec<Units>),
-    /// Of a floating-point type.
+    /// Values of a floating-point type from `low` to `high`.
     Floats {
         /// Least.
         low: f64,
         /// Greatest.
         high: f64,
     },
-    /// These, in the type's input syntax.
+    /// Only these values, in the type's input syntax.
     Listed(Vec<String>),
     /// NULL and nothing else.
     NullOnly,
@@ -99,7 +99,8 @@ impl Allowed {
         }
     }
 
-    /// Few values that lie apart as a list, where their text is known here.
+    /// The set as a list of its values, if the values are few and not consecutive and pgrig knows
+    /// their text.
     pub(super) fn listed(self, kind: &Kind) -> Self {
         let Set::Units(stretches) = &self.set else { return self };
         let text = |unit: i64| match kind {
@@ -117,7 +118,7 @@ impl Allowed {
         }
     }
 
-    /// Number of different values; none if the end is open.
+    /// Number of different values; none if the set is unbounded.
     pub(super) fn count(&self, kind: &Kind) -> Option<u64> {
         match &self.set {
             Set::Listed(values) => Some(values.len() as u64),
@@ -141,7 +142,8 @@ impl Allowed {
         }
     }
 
-    /// A stretch for random values of a type that counts its values, which ends where people would.
+    /// A stretch for random values of a type that counts its values. Where the conditions leave an
+    /// end open, the stretch ends at a plausible value.
     pub(super) fn window(&self, kind: &Kind) -> Option<Units> {
         let whole = kind.units()?;
         let stretch = self.stretch(kind)?;

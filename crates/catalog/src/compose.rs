@@ -18,9 +18,9 @@ use super::present::Present;
 use super::references::{Group, Origin};
 use super::slot::{Role, Slot};
 
-/// NULLs in a column that may have them.
+/// Fraction of NULLs in a column that may have them.
 const NULLS: f64 = 0.05;
-/// NULLs where most rows have nothing, as times of deletion.
+/// Fraction of NULLs in a column that is NULL in most rows, e.g. a time of deletion.
 const MOSTLY_NULLS: f64 = 0.9;
 /// A second, microseconds.
 const SECOND: i64 = 1_000_000;
@@ -151,7 +151,7 @@ impl Choice<'_> {
         self.parts.iter().find(|part| part.columns.iter().any(|name| name == column))?.turn
     }
 
-    /// By the turn, or by groups that share the rows.
+    /// The choice of a row's key for a column: by the turn, or by groups that share the rows.
     fn pick(&self, column: &str, turn: Turn) -> Pick {
         let part = self.parts.iter().find(|part| part.columns.iter().any(|name| name == column));
         part.and_then(|part| part.shared).map_or(Pick::InTurn(turn), Pick::Shared)
@@ -200,7 +200,7 @@ impl Choice<'_> {
         self.slots.iter().find(|slot| slot.keyed.is_some() && group.has(slot.name()))?.keyed.as_ref()
     }
 
-    /// Values that differ where the turn does, after those that are there.
+    /// Values that differ between turns. They begin after the values that the table already has.
     fn in_turn(&self, slot: &Slot<'_>, allowed: &Allowed, turn: Turn) -> Values {
         let listed = |keys: Keys, turn| {
             let pick = self.pick(slot.name(), turn);
@@ -238,7 +238,7 @@ impl Choice<'_> {
         listed(Keys::Interval { low, high: run.high }, turn)
     }
 
-    /// The same values as the referenced column has in the same row.
+    /// The value that the referenced column has in the same row.
     fn own_key(
         &self,
         info: &TableInfo,

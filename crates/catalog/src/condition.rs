@@ -1,9 +1,9 @@
 //! Conditions as the server prints them: CHECK constraints and the bounds of partitions.
 //!
 //! `pg_get_expr` parenthesises every operation (`ruleutils.c`, without PRETTYFLAG_PAREN), so no
-//! table of precedences is needed, and constants are kept as the text they are: the server is
-//! asked what they come to. What is not understood is [`Condition::Other`]; the sample check finds
-//! out whether it holds.
+//! table of precedences is needed. Constants are kept as text, which the server evaluates. A
+//! condition that is not understood is [`Condition::Other`]; the sample check finds out whether the
+//! rows fulfil it.
 
 use std::ops::Range;
 
@@ -60,9 +60,9 @@ pub(super) enum Operator {
 /// The columns that can stand in an expression.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a> {
-    /// All of them; a domain's only one is [`DOMAIN_VALUE`].
+    /// All columns of the table. In a domain's constraints the only one is [`DOMAIN_VALUE`].
     pub(super) all: &'a [&'a str],
-    /// The column that a name stands for, if conditions on it are of interest.
+    /// The column that a name stands for; none if conditions on that column do not matter.
     pub(super) subject: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -147,7 +147,7 @@ impl Operator {
         })
     }
 
-    /// With the sides exchanged.
+    /// The operator for exchanged sides: `<` becomes `>`.
     pub(super) fn turned(self) -> Self {
         match self {
             Self::Less => Self::Greater,

@@ -24,7 +24,8 @@ pub(super) struct Constant {
     pub(super) float: Option<f64>,
 }
 
-/// The other side of a comparison: the same text can mean different things to two types.
+/// A constant with the operand that it is compared with: the same text can mean different values
+/// for two types.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Asked {
     subject: Subject,

@@ -30,18 +30,18 @@ const UUIDS: [&str; 6] = [
 /// Values from a column's own sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FromSequence {
-    /// The first one.
+    /// The first value.
     pub(super) next: i64,
-    /// From row to row.
+    /// Difference of the values of two consecutive rows.
     pub(super) step: i64,
     /// Number of values.
     pub(super) count: u64,
-    /// Of the sequence.
+    /// Name of the sequence.
     pub(super) name: String,
 }
 
-/// The role of a column whose default pgrig replaces by values of the same kind. None if the server gives the
-/// default. `rows` is how many rows are wanted, if that is known.
+/// The role of a column whose default pgrig replaces by values of the same kind. None if the column
+/// keeps its default. `rows` is the number of wanted rows, if it is known.
 pub(super) fn role(column: &ColumnInfo, kind: &Kind, rows: Option<u64>) -> Option<Role> {
     if let Some(sequence) = &column.sequence {
         return from_sequence(sequence, kind, rows).map(Role::Sequence);
@@ -106,7 +106,7 @@ fn constant(expression: &str) -> Option<Values> {
     }
 }
 
-/// Up to the closing quote, and what follows that.
+/// The text up to the closing quote, and what follows the quote.
 fn quoted_text(mut rest: &str) -> Option<(String, &str)> {
     let mut text = String::new();
     loop {

@@ -32,7 +32,7 @@ pub struct Wish {
     pub present: Option<Present>,
     /// Number of rows, if known.
     pub rows: Option<u64>,
-    /// Of the random values.
+    /// Seed of the random values.
     pub seed: u64,
     /// Tables that are filled before this one in the same run. Their keys are referenced whatever rows they have now.
     pub planned: Vec<Planned>,
@@ -43,15 +43,17 @@ pub struct Wish {
     pub plain: bool,
     /// Whether a table that relates two others uses all keys of both, as a model's does; rows cannot be added later.
     pub uses_all_keys: bool,
-    /// Columns that tables filled later refer to: pgrig gives their values, so that it knows them.
+    /// Columns that are referenced by tables filled later. pgrig gives their values itself, so that
+    /// it knows these keys.
     pub referenced: Vec<String>,
 }
 
 /// Rows for a table, ready to be copied.
 ///
-/// It follows from the table, the wish, what was present and the rows that can be referenced. A fill
-/// that is resumed wishes for the same with the [`Described::present`] and [`Described::first_row`] of
-/// its beginning, and does not [`verify`](super::verify()): some of the sample may be there already.
+/// The result depends on the table, the wish, the present rows and the rows that can be referenced.
+/// A fill that is resumed passes the [`Described::present`] and [`Described::first_row`] of its
+/// beginning again. It does not call [`verify`](super::verify()), because the table may already
+/// have rows of the sample.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// The rows. Columns left to the server have [`rowgen::Values::Server`].
@@ -72,7 +74,7 @@ pub struct Described {
     pub warnings: Vec<String>,
 }
 
-/// A sequence in whose place pgrig counts.
+/// A sequence whose values pgrig computes itself instead of calling nextval().
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceTaken {
     /// The column that gets its values.
@@ -95,7 +97,7 @@ impl Described {
 /// - Generated columns, identities and columns with a default are left to the server, unless a
 ///   spec or the wish says otherwise or a default would break a key (a constant in a unique column, an id that
 ///   a self-reference needs).
-/// - A column that may be NULL is so in a twentieth of the rows, unless it is part of a key.
+/// - A nullable column is NULL in a twentieth of the rows, unless it is part of a key.
 /// - Numbers, dates and times in keys go on after the greatest one present. Texts, uuids and the like
 ///   follow from the row number and the seed: if the wish begins at row 0, rows are numbered from the
 ///   present number of rows on, so that rows made with the same seed are not made again.
@@ -345,7 +347,8 @@ impl<'a> Design<'a> {
         self.slots.iter().find(|slot| slot.name() == name && slot.is_free())
     }
 
-    /// The way to fulfil the conditions, and which of them are understood: bounds first, then CHECKs.
+    /// The values of each column that fulfil the conditions, and which conditions are understood:
+    /// bounds first, then CHECKs.
     async fn way(
         &self,
         conditions: &Conditions,
@@ -382,7 +385,7 @@ impl<'a> Design<'a> {
         Ok((way, understood))
     }
 
-    /// Parts that can make up keys, with the number of values of each.
+    /// Columns, or groups of columns, that can make keys unique, with their numbers of values.
     fn parts(&self, way: &Way, groups: &[Group], present: &Present) -> Vec<Part> {
         let of_group = |group: &Group| Part {
             name: group.what.clone(),
@@ -422,7 +425,7 @@ impl<'a> Design<'a> {
         parts
     }
 
-    /// Whether the column is always NULL, and no key takes one NULL for the same as another.
+    /// Whether the column is always NULL and no key treats two NULLs as equal.
     fn is_unique_as_null(&self, slot: &Slot<'_>, way: &Way) -> bool {
         let is_null = match &slot.role {
             Role::Given(values) => *values == Values::Null,
@@ -433,7 +436,7 @@ impl<'a> Design<'a> {
         is_null && !keys.any(|key| key.nulls_are_equal() && key.columns().any(|name| name == slot.name()))
     }
 
-    /// The keys, each with the parts that are whole in it.
+    /// The keys, each with the parts all of whose columns belong to it.
     fn wanted(&self, parts: &[Part]) -> Vec<Wanted<'_>> {
         self.info.keys.iter().map(|key| self.wanted_key(key, parts)).collect()
     }
@@ -473,7 +476,8 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// Columns that keep ranges apart if each row has its own turn: a range, or the two ends of one.
+    /// Columns that keep ranges from overlapping if each row has its own turn: a range column, or
+    /// the columns of a range's two ends.
     fn apart(&self, element: &KeyElement) -> Vec<String> {
         let is_range = |name: &&String| {
             let slot = self.free(name);
@@ -509,8 +513,8 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// Refuses a table whose used combinations of few values are not known. Of a single foreign key, the free keys
-    /// are known: the server returned them.
+    /// Refuses a table that has rows if pgrig cannot know which combinations of few values they
+    /// use. For a single foreign key it knows: the server has returned the unused keys.
     fn refuse_unknown_present(&self, parts: &[Part], present: &Present) -> Result<(), CatalogError> {
         if self.wish.first_row > 0 || !present.has_rows {
             return Ok(());
@@ -532,8 +536,9 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// Texts, uuids and the like follow from the row number alone, so the numbers of rows that are
-    /// there are passed over. A caller that counts rows itself has done so.
+    /// Number of the first row. Texts, uuids and the like follow from the row number alone, so
+    /// pgrig skips as many row numbers as the table has rows. A caller that counts the rows itself
+    /// has already done so.
     async fn first_row(&self, parts: &[Part], present: &Present) -> Result<u64, CatalogError> {
         let by_number = |part: &Part| {
             let slot = self.slots.iter().find(|slot| part.columns == [slot.name()]);
@@ -562,7 +567,8 @@ struct Conditions {
     checks: Vec<Condition>,
 }
 
-/// Whether a column must not equal another: so few rows break it that a sample does not tell.
+/// Whether the condition says that two columns must differ. Few rows break such a condition, so a
+/// sample does not show it.
 fn has_columns_that_differ(condition: &Condition) -> bool {
     match condition {
         Condition::All(parts) | Condition::Any(parts) => parts.iter().any(has_columns_that_differ),

@@ -12,7 +12,7 @@ pub enum CatalogError {
     /// The server could not be asked; [`connect::Connection::explain`] knows why.
     #[error("a query of the catalogs failed: {}", described(.0))]
     Server(tokio_postgres::Error),
-    /// No name that the server can look up.
+    /// A name that the server cannot look up.
     #[error("--table {name}: {why}. Give NAME or SCHEMA.NAME, quoted as in SQL if it is not all lower case")]
     Name {
         /// As given.
@@ -49,7 +49,7 @@ pub enum CatalogError {
         /// Schema and name.
         table: String,
     },
-    /// No table that a model could have.
+    /// The schema, or the database, has no table for a model.
     #[error(
         "there is no table{}: name the database with -d, or another --schema",
         schema.as_ref().map_or_else(String::new, |schema| format!(" in schema {schema}"))
@@ -100,7 +100,7 @@ pub enum CatalogError {
         /// The partition.
         partition: String,
     },
-    /// Rows would have nowhere to go.
+    /// A partitioned table has no partition that could hold a row.
     #[error(
         "{table} is partitioned but has no partition that could hold a row: CREATE TABLE … PARTITION OF {table} first"
     )]
@@ -202,7 +202,7 @@ pub enum CatalogError {
         /// The constraint that limits them.
         why: String,
     },
-    /// Rows are there whose keys nobody knows.
+    /// The table has rows, and pgrig cannot find out which keys they use.
     #[error(
         "{table} has rows, and pgrig does not know the unused values of {key}, {definition}: empty it first \
          (TRUNCATE {table}), or give one of its columns unique values with --column 'NAME=unique'"
@@ -277,7 +277,8 @@ pub enum CatalogError {
         /// As the server prints it.
         definition: String,
     },
-    /// The server decides on keys that are to be referenced before they are there.
+    /// The server generates the keys of a table filled earlier, so pgrig does not know them when it
+    /// describes a table that references them.
     #[error(
         "the server generates {columns} of {referenced}, so other tables cannot reference the values before the \
          rows exist: give values with --column, or fill {referenced} first (--table)"
@@ -393,7 +394,7 @@ pub enum CatalogError {
         /// Their value.
         value: String,
     },
-    /// A sample row references nothing.
+    /// A sample row references a key that does not exist.
     #[error(
         "{table}: {columns} would reference key {value}, which does not exist ({constraint}, {definition}). Give \
          existing values with --column, or leave out --column"
@@ -410,7 +411,7 @@ pub enum CatalogError {
         /// Their value.
         value: String,
     },
-    /// A sample row has NULL where none may be.
+    /// A sample row has NULL in a NOT NULL column.
     #[error(
         "column {column} of {table} is NOT NULL and would be NULL. {row}. Give it values with --column '{column}=SPEC'"
     )]
@@ -427,7 +428,7 @@ pub enum CatalogError {
     Refused {
         /// Schema and name.
         table: String,
-        /// The server's.
+        /// The server's message.
         message: String,
         /// The row, as the server prints it.
         row: String,

@@ -1,4 +1,5 @@
-//! Expressions of generated columns as formulas, where these are known to give what the server gives.
+//! Turns the expressions of generated columns into formulas, if pgrig computes the same values as
+//! the server.
 
 use rowgen::{Class, Formula, Function, Operator, Scalar};
 

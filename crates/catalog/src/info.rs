@@ -93,7 +93,7 @@ pub struct SequenceInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// Nowhere: it is NULL.
+    /// No source: the value is NULL.
     Nothing,
     /// `DEFAULT expression`.
     Default {
@@ -121,7 +121,7 @@ pub enum Source {
 pub struct DataType {
     /// As SQL has it, with modifiers: `numeric(10,2)`, `shop.status[]`.
     pub sql: String,
-    /// The numbers in parentheses: 10 and 2.
+    /// The numbers in parentheses: 10 and 2 for `numeric(10,2)`.
     pub modifiers: Vec<i32>,
     /// Its kind, with the types that it is made of.
     pub shape: TypeShape,
@@ -190,7 +190,7 @@ pub struct KeyInfo {
     pub primary: bool,
     /// Whether it is an exclusion constraint, or a key WITHOUT OVERLAPS, which is one.
     pub exclusion: bool,
-    /// Elements of which at least one must differ between rows.
+    /// The elements of the key. Two rows must differ in at least one of them.
     pub elements: Vec<KeyElement>,
     /// As the server prints it.
     pub definition: String,
@@ -205,7 +205,8 @@ pub struct KeyElement {
     pub column: Option<String>,
     /// The expression, if it is no column.
     pub expression: Option<String>,
-    /// Whether different values are enough; an exclusion constraint's `&&`, say, asks for more.
+    /// Whether two values only have to be different; false if the key asks for more, as an
+    /// exclusion constraint with `&&` does.
     pub equality: bool,
     /// Whether values must not overlap.
     #[serde(default)]
@@ -221,7 +222,7 @@ pub struct ForeignKeyInfo {
     pub columns: Vec<String>,
     /// The referenced columns.
     pub referenced: Referenced,
-    /// Whether that is its own table.
+    /// Whether the foreign key references its own table.
     pub to_itself: bool,
     /// Whether it references a period (PostgreSQL 18).
     pub period: bool,
@@ -266,8 +267,9 @@ impl TableInfo {
         format!("{}.{}", self.schema, self.name)
     }
 
-    /// The condition that every row fulfils because of its place: the bounds of one of the partitions, or the table's
-    /// own as a partition. None where every row has a place.
+    /// The condition that every row fulfils because of the partition that it is in: the bounds of
+    /// one of the table's partitions, or the bound of the table itself if it is a partition. None
+    /// if a partition exists for every row.
     pub(super) fn partition_condition(&self) -> Option<String> {
         let bounds = match &self.partitions {
             Some(leaves) => leaves.iter().map(|leaf| leaf.bound.clone()).collect::<Option<Vec<_>>>()?,
@@ -295,8 +297,9 @@ impl KeyInfo {
 }
 
 impl KeyElement {
-    /// The column whose different values make this element different: the column itself, or one that goes through
-    /// functions that keep rowgen's unique texts apart (which are lower case, without blanks, never NULL).
+    /// The column whose different values make this element different: the column itself, or a
+    /// column that the element passes through functions that keep different texts of rowgen's
+    /// unique ones different (these texts are lower case, without blanks, never NULL).
     pub(super) fn injective_in(&self, all: &[&str]) -> Option<String> {
         if !self.equality {
             return None;

@@ -5,7 +5,7 @@ use rowgen::{Member, Shared, Turn};
 use super::error::CatalogError;
 use super::info::KeyInfo;
 
-/// An element of a key: a column, or foreign keys that are decided together.
+/// A part of a key: a column, or the columns of foreign keys that are decided together.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// For people.
@@ -14,30 +14,31 @@ pub(super) struct Part {
     pub(super) columns: Vec<String>,
     /// Number of different values that it can have.
     pub(super) count: u64,
-    /// Way to make it unique.
+    /// How the part is made unique.
     pub(super) way: Uniqueness,
-    /// Whether none of these values is there already.
+    /// Whether the table has none of these values yet.
     pub(super) fresh: bool,
-    /// Whether it makes a key unique that has only some of its columns.
+    /// Whether the part also makes a key unique that has only some of the part's columns.
     pub(super) distinct: bool,
-    /// Interval of changes of its value, once a key has asked for that.
+    /// The turn by which its value changes from row to row, once a key needs one.
     pub(super) turn: Option<Turn>,
     /// In place of the turn: rows in groups, where a key has two parts and the number of rows is known.
     pub(super) shared: Option<Shared>,
 }
 
-/// Way to make a part unique.
+/// How a part is made unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uniqueness {
-    /// It is, whatever pgrig does: a sequence, a random uuid, a spec of the user's.
+    /// It is unique without pgrig: a sequence, a random uuid, a spec of the user's.
     Already,
-    /// Its values are few: all are used before any comes again.
+    /// It has few values: all are used before one is used again.
     Few,
-    /// Its values are many, and numbered: natural beside few others, as line 1, 2, 3 of each order.
+    /// It has many values, and they are numbered. Beside a part with few values it counts within
+    /// each of these, as lines 1, 2, 3 of each order.
     Numbered,
-    /// Its values are many, and each row has its own.
+    /// It has many values, and each row gets its own.
     Own,
-    /// Not by pgrig: the user's spec or the server's default says what stands there.
+    /// pgrig cannot make it unique: the user's spec or the server's default decides on its values.
     No,
 }
 
@@ -55,11 +56,11 @@ pub(super) struct Wanted<'a> {
     pub(super) key: &'a KeyInfo,
     /// Indexes of parts that are whole in the key.
     pub(super) parts: Vec<usize>,
-    /// Whether the user decides on some of its columns, and so on whether it is unique.
+    /// Whether the user's specs decide on some of its columns, and so on its uniqueness.
     pub(super) given: bool,
 }
 
-/// The outcome for all keys.
+/// The turns that were given to parts, for all keys together.
 #[derive(Debug, Default)]
 pub(super) struct Assigned {
     pub(super) most: Option<MostRows>,
@@ -67,12 +68,13 @@ pub(super) struct Assigned {
     pub(super) trusted: Vec<String>,
 }
 
-/// The rows that are made.
+/// The rows to make.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
     /// How many, if that is known.
     pub(super) rows: Option<u64>,
-    /// Whether all keys of both sides of a relation are used. Rows that are added later then cannot go on by the same turns.
+    /// Whether every key of both sides of a relation is used. The turns then depend on the number
+    /// of rows, so rows cannot be added later.
     pub(super) uses_all_keys: bool,
 }
 
@@ -132,7 +134,8 @@ impl Assigned {
     }
 }
 
-/// The parts that shall take turns, the fastest first; none if there are none left.
+/// The parts that take turns to make the key unique, the fastest first; none if no such parts are
+/// left.
 fn turning(parts: &[Part], wanted: &Wanted<'_>) -> Option<Vec<usize>> {
     let free = |way: Uniqueness| {
         wanted.parts.iter().copied().filter(move |&part| parts[part].turn.is_none() && parts[part].way == way)
@@ -147,11 +150,11 @@ fn turning(parts: &[Part], wanted: &Wanted<'_>) -> Option<Vec<usize>> {
     (!turning.is_empty()).then_some(turning)
 }
 
-/// Numbers that are enough to number rows by.
+/// From this number of values on, a part can number the rows by itself.
 const MANY: u64 = 1_000_000;
 
-/// Gives each part its turn, as digits of the row number; how many rows that makes. The last one has
-/// no end: rows are limited instead.
+/// Gives each part its turn, as a digit of the row number. Returns how many rows that makes unique.
+/// The last part has no end: the number of rows is limited instead.
 fn take_turns(parts: &mut [Part], turning: &[usize], made: Made) -> u64 {
     if let Some(rows) = made.rows
         && let [others @ .., numbered] = turning
@@ -175,8 +178,9 @@ fn take_turns(parts: &mut [Part], turning: &[usize], made: Made) -> u64 {
     })
 }
 
-/// Has the first part's values share the rows, as orders share lines: keys ascend with the rows. None if there are fewer
-/// rows than values, or more than the second part has room for.
+/// Divides the rows evenly among the first part's values, as lines are divided among orders: keys
+/// ascend with the rows. None if there are fewer rows than values, or more rows than the second
+/// part has room for.
 fn share(parts: &mut [Part], first: usize, second: usize, rows: u64) -> Option<u64> {
     let (groups, members) = (parts[first].count, parts[second].count);
     if groups == 0 || rows < groups || rows.div_ceil(groups) > members || parts[second].way == Uniqueness::Own
@@ -197,8 +201,9 @@ fn combinations(parts: &[Part], of: &[usize]) -> u64 {
     of.iter().fold(1_u64, |all, part| all.saturating_mul(parts[*part].count)).max(1)
 }
 
-/// Counts the numbered part within each combination of the others, up to what so many rows need: lines 1, 2, 3 of
-/// the first order, then those of the second. Keys ascend with the rows then. All combinations get as many rows.
+/// Counts the numbered part within each combination of the others, as far as `rows` requires: lines
+/// 1, 2, 3 of the first order, then those of the second. Keys then ascend with the rows. All
+/// combinations get the same number of rows.
 fn in_order(parts: &mut [Part], others: &[usize], numbered: usize, rows: u64) -> u64 {
     let combinations = combinations(parts, others);
     let most = combinations.saturating_mul(parts[numbered].count);

@@ -1,4 +1,4 @@
-//! From the catalog's types to those that rows are made of.
+//! Converts types of the catalog to the types for which rowgen makes values.
 
 use rowgen::{Kind, Precision};
 

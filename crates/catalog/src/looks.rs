@@ -1,4 +1,4 @@
-//! Values that look like what a column's name says.
+//! Chooses values by the name of a column: e-mail addresses for a column `email`.
 
 use rowgen::{Kind, Topic, Turn, Values};
 
@@ -140,7 +140,7 @@ const RULES: [Rule; 31] = [
     },
 ];
 
-/// Times of one row, in the order in which they pass.
+/// Names of columns with times of one row, in the order of these times.
 const TIMES: [&[&str]; 3] = [
     &["created", "created_at", "created_on", "created_date", "create_date", "creation_date", "inserted_at"],
     &[
@@ -156,7 +156,8 @@ const TIMES: [&[&str]; 3] = [
     &["deleted", "deleted_at", "deleted_on", "deleted_date", "removed_at", "archived_at"],
 ];
 
-/// Values that the name of the column suggests. None if no rule is for it, or what the column allows is narrower.
+/// Values that the name of the column suggests. None if no rule fits, or if the column does not
+/// allow all values of the topic.
 pub(super) fn values(
     table: &str,
     column: &str,
@@ -176,14 +177,15 @@ pub(super) fn values(
         .find(|values| values.check(kind).is_ok())
 }
 
-/// The place of a time among those of its row, from the name of its column; none if the name says nothing.
+/// Position of a time among the times of its row, from the name of the column; none if the name
+/// does not tell.
 pub(super) fn time_order(column: &str, kind: &Kind) -> Option<usize> {
     let is_time = matches!(kind, Kind::Timestamp | Kind::TimestampTz | Kind::Date);
     let column = words(column);
     TIMES.iter().position(|names| is_time && names.contains(&column.as_str()))
 }
 
-/// Whether most rows have nothing there.
+/// Whether the column is NULL in most rows, judged by its name.
 pub(super) fn is_seldom(column: &str, kind: &Kind) -> bool {
     time_order(column, kind) == Some(2)
 }

@@ -1,4 +1,4 @@
-//! From conditions to what each column may hold.
+//! Derives from conditions the values that each column may have.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,25 @@ use super::condition::{Condition, Operator, Subject};
 use super::constants::{Constant, Constants, in_units, is_float};
 use super::slot::Slot;
 
-/// One way to fulfil conditions: what each column may then hold. Columns not named may hold anything.
+/// One way to fulfil conditions: the values that each column may then have. A column that is not
+/// named may have any value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Way {
     pub(super) columns: BTreeMap<String, Allowed>,
-    /// Number of alternatives of the conditions that it covers.
+    /// Number of alternatives of the conditions that this way covers.
     covers: usize,
     /// Whether all of the condition was understood.
     understood: bool,
 }
 
-/// Ways that are followed up; conditions with more are cut short.
+/// Most ways that are considered; further ways of a condition are dropped.
 const MOST_WAYS: usize = 4096;
 
 /// Reads conditions with their constants.
 pub(super) struct Narrow<'a> {
     pub(super) slots: &'a [Slot<'a>],
     pub(super) constants: &'a Constants,
-    /// Whether alternatives that are not understood count as much as others, instead of being left aside.
+    /// Whether alternatives that are not understood count like others. Otherwise they are dropped.
     pub(super) all_alternatives: bool,
 }
 
@@ -44,7 +45,8 @@ impl Narrow<'_> {
         Some(Way { columns: best.columns.into_iter().map(listed).collect(), ..best })
     }
 
-    /// Whether the ways to fulfil the condition leave nothing to chance.
+    /// Whether every way that fulfils the condition is fully understood, so that all its rows pass
+    /// for certain.
     pub(super) fn understands(&self, condition: &Condition) -> bool {
         self.ways(condition).iter().all(Way::is_understood)
     }
@@ -97,7 +99,8 @@ impl Narrow<'_> {
         })
     }
 
-    /// Alternatives that are understood are preferred, and among those the ones with a value.
+    /// Every way to fulfil one of the conditions. Alternatives that are understood are preferred,
+    /// and among those the ones that leave a column a value.
     fn any(&self, parts: &[Condition]) -> Vec<Way> {
         let mut ways: Vec<Way> = parts.iter().flat_map(|part| self.ways(part)).take(MOST_WAYS).collect();
         if self.all_alternatives && !ways.iter().all(Way::is_understood) {
@@ -182,7 +185,7 @@ impl Way {
         }
     }
 
-    /// One way that covers both, if they differ in a single column.
+    /// One way that covers both, if they differ in one column only.
     fn or(&self, other: &Self) -> Option<Self> {
         if !self.columns.keys().eq(other.columns.keys()) {
             return None;
@@ -202,7 +205,7 @@ impl Way {
     }
 }
 
-/// Ways that differ in one column only made one, until none do.
+/// Merges ways that differ in one column only, until no two such ways are left.
 fn merged(ways: Vec<Way>) -> Vec<Way> {
     let before = ways.len();
     let mut merged: Vec<Way> = Vec::new();

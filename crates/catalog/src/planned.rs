@@ -40,8 +40,8 @@ impl Planned {
         Some(Table { columns, ..self.table.clone() })
     }
 
-    /// All its keys of these columns, for columns of these kinds. None if only the server can tell which of them can
-    /// be used: some may be NULL, or may not suit the kinds.
+    /// All keys of these columns of the planned table, for foreign-key columns of these kinds. None
+    /// if only the server can tell which keys can be used: some may be NULL, or not suit the kinds.
     pub fn keys(&self, columns: &[String], kinds: &[&Kind]) -> Option<Keys> {
         let table = self.narrowed(columns)?;
         if let ([Column { values: Values::Serial { start, step: 1 }, kind: of, .. }], [kind]) =

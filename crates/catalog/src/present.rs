@@ -16,14 +16,14 @@ use server::quote::{identifier, qualified};
 /// the same way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Present {
-    /// Whether there are rows; false too where the role may not look.
+    /// Whether the table has rows; false also where the role may not read it.
     pub has_rows: bool,
     /// The greatest value of columns that are part of a key, in [`rowgen::Units`].
     pub greatest: BTreeMap<String, i64>,
 }
 
 impl Present {
-    /// Looks, if the role may.
+    /// Asks the server about the present rows, if the role may read them.
     pub(super) async fn ask(
         client: &Client,
         info: &TableInfo,

@@ -20,7 +20,7 @@ impl TableInfo {
     /// looked up along search_path.
     ///
     /// # Errors
-    /// If there is no such table, it is none that rows can be copied into, or the role may not.
+    /// If there is no such table, if it cannot be filled by COPY, or if the role lacks a privilege.
     pub fn read<'a>(
         client: &'a Client,
         name: &'a str,
@@ -81,7 +81,7 @@ const ALIKE: f64 = 0.7;
 /// Names that are suggested at most.
 const MOST_ALIKE: usize = 5;
 
-/// Of the tables whose `names` are most like `name`, what is to be shown.
+/// Of `shown`, the entries whose `names` are most like `name`.
 fn alike(name: Option<String>, names: &[String], shown: Vec<String>) -> Vec<String> {
     let name = name.unwrap_or_default().to_lowercase();
     let likeness = |other: &String| strsim::normalized_damerau_levenshtein(&name, &other.to_lowercase());
@@ -303,8 +303,8 @@ impl ColumnRow {
     }
 }
 
-/// Without those that say the same as one before: partitions may have each their own, and what one
-/// demands of its rows is kept by all.
+/// Removes elements that are equal to an earlier one. Partitions may each repeat a constraint, and
+/// all rows must fulfil the constraints of each partition.
 fn distinct<T>(all: Vec<T>, same: impl Fn(&T, &T) -> bool) -> Vec<T> {
     let mut kept: Vec<T> = Vec::new();
     for one in all {

@@ -27,32 +27,34 @@ pub(super) struct Group {
     pub(super) what: String,
     /// Keys that the columns can reference.
     pub(super) keys: Arc<Keys>,
-    /// Whether a unique key lets each be used once only: then those used already are not among them.
+    /// Whether a unique key allows each referenced key once only. Keys that are already used are
+    /// then not in the list.
     pub(super) one_to_one: bool,
     /// Source of the values.
     pub(super) origin: Origin,
 }
 
-/// Source of a group's values.
+/// Where a group's keys come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// Referenced rows: the columns may be NULL together.
     References,
     /// The server accepted them for conditions that pgrig does not understand. NULLs are among them.
     Judged {
-        /// Whether what stands in a unique key's columns comes once only.
+        /// Whether the values in a unique key's columns occur once only.
         distinct: bool,
     },
 }
 
 impl Group {
-    /// Whether it decides on the column.
+    /// Whether the group gives this column its values.
     pub(super) fn has(&self, column: &str) -> bool {
         self.columns.iter().any(|name| name == column)
     }
 }
 
-/// Keys that are read if rows choose among them at random: enough not to be told from all.
+/// Number of keys that are read if rows choose among them at random. The sample is large enough to
+/// look like all keys.
 const SAMPLE: usize = 100_000;
 /// Keys that are read if they are part of a unique key.
 const MOST_KEYS: usize = 1_000_000;
@@ -77,7 +79,7 @@ pub(super) async fn groups(
     Ok(groups)
 }
 
-/// Foreign keys to other tables, those that share a free column together.
+/// Foreign keys to other tables. Those that share a free column are put into one group.
 fn connected<'a>(info: &'a TableInfo, slots: &[Slot<'_>]) -> Vec<Vec<&'a ForeignKeyInfo>> {
     let is_free = |column: &String| slots.iter().any(|slot| slot.name() == column && slot.is_free());
     let mut groups: Vec<Vec<&ForeignKeyInfo>> = Vec::new();
@@ -94,7 +96,8 @@ fn connected<'a>(info: &'a TableInfo, slots: &[Slot<'_>]) -> Vec<Vec<&'a Foreign
     groups.into_iter().map(joinable).collect()
 }
 
-/// In an order in which each shares a column with one before it, the widest first.
+/// The foreign keys in an order in which each shares a column with an earlier one; the widest comes
+/// first.
 fn joinable(mut members: Vec<&ForeignKeyInfo>) -> Vec<&ForeignKeyInfo> {
     members.sort_by_key(|member| std::cmp::Reverse(member.columns.len()));
     let mut ordered = vec![members.remove(0)];
@@ -112,19 +115,19 @@ fn joinable(mut members: Vec<&ForeignKeyInfo>) -> Vec<&ForeignKeyInfo> {
 struct Asked<'a> {
     info: &'a TableInfo,
     members: Vec<&'a ForeignKeyInfo>,
-    /// Tables that are filled before.
+    /// Tables that the same run fills before this one.
     planned: &'a [Planned],
-    /// Free columns, in the order of the members', with their kinds.
+    /// Free columns in the order of the foreign keys, with their kinds.
     columns: Vec<&'a str>,
     kinds: Vec<Kind>,
     /// Names of temporary tables that stand in for planned tables, by member.
     stand_ins: Vec<Option<String>>,
-    /// Whether there are conditions beyond that no column may be NULL.
+    /// Whether there are other conditions than that no column may be NULL.
     is_restricted: bool,
     /// Conditions on the columns alone.
     conditions: Vec<String>,
     one_to_one: bool,
-    /// Whether they are part of a unique key, so that all of the referenced keys count.
+    /// Whether the columns are part of a unique key, so that all referenced keys must be read.
     in_a_key: bool,
 }
 
@@ -201,7 +204,7 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// All keys of a single planned table, if any of them can be referenced.
+    /// The keys of a single planned table, if every one of them can be referenced.
     fn made(&self) -> Option<Keys> {
         let [member] = self.members.as_slice() else { return None };
         if self.is_restricted {
@@ -277,7 +280,7 @@ impl<'a> Asked<'a> {
         Ok(keys)
     }
 
-    /// Referenced rows under the names of this table's columns.
+    /// A subquery that returns referenced rows, under the names of this table's columns.
     fn rows(&self, sample: &str) -> String {
         let mut known: Vec<(&str, String)> = Vec::new();
         let mut from: Vec<String> = Vec::new();
@@ -326,7 +329,8 @@ impl<'a> Asked<'a> {
         if self.in_a_key { MOST_KEYS } else { SAMPLE }
     }
 
-    /// Why there is no key: no row at all, or none that may be used.
+    /// The error for a group without keys: the referenced table has no row, or none that may be
+    /// used.
     async fn nothing(&self, client: &Client) -> Result<CatalogError, CatalogError> {
         let columns = self.columns.join(", ");
         for member in self.members.iter().filter(|member| Planned::of(self.planned, member).is_none()) {
@@ -389,8 +393,7 @@ fn fixed(info: &TableInfo, key: &ForeignKeyInfo, column: &str, role: &Role) -> R
     Ok(format!("{} = {value}", identifier(column)))
 }
 
-/// The table's own conditions on no other columns than these: what does not fulfil them must not be
-/// referenced.
+/// The table's own conditions that involve only these columns. Referenced rows must fulfil them.
 fn conditions_on(info: &TableInfo, columns: &[&str]) -> Vec<String> {
     let all = info.column_names();
     let applies = |expression: &str| {

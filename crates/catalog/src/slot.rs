@@ -13,7 +13,8 @@ use super::spec::Given;
 #[derive(Clone, Debug)]
 pub(super) struct Slot<'a> {
     pub(super) info: &'a ColumnInfo,
-    /// Text for a type that rowgen does not know: then its values are given as text, or not at all.
+    /// The kind of its values; text if rowgen does not know the type. Its values are then given as
+    /// text, or not at all.
     pub(super) kind: Kind,
     /// Whether rowgen knows the type.
     pub(super) known: bool,
@@ -25,20 +26,20 @@ pub(super) struct Slot<'a> {
 /// The source of a column's values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Role {
-    /// The server: identity, default, generated.
+    /// The server gives the value: identity, default, generated.
     Server,
-    /// The user, with `--column`; or nothing else is possible.
+    /// The user gives it with `--column`, or it is the only possible value.
     Given(Values),
-    /// Its own sequence, in whose place pgrig counts.
+    /// pgrig counts in place of the column's own sequence.
     Sequence(FromSequence),
-    /// Its own table's key of the same row: a self-reference that must not be NULL.
+    /// The key of the same row: a self-reference that must not be NULL.
     OwnKey {
         /// The referenced column.
         of: String,
     },
-    /// Nobody: pgrig knows no values of its type, so it is NULL.
+    /// pgrig knows no values of the type, so the column is NULL.
     Unknown,
-    /// Its constraints, as few as they may be.
+    /// pgrig chooses among the values that constraints leave.
     Free,
 }
 
@@ -51,8 +52,8 @@ impl Slot<'_> {
         self.role == Role::Free
     }
 
-    /// Has pgrig give the values that the server would give: those of the column's sequence, if it has one. `rows` is
-    /// how many rows are wanted, if that is known.
+    /// Makes pgrig give the values that the server would give: those of the column's sequence, if
+    /// it has one. `rows` is the number of wanted rows, if it is known.
     pub(super) fn give_values(&mut self, rows: Option<u64>) {
         if self.role == Role::Server && self.known && self.info.may_insert && !self.info.is_generated() {
             let own = defaults::role(self.info, &self.kind, rows);
@@ -68,8 +69,9 @@ impl Slot<'_> {
         }
     }
 
-    /// The column's own sequence, whether pgrig or the server takes its values, and how many it has left. None if they
-    /// come again. `rows` is how many rows are wanted, if that is known.
+    /// Name of the column's own sequence, and how many values are left in it, whether pgrig or the
+    /// server takes them. None if the sequence repeats its values. `rows` is the number of wanted
+    /// rows, if it is known.
     pub(super) fn values_left(&self, rows: Option<u64>) -> Option<(String, u64)> {
         let of_server = || match (&self.role, defaults::role(self.info, &self.kind, rows)) {
             (Role::Server, Some(Role::Sequence(sequence))) => Some(sequence),
@@ -166,7 +168,8 @@ fn role(
     Ok(taken.unwrap_or(Role::Server))
 }
 
-/// A row can always reference nothing or, where it must reference something, itself.
+/// The role of a column that references its own table: NULL, or the key of the same row if NULL is
+/// not allowed.
 fn of_self_reference(info: &TableInfo, column: &ColumnInfo) -> Option<Role> {
     let own = info.foreign_keys.iter().filter(|key| key.to_itself);
     let (key, at) = own
@@ -198,14 +201,15 @@ fn needs_values(info: &TableInfo, column: &ColumnInfo) -> bool {
     repeats || referenced || points_elsewhere(info, column)
 }
 
-/// Whether it is one of several times of a row that pass one after the other: `now()` would be later than all of pgrig's.
+/// Whether it is one of several times of a row that follow each other. A default of `now()` would
+/// be later than all times that pgrig makes.
 fn passes_with_others(info: &TableInfo, column: &ColumnInfo, kind: &Kind) -> bool {
     let place = |column: &ColumnInfo| looks::time_order(&column.name, &column.data_type.kind()?);
     looks::time_order(&column.name, kind)
         .is_some_and(|own| info.columns.iter().filter_map(place).any(|other| other != own))
 }
 
-/// Whether its values are those of another table.
+/// Whether the column references another table.
 fn points_elsewhere(info: &TableInfo, column: &ColumnInfo) -> bool {
     info.foreign_keys.iter().any(|key| !key.to_itself && key.columns.contains(&column.name))
 }
@@ -227,7 +231,7 @@ pub(super) fn has_sequence(source: &Source) -> bool {
     matches!(source, Source::Identity { .. } | Source::Default { sequence: true, .. })
 }
 
-/// COPY has to send at least one column.
+/// Makes at least one column non-default, because COPY has to send at least one.
 fn send_something(slots: &mut [Slot<'_>]) {
     if slots.iter().all(|slot| slot.role == Role::Server)
         && let Some(first) = slots.iter_mut().find(|slot| !slot.info.is_generated() && slot.info.may_insert)

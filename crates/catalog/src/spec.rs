@@ -45,7 +45,7 @@ impl<'a> Given<'a> {
         Ok(Self { specs, references })
     }
 
-    /// How often the keys are referenced that a column of a foreign key has, if that was given.
+    /// How often each key is referenced, if the user says so for a column of a foreign key.
     ///
     /// # Errors
     /// If the column is in no foreign key to another table.
@@ -85,7 +85,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Whether the values are what the user or the server wrote, for whatever type.
+/// Whether the values are given as text, which suits any type.
 fn is_text(values: &Values) -> bool {
     match values {
         Values::Server | Values::Null | Values::Text(_) | Values::List(_) | Values::Cycle(_) => true,
@@ -119,7 +119,8 @@ async fn reference(client: &Client, spec: &ColumnSpec, referenced: &str) -> Resu
     Ok(Reference { keys: Arc::new(keys), column: 0, pick })
 }
 
-/// The server's error if it is about the reference; other failures are the server's own.
+/// The error for a failed query of referenced values: `failed` if the reference is to blame, else
+/// the server's own error.
 fn told(error: tokio_postgres::Error, failed: impl Fn(String) -> CatalogError) -> CatalogError {
     // 22: not readable as a name; 42: not there, or not to be read.
     let about_it =

@@ -7,9 +7,9 @@ use super::error::CatalogError;
 /// The access of a transaction that is rolled back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Look.
+    /// Read only.
     ReadOnly,
-    /// Have temporary tables.
+    /// Temporary tables may be created.
     ReadWrite,
 }
 
@@ -18,7 +18,7 @@ pub(super) enum Access {
 pub enum Scope {
     /// No transaction.
     Idle,
-    /// A transaction, which may have made the table; it goes on unchanged.
+    /// A transaction, which may have created the table; it stays open.
     Transaction,
 }
 

@@ -21,7 +21,7 @@ use server::quote::{identifier, qualified};
 
 /// The temporary table.
 const SAMPLE: &str = "pgrig_sample";
-/// The constraint in it that stands for the partitions' bounds.
+/// Name of the constraint of the sample table that stands for the partitions' bounds.
 const PARTITION: &str = "pgrig_partition";
 /// Rows from each of the beginning, the middle and the end.
 const STRETCH: u64 = 400;
@@ -125,7 +125,7 @@ impl Trial<'_> {
         temporary::copy(self.client, SAMPLE, &self.described.table, stretches(self.described)).await
     }
 
-    /// Rows that reference nothing: the keys may be the user's, or a default.
+    /// Finds sample rows that reference no existing key: the keys may be the user's, or a default.
     async fn foreign_keys(&self) -> Result<(), CatalogError> {
         for key in self
             .info
@@ -166,7 +166,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Keys that the table has already.
+    /// Finds keys of sample rows that the table has already.
     async fn present_keys(&self) -> Result<(), CatalogError> {
         if !self.info.may_select {
             return Ok(());
@@ -211,7 +211,7 @@ impl Trial<'_> {
         Ok(self.client.query_opt(&query, &[]).await?.map(|row| row.get(0)))
     }
 
-    /// The error of the description that a failed COPY shows.
+    /// Converts the error of the sample's COPY into the error to show.
     fn explain(&self, error: Error) -> CatalogError {
         let Some(db) = error.as_db_error() else { return error.into() };
         if !is_about_data(db) {
@@ -237,7 +237,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Of a CHECK of the table or of a domain.
+    /// The definition of a CHECK of the table or of a domain.
     fn definition(&self, name: &str) -> String {
         let domains = self.info.columns.iter().flat_map(|column| column.data_type.domain_checks());
         let check = self.info.checks.iter().chain(domains).find(|check| check.name == name);
@@ -253,7 +253,7 @@ fn is_about_data(error: &DbError) -> bool {
     class(&["22", "23"]) || in_a_row && !class(&["53", "57", "58", "XX"])
 }
 
-/// The row in the server's message: its values, or the line and column of the COPY.
+/// The failing row in the server's message: its values, or the line and column of the COPY.
 fn failing_row(error: &DbError) -> String {
     let shown = error.detail().or_else(|| error.where_()).unwrap_or_default();
     shown.replace("pgrig_sample, ", "").trim_end_matches('.').to_owned()

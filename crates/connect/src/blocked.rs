@@ -13,8 +13,8 @@ use std::time::Duration;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-/// Between a write that waits, or an answer, and the next question. Question and answer must take less than the
-/// time-out.
+/// Time between a write that starts to wait, or an answer of the peer's machine, and the next
+/// question to that machine. Question and answer together must take less than the time-out.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Watches one socket's writes.
@@ -28,12 +28,13 @@ pub(super) struct BlockedWrites {
 type Question = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 impl BlockedWrites {
-    /// Of a connection to `peer` with this TCP_USER_TIMEOUT.
+    /// Watches the writes of a connection to `peer` that has this TCP_USER_TIMEOUT.
     pub(super) fn new(peer: SocketAddr, user_timeout: Duration) -> Self {
         Self { peer, user_timeout, question: None, is_lifted: false }
     }
 
-    /// A write waits: asks, and wakes the task when there is an answer to act on.
+    /// To be called when a write waits. Asks whether the peer's machine is reachable, wakes the
+    /// task when the answer is there, and lifts or restores the time-out accordingly.
     pub(super) fn waits(&mut self, socket: &TcpStream, cx: &mut Context<'_>) {
         loop {
             let peer = self.peer;
@@ -44,7 +45,7 @@ impl BlockedWrites {
         }
     }
 
-    /// A write went out.
+    /// To be called when a write succeeded. Restores the time-out.
     pub(super) fn went_out(&mut self, socket: &TcpStream) {
         self.question = None;
         self.lift(socket, false);
@@ -70,7 +71,7 @@ async fn is_reachable(peer: SocketAddr) -> bool {
     }
 }
 
-/// TCP_USER_TIMEOUT, where there is one.
+/// Sets TCP_USER_TIMEOUT on systems that have it.
 pub(super) fn set_user_timeout(socket: &TcpStream, timeout: Option<Duration>) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     SockRef::from(socket).set_tcp_user_timeout(timeout)?;

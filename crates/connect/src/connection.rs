@@ -89,8 +89,8 @@ impl Connection {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
-    /// The process of the server that the other side says it is. A pooler in between has a number of its own, so that
-    /// `pg_backend_pid()` differs.
+    /// The process ID that the other side has sent in `BackendKeyData`. A pooler sends a number of
+    /// its own, which differs from `pg_backend_pid()`.
     pub fn process_id(&self) -> Option<i32> {
         self.overheard.process()
     }
@@ -116,7 +116,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the server cannot be reached. Whether anything was cancelled the server does not tell.
+    /// If the server cannot be reached. The server does not tell whether it has cancelled anything.
     pub async fn cancel(&self) -> Result<(), ConnectError> {
         self.canceller().cancel().await
     }
@@ -198,7 +198,7 @@ impl Connection {
     }
 }
 
-/// Whether the driver refused to send what has a NUL byte in it.
+/// Whether the driver refused to send a text because it has a NUL byte.
 pub(super) fn is_nul(error: &tokio_postgres::Error) -> bool {
     cause::<std::io::Error>(error).is_some_and(|error| error.kind() == std::io::ErrorKind::InvalidInput)
 }

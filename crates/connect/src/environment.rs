@@ -58,8 +58,8 @@ impl Target {
         variables
     }
 
-    /// Whether a program that shall reach this target must not inherit the variable: it is libpq's, and may lead
-    /// elsewhere.
+    /// Whether a program that is to connect to this target must not inherit this environment
+    /// variable: libpq reads the variable, and it may name another server.
     pub fn is_in_the_way(variable: &str) -> bool {
         variable.starts_with("PG")
             && !variable.starts_with("PGRIG_")

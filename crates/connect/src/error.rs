@@ -207,7 +207,7 @@ pub enum ConnectError {
         /// The reason, and the remedy.
         why: String,
     },
-    /// The server said no.
+    /// The server refused the connection.
     #[error("{at}: {error}{remedy}")]
     Rejected {
         /// The place.
@@ -318,8 +318,8 @@ impl ConnectError {
         }
     }
 
-    /// Whether the next host of a list may still work: libpq goes on after everything but a server's
-    /// considered no (a wrong password here is wrong there).
+    /// Whether the next host of a list may still work. As in libpq, a host that cannot be reached,
+    /// or is not ready, leads to the next one; an authentication error does not.
     pub(super) fn allows_next_host(&self) -> bool {
         match self {
             Self::Resolve { .. }
@@ -432,7 +432,7 @@ fn beginning(sql: &str) -> String {
     }
 }
 
-/// Why a connection ended of which nothing else is known.
+/// The reason that is shown for a connection that ended without any other known reason.
 pub const CLOSED_WITHOUT_A_WORD: &str =
     "the server closed it without a message (killed or crashed? see its log)";
 

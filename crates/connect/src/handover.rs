@@ -36,8 +36,8 @@ pub struct RawConnection {
 }
 
 impl Target {
-    /// [`Target::connect`] for who speaks the protocol on their own, e.g. to measure it. Any runtime that
-    /// can do I/O and time will do; the result is independent of it.
+    /// As [`Target::connect`], for callers that speak the protocol themselves, e.g. to measure it.
+    /// It needs a tokio runtime with I/O and time; the returned connection needs none.
     ///
     /// # Errors
     ///
@@ -50,7 +50,8 @@ impl Target {
 /// A stream in the hands of the driver.
 pub(super) struct Lent<S>(Arc<Mutex<Option<S>>>);
 
-/// To take it back with; it does not keep the stream open.
+/// A weak reference to a lent stream, with which it is taken back. It does not keep the stream
+/// open.
 struct Owner<S>(Weak<Mutex<Option<S>>>);
 
 /// A connection's [`Owner`].
@@ -67,7 +68,7 @@ pub(super) struct LendingHandshake {
     lent: Lent<Encrypted<Checked>>,
 }
 
-/// A stream whose messages are followed, so that it is known where one ends.
+/// A stream that knows where the current message ends.
 pub(super) trait Followed: AsyncRead + Unpin {
     /// Least number of bytes that the current message lacks; 0 between two.
     fn missing(&self) -> usize;
@@ -82,8 +83,9 @@ impl Loan {
         Self(Kind::Tls(lent.owner()))
     }
 
-    /// The stream, at a message's beginning; none if the driver has ended. What came until here the driver
-    /// has seen. Errors among that are overheard, and nothing else can matter.
+    /// Takes the stream back, positioned at the beginning of a message; none if the driver has
+    /// ended. The driver has seen all earlier bytes. Errors among them have been overheard, and
+    /// nothing else in them matters.
     pub(super) async fn take_back(&self) -> Option<io::Result<Stream>> {
         match &self.0 {
             Kind::Plain(owner) => Some(finish(owner.take()?).await.and_then(Checked::into_stream)),
@@ -109,7 +111,7 @@ impl<S> Lent<S> {
         Self(Arc::new(Mutex::new(Some(stream))))
     }
 
-    /// To be filled by who clones it.
+    /// Without a stream. The holder of a clone puts the stream in later.
     fn empty() -> Self {
         Self(Arc::default())
     }

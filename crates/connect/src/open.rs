@@ -13,24 +13,25 @@ use super::route::Route;
 
 /// Cancel requests that are sent at the same time.
 const CANCELLED_AT_ONCE: usize = 16;
-/// Between two rounds of cancel requests: one may come before the statement that it is for.
+/// Time between two rounds of cancel requests: a request has no effect if it arrives before the
+/// statement that it is meant for.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
-/// Between two looks whether what was cancelled has ended.
+/// Time between two checks whether the cancelled statements have ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Sessions that are open in this process.
 static OPEN: Mutex<Vec<Arc<Open>>> = Mutex::new(Vec::new());
-/// The way that the last session has taken.
+/// Route of the session that was opened last.
 static LAST_ROUTE: Mutex<Option<Arc<Route>>> = Mutex::new(None);
 /// Time of the last message of any server, in milliseconds since [`BEGAN`].
 static LAST_HEARD: AtomicU64 = AtomicU64::new(0);
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
-/// Sessions of one target and its clones have the same number.
+/// The next family number. Sessions of one target and its clones have the same number.
 static FAMILIES: AtomicU64 = AtomicU64::new(1);
 
 struct Open {
     canceller: Canceller,
-    /// None for a session that its owner speaks to.
+    /// None for a session that runs without the driver (see `handover`).
     overheard: Option<Arc<Overheard>>,
 }
 
@@ -108,8 +109,8 @@ pub async fn cancel_everything() {
     cancel(|_| true).await;
 }
 
-/// Cancels what any session runs until all of it has ended, for so long at most. Nothing new may be begun
-/// meanwhile. Returns whether it has ended.
+/// Cancels the statements of all sessions again and again until all have ended, or until `within`
+/// has passed. The caller must begin no statement meanwhile. Returns whether all have ended.
 pub async fn stop_everything(within: Duration) -> bool {
     let ended = async {
         while lock(&OPEN).iter().any(|open| open.is_to_end()) {
@@ -151,8 +152,8 @@ async fn cancel(which: impl Fn(&Open) -> bool) {
     each.await;
 }
 
-/// Whether the server that was connected to last answers within this time: whether its main process lives, that
-/// is. Nothing is begun there.
+/// Whether the server of the session that was opened last answers within this time, i.e. whether
+/// its postmaster lives. Starts no session there.
 pub async fn answers(within: Duration) -> bool {
     let route = lock(&LAST_ROUTE).clone();
     let Some(route) = route else { return false };

@@ -23,7 +23,7 @@ const MOST_KEPT: usize = 64 << 10;
 pub(super) struct Overheard {
     any: AtomicBool,
     last: Mutex<Option<ServerError>>,
-    /// Of `BackendKeyData`; 0 before that.
+    /// The process ID in `BackendKeyData`; 0 before that message.
     process: AtomicI32,
     pub(super) traffic: Traffic,
 }
@@ -45,7 +45,7 @@ impl Overheard {
         last.as_ref().filter(|error| error.severity != "ERROR").cloned()
     }
 
-    /// The process that the other side says it is.
+    /// The process ID that the other side has sent in `BackendKeyData`.
     pub(super) fn process(&self) -> Option<i32> {
         Some(self.process.load(Ordering::Acquire)).filter(|process| *process != 0)
     }
@@ -93,7 +93,7 @@ impl Ear {
         }
     }
 
-    /// Outcome of an attempt to send these bytes.
+    /// Takes note of an attempt to send these bytes; `written` is its outcome.
     pub(super) fn spoke(&mut self, bytes: &[u8], written: &Poll<io::Result<usize>>) {
         match written {
             Poll::Ready(Ok(count)) => self.speech.say(&bytes[..*count], &self.overheard.traffic),

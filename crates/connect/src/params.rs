@@ -14,9 +14,10 @@ enum Support {
     Used,
     /// It concerns only what pgrig never does (GSSAPI, compression): nothing is lost by ignoring it.
     Ignored,
-    /// Only these values.
+    /// pgrig obeys only the values in this list. The text is the remedy for other values.
     Only(&'static [&'static str], &'static str),
-    /// Ignoring it would weaken security or do something else than asked; what to do instead.
+    /// pgrig refuses it, because ignoring it would weaken security or do something else than asked.
+    /// The text is the remedy.
     Refused(&'static str),
 }
 use Support::{Ignored, Only, Refused, Used};

@@ -12,9 +12,9 @@ use super::target::Target;
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The same for one that hangs up without saying why: a server whose process crashed does so for a moment.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
-/// Between two attempts.
+/// Time between two attempts.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Between two lines about it.
+/// Time between two messages that pgrig waits for the server.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Target {

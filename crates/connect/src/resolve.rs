@@ -43,7 +43,8 @@ impl Machine {
     }
 }
 
-/// The whole way: sources, then meaning.
+/// Resolves options and environment to a target: collects the values from all sources, then
+/// interprets them.
 pub(super) fn resolve(
     options: &ConnectOptions,
     env: Env<'_>,

@@ -19,7 +19,7 @@ use super::transport::Transport;
 /// An SSLRequest message ("54.7 Message Formats"): its length, and the code 1234 · 65536 + 5679.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
-/// For a cancel request. Who sends one does not want to wait.
+/// Time-out of a cancel request. It is short because the user waits for it.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Use of TLS in one attempt.
@@ -27,9 +27,9 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) enum Encryption {
     /// None.
     Plain,
-    /// If the server offers it.
+    /// TLS if the server offers it, else none.
     IfOffered,
-    /// Or no connection.
+    /// TLS, or no connection.
     Must,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Encryption {
 pub(super) struct Route {
     pub(super) address: ResolvedAddress,
     pub(super) encryption: Encryption,
-    /// The target's.
+    /// The target's family number; see [`super::Target`].
     pub(super) family: u64,
     tcp: TcpOptions,
     sslmode: SslMode,
@@ -77,7 +77,8 @@ impl Route {
         })
     }
 
-    /// Opens the socket, and asks for TLS if the route wants it; the handshake to make, if one is due.
+    /// Opens the socket, and asks for TLS if the route wants it. Returns the socket, and the TLS
+    /// handshake to make, if any.
     pub(super) async fn open(&self) -> Result<(Socket, Option<Handshake>), ConnectError> {
         let mut socket = Socket::open(&self.address, &self.tcp).await?;
         let Some(handshake) = &self.handshake else {

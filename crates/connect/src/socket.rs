@@ -57,7 +57,7 @@ impl Socket {
         opened.map_err(|source| unreachable_at(address, source))
     }
 
-    /// Out of the runtime's hands; it stays non-blocking.
+    /// Takes the socket from the tokio runtime; it stays non-blocking.
     fn into_std(self) -> io::Result<PlainSocket> {
         match self {
             Self::Unix(stream) => stream.into_std().map(PlainSocket::Unix),
@@ -123,7 +123,8 @@ impl Checked {
         Self { socket, pending: true, ear: Some(Ear::new(overheard)) }
     }
 
-    /// Checks and notices nothing: TLS follows, which does.
+    /// A socket that is not checked and whose messages are not followed: the TLS stream around it
+    /// does both.
     pub(super) fn passed(socket: Socket) -> Self {
         Self { socket, pending: false, ear: None }
     }

@@ -38,14 +38,14 @@ impl Stream {
 
     /// # Errors
     ///
-    /// What the session had received already is no TLS.
+    /// If the bytes that the session has received so far are not valid TLS.
     pub(super) fn encrypted(socket: PlainSocket, session: ClientConnection) -> io::Result<Self> {
         let mut tls = Box::new(Tls { session, plaintext: 0 });
         tls.decrypt()?;
         Ok(Self { socket, tls: Some(tls), registered: None })
     }
 
-    /// Keeps this as long as the socket is open.
+    /// Keeps the session in the list of open ones until this stream is dropped.
     pub(super) fn hold(&mut self, registered: Registered) {
         self.registered = Some(registered);
     }
@@ -66,7 +66,8 @@ impl Stream {
         self.tls.as_ref().is_some_and(|tls| tls.session.wants_write())
     }
 
-    /// Tells the other side that nothing follows, as far as that goes without waiting.
+    /// Sends TLS's close_notify, as far as that is possible without waiting. Does nothing without
+    /// TLS.
     pub fn bid_farewell(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.session.send_close_notify();

@@ -94,7 +94,8 @@ impl Default for Keepalives {
 }
 
 impl Keepalives {
-    /// After which time without an answer they end the connection; unknown if the system decides.
+    /// Time without an answer after which the keepalives end the connection; `None` if the
+    /// operating system decides.
     pub(super) fn patience(&self) -> Option<Duration> {
         Some(self.idle? + self.interval? * self.count?)
     }

@@ -1,5 +1,6 @@
-//! The TLS session between driver and socket. Own, because a run records the negotiated cipher, and because
-//! pgrig asks for TLS itself (the driver takes any answer but `S` for a no).
+//! The TLS session between driver and socket. pgrig has its own, because a run records the
+//! negotiated cipher, and because pgrig asks for TLS itself (the driver takes any answer but `S`
+//! for a no).
 
 use std::future::Future;
 use std::io;
@@ -90,7 +91,7 @@ pub(super) struct Encrypted<S> {
 }
 
 impl Encrypted<Checked> {
-    /// Without the ear.
+    /// The same session as a [`Stream`], whose messages are not followed any more.
     pub(super) fn into_stream(self) -> io::Result<Stream> {
         let (socket, session) = self.stream.into_inner();
         Stream::encrypted(socket.into_socket()?, session)

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 /// A message's type and length.
 const HEADER: usize = 5;
-/// Of a statement's text, characters that are shown.
+/// Number of characters of a statement's text that are shown.
 const SHOWN: usize = 70;
-/// Of a message, bytes that are kept to find a statement's text in.
+/// Number of bytes of a message that are kept, to find a statement's text in them.
 const KEPT: usize = 512;
 
 /// A session's traffic in both directions.
@@ -20,9 +20,10 @@ pub(super) struct Traffic(Mutex<Exchange>);
 struct Exchange {
     /// Requests without the ReadyForQuery that ends their answer.
     unanswered: u32,
-    /// Whether the last request was a Sync: COPY swallows the one that comes with it.
+    /// Whether the last request was a Sync. The server ignores a Sync that arrives while it reads
+    /// COPY data.
     last_was_sync: bool,
-    /// Whether the server waits for COPY data, which nobody may have at the moment.
+    /// Whether the server waits for COPY data. The client may have none at the moment.
     in_copy: bool,
     /// Whether the socket takes no more.
     is_full: bool,
@@ -41,13 +42,14 @@ impl Traffic {
         state.unanswered > 0 || state.in_copy
     }
 
-    /// Whether it is in the middle of a COPY from here: that a cancel request does not end, but the session's end
-    /// does.
+    /// Whether the server waits for the data of a COPY from this session. A cancel request does not
+    /// end such a COPY; the end of the session does.
     pub(super) fn is_in_copy(&self) -> bool {
         self.state().in_copy
     }
 
-    /// Time that the server has been silent, and the statement, if it is its turn.
+    /// Time that the server has been silent, and the statement that it has not answered; none if
+    /// the server has nothing to answer.
     pub(super) fn silence(&self, now: Instant) -> Option<(Duration, String)> {
         let state = self.state();
         let is_its_turn = if state.in_copy { state.is_full } else { state.unanswered > 0 };
@@ -94,7 +96,7 @@ impl Traffic {
         self.state().is_full = true;
     }
 
-    /// A message was sent that begins like this.
+    /// Takes note of a sent message of this type whose body begins with these bytes.
     fn said(&self, kind: u8, body: &[u8]) {
         let mut state = self.state();
         let mut texts = body.split(|byte| *byte == 0).map(excerpt);

@@ -24,11 +24,11 @@ pub(crate) enum Cut {
 pub(crate) enum Uncut {
     /// The text ends too early.
     Within(Within),
-    /// After this many bytes stands a command of psql's within a statement.
+    /// A command of psql's stands within a statement, after this many bytes.
     MetaWithinStatement(usize),
     /// It is psql's `\copy … from stdin`: data follow.
     DataOfCommand,
-    /// After this many bytes, behind COPY … FROM stdin, more stands on the line.
+    /// More text follows COPY … FROM stdin on its line, after this many bytes.
     AfterCopy(usize),
 }
 
@@ -103,7 +103,8 @@ fn line(text: Text<'_>) -> Result<usize, Within> {
     }
 }
 
-/// The statement that the text begins with, of which so many bytes are known to be such an opening.
+/// The statement at the beginning of the text. The first `known` bytes are known to be an opening
+/// of this kind.
 fn statement(text: Text<'_>, known: usize, opening: Opening) -> Result<Cut, Uncut> {
     let mut progress = Progress { opening, ..Progress::default() };
     let mut at = known;

@@ -15,7 +15,7 @@ pub enum DumpError {
     /// The output failed.
     #[error("cannot write the dump: {0}")]
     Write(#[source] io::Error),
-    /// It is cut off, or was never SQL.
+    /// The dump ends within a construct: it is cut off, or it is not SQL.
     #[error("the dump ends within {within} that begins in or after line {line}: is it whole?")]
     EndsWithin {
         /// The construct that is not closed.
@@ -29,7 +29,7 @@ pub enum DumpError {
         /// First line of the statement.
         line: u64,
     },
-    /// psql would run a command there.
+    /// A backslash within a statement, which psql would take for a command.
     #[error(
         "line {line}: a backslash within a statement: pg_dump writes none, and psql would take it for a command"
     )]
@@ -37,7 +37,7 @@ pub enum DumpError {
         /// Line of the backslash.
         line: u64,
     },
-    /// psql would read data there.
+    /// `\copy … from stdin`, whose data only psql reads.
     #[error(
         "line {line}: \\copy … from stdin: pg_dump writes none, and only psql reads its data: use COPY … FROM stdin"
     )]
@@ -54,13 +54,13 @@ pub enum DumpError {
     /// A second pass found something else than the first.
     #[error("the dump changed between the two times that pgrig reads it")]
     Changed,
-    /// A name that is none.
+    /// Not a valid name of a table.
     #[error("\"{0}\" is not a table name: write [schema.]table, with double quotes where SQL needs them")]
     Name(String),
     /// A table to keep that the dump does not create.
     #[error("the dump creates no logged table {0} to keep")]
     NoSuchTable(String),
-    /// Found in one pass when the table had been made unlogged already.
+    /// A table that must stay logged was found in one pass, after it had been made unlogged.
     #[error(
         "table {table} has been made unlogged, but {why}: give the dump as a file, which pgrig can read twice, or \
          keep the table: --keep '{table}'"

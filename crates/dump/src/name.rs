@@ -46,7 +46,7 @@ pub(crate) struct Relation {
 }
 
 impl Relation {
-    /// Whether it has this name; without a schema in any.
+    /// Whether it has this name. A name without a schema fits any schema.
     pub(crate) fn is_called(&self, name: &TableName) -> bool {
         self.name == name.table && name.schema.as_ref().is_none_or(|schema| *schema == self.schema)
     }
@@ -72,12 +72,12 @@ impl Default for Scope {
 }
 
 impl Scope {
-    /// Behind `\connect`.
+    /// To be called after `\connect`.
     pub(crate) fn next_database(&mut self) {
         *self = Self { database: self.database + 1, ..Self::default() };
     }
 
-    /// Behind SET search_path.
+    /// To be called after SET search_path.
     pub(crate) fn set_schema(&mut self, schema: Vec<u8>) {
         self.schema = schema;
     }

@@ -42,7 +42,7 @@ impl<'a> Parser<'a> {
         parser
     }
 
-    /// The next token, which stays.
+    /// The next token, which is not consumed.
     pub(crate) fn peek(&self) -> Option<Token<'a>> {
         self.next
     }
@@ -72,7 +72,7 @@ impl<'a> Parser<'a> {
         self.take_if(|token| token.is(keyword))
     }
 
-    /// Takes these keywords, of which the first decides whether they come.
+    /// Takes these keywords if the first one comes next; the others are then expected to follow.
     pub(crate) fn words(&mut self, keywords: &[&str]) -> bool {
         let comes = self.next.is_some_and(|token| token.is(keywords[0]));
         comes && keywords.iter().all(|keyword| self.word(keyword))

@@ -27,7 +27,7 @@ pub struct Reader<R> {
     buffer: Vec<u8>,
     /// The part of the buffer that has not been returned.
     unread: Range<usize>,
-    /// Whether the input has ended.
+    /// Whether the end of the input has been reached.
     has_ended: bool,
     section: Section,
     syntax: Syntax,
@@ -43,13 +43,13 @@ enum Section {
     Sql,
     CopyData {
         is_at_line_start: bool,
-        /// Of the statement COPY.
+        /// Line of the COPY statement.
         line: u64,
     },
 }
 
 impl Section {
-    /// Line of the statement COPY within its data; else `next`.
+    /// Line to report: the line of the COPY statement while its data are read, else `next`.
     fn line(self, next: u64) -> u64 {
         match self {
             Self::CopyData { line, .. } => line,
@@ -59,7 +59,7 @@ impl Section {
 }
 
 impl<R: Read> Reader<R> {
-    /// At the dump's first byte.
+    /// A reader that stands at the dump's first byte.
     pub fn new(input: R) -> Self {
         Self::with_buffer(input, BUFFER)
     }
@@ -101,8 +101,9 @@ impl<R: Read> Reader<R> {
         Ok(Some(self.take(cut)))
     }
 
-    /// The rows as INSERT that come next, with the blanks before each, as many as are there whole. They are no pieces:
-    /// for whom they tell nothing it is several times as fast. Often there are none before [`Reader::next`].
+    /// The whole INSERT statements that come next in the buffer, with the blanks before each. They
+    /// are not returned as pieces: a caller that needs no facts from them reads several times as
+    /// fast. Often none are found before [`Reader::next`] is called.
     pub(crate) fn rows(&mut self) -> &[u8] {
         self.count_lines();
         if self.section == Section::Sql {
@@ -114,8 +115,9 @@ impl<R: Read> Reader<R> {
         &self.buffer[self.returned.clone()]
     }
 
-    /// The bytes that come next, as many as are there, but no more than `most`; none at the end. Whoever takes some knows
-    /// that pieces end before and behind what is taken in all, and that no setting of strings is in it.
+    /// The bytes that come next, at most `most`; none at the end. The caller must know that pieces
+    /// end before and after the bytes that it takes in total, and that these set no string
+    /// settings.
     ///
     /// # Errors
     /// If reading fails.

@@ -11,7 +11,7 @@ const COMPLETE: &[u8] = b" complete";
 /// The facts in a comment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remarks {
-    /// Of the server that was dumped.
+    /// Major version of the server that was dumped.
     pub(crate) server_major: Option<u32>,
     /// Whether the dump of a database has begun here and not ended.
     pub(crate) database_is_open: Option<bool>,

@@ -1,4 +1,4 @@
-//! Writes a dump anew.
+//! Writes the dump with its tables made unlogged.
 
 use std::io::{Read, Write};
 
@@ -6,8 +6,8 @@ use crate::survey::{Note, Notes};
 use crate::{DumpError, Piece, Reader, Summary, UNLOGGED, Unlogger};
 
 impl Unlogger {
-    /// Writes the dump with its tables unlogged. After a [`Survey`](crate::Survey) all but the pieces that matter is only
-    /// copied.
+    /// Writes the dump with its tables unlogged. After a [`Survey`](crate::Survey), pieces that do
+    /// not matter are copied without being parsed.
     ///
     /// # Errors
     /// If it cannot be read or written, or is not the dump that was surveyed; see [`Unlogger::look`] and
@@ -72,7 +72,7 @@ impl Unlogger {
     }
 }
 
-/// Copies so many bytes, which end between pieces.
+/// Copies the next `length` bytes, which end between two pieces.
 fn copy(input: &mut Reader<impl Read>, output: &mut impl Write, length: u64) -> Result<(), DumpError> {
     let mut left = length;
     while left > 0 {

@@ -17,7 +17,7 @@ pub struct Summary {
     pub publications_of_all: Vec<String>,
     /// Sequences made unlogged, and the tables that they belong to, which were not. After a crash they begin anew.
     pub lone_sequences: Vec<(String, String)>,
-    /// Whether the comment is missing that pg_dump writes last.
+    /// Whether pg_dump's closing comment is missing.
     pub is_cut_off: bool,
 }
 

@@ -15,15 +15,15 @@ use crate::{DumpError, Piece, Reader, TableName, Why};
 /// Findings of a first pass over a dump: the references between tables, and the tables that must stay as they are.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// In the dump's order; whether it is partitioned.
+    /// Tables in the dump's order, and whether each is partitioned.
     tables: Vec<(Relation, bool)>,
-    /// From, to.
+    /// Referencing and referenced table.
     foreign_keys: Vec<(Relation, Relation)>,
-    /// Parent, partition.
+    /// Partitioned table and partition.
     partitions: Vec<(Relation, Relation)>,
     published: Vec<(Relation, String)>,
     views: Vec<Relation>,
-    /// Sequence, table.
+    /// Sequence and the table that owns it.
     owners: Vec<(Relation, Relation)>,
     pub(crate) notes: Notes,
 }
@@ -31,9 +31,9 @@ pub struct Survey {
 /// The facts that a second pass over a dump needs.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// In the dump's order.
+    /// The notes in the dump's order.
     pub(crate) all: Vec<Note>,
-    /// Bytes of the dump.
+    /// Length of the dump, bytes.
     pub(crate) length: u64,
 }
 
@@ -140,7 +140,8 @@ impl Survey {
         Ok(kept.left)
     }
 
-    /// The sequences that belong to tables that are kept with their rows: after a crash they must go on behind them.
+    /// The sequences of tables that stay logged. They stay logged too: after a crash they must
+    /// continue after the tables' values.
     pub(crate) fn kept_sequences<'a>(
         &'a self,
         kept: &'a HashMap<Relation, Why>,
@@ -157,14 +158,14 @@ struct Kept {
 }
 
 impl Kept {
-    /// The first reason is the one that is told.
+    /// Adds a table. If it is added again, the first reason stays.
     fn add(&mut self, table: &Relation, why: impl FnOnce() -> Why) {
         if !self.left.contains_key(table) {
             self.left.insert(table.clone(), why());
         }
     }
 
-    /// Adds whatever pairs lead to from the tables that are kept.
+    /// Adds all tables that the pairs lead to from the kept ones, until nothing is added any more.
     fn close(&mut self, pairs: &[(Relation, Relation)], why: impl Fn(&Relation) -> Why) {
         let mut groups = HashMap::<_, Vec<_>>::new();
         for (from, to) in pairs {

@@ -1,4 +1,5 @@
-//! Follows through a dump what decides what tokens are: `standard_conforming_strings`, `client_encoding`.
+//! Follows the settings that decide where tokens end: `standard_conforming_strings`,
+//! `client_encoding`.
 
 use sql::{Backslash, Characters, Syntax};
 

@@ -18,7 +18,7 @@ const UNLOGGED_SEQUENCES: u32 = 15;
 /// Whether sequences are made unlogged too; PostgreSQL can from 15 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sequences {
-    /// If the dump's header says that it is of such a server.
+    /// They are if the dump's header names such a server.
     #[default]
     AsDumped,
     /// Always.
@@ -40,21 +40,21 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Unlogger {
     options: Options,
-    /// Known from a first pass to stay as they are.
+    /// Tables that a first pass found have to stay as they are.
     kept: HashMap<Relation, Why>,
     kept_sequences: HashSet<Relation>,
-    /// The notes of a first pass: then the second need not look for facts.
+    /// The notes of a first pass. With them, the second pass does not look for facts.
     pub(crate) notes: Option<Notes>,
     /// For each table to keep, whether it has been seen.
     keep_found: Vec<bool>,
     syntax: Syntax,
     scope: Scope,
-    /// Of the server that was dumped, as the dump's header says.
+    /// Major version of the server that was dumped, from the dump's header.
     server_major: Option<u32>,
     /// Whether the dump of a database, or of a cluster, has begun and not ended.
     database_is_open: bool,
     cluster_is_open: bool,
-    /// Parent, partition.
+    /// Partitioned table and partition.
     partitions: Vec<(Relation, Relation)>,
     /// Tables and sequences that were made unlogged.
     unlogged: HashSet<Relation>,
@@ -203,7 +203,7 @@ impl Unlogger {
         }
     }
 
-    /// Whether what has been made unlogged may be so.
+    /// Refuses a fact that requires a table to be logged that has been made unlogged already.
     fn check(&mut self, fact: Fact) -> Result<(), DumpError> {
         match fact {
             Fact::ForeignKeys { table, references } => {
@@ -251,7 +251,7 @@ impl Unlogger {
         })
     }
 
-    /// With a partitioned table its partitions are published.
+    /// As `check`, for a published table. If it is partitioned, its partitions are published too.
     fn check_published(&mut self, table: TableName, publication: &str) -> Result<(), DumpError> {
         let table = self.scope.resolve(table);
         self.must_be_left(&table, || format!("publication {publication} publishes it"))?;
@@ -270,7 +270,7 @@ impl Unlogger {
         self.hold_partitioned(partition, Why::PartitionOf { kept: parent.to_string() })
     }
 
-    /// If it is partitioned itself, it hands that on.
+    /// Marks a table as one that must stay logged; if it is partitioned, also its partitions.
     fn hold_partitioned(&mut self, table: &Relation, because: Why) -> Result<(), DumpError> {
         let Some(why @ Why::Partitioned) = self.left.get_mut(table) else { return Ok(()) };
         *why = because;

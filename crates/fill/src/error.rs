@@ -76,7 +76,7 @@ pub enum FillError {
     /// Nothing to fill.
     #[error("there is no table to fill: give another --schema, or --ddl FILE to create some")]
     NothingToFill,
-    /// Keys leave room for less than a size.
+    /// The keys leave no room for as many rows as the size needs.
     #[error(
         "{} is too large: the keys of these tables allow about {}. Give a smaller size, or --rows",
         bytes(*size), bytes(*about)
@@ -87,7 +87,7 @@ pub enum FillError {
         /// The size that the keys leave room for, bytes.
         about: u64,
     },
-    /// A size below what the numbers of rows that were given take.
+    /// A size that is too small for the given numbers of rows.
     #[error(
         "{} is too small: one row in each table, and the rows that --rows gives, take about {}",
         bytes(*size), bytes(*about)
@@ -98,7 +98,7 @@ pub enum FillError {
         /// The least that the tables take, bytes.
         about: u64,
     },
-    /// A table of an interrupted fill has been changed by others.
+    /// Other sessions have changed a table of an interrupted fill.
     #[error(
         "{table} has rows that the unfinished fill did not load. TRUNCATE it and repeat the command, or give \
          --no-resume to forget the unfinished fill"
@@ -107,7 +107,7 @@ pub enum FillError {
         /// Schema and name.
         table: String,
     },
-    /// Another session was at the same fill since it was planned.
+    /// Another session has worked on the same fill since it was planned.
     #[error("another session changed the tables after this fill was planned. Repeat the command")]
     SchemaChanged,
     /// The user wants to stop, and no table is being filled.
@@ -118,7 +118,8 @@ pub enum FillError {
         /// All tables.
         of: usize,
     },
-    /// An earlier fill has not made indexes and constraints again, and this one would forget them.
+    /// An unfinished fill has not yet recreated indexes and constraints, and this fill would remove
+    /// the record of them.
     #[error(
         "an unfinished fill has not yet created the keys, foreign keys and indexes of {tables}: repeat the \
          command that began it, or drop these tables"
@@ -150,7 +151,7 @@ pub enum FillError {
     /// Pages cannot be written into the tables' files.
     #[error("--method direct is not possible: {0}")]
     NotDirect(#[from] NotDirect),
-    /// A fill that was begun otherwise is not complete.
+    /// An unfinished fill that another command began.
     #[error(
         "schema {schema} has an unfinished fill that another command began: repeat that command to complete it, \
          or give --drop to replace the tables{}, or --schema NAME",
@@ -172,7 +173,7 @@ pub enum FillError {
         /// The way to start over.
         remedy: String,
     },
-    /// Rows cannot be added to tables that have lost some.
+    /// `--append` to tables that have lost rows.
     #[error(
         "--append: rows are missing: {problem}. Nothing was changed. To fill all tables again, give --drop and \
          the whole amount instead of --append"
@@ -181,7 +182,7 @@ pub enum FillError {
         /// The table, and the missing rows.
         problem: String,
     },
-    /// Another session is at this fill.
+    /// Another session runs this fill.
     #[error(
         "another session (server process {pid}) runs this fill: wait until it ends, or end it with SELECT \
          pg_terminate_backend({pid})"
@@ -190,7 +191,7 @@ pub enum FillError {
         /// Its server process.
         pid: i32,
     },
-    /// Steps need tables that are not there.
+    /// The steps need tables that do not exist.
     #[error("schema {schema} has no {}: add t to --init-steps to create them, or give --schema NAME", tables.join(", "))]
     NoTables {
         /// The schema.
@@ -198,7 +199,7 @@ pub enum FillError {
         /// The missing tables.
         tables: Vec<String>,
     },
-    /// Rows would be mixed up with those that are there.
+    /// The table of pgrig's own has rows, and the request does not add to them.
     #[error("{schema}.{table} has rows: give --append to add rows, or --drop to replace the tables")]
     HasRows {
         /// The schema.
@@ -231,7 +232,7 @@ pub enum FillError {
         /// The schema.
         schema: String,
     },
-    /// Names are taken.
+    /// Tables with the names of the fill's tables exist.
     #[error(
         "schema {schema} already has {}{}: give --append to add to them, --drop to drop and replace them, or --schema NAME",
         tables.join(", "),
@@ -242,10 +243,10 @@ pub enum FillError {
         schema: String,
         /// Names of the existing relations.
         tables: Vec<String>,
-        /// Whether they are as a crash leaves unlogged tables.
+        /// Whether the tables are unlogged and empty, as after a crash.
         emptied: bool,
     },
-    /// Names are taken by something that --drop does not drop.
+    /// A relation has the name of one of the tables, and is nothing that --drop drops.
     #[error("{name} in schema {schema} is not a table, and --drop drops only tables: give --schema NAME")]
     NotATable {
         /// The schema.
@@ -302,7 +303,7 @@ pub enum FillError {
         /// Why keys leave room for no more rows.
         why: String,
     },
-    /// Rows are to come by COPY without triggers, and need them.
+    /// The rows are to be loaded by COPY without triggers, but the table needs its triggers.
     #[error(
         "--triggers off is not possible for {table}, whose rows come by COPY: {why}. Without the option the triggers run \
          for each row"
@@ -310,7 +311,7 @@ pub enum FillError {
     Triggers {
         /// The table.
         table: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// A probe cannot be run.
@@ -416,13 +417,13 @@ pub enum Cause {
     /// There is no room for the first chunk, even after tables were dropped.
     #[error(transparent)]
     Limits(#[from] LimitsError),
-    /// A step other than loading found no room.
+    /// A step other than loading has run out of space.
     #[error("{0}. Free some space there, or ask for less")]
     Full(ConnectError),
     /// Pages could not be written.
     #[error(transparent)]
     Direct(Failure),
-    /// A row references nothing. Its chunk is rolled back.
+    /// A row violates a foreign key. Its chunk is rolled back.
     #[error(
         "a row of {table} violates {constraint}: {row}. The referenced rows have changed since the fill began: \
          TRUNCATE the table and repeat the command with --no-resume"
@@ -444,7 +445,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// With what to do about it, where the server only says what happened.
+    /// Adds a remedy where the server's error has none.
     pub(super) fn with_remedy(self) -> Self {
         match self {
             Self::Server(error) if Shortage::of(&error).is_some() => Self::Full(error),

@@ -1,4 +1,4 @@
-//! The part of a table that is looked at when a part has to stand for all.
+//! The leaf of a table that represents the whole table where only one part is examined.
 
 use tokio_postgres::{Client, Error};
 

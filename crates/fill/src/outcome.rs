@@ -27,12 +27,12 @@ pub struct Outcome {
     pub rolled_back: bool,
     /// Why generating ended.
     pub stop: StopReason,
-    /// Rows below the last one that are missing, in part if leaves are filled by hash: their chunk found no room while
-    /// another one did.
+    /// Missing rows between loaded ones (of leaves by hash, some of these rows): their chunk found
+    /// no room while a later chunk did.
     pub gaps: Vec<Range<u64>>,
     /// Events of limits and marks.
     pub events: Vec<Event>,
-    /// Free on the tables' volume at the end, bytes, where that was looked at.
+    /// Bytes free on the tables' volume at the end; none where pgrig did not read that.
     pub free: Option<u64>,
     /// Rows handed to the server, second by second.
     pub rate: Option<Series>,
@@ -68,8 +68,8 @@ impl Outcome {
         self.sizes.less(self.before)
     }
 
-    /// Bytes that rolled back chunks have left in the table; none where no chunk was rolled back, where it is
-    /// little, or where the vacuum that follows has made room of it.
+    /// Bytes that rolled back chunks have left in the table. None if no chunk was rolled back, if
+    /// they are few, or if a later vacuum has freed them.
     pub fn dead_space(&self, plan: &Plan) -> Option<u64> {
         // What rows of a table of the user's take is an estimate.
         if !self.rolled_back || plan.is_own_table() || plan.includes(InitStep::Vacuum) {
@@ -80,8 +80,8 @@ impl Outcome {
         grown.checked_sub(live).filter(|dead| *dead > live / 100)
     }
 
-    /// As a trial of a run document, with what was predicted beside what came. `probe` is what was
-    /// probed with.
+    /// The outcome as a trial of a run document, with predictions beside results. `probe` is the
+    /// kind of the probes.
     pub fn trial(&self, config: &str, plan: &Plan, probe: Option<&ProbeKind>) -> Trial {
         let mut trial = Trial { config: config.to_owned(), ..Trial::default() };
         for (step, elapsed) in &self.steps {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::plan::Plan;
 use crate::request::InitStep;
 
-/// Progress of the fill, by its own commits: true even when the server has ended.
+/// Progress of the fill according to its own commits. It is known even if the server is gone.
 #[derive(Debug)]
 pub(super) struct Progress {
     step: Mutex<InitStep>,
@@ -21,7 +21,7 @@ pub(super) struct Progress {
 pub enum Remains {
     /// Nothing of it was committed.
     Nothing {
-        /// The state of the tables that it was to replace.
+        /// The state of the tables that the fill was to replace.
         replaced: Replaced,
     },
     /// The tables are there, with so many rows.
@@ -30,15 +30,15 @@ pub enum Remains {
         table: String,
         /// Its rows in committed chunks.
         rows: u64,
-        /// Whether that is all of them.
+        /// Whether these are all rows.
         complete: bool,
         /// Whether the same command completes the fill.
         resumable: bool,
         /// The way to start over.
         anew: Anew,
-        /// Whether some are unlogged: those are emptied if the server crashed.
+        /// Whether some tables are unlogged: a crash of the server has emptied those.
         unlogged: bool,
-        /// Whether they had rows before.
+        /// Whether the tables had rows before the fill.
         append: bool,
     },
 }
@@ -52,7 +52,7 @@ pub enum Anew {
     Empty,
     /// The user's SQL has created the table.
     Drop,
-    /// It is one of several tables: the fill of all of them says it.
+    /// The table is one of several: the error of the schema fill names the way.
     WithOthers,
 }
 
@@ -130,7 +130,7 @@ impl Progress {
 }
 
 impl Anew {
-    /// For a fill of several tables: the end of a sentence.
+    /// The way to start over a fill of several tables, as the end of a sentence.
     pub(crate) fn of_all(self) -> &'static str {
         match self {
             Self::Drop => "; to start over, drop everything that --ddl has created and give --no-resume too",
@@ -141,7 +141,7 @@ impl Anew {
 }
 
 impl Remains {
-    /// The same of a table among others.
+    /// Marks the remains as those of a table among others.
     pub(crate) fn with_others(&mut self) {
         if let Self::Tables { anew, .. } = self {
             *anew = Anew::WithOthers;

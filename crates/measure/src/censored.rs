@@ -14,8 +14,8 @@ pub struct Skipped {
     pub limit: Duration,
 }
 
-/// Latencies together with skipped transactions. Those rank above all others: how much slower than the limit each
-/// would have been is not known.
+/// Latencies together with skipped transactions. Skipped transactions rank above all others: it is
+/// not known by how much each would have exceeded the limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Censored<'a> {
     latencies: &'a Latencies,
@@ -57,7 +57,7 @@ impl<'a> Censored<'a> {
         self.latencies.quantile((rank - 0.5) / measured as f64).map(Quantile::Is)
     }
 
-    /// The same for a percentile that results show.
+    /// The quantile for one of the usual percentiles.
     pub fn percentile(&self, percentile: Percentile) -> Option<Quantile> {
         self.quantile(percentile.share())
     }
@@ -76,14 +76,14 @@ impl<'a> Censored<'a> {
 }
 
 impl Quantile {
-    /// The latency, or the least possible one.
+    /// The latency, or its lower bound.
     pub fn least(self) -> Duration {
         match self {
             Self::Is(latency) | Self::Over(latency) => latency,
         }
     }
 
-    /// For people: `49.0 ms`, `> 20.0 ms`.
+    /// The value as text: `49.0 ms`, `> 20.0 ms`.
     pub fn shown(self) -> String {
         match self {
             Self::Is(latency) => human::latency(latency.as_secs_f64()),

@@ -48,14 +48,14 @@ pub enum FigureUnit {
 /// The better direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Of costs: seconds, bytes.
+    /// Less is better: costs such as seconds and bytes.
     Less,
-    /// Of gains: transactions per second.
+    /// More is better: transactions per second.
     More,
 }
 
-/// The figures that are judged unless others are asked for, by verb: few, because each of them makes a false verdict
-/// more likely, or the others harder to tell.
+/// The figures that are judged by default, for each verb. They are few, because each further figure
+/// makes a false verdict more likely, or true differences harder to detect.
 const JUDGED: [(&str, &[&str]); 5] = [
     ("tps", &[TPS, "latency-p95"]),
     ("fill", &[TOTAL]),
@@ -66,9 +66,9 @@ const JUDGED: [(&str, &[&str]); 5] = [
 
 /// Succeeded transactions by elapsed seconds.
 const TPS: &str = "tps";
-/// All seconds of a trial, or the sum of its steps'.
+/// Total seconds of a trial, or the sum over its steps.
 const TOTAL: &str = "total";
-/// A candidate's own time by the first one's.
+/// A candidate's own time divided by the first candidate's.
 const TIMES: &str = "times";
 const SUCCEEDED: &str = "succeeded";
 const ELAPSED: &str = "elapsed";
@@ -76,16 +76,16 @@ const BLOCKIO: &str = "blockio";
 /// The trial of all processes of `blockio` together.
 const ALL_PROCESSES: &str = "total";
 const MICRO: &str = "micro";
-/// The trials of `micro` that count.
+/// Configuration of the judged trials of `micro`.
 const ROUND: &str = "round";
 /// Rows of a round of `micro`.
 const ROWS: &str = "rows";
 const EMPTY: &str = "empty";
 const REPEAT: &str = "repeat";
-/// Parts of names of seconds that explain a result and are none: waits within a step, load of the machine, time that
-/// pgrig spent as it was asked to.
+/// Parts of names of observations in seconds that explain a result but are no result: waits within
+/// a step, load of the machine, time that pgrig spent on probes.
 const EXPLANATIONS: [&str; 5] = ["-read-time", "-write-time", "machine-", "disk-busy", "probing"];
-/// Counts and bytes that `tps` has by transaction.
+/// Counts and bytes of `tps` that become figures per transaction.
 const PER_TRANSACTION: [&str; 6] =
     ["wal", "disk-reads", "disk-read", "disk-writes", "disk-written", "retries"];
 
@@ -95,7 +95,7 @@ impl Figure {
         if self.unit == FigureUnit::PerSecond { Better::More } else { Better::Less }
     }
 
-    /// Whether `word` names it: its own name, or that without `latency-`.
+    /// Whether `word` names the figure: its name, with or without `latency-`.
     pub fn is_named(&self, word: &str) -> bool {
         self.name == word || self.name.strip_prefix("latency-") == Some(word)
     }
@@ -131,7 +131,8 @@ pub fn judged_figures(run: &Run, names: &[String]) -> Vec<(Figure, f64)> {
     judged_among(&run.verb, figures(run), names)
 }
 
-/// The same of figures that a document of this verb holds. The default ones come in the order of their importance.
+/// The judged figures among those of a document of this verb. The default ones are in the order of
+/// their importance.
 pub fn judged_among(verb: &str, all: Vec<(Figure, f64)>, names: &[String]) -> Vec<(Figure, f64)> {
     let by_default = judged(verb, &all.iter().map(|(figure, _)| figure).collect::<Vec<_>>());
     let is_asked = |(figure, _): &(Figure, f64), default| {
@@ -145,8 +146,8 @@ pub fn judged_among(verb: &str, all: Vec<(Figure, f64)>, names: &[String]) -> Ve
     asked
 }
 
-/// All figures of a run with their values, in the order in which they were observed. Values are finite; those that are
-/// not above 0 are there as well.
+/// All figures of a run with their values, in the order of observation. Values are finite, but may
+/// be 0 or negative.
 pub fn figures(run: &Run) -> Vec<(Figure, f64)> {
     if run.verb == MICRO {
         return of_micro(run);
@@ -196,7 +197,7 @@ fn of_transactions(observation: &Observation, transactions: f64) -> Option<(&str
     }
 }
 
-/// Seconds that are a result, and WAL.
+/// Figures from seconds that are results, and from WAL.
 fn seconds_or_wal(observation: &Observation) -> Option<(&str, FigureUnit, f64)> {
     let Observation { name, value, unit } = observation;
     let explains = EXPLANATIONS.iter().any(|part| name.starts_with(part) || name.ends_with(part));
@@ -208,9 +209,9 @@ fn seconds_or_wal(observation: &Observation) -> Option<(&str, FigureUnit, f64)> 
     }
 }
 
-/// Figures per row, since pgrig chose the number of timed rows: each candidate's time, and its own time as a multiple
-/// of the first candidate's. The own time is without that of the empty loop. A candidate that takes no longer than
-/// the empty loop has no multiple.
+/// Figures per row, because pgrig chose the number of timed rows: each candidate's time, and its
+/// own time as a multiple of the first candidate's. The own time does not include the empty loop. A
+/// candidate that takes no longer than the empty loop has no multiple.
 fn of_micro(run: &Run) -> Vec<(Figure, f64)> {
     let rounds: Vec<&Trial> = run.trials.iter().filter(|trial| trial.config == ROUND).collect();
     let Some(first) = rounds.first() else { return Vec::new() };
@@ -243,7 +244,7 @@ fn of_micro(run: &Run) -> Vec<(Figure, f64)> {
     found
 }
 
-/// In the order of the request: that of the observations is left to chance.
+/// Names of the candidates in the order of the request (observations are in random order).
 fn names_of_candidates(run: &Run) -> Vec<&str> {
     let candidates = run.request["candidates"].as_array().map_or(&[][..], Vec::as_slice);
     candidates.iter().filter_map(|candidate| candidate["name"].as_str()).collect()

@@ -15,7 +15,7 @@ pub fn bytes(number: u64) -> String {
     format!("{} {unit}", three_digits(number as f64 / factor))
 }
 
-/// The same with GiB beside it, where there is one: `1.07 GB (1.00 GiB)`.
+/// The same, from 1 GiB on with GiB beside it: `1.07 GB (1.00 GiB)`.
 pub fn bytes_both(number: u64) -> String {
     let gib = number as f64 / f64::from(1 << 30);
     if gib >= 1.0 { format!("{} ({} GiB)", bytes(number), three_digits(gib)) } else { bytes(number) }
@@ -66,7 +66,7 @@ pub fn figure(unit: FigureUnit, value: f64) -> String {
     }
 }
 
-/// At least four digits, so that small changes show.
+/// The number with at least four digits, so that small changes show.
 fn digits(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1000")]
     match value.abs() {
@@ -77,7 +77,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// A whole number with its thousands apart: `7,460,000`.
+/// A whole number with separated thousands: `7,460,000`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 /// Resolution, nanoseconds: with [`DIGITS`], all three digits are right from 16 µs on.
 const FINEST: u64 = 16;
-/// Largest value before the first growth, nanoseconds.
+/// Largest value before the histogram grows for the first time, nanoseconds.
 const ROOM: u64 = 10_000_000;
 /// Largest value, nanoseconds: 100 days. Longer times count as this.
 const LONGEST: u64 = 100 * 24 * 3600 * 1_000_000_000;
@@ -22,12 +22,12 @@ const DIGITS: u8 = 3;
 
 /// Latencies as an HDR histogram of nanoseconds: three significant digits, 16 ns at best, 100 days at most.
 ///
-/// 90 kB for as many as are recorded, as long as none is over 16 ms; 8 kB more each time that doubles.
-/// Recording one takes 4 ns. A run document holds them as base64, about a kilobyte.
+/// It takes 90 kB for any number of latencies up to 16 ms; 8 kB more each time the greatest latency
+/// doubles. Recording one takes 4 ns. A run document holds it as base64, about a kilobyte.
 #[derive(Clone, PartialEq)]
 pub struct Latencies(Histogram<u64>);
 
-/// The percentiles that are told wherever any are.
+/// The percentiles that results show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Percentile {
     /// The median.
@@ -46,8 +46,8 @@ pub enum Percentile {
     Max,
 }
 
-/// Each [`Percentile`] of latencies of which there was at least one. Some hundred bytes, so that there can
-/// be one of every second.
+/// The value of each [`Percentile`] of at least one latency. It takes about a hundred bytes, so
+/// that one can be kept for every second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Percentiles([Duration; Percentile::ALL.len()]);
 
@@ -67,7 +67,7 @@ pub enum LatenciesError {
     Precision {
         /// Its significant digits.
         digits: u8,
-        /// The lowest value that it tells apart.
+        /// The smallest value that it distinguishes, nanoseconds.
         finest: u64,
     },
 }
@@ -81,7 +81,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Adds one. What is longer than 100 days counts as 100 days.
+    /// Adds a latency. Latencies over 100 days count as 100 days.
     #[expect(clippy::missing_panics_doc, reason = "it grows as far as that")]
     #[inline]
     pub fn record(&mut self, latency: Duration) {
@@ -90,7 +90,7 @@ impl Latencies {
         self.0.record(nanoseconds).expect("it grows as far as that");
     }
 
-    /// Forgets all of them, and keeps the memory.
+    /// Removes all latencies, and keeps the memory.
     pub fn clear(&mut self) {
         self.0.reset();
     }
@@ -105,7 +105,7 @@ impl Latencies {
         self.some(|histogram| histogram.value_at_quantile(share))
     }
 
-    /// The percentiles that are told; none if there are none.
+    /// All percentiles that results show; none if there are no latencies.
     pub fn percentiles(&self) -> Option<Percentiles> {
         let value =
             |percentile: Percentile| Duration::from_nanos(self.0.value_at_quantile(percentile.share()));
@@ -155,7 +155,7 @@ impl Latencies {
     }
 }
 
-/// Not the thousands of counts.
+/// Shows only a summary, not the thousands of counts.
 impl fmt::Debug for Latencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Latencies").field("count", &self.count()).field("of", &self.percentiles()).finish()
@@ -186,7 +186,7 @@ impl Percentile {
     pub const ALL: [Self; 7] =
         [Self::P50, Self::P90, Self::P95, Self::P99, Self::P99_9, Self::P99_99, Self::Max];
 
-    /// The share of all that does not exceed it.
+    /// The share of all latencies that do not exceed it.
     pub fn share(self) -> f64 {
         match self {
             Self::P50 => 0.5,
@@ -214,7 +214,7 @@ impl Percentile {
 }
 
 impl Percentiles {
-    /// One of them.
+    /// The value of a percentile.
     pub fn get(&self, percentile: Percentile) -> Duration {
         self.0[percentile as usize]
     }

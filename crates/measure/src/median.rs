@@ -7,18 +7,18 @@ use crate::sample::Sample;
 /// Least probability that an interval holds the true median.
 const CONFIDENCE: f64 = 0.95;
 
-/// A median, and between what the true one is to be looked for: `interval.low ≤ median ≤ interval.high`.
+/// A median, with an interval for the true one: `interval.low ≤ median ≤ interval.high`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Median {
-    /// Of the observations.
+    /// Median of the observations.
     pub median: f64,
-    /// Around it.
+    /// Interval around it.
     pub interval: Interval,
     /// Number of observations.
     pub trials: usize,
 }
 
-/// An interval: one of the observations to another one.
+/// An interval between two of the observations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// Lower bound.
@@ -33,22 +33,26 @@ pub struct Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum IntervalKind {
-    /// It holds the true median with this probability or more, however trials are distributed: at least 0.95.
+    /// It contains the true median with at least this probability (0.95 or more), whatever the
+    /// distribution of the trials.
     Confidence {
         /// The probability.
         level: f64,
     },
-    /// The least to the greatest observation. They are too few (fewer than six) for more.
+    /// It reaches from the least to the greatest observation, because fewer than six observations
+    /// allow no confidence interval.
     Range,
 }
 
 impl Median {
-    /// Of independent trials of the same thing.
+    /// The median of independent trials of the same thing, with its interval.
     ///
-    /// A trial is as likely below the true median as above it, so that this lies between the k-th lowest and
-    /// the k-th highest of n unless fewer than k came to lie on one side, which a coin thrown n times tells:
-    /// with probability 1 - 2 P(B(n, ½) < k) (Conover, Practical Nonparametric Statistics, "confidence
-    /// interval for a quantile"). The narrowest such interval is taken that has 95 %.
+    /// A trial is as likely below the true median as above it. So the median lies between the k-th
+    /// lowest and the k-th highest of n trials, unless fewer than k trials are on one side. The
+    /// probability of that is the one of fewer than k heads, or tails, in n throws of a coin; so
+    /// the interval has the confidence 1 - 2 P(B(n, ½) < k) (Conover, Practical Nonparametric
+    /// Statistics, "confidence interval for a quantile"). The narrowest interval with at least 95 %
+    /// is used.
     pub fn of(sample: &Sample) -> Self {
         let values = sample.values();
         let interval = narrowest(values.len()).map_or(
@@ -62,10 +66,11 @@ impl Median {
         Self { median: sample.median(), interval, trials: values.len() }
     }
 
-    /// Ratio of the second of each pair to the first.
+    /// The ratio of the second value of each pair to the first: its median, with its interval.
     ///
-    /// Pairs are rounds: both were measured one soon after the other, so that what slows the machine for
-    /// minutes slows both, and falls out. None without a pair, or if a value is not above 0.
+    /// A pair is a round: both values were measured shortly after each other, so that a slowdown of
+    /// the machine for minutes affects both and cancels out. None without a pair, or if a value is
+    /// not above 0.
     pub fn of_ratio(pairs: &[(f64, f64)]) -> Option<Self> {
         let sound = pairs.iter().all(|&(one, other)| one > 0.0 && other > 0.0);
         let ratios = Sample::new(pairs.iter().map(|(one, other)| other / one).collect())?;
@@ -73,7 +78,8 @@ impl Median {
     }
 }
 
-/// Number of n observations to leave out on each side, and the probability that the rest encloses the median.
+/// How many of n observations to leave out on each side, and the probability that the rest encloses
+/// the median.
 fn narrowest(n: usize) -> Option<(usize, f64)> {
     // That a coin thrown n times shows heads never, once, twice, …: as logarithms, as 2^-n is soon too small.
     let mut heads = -(n as f64) * std::f64::consts::LN_2;

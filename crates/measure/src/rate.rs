@@ -1,63 +1,65 @@
-//! Sustained changes of a rate: burst credits that ran out, a page cache that is full.
+//! Finds lasting changes of a rate, e.g. when burst credits run out or the page cache is full.
 //!
 //! A rate per second is noisy, stalls now and then (checkpoints), and its noise has no known
-//! distribution, so everything here is by ranks, which neither outliers nor the noise's shape move:
+//! distribution. Therefore everything here uses ranks, which do not depend on outliers or on the
+//! shape of the noise:
 //!
 //! 1. *Where* could it have changed? Pettitt's statistic ("A Non-Parametric Approach to the
-//!    Change-Point Problem", Applied Statistics 28, 1979): the split at which the seconds before and
-//!    after differ most in rank, moved to where most seconds are on their rate's side; the parts are
-//!    split again (binary segmentation).
-//! 2. *Did* it change? Pettitt's significance supposes that seconds are independent, which a disk's
-//!    are not. So each candidate must also be large: see [`rate_changes`]. Candidates that are not
-//!    are given up, the weakest first.
+//!    Change-Point Problem", Applied Statistics 28, 1979) gives the split at which the seconds
+//!    before and after differ most in rank. The split is then moved so that most seconds are on the
+//!    side of their rate, and the parts are split again (binary segmentation).
+//! 2. *Did* it change? Pettitt's significance assumes independent seconds, which a disk's are not.
+//!    So each candidate must also be large: see [`rate_changes`]. Candidates that are not are
+//!    discarded, the weakest first.
 
 use std::ops::Range;
 
 use crate::human;
 use crate::run::Unit;
 
-/// A rate is only called sustained if it lasted so many seconds …
+/// Least length of a segment with a rate of its own, seconds.
 const SHORTEST: usize = 15;
-/// … and this share of the whole.
+/// Least length of such a segment as a share of the whole series.
 const SHORTEST_SHARE: f64 = 0.15;
-/// Pettitt's significance at which a split is looked at.
+/// Pettitt's significance at which a split becomes a candidate.
 const SIGNIFICANCE: f64 = 0.01;
 /// Least probability that a second from before beats one from after, or the other way round (Vargha and Delaney's A,
 /// 2000: 0.5 is no difference, 1 is no overlap).
 const SUPERIORITY: f64 = 0.9;
-/// The difference, as a share of the higher rate.
+/// Least difference of the mean rates, as a share of the higher one.
 const DIFFERENCE: f64 = 0.25;
-/// The share of the difference that must come at once: a slow decline has no "when".
+/// Least share of the difference that must occur between neighbouring seconds: a slow decline has
+/// no time of change.
 const AT_ONCE: f64 = 0.5;
-/// A last interval of fewer seconds says too little.
+/// A last interval shorter than this is ignored, seconds.
 const SHORTEST_INTERVAL: f64 = 0.5;
 
 /// A sustained change of a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateChange {
-    /// When, in seconds since the series began.
+    /// Time of the change, seconds since the series began.
     pub at: f64,
     /// The mean rate since the change before this one, or since the beginning; per second.
     pub before: f64,
     /// The mean rate until the next change, or the end; per second.
     pub after: f64,
-    /// Until when that rate lasted, in seconds since the series began.
+    /// End of the rate `after`, seconds since the series began.
     pub until: f64,
 }
 
 /// Finds sustained changes of a rate, in order.
 ///
 /// `points` are about a second apart: the time in seconds since the beginning, and the amount since
-/// the point before. A change is told if all of this holds:
+/// the point before. A change is reported if all of this holds:
 ///
 /// - both rates lasted 15 seconds and 15 % of the whole, at least;
 /// - nine of ten pairs of a second before and a second after differ the same way;
 /// - the mean rates differ by a quarter of the higher one;
 /// - at least half of the difference came at once.
 ///
-/// So noise about a level, stalls of whatever depth in less than a tenth of the seconds, and slow
-/// declines are no changes. Less than 30 points have none. What this misses and what it takes for a
-/// change is counted in this crate's tests, with noise of known size and memory.
+/// So noise around a level, stalls of any depth in less than a tenth of the seconds, and slow
+/// declines are no changes. Fewer than 30 points have no changes. This crate's tests count missed
+/// and false changes with noise of known size and memory.
 pub fn rate_changes(points: &[(f64, f64)]) -> Vec<RateChange> {
     let seconds = Seconds::of(points);
     let mut cuts = Vec::new();
@@ -143,8 +145,8 @@ impl Seconds {
         self.split(cut..segment.end, cuts);
     }
 
-    /// The cut with most seconds on the right side of the middle between both rates. Pettitt's own
-    /// is drawn to the middle of the series, by some seconds.
+    /// Moves a cut so that most seconds are on the right side of the middle between both rates.
+    /// Pettitt's own cut is shifted towards the middle of the series by some seconds.
     fn sharpen(&self, segment: &Range<usize>, cut: usize) -> usize {
         let before = median(&self.rates[segment.start..cut]);
         let after = median(&self.rates[cut..segment.end]);
@@ -159,8 +161,8 @@ impl Seconds {
         best.map_or(cut, |(end, _)| end)
     }
 
-    /// Takes back candidates that are no changes, the weakest first, as each one that goes makes
-    /// its neighbours longer.
+    /// Removes candidates that are no changes, the weakest first. (Each removal makes the
+    /// neighbouring segments longer.)
     fn give_up_weak(&self, cuts: &mut Vec<usize>) {
         loop {
             let segments = self.segments(cuts);
@@ -178,7 +180,7 @@ impl Seconds {
         starts.zip(ends).map(|(start, end)| start..end).collect()
     }
 
-    /// Whether two neighbouring segments have rates of their own.
+    /// Whether the rates of two neighbouring segments differ enough to be a change.
     fn differ(&self, before: &Range<usize>, after: &Range<usize>) -> bool {
         let (from, to) = (self.mean(before), self.mean(after));
         self.superiority(before, after) >= SUPERIORITY
@@ -186,7 +188,7 @@ impl Seconds {
             && self.is_abrupt(before, after)
     }
 
-    /// Amount by time: what people mean by a rate, stalls included.
+    /// The mean rate of a segment, stalls included: amount by time.
     fn mean(&self, segment: &Range<usize>) -> f64 {
         let lengths = &self.lengths[segment.clone()];
         let amount: f64 =
@@ -194,7 +196,8 @@ impl Seconds {
         amount / lengths.iter().sum::<f64>()
     }
 
-    /// Probability that a second of one segment beats one of the other, whichever is the higher: 0.5 to 1.
+    /// Probability that a second of the segment with the higher rate exceeds one of the other: 0.5
+    /// to 1.
     fn superiority(&self, before: &Range<usize>, after: &Range<usize>) -> f64 {
         let both: Vec<f64> =
             [before, after].iter().flat_map(|&segment| &self.rates[segment.clone()]).copied().collect();
@@ -204,7 +207,7 @@ impl Seconds {
         beats.max(1.0 - beats)
     }
 
-    /// Whether much of the difference is there between the seconds next to the cut.
+    /// Whether enough of the difference occurs between the seconds next to the cut.
     fn is_abrupt(&self, before: &Range<usize>, after: &Range<usize>) -> bool {
         let near = self.shortest / 2;
         let typical = |segment: Range<usize>| median(&self.rates[segment]);
@@ -229,7 +232,7 @@ fn pettitt(rates: &[f64], shortest: usize) -> Option<usize> {
     (significance <= SIGNIFICANCE).then_some(length)
 }
 
-/// Ranks from 1, equal values sharing the mean of theirs.
+/// Ranks from 1; equal values share the mean of their ranks.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&one, &other| values[one].total_cmp(&values[other]));

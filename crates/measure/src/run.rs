@@ -1,4 +1,4 @@
-//! The run document: what was asked, where, what was observed, what disturbed it.
+//! The run document: request, plan, environment, observations, disturbances.
 //!
 //! `docs/src/format.md` explains every field; [`SCHEMA`] is what documents are tested against.
 
@@ -11,13 +11,14 @@ use crate::figure::{Figure, FigureUnit, figures};
 use crate::latencies::Latencies;
 use crate::series::Series;
 
-/// Version of the document's format. It goes up when a reader of the previous one would misread.
+/// Version of the document's format. It is increased when a reader of the previous version would
+/// misread the document.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// JSON Schema of the document.
 pub const SCHEMA: &str = include_str!("../schema/run.schema.json");
 
-/// One run of a measuring verb: all trials of what was asked, and their environment.
+/// One run of a measuring verb: all trials of a request, and their environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`FORMAT_VERSION`] of the writer.
@@ -26,7 +27,7 @@ pub struct Run {
     pub id: String,
     /// The verb: `fill`, …
     pub verb: String,
-    /// The name that the user gave it and others of its kind.
+    /// A name that the user gave to this run and others like it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Start, RFC 3339, UTC.
@@ -54,7 +55,7 @@ pub enum UnreadableRun {
     /// The text is not a run document.
     #[error("it is not a run document of pgrig: {0}")]
     Foreign(#[from] serde_json::Error),
-    /// Another release wrote it.
+    /// Another version of pgrig wrote it, in this format.
     #[error("its format is version {0}, this pgrig reads {FORMAT_VERSION}: use {newer} pgrig", newer = age(*.0))]
     Format(u64),
 }
@@ -115,7 +116,7 @@ impl Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// Still running, or ended without a chance to say how (kill -9).
+    /// Still running, or ended without recording its end (kill -9).
     Unfinished,
     /// Everything asked for was done.
     Done,
@@ -126,7 +127,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// As in run documents.
+    /// The name in run documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unfinished => "unfinished",
@@ -158,7 +159,8 @@ pub struct Trial {
 /// A distribution of latencies, to be merged with others or asked for further percentiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// Name of the quantity, with which the observations that follow from it begin: `latency`, `script-1-latency`, …
+    /// Name of the quantity. Names of the observations that follow from it begin with it:
+    /// `latency`, `script-1-latency`, …
     pub name: String,
     /// An HDR histogram; in the document it is base64 of the compressed V2 format, in nanoseconds.
     pub latencies: Latencies,
@@ -171,7 +173,7 @@ pub struct Event {
     pub at: f64,
     /// A phrase for people.
     pub text: String,
-    /// The same for programs; its fields are the verb's.
+    /// The event for programs; its fields depend on the verb.
     pub what: serde_json::Value,
 }
 
@@ -198,7 +200,7 @@ pub struct Observation {
     pub unit: Unit,
 }
 
-/// Units of observations and series. Rates and ratios are not observed but derived.
+/// Units of observations and series. Rates and ratios are not observed, but derived from these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -210,11 +212,11 @@ pub enum Unit {
     Rows,
     /// Blocks of the server's block size.
     Blocks,
-    /// Number of the things in the name.
+    /// Number of the things that the name says.
     Count,
 }
 
-/// Something that disturbed or limits a run's results.
+/// A disturbance, or a limit of a run's results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// A sentence for people.

@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Sample(Vec<f64>);
 
 impl Sample {
-    /// None if there is no value, or one that is no finite number.
+    /// The values as a sample; none if there is no value, or if one is not finite.
     pub fn new(mut values: Vec<f64>) -> Option<Self> {
         let sound = !values.is_empty() && values.iter().all(|value| value.is_finite());
         values.sort_by(f64::total_cmp);
@@ -40,7 +40,7 @@ impl Sample {
         self.0[self.0.len() - 1]
     }
 
-    /// The sum by the count.
+    /// The sum divided by the count.
     pub fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
@@ -52,8 +52,8 @@ impl Sample {
         (self.0.len() > 1).then(|| (squares / (self.0.len() as f64 - 1.0)).sqrt())
     }
 
-    /// Without what is below the 10th or above the 90th percentile, as PostgreSQL's percentile_cont() tells them;
-    /// none of two values, of which neither is between.
+    /// The sample without values below the 10th or above the 90th percentile, as PostgreSQL's
+    /// percentile_cont() computes them; none of two values, because both are outside.
     pub fn truncated(&self) -> Option<Self> {
         let cut = (self.0.len() - 1).div_ceil(10);
         (2 * cut < self.0.len()).then(|| Self(self.0[cut..self.0.len() - cut].to_vec()))

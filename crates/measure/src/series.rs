@@ -18,7 +18,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Without any points yet.
+    /// A series without points.
     pub fn new(name: &str, x_unit: Unit, y_unit: Unit) -> Self {
         Self { name: name.to_owned(), x_unit, y_unit, points: Vec::new() }
     }

@@ -34,13 +34,13 @@ pub struct Metrics<'a> {
     pub failed: u64,
     /// Transactions tried more than once.
     pub retried: u64,
-    /// Transactions that would have begun too late; none without a rate and a limit of latency.
+    /// Transactions that would have begun too late; none without a rate and a latency limit.
     pub skipped: Option<Skipped>,
     /// Transactions that succeeded too late; none without a limit of latency.
     pub late: Option<u64>,
-    /// From the scheduled start to the end.
+    /// Latencies from the scheduled start to the end.
     pub latency: &'a Latencies,
-    /// From the scheduled start to the actual one; none without a rate.
+    /// Delays from the scheduled start to the actual one; none without a rate.
     pub lag: Option<&'a Latencies>,
 }
 
@@ -49,7 +49,7 @@ pub struct Metrics<'a> {
 pub struct Finding {
     /// The threshold, as the user wrote it.
     pub threshold: String,
-    /// Whether the run fails by it.
+    /// Whether the run fails because of it.
     pub missed: bool,
     /// The finding as text: `p99 is 31.2 ms, over 20 ms`.
     pub text: String,
@@ -58,12 +58,12 @@ pub struct Finding {
 /// A text that is no threshold.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum ThresholdError {
-    /// Nothing is compared.
+    /// The text has no comparison.
     #[error(
         "\"{0}\" has no comparison: write a name, one of < <= > >=, and a limit, like p99>20ms or tps<500"
     )]
     NoComparison(String),
-    /// The name is none.
+    /// The name is no metric.
     #[error(
         "\"{0}\" is not a figure: give tps, failed, skipped, late, retried; for latency mean, max, p50, p99 or \
          another percentile; for lag behind the schedule lag-mean, lag-max, lag-p99 …"
@@ -79,7 +79,7 @@ pub enum ThresholdError {
         text: String,
         /// The problem.
         problem: &'static str,
-        /// A right one.
+        /// An example of a correct limit.
         example: &'static str,
     },
 }
@@ -88,9 +88,10 @@ pub enum ThresholdError {
 enum Metric {
     Tps,
     Count(Counted),
-    /// In percent: failed, skipped and retried ones of all that were due, late ones of those that succeeded.
+    /// In percent. Failed, skipped and retried transactions count as a share of all due ones, late
+    /// ones as a share of the succeeded ones.
     Percentage(Counted),
-    /// In seconds.
+    /// A time in seconds.
     Time(Clock, Figure),
 }
 
@@ -111,7 +112,7 @@ enum Clock {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Figure {
     Mean,
-    /// Percent that do not exceed it.
+    /// The latency that this percentage does not exceed.
     Percentile(f64),
 }
 
@@ -126,16 +127,17 @@ enum Comparison {
 /// Measured value of a threshold's metric.
 enum Value {
     Is(f64),
-    /// More than this, because so many transactions were skipped.
+    /// More than this value, because this number of transactions was skipped.
     Over(f64, u64),
 }
 
 impl Threshold {
-    /// Holds it against what was measured. A percentile is exact to its three digits, and rather too high.
+    /// Compares the threshold with the measurements. A percentile is exact to its three digits,
+    /// rounded up rather than down.
     ///
-    /// Skipped transactions are slower than the limit for which they were skipped, and rank above all others. What
-    /// is not known (the lag without a rate, latency where no transaction succeeded, by how much a skipped
-    /// transaction is slower) counts as missed.
+    /// Skipped transactions rank above all others, as slower than the limit for which they were
+    /// skipped. Unknown values count as missed: the lag without a rate, latency where no
+    /// transaction succeeded, and by how much a skipped transaction is slower.
     pub fn judge(&self, metrics: &Metrics<'_>) -> Finding {
         let name = self.metric.to_string();
         let (missed, text) = match self.metric.value(metrics) {
@@ -210,7 +212,7 @@ impl Metric {
         })
     }
 
-    /// Reads the limit, whose unit tells a count from a percentage.
+    /// Reads the limit; its unit tells whether it is a count or a percentage.
     fn limited(self, text: &str) -> Result<(Self, f64), ThresholdError> {
         let digits = text.trim_end_matches(|c: char| !(c.is_ascii_digit() || c == '.'));
         let unit = text[digits.len()..].trim();
@@ -299,7 +301,7 @@ impl Counted {
         }
     }
 
-    /// The whole of a percentage.
+    /// The number that a percentage refers to.
     fn of(self, metrics: &Metrics<'_>) -> u64 {
         match self {
             Self::Failed | Self::Retried | Self::Skipped => metrics.due,

@@ -12,9 +12,9 @@ pub enum Verdict {
     Improved,
     /// The candidate is worse.
     Regressed,
-    /// Both are the same but for what does not matter.
+    /// Both are the same, except for differences that do not matter.
     NoChange,
-    /// The observations do not tell.
+    /// The observations are not enough for a verdict.
     Inconclusive,
 }
 

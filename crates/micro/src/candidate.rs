@@ -2,24 +2,24 @@
 
 use serde::Serialize;
 
-/// Stands for the number of rows in statements.
+/// Placeholder for the number of rows in statements.
 pub const ROWS: &str = "{rows}";
-/// Stands for the candidate's own table in DDL and statements.
+/// Placeholder for the candidate's own table in DDL and statements.
 pub const TABLE: &str = "{table}";
-/// The statement that fills a table when none is given: rows of defaults only.
+/// The statement that fills a candidate's table if the user gives none: rows of defaults only.
 pub const FILL: &str = "INSERT INTO {table} SELECT FROM generate_series(1, {rows})";
 
 /// The SQL before an expression in its statement.
 const BEFORE: &str = "SELECT count((\n";
 
-/// One competitor.
+/// One of the compared expressions or statements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Candidate {
     /// Name for people.
     pub name: String,
     /// SQL that is timed.
     pub body: Body,
-    /// Whether the others run without it if the server does not have it.
+    /// Whether the other candidates run without it if the server does not support it.
     pub optional: bool,
 }
 
@@ -41,7 +41,7 @@ pub enum Body {
 }
 
 impl Candidate {
-    /// One that is known by its own text.
+    /// A candidate whose name is its own text.
     pub fn new(body: Body) -> Self {
         let name = match &body {
             Body::Expression(text) | Body::Statement(text) => text,
@@ -53,7 +53,7 @@ impl Candidate {
 }
 
 impl Body {
-    /// The statement to be timed, of so many rows; `table` is the quoted name of the candidate's table.
+    /// The statement to time, for `rows` rows; `table` is the quoted name of the candidate's table.
     pub(super) fn sql(&self, rows: u64, table: &str) -> String {
         match self {
             // An integer series: a numeric one takes a slower path. The line breaks keep a comment in the
@@ -65,8 +65,8 @@ impl Body {
         }
     }
 
-    /// The user's own text, and how many characters precede it in [`Self::sql`]; none where the text was
-    /// changed, so that places in one are no places in the other.
+    /// The user's own text, and the number of characters before it in [`Self::sql`]. None if the
+    /// text was changed, so that positions in the two differ.
     pub(super) fn source(&self, rows: u64, table: &str) -> Option<(&str, usize)> {
         match self {
             Self::Expression(text) => Some((text, BEFORE.len())),

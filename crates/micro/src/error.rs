@@ -28,7 +28,7 @@ pub enum MicroError {
         /// The problem.
         why: String,
     },
-    /// The server does not take a candidate.
+    /// The server refuses a candidate.
     #[error("{name}: {why}")]
     Candidate {
         /// Its name.
@@ -36,7 +36,7 @@ pub enum MicroError {
         /// The server's message, its place, and the remedy.
         why: String,
     },
-    /// Plans that do something else than was meant.
+    /// The plans differ from what the candidates say.
     #[error(
         "the server would not execute the given statements as written:\n  {}\nto measure them anyway, give --anyway",
         findings.join("\n  ")
@@ -79,7 +79,7 @@ pub enum MicroError {
         /// The problem.
         what: String,
     },
-    /// Another pgrig is at it.
+    /// Another pgrig runs a `micro` in the same schema.
     #[error(
         "another session (server process {pid}) is at a micro in schema {schema}: wait until it ends, or end it \
          with SELECT pg_terminate_backend({pid})"
@@ -90,16 +90,16 @@ pub enum MicroError {
         /// Its server process.
         pid: i32,
     },
-    /// Results cannot go where they should.
+    /// Results cannot be saved in the database.
     #[error("--save-in-database: {0}")]
     Save(String),
-    /// A fault of pgrig's.
+    /// pgrig panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The user interrupted it.
     #[error("interrupted after {rounds} rounds")]
     Interrupted {
-        /// Complete ones.
+        /// Number of complete rounds.
         rounds: usize,
     },
 }

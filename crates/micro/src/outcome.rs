@@ -12,20 +12,20 @@ use crate::run::rounds::{Round, add, empty_rounds, judged};
 pub(crate) const COLD: &str = "cold";
 /// The configuration of all other rounds.
 pub const ROUND: &str = "round";
-/// The configuration of what follows from all rounds.
+/// The configuration of the results over all rounds.
 pub(crate) const VERDICTS: &str = "verdicts";
 
-/// Plan and rounds, from which all else follows.
+/// Plan and rounds; all results are computed from them.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The plan that was timed.
     pub plan: Plan,
-    /// In the order in which they ran, the cold one first.
+    /// The rounds in order, the cold one first.
     pub rounds: Vec<Round>,
 }
 
 impl Outcome {
-    /// Without any round yet.
+    /// An outcome without rounds.
     pub fn new(plan: Plan) -> Self {
         Self { plan, rounds: Vec::new() }
     }
@@ -39,20 +39,20 @@ impl Outcome {
         judged(&rounds, request)
     }
 
-    /// Seconds per row of each of an arm's samples, but for the cold one.
+    /// Seconds per row of each sample of an arm, without the cold round.
     pub fn per_row(&self, arm: usize) -> Option<Sample> {
         let warm = self.rounds.iter().filter(|round| !round.cold);
         Sample::new(warm.map(|round| round.seconds[arm] / self.plan.rows as f64).collect())
     }
 
-    /// Bytes of WAL per row, where that was told: the middle of all rounds.
+    /// Median over the rounds of the WAL per row, bytes; none if the server did not tell it.
     pub fn wal_per_row(&self, arm: usize) -> Option<f64> {
         let warm = self.rounds.iter().filter(|round| !round.cold);
         let bytes = warm.filter_map(|round| round.wal[arm]).map(|bytes| bytes / self.plan.rows as f64);
         Sample::new(bytes.collect()).map(|sample| sample.median())
     }
 
-    /// The trials of a run document: one for each round, and one with what follows from them.
+    /// The trials of a run document: one for each round, and one with the results over all rounds.
     pub fn trials(&self, request: &Request) -> Vec<Trial> {
         let verdicts = self.judged(request).map(|judged| self.verdicts(&judged));
         self.rounds.iter().map(|round| self.trial(round)).chain(verdicts).collect()
@@ -102,7 +102,7 @@ impl Outcome {
         Trial { config: VERDICTS.to_owned(), events, ..Trial::default() }
     }
 
-    /// The places of arms of a role in the plan.
+    /// Indexes of the plan's arms that have this role.
     pub fn arms(&self, role: Role) -> impl Iterator<Item = usize> {
         let arms = self.plan.arms.iter().enumerate();
         arms.filter(move |(_, arm)| arm.role == role).map(|(number, _)| number)
@@ -124,7 +124,7 @@ fn verdict(pair: &Judgement, names: &[&str]) -> serde_json::Value {
     })
 }
 
-/// The name of the WAL that an arm's sample had written.
+/// Name of the observation of the WAL that an arm's sample wrote.
 pub(crate) fn wal_name(arm: &str) -> String {
     format!("{arm}-wal")
 }

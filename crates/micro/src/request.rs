@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use crate::candidate::{Body, Candidate, ROWS, TABLE};
 use crate::error::MicroError;
 
-/// The series' numbers are integers.
+/// Most rows: the numbers of the series are integers.
 pub const MOST_ROWS: u64 = 2_147_483_647;
 
 /// The request, with defaults filled in.
@@ -19,9 +19,9 @@ pub struct Request {
     pub empty: Option<String>,
     /// SQL that is run once, in the session that then measures.
     pub setup: Option<String>,
-    /// SQL that is run once in the end, however that comes.
+    /// SQL that is run once at the end, even after an error or an interruption.
     pub teardown: Option<String>,
-    /// Extensions that candidates need; what is not there is created for the run.
+    /// Extensions that candidates need; missing ones are created for the run.
     pub extensions: Vec<String>,
     /// Rows of a sample; none for pgrig's choice.
     pub rows: Option<u64>,
@@ -30,11 +30,11 @@ pub struct Request {
     pub budget: Duration,
     /// The least difference that matters, as a share of the first candidate's own time.
     pub threshold: f64,
-    /// Of orders and resampling.
+    /// Seed of orders and of resampling.
     pub seed: u64,
     /// Schema of the tables; none for a schema of pgrig's own.
     pub schema: Option<String>,
-    /// Whether what would be refused for its plan is measured all the same.
+    /// Whether candidates are measured even if their plans would be refused.
     pub anyway: bool,
 }
 
@@ -43,10 +43,10 @@ fn seconds<S: Serializer>(budget: &Duration, serializer: S) -> Result<S::Ok, S::
 }
 
 impl Request {
-    /// Refuses what means nothing on any server.
+    /// Refuses requests that make no sense on any server.
     ///
     /// # Errors
-    /// That error.
+    /// [`MicroError::Request`], with the reason.
     pub fn check(&self) -> Result<(), MicroError> {
         let refuse = |why: &str| Err(MicroError::Request(why.to_owned()));
         let Some(first) = self.candidates.first() else {
@@ -100,12 +100,12 @@ impl Request {
         Ok(())
     }
 
-    /// Whether rows are counted at all; else a time is one of a whole statement.
+    /// Whether times are per row; otherwise they are per statement.
     pub fn has_rows(&self) -> bool {
         self.candidates.iter().all(|candidate| candidate.body.has_rows())
     }
 
-    /// Names in order, each different from all others.
+    /// The candidates' names in order, made different from each other.
     pub(super) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for candidate in &self.candidates {

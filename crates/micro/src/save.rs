@@ -1,5 +1,5 @@
-//! `--save-in-database`: results in schema `benchmark`, as the article keeps its own. What is there stays as it
-//! is; rows are added, nothing is dropped.
+//! `--save-in-database`: saves results in the schema `benchmark`, as the article does. Existing
+//! objects are not changed or dropped; rows are added.
 
 use futures_util::future::LocalBoxFuture;
 use tokio_postgres::Row;
@@ -14,14 +14,14 @@ use server::{Session, Sessions};
 pub struct Saved {
     /// Samples, a row each.
     pub rows: u64,
-    /// Schema, table and views that were not there before.
+    /// Schema, table and views that were created.
     pub made: Vec<&'static str>,
 }
 
-/// Looks whether results can be saved, before time is spent on having any.
+/// Checks whether results can be saved, before time is spent on measuring.
 ///
 /// # Errors
-/// If they cannot.
+/// If they cannot be saved.
 pub async fn check(target: &Target) -> Result<(), MicroError> {
     let session = Sessions::new(target).open().await?;
     let checked = refuse(&session, &state(&session).await?).await;
@@ -29,10 +29,11 @@ pub async fn check(target: &Target) -> Result<(), MicroError> {
     checked
 }
 
-/// Adds the samples of a run, but for the cold round; makes what is missing, all in one transaction.
+/// Adds the samples of a run, except the cold round. Creates missing objects in the same
+/// transaction.
 ///
 /// # Errors
-/// If the server does not let it.
+/// If the server refuses.
 pub fn save<'a>(
     target: &'a Target,
     run_id: &'a str,

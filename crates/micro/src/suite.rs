@@ -10,7 +10,7 @@ use crate::error::MicroError;
 pub struct Suite {
     /// Title of the suite.
     pub title: String,
-    /// As in the request.
+    /// As [`Request::candidates`](crate::Request::candidates).
     pub candidates: Vec<Candidate>,
     /// As in the request.
     pub empty: Option<String>,
@@ -35,7 +35,7 @@ struct File {
     #[serde(default)]
     extensions: Vec<String>,
     rows: Option<u64>,
-    /// Of candidates with a table and no statement of their own.
+    /// The statement of candidates that have a table and no statement of their own.
     statement: Option<String>,
     candidate: Vec<Entry>,
 }
@@ -64,7 +64,7 @@ pub fn shipped() -> [(&'static str, &'static str); 6] {
 }
 
 impl Suite {
-    /// Reads one; `name` is for errors.
+    /// Reads a suite; `name` is shown in errors.
     ///
     /// # Errors
     /// [`MicroError::Suite`].
@@ -92,7 +92,7 @@ impl Suite {
         Ok(suite)
     }
 
-    /// All that is sent to the server.
+    /// All SQL texts that are sent to the server.
     fn texts(&self) -> impl Iterator<Item = &str> {
         let of_candidates = self.candidates.iter().flat_map(|candidate| match &candidate.body {
             Body::Expression(text) | Body::Statement(text) => [Some(text.as_str()), None],

@@ -1,39 +1,40 @@
-//! Which columns of a table follow which others: the strongest dependences that make a tree.
+//! Finds out which columns of a table depend on which others: the strongest dependences that form a
+//! tree.
 //!
-//! The tree's root is the row number, which columns follow by their correlation with the physical order. Of all trees it
-//! is the one with the most mutual information (Chow and Liu, "Approximating discrete probability distributions with
-//! dependence trees", 1968).
+//! The tree's root is the row number, which columns depend on by their correlation with the
+//! physical order. The tree is the one with the greatest mutual information (Chow and Liu,
+//! "Approximating discrete probability distributions with dependence trees", 1968).
 
 use crate::facts::{Joint, Pair, TableFacts};
 use crate::file::{Column, Follows, How, Values};
 
-/// Columns that a column follows by way of others, at most.
+/// Greatest length of a chain of columns that depend on each other.
 const MOST_LINKS: usize = 4;
-/// Pairs of values of a column that follows another one, at most.
+/// Most pairs of values of a column that depends on another one.
 const MOST_PAIRS: usize = 120;
-/// Less information tells nothing from chance, nats.
+/// Least mutual information of a dependence, nats; less could be chance.
 const LEAST: f64 = 0.002;
 /// Rows that ANALYZE samples at a statistics target of 100.
 const SAMPLED: f64 = 30_000.0;
 /// Stretches of a functional dependency.
 const STRETCHES: u16 = 32;
 
-/// A column as far as its dependence on others matters.
+/// The properties of a column that matter for its dependence on others.
 pub(crate) struct Node {
-    /// Frequent values of the original, in the order of the column's own; NULL aside.
+    /// Frequent values of the original, in the order of the model's values, without NULL.
     pub(crate) atoms: Vec<String>,
-    /// Whether it can follow another column, or another one it.
+    /// Whether it can depend on another column, or another column on it.
     pub(crate) is_ranked: bool,
 }
 
 impl Node {
-    /// Of a column that depends on no other.
+    /// The node of a column that depends on no other.
     pub(crate) fn none() -> Self {
         Self { atoms: Vec::new(), is_ranked: false }
     }
 }
 
-/// A dependence between two columns, by their places.
+/// A dependence between two columns, by their indexes.
 struct Edge {
     one: usize,
     other: usize,
@@ -41,7 +42,7 @@ struct Edge {
     how: How,
 }
 
-/// Lets columns follow others. `nodes` has a node for each column.
+/// Makes columns depend on others. `nodes` has a node for each column.
 pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k: u32) {
     let rows = facts.rows as f64;
     let edges: Vec<Edge> = facts
@@ -77,13 +78,14 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
     }
 }
 
-/// Of a normal distribution with this correlation, nats.
+/// Mutual information of two normal variables with this correlation, nats.
 fn information(correlation: f64) -> f64 {
     let correlation = correlation.clamp(-0.999_9, 0.999_9);
     -0.5 * (1.0 - correlation * correlation).ln()
 }
 
-/// The column's correlation with the physical order, but for what rows with equal values add.
+/// The column's correlation with the physical order, without the part that rows with equal values
+/// contribute.
 pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
     let (correlation, shares): (f64, Vec<f64>) = match &column.values {
         Values::Fill { .. } | Values::Serial { .. } | Values::Any { .. } => return 0.0,
@@ -101,7 +103,7 @@ pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
     if ties < 1.0 { ((correlation - ties) / (1.0 - ties)).clamp(-1.0, 1.0) } else { 0.0 }
 }
 
-/// The number of different values among so many rows.
+/// The number of different values in so many rows.
 fn different(column: &Column, rows: u64) -> f64 {
     let there = rows as f64 * (1.0 - column.nulls);
     match column.values.distinct() {
@@ -178,7 +180,7 @@ fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: f
     Some(Edge { one, other, information, how })
 }
 
-/// Share of the rows where both columns of a pair are NULL, if it is told.
+/// Share of the rows where both columns of a pair are NULL, if the facts tell it.
 fn both_null(pair: &Pair, pairs: &[Pair]) -> Option<f64> {
     let told = pairs.iter().filter(|other| other.columns == pair.columns);
     told.filter_map(|other| match &other.joint {
@@ -189,8 +191,8 @@ fn both_null(pair: &Pair, pairs: &[Pair]) -> Option<f64> {
     .next()
 }
 
-/// The share of rows where both are NULL: as many as can be, or as few, if it differs from that by no more than a sample's
-/// shares differ.
+/// The share of rows where both are NULL. It is set to the greatest or least possible share, if it
+/// differs from that by no more than the error of a sample.
 fn snapped(both: f64, ours: f64, theirs: f64, rows: f64) -> f64 {
     let (least, most) = ((ours + theirs - 1.0).max(0.0), ours.min(theirs));
     let noise = 4.0 * (most * (1.0 - most) / rows.min(SAMPLED)).sqrt();
@@ -208,7 +210,7 @@ fn facts_rows(rows: f64) -> u64 {
     rows as u64
 }
 
-/// Shares of frequent values, what is left, and how many other values have it.
+/// Shares of frequent values, the share of the other values, and the number of those.
 fn shares(column: &Column, rows: u64) -> (Vec<f64>, f64, f64) {
     let shares: Vec<f64> = common(column).iter().copied().filter(|share| *share > 0.0).collect();
     let rest = (1.0 - shares.iter().sum::<f64>()).max(0.0);
@@ -216,7 +218,7 @@ fn shares(column: &Column, rows: u64) -> (Vec<f64>, f64, f64) {
     if others < 1.0 { (shares, 0.0, 0.0) } else { (shares, rest, others) }
 }
 
-/// Shares of the frequent values, in their order, of the rows that are not NULL.
+/// Shares of the frequent values in their order, relative to the rows that are not NULL.
 pub(crate) fn common(column: &Column) -> Vec<f64> {
     match &column.values {
         Values::Fill { .. } | Values::Serial { .. } => Vec::new(),
@@ -229,7 +231,8 @@ pub(crate) fn common(column: &Column) -> Vec<f64> {
     }
 }
 
-/// What the pairs tell at least, nats: all that are not listed count as one pair. None if they are not a part of all rows.
+/// Least mutual information by the listed pairs, nats: all other pairs count as one. None if the
+/// pairs do not cover a part of the rows.
 fn of_pairs(pairs: &[(i32, i32, f64)], ours: &Column, theirs: &Column) -> Option<f64> {
     let shares = |column: &Column| (common(column), column.nulls);
     let (ours, theirs) = (shares(ours), shares(theirs));
@@ -253,7 +256,7 @@ fn of_pairs(pairs: &[(i32, i32, f64)], ours: &Column, theirs: &Column) -> Option
     (listed <= 1.01).then_some(information)
 }
 
-/// Six digits are more than any sample tells.
+/// The number with six digits: no sample is more precise.
 fn round(number: f64) -> f64 {
     (number * 1e6).round() / 1e6
 }

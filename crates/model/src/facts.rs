@@ -7,7 +7,7 @@ use crate::file::Bytes;
 /// All tables of a model, before anything is replaced.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// As `version()` begins: `PostgreSQL 18.0`.
+    /// The beginning of `version()`: `PostgreSQL 18.0`.
     pub server: String,
     /// When the facts were read, by the server's clock.
     pub captured: String,
@@ -15,9 +15,9 @@ pub struct Facts {
     pub ddl: String,
     /// The tables, in the order of their names.
     pub tables: Vec<TableFacts>,
-    /// Whether tables were asked for aggregates.
+    /// Whether tables were queried for aggregates.
     pub aggregates: bool,
-    /// What the role could not see, and why: a sentence each.
+    /// Facts that the role could not see, and why: a sentence each.
     pub unseen: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct TableFacts {
     pub changed: u64,
     /// Columns in the table's order.
     pub columns: Vec<ColumnFacts>,
-    /// What is known of pairs of its columns.
+    /// Dependences between pairs of its columns.
     pub pairs: Vec<Pair>,
 }
 
@@ -45,20 +45,22 @@ pub struct TableFacts {
 pub struct Pair {
     /// Their names.
     pub columns: (String, String),
-    /// How.
+    /// The kind of dependence.
     pub joint: Joint,
 }
 
 /// How two columns depend on each other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Joint {
-    /// Combinations of values, none for NULL, with their shares of all rows.
+    /// Combinations of values with their shares of all rows; none stands for NULL.
     Common(Vec<(Option<String>, Option<String>, f64)>),
-    /// Correlation of their ranks, Spearman's, -1 to 1, where neither is NULL.
+    /// Spearman's correlation of their ranks, -1 to 1, where neither is NULL.
     Rank(f64),
-    /// Degree to which the first one decides on the second one, as in `pg_stats_ext.dependencies`.
+    /// Degree to which the first column determines the second one, as in
+    /// `pg_stats_ext.dependencies`.
     Dependency(f64),
-    /// Number of different combinations, as in `pg_stats_ext.n_distinct`, but no fraction.
+    /// Number of different combinations, as in `pg_stats_ext.n_distinct`, but never relative to the
+    /// rows.
     Distinct(f64),
 }
 
@@ -71,37 +73,37 @@ pub struct ColumnFacts {
     pub data_type: String,
     /// The kind of values, if pgrig knows the type.
     pub kind: Option<Kind>,
-    /// What decides its values.
+    /// What determines its values besides statistics.
     pub role: ColumnRole,
     /// What `pg_stats` has of it, if anything.
     pub statistics: Option<Statistics>,
     /// Quantiles of its texts' lengths in characters, at equal distances, if they were asked for.
     pub lengths: Vec<usize>,
-    /// Characters of each class that its texts have, if they were asked for.
+    /// The classes of characters in its texts, if they were asked for.
     pub characters: Option<String>,
-    /// Of a foreign key: numbers of rows with the fraction of the keys to which so many refer. The keys that are its most
-    /// common values are left out.
+    /// For a foreign key: numbers of rows, each with the fraction of the keys to which so many rows
+    /// refer. Keys that are most common values are not counted.
     pub rows_per_key: Vec<(f64, f64)>,
 }
 
-/// What decides a column's values besides its statistics.
+/// What determines a column's values besides its statistics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ColumnRole {
     /// Nothing.
     #[default]
     Free,
-    /// It alone is unique.
+    /// A unique key of its own.
     Unique,
     /// It is part of a key, or takes its values from a sequence.
     Key,
-    /// It refers to another table, which has so many rows.
+    /// A foreign key to another table.
     Reference {
         /// The table that it refers to, `schema.name`.
         table: String,
         /// The column there.
         column: String,
     },
-    /// Another column's value is its least one: a CHECK says so.
+    /// A CHECK says that it is not below another column.
     Above {
         /// The other column.
         column: String,
@@ -110,7 +112,7 @@ pub enum ColumnRole {
     },
     /// The server computes it.
     Generated,
-    /// Constraints: why its statistics are not used.
+    /// Other constraints; the text says why its statistics are not used.
     Constrained(String),
 }
 
@@ -119,9 +121,9 @@ pub enum ColumnRole {
 pub struct Statistics {
     /// Fraction of NULLs.
     pub null_frac: f64,
-    /// As PostgreSQL has it: below 0 relative to the number of rows.
+    /// Number of different values, as in PostgreSQL: below 0 relative to the number of rows.
     pub n_distinct: f64,
-    /// Bytes.
+    /// Average width, bytes.
     pub avg_width: u32,
     /// None for types without an order.
     pub correlation: Option<f64>,

@@ -1,4 +1,5 @@
-//! How faithful a copy is: statistics of two databases side by side, with what ANALYZE itself varies by.
+//! Measures how faithful a copy is: compares statistics of two databases, taking the variation of
+//! ANALYZE into account.
 
 use rowgen::Kind;
 
@@ -7,24 +8,25 @@ use crate::file::Bytes;
 
 /// Rows that ANALYZE samples at a statistics target of 100.
 const SAMPLED: f64 = 30_000.0;
-/// Standard deviations that the median of the copy may lie off.
+/// Most standard deviations by which the median of the copy may differ.
 const DEVIATIONS: f64 = 3.0 * std::f64::consts::SQRT_2;
-/// What counts as equal, relative to the value; of correlations and places absolute.
+/// Difference that counts as equal: relative to the value, but absolute for correlations and
+/// positions.
 const EQUAL: f64 = 0.01;
-/// Deciles of a histogram may lie that far from the original's, as a share of the rows.
+/// Most that deciles of a histogram may differ from the original's, as a share of the rows.
 const DECILE: f64 = 0.02;
 
 /// Statistics of a copy beside those of the original.
 #[derive(Clone, Debug)]
 pub struct Fidelity {
-    /// All fields that both have.
+    /// All fields that both databases have.
     pub fields: Vec<Field>,
     /// Sizes of the tables that both have.
     pub sizes: Vec<Sizes>,
     /// Tables and columns that the copy lacks.
     pub missing: Vec<String>,
-    /// The original's own ANALYZEs, some against the others, judged in the same way: fields within their tolerance, and all.
-    /// None with few ANALYZEs.
+    /// The original compared with itself: ANALYZEs against other ANALYZEs, judged in the same way.
+    /// Number of fields within their tolerance, and of all fields. None with too few ANALYZEs.
     pub itself: Option<(usize, usize)>,
 }
 
@@ -35,13 +37,13 @@ pub struct Field {
     pub column: String,
     /// Name of the field.
     pub name: &'static str,
-    /// The original's: the mean over its ANALYZEs.
+    /// The original's value: the mean over its ANALYZEs.
     pub original: f64,
-    /// The copy's: the median over its ANALYZEs.
+    /// The copy's value: the median over its ANALYZEs.
     pub copy: f64,
-    /// How far the copy may lie off.
+    /// Most by which the copy's value may differ.
     pub tolerance: f64,
-    /// Whether the schema decides it, so that any copy has the same.
+    /// Whether the schema determines it, so that every copy has the same value.
     pub is_fixed: bool,
 }
 
@@ -57,7 +59,7 @@ pub struct Sizes {
 }
 
 impl Field {
-    /// Whether the copy is as close as ANALYZE lets it be.
+    /// Whether the copy's value is within the tolerance.
     pub fn is_within(&self) -> bool {
         (self.copy - self.original).abs() <= self.tolerance
     }
@@ -66,8 +68,9 @@ impl Field {
 impl Fidelity {
     /// Compares. Each of the slices has the facts after one or more ANALYZEs; neither is empty.
     ///
-    /// A field's tolerance is 3·√2 standard deviations over the ANALYZEs of the original (of the copy, if the original was
-    /// analyzed once), and no less than what as many rows drawn at random vary by, and 1 %.
+    /// A field's tolerance is 3·√2 standard deviations over the ANALYZEs of the original (of the
+    /// copy, if the original was analyzed only once), but at least the variation of random samples
+    /// of as many rows, and at least 1 %.
     pub fn of(original: &[Facts], copy: &[Facts]) -> Self {
         let mut fidelity = Self { fields: Vec::new(), sizes: Vec::new(), missing: Vec::new(), itself: None };
         for (at, table) in original[0].tables.iter().enumerate() {
@@ -96,7 +99,7 @@ impl Fidelity {
         fidelity
     }
 
-    /// The same, without looking at the original against itself again.
+    /// The comparison without that of the original with itself.
     fn of_noise(original: &[Facts], copy: &[Facts]) -> Self {
         let few = &original[..original.len().min(5)];
         let mut own = Self { fields: Vec::new(), sizes: Vec::new(), missing: Vec::new(), itself: None };
@@ -111,7 +114,8 @@ impl Fidelity {
         own
     }
 
-    /// Fields that are within their tolerance, and all; those that the schema decides are left out.
+    /// Number of fields within their tolerance, and of all fields; without those that the schema
+    /// determines.
     pub fn counts(&self) -> (usize, usize) {
         let open = || self.fields.iter().filter(|field| !field.is_fixed);
         (open().filter(|field| field.is_within()).count(), open().count())
@@ -170,7 +174,7 @@ impl Fidelity {
         }
     }
 
-    /// Deciles: how many of the original's rows are below each of the copy's.
+    /// Compares deciles: how many of the original's rows are below each decile of the copy.
     fn deciles(&mut self, column: &str, kind: &Kind, before: &[Statistics], after: &[Statistics]) {
         let numbers = |statistics: &Statistics| -> Vec<f64> {
             let number = |text: &String| match kind {
@@ -205,11 +209,11 @@ impl Fidelity {
 /// How a field is read and judged.
 struct Reading {
     name: &'static str,
-    /// Of statistics, and the table's rows.
+    /// Reads the value from statistics and the table's number of rows.
     value: fn(&Statistics, f64) -> Option<f64>,
-    /// Whether it is a share of the rows.
+    /// Whether the value is a share of the rows.
     is_share: bool,
-    /// Whether it lies between -1 and 1.
+    /// Whether the value lies between -1 and 1.
     is_place: bool,
 }
 
@@ -232,7 +236,8 @@ const FIELDS: [Reading; 6] = [
     Reading { name: "all common", value: all_common, is_share: true, is_place: false },
 ];
 
-/// Different values relative to the rows, so that tables of different sizes compare where that number grows with them.
+/// Number of different values relative to the rows, so that tables of different sizes are
+/// comparable where that number grows with the rows.
 fn distinct(of: &Statistics, _: f64) -> Option<f64> {
     (of.n_distinct != 0.0).then_some(of.n_distinct)
 }
@@ -242,7 +247,8 @@ fn all_common(of: &Statistics, _: f64) -> Option<f64> {
 }
 
 impl Reading {
-    /// Whether the schema decides it: widths of types with one length, and what a unique column has.
+    /// Whether the schema determines the field: the width of types with a fixed length, and the
+    /// number of values of a unique column.
     fn is_fixed(&self, column: &ColumnFacts) -> bool {
         let is_unique = column.role == ColumnRole::Unique;
         match self.name {

@@ -1,4 +1,4 @@
-//! The model as a file.
+//! The model's file format.
 
 use failure::{Class, Classified};
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,9 @@ pub struct Model {
     pub captured: String,
     /// The server that they are from: `PostgreSQL 18.0`.
     pub server: String,
-    /// Values that fewer rows hold are replaced.
+    /// Values that fewer rows than this have are replaced.
     pub k: u32,
-    /// Whether tables were asked for aggregates.
+    /// Whether tables were queried for aggregates.
     #[serde(default)]
     pub aggregates: bool,
     /// Statements that make the schema.
@@ -77,13 +77,14 @@ pub struct Column {
     /// Average width, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u32>,
-    /// A column whose value it is not below, in the same row.
+    /// Name of a column of the same row whose value it is not below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_below: Option<String>,
-    /// A column whose value it is above, in the same row.
+    /// Name of a column of the same row whose value it is above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<String>,
-    /// Fractions of the rows with no frequent value that stand before each frequent one, where others depend on these.
+    /// For each frequent value, the fraction of the rows with infrequent values that come before
+    /// it; only if other columns depend on the column.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<f64>,
     /// A column of the same row that its values depend on.
@@ -93,12 +94,13 @@ pub struct Column {
     pub values: Values,
 }
 
-/// A column that another one depends on. Its own `correlation` then has no effect.
+/// The column that another one depends on. The dependent column's own `correlation` then has no
+/// effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Follows {
     /// Name of the column.
     pub column: String,
-    /// How the other depends on it.
+    /// The kind of dependence.
     #[serde(flatten)]
     pub how: How,
 }
@@ -107,13 +109,13 @@ pub struct Follows {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "kebab-case")]
 pub enum How {
-    /// Frequent values of both that come together.
+    /// Frequent values of both columns that occur together.
     Pairs {
-        /// Places of the other's and of its own value among the frequent ones, from 0 in the order of values; -1 for NULL;
-        /// and the share of all rows that have both.
+        /// Indexes of the other's and of its own value among the frequent ones (from 0, in the
+        /// order of values; -1 for NULL), and the share of all rows that have both.
         pairs: Vec<(i32, i32, f64)>,
     },
-    /// Both as if drawn from a normal distribution of two numbers.
+    /// Both values as if drawn from a bivariate normal distribution.
     Normal {
         /// Its correlation.
         correlation: f64,
@@ -121,11 +123,11 @@ pub enum How {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         both_null: Option<f64>,
     },
-    /// Rows with the same value of one have few different values of the other.
+    /// Rows with the same value of one column have few different values of the other.
     Stretches {
-        /// The other's values are cut into so many stretches, which come in another order.
+        /// The other column's values are cut into this many stretches, which come in another order.
         count: u16,
-        /// Ranks change places within such a share of all rows.
+        /// Ranks are shuffled within windows of this share of all rows.
         window: f64,
         /// Share of the rows to which this applies.
         share: f64,
@@ -133,7 +135,7 @@ pub enum How {
 }
 
 impl How {
-    /// The same, seen from the other column.
+    /// The same dependence, with the roles of the two columns exchanged.
     pub(crate) fn turned(&self) -> Self {
         match self {
             Self::Pairs { pairs } => {
@@ -172,33 +174,34 @@ fn is_zero(number: &f64) -> bool {
     *number == 0.0
 }
 
-/// How a column's values are made. `distinct` and `correlation` are as in `pg_stats`; `common` has frequent values, or
-/// their places in the order of all values (0 to 1), with their share of the rows that are not NULL.
+/// How a column's values are made. `distinct` and `correlation` are as in `pg_stats`. `common` has
+/// frequent values, or their positions among all values (0 to 1), with their shares of the rows
+/// that are not NULL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Values {
     /// The fill decides: keys, generated columns, columns that constraints tie together, and columns without statistics.
     Fill {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Keys at equal distances, in the order of the rows.
     Serial {
-        /// The first one.
+        /// The first key.
         start: i64,
         /// Distance, not 0.
         step: i64,
     },
     /// Keys of the table that the foreign key refers to.
     Keys {
-        /// Keys in use: below 0 a fraction of all.
+        /// Number of keys that are used; below 0 a fraction of all keys.
         distinct: f64,
-        /// Of row number and key.
+        /// Correlation of row number and key.
         correlation: f64,
-        /// Places and shares of keys that are used more often.
+        /// Positions and shares of keys that are used more often.
         #[serde(default)]
         common: Vec<(f64, f64)>,
-        /// Places of keys between which the other rows are equally frequent.
+        /// Positions of keys; the other rows refer equally often to each interval between them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         bounds: Vec<f64>,
         /// Numbers of rows that refer to a key, each with the fraction of the other keys that have so many.
@@ -209,7 +212,7 @@ pub enum Values {
     Statistics {
         /// Number of different values.
         distinct: f64,
-        /// Of row number and value.
+        /// Correlation of row number and value.
         correlation: f64,
         /// Frequent values and their shares.
         #[serde(default)]
@@ -218,13 +221,14 @@ pub enum Values {
         #[serde(default)]
         bounds: Vec<String>,
     },
-    /// Text in the place of the original's, of the same lengths and in the same order; in JSON as the one value.
+    /// Text that replaces the original's, with the same lengths and in the same order; in JSON it
+    /// is the only value of the object.
     Letters {
         /// Number of different values.
         distinct: f64,
-        /// Of row number and value.
+        /// Correlation of row number and value.
         correlation: f64,
-        /// Places and shares of frequent values.
+        /// Positions and shares of frequent values.
         #[serde(default)]
         common: Vec<(f64, f64)>,
         /// Characters: digits, hex, upper, lower, mixed or words.
@@ -232,9 +236,10 @@ pub enum Values {
         /// Quantiles of the length.
         lengths: Vec<u32>,
     },
-    /// These values, each in the place of one of the original, or that one itself.
+    /// A list of values, each in place of one of the original's, or the original's values
+    /// themselves.
     List {
-        /// Of row number and value.
+        /// Correlation of row number and value.
         correlation: f64,
         /// Values with their shares, in ascending order.
         values: Vec<(String, f64)>,
@@ -242,11 +247,11 @@ pub enum Values {
         #[serde(default)]
         kept: bool,
     },
-    /// Random values of the type: so many different ones.
+    /// Random values of the type.
     Any {
         /// Number of different values.
         distinct: f64,
-        /// Places and shares of frequent values.
+        /// Positions and shares of frequent values.
         #[serde(default)]
         common: Vec<(f64, f64)>,
     },
@@ -264,7 +269,7 @@ pub enum ModelError {
         "the model has format {0}, and this version of pgrig reads formats up to {FORMAT}: use a newer pgrig"
     )]
     Newer(u32),
-    /// It contradicts itself.
+    /// The model contradicts itself.
     #[error("{table}{}{column}: {problem}", if .column.is_empty() { "" } else { "." })]
     Contradiction {
         /// `schema.name`.
@@ -284,7 +289,7 @@ impl Classified for ModelError {
     }
 }
 
-/// Only as much as tells a later format.
+/// The part of the file that tells whether it has a later format.
 #[derive(Deserialize)]
 struct Versioned {
     format: u32,
@@ -367,7 +372,7 @@ fn are_rows(rows: &[(f64, f64)]) -> bool {
 }
 
 impl Table {
-    /// The column that this one follows, with how.
+    /// The column that this one depends on, and how.
     pub(crate) fn followed<'a>(&'a self, column: &'a Column) -> Option<(&'a Column, &'a How)> {
         let follows = column.follows.as_ref()?;
         let other = self.columns.iter().find(|other| other.name == follows.column)?;

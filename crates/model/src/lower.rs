@@ -1,4 +1,4 @@
-//! From a model to column specifications.
+//! Converts a model to column specifications.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, How, Model, Table, Values};
 
 impl Model {
-    /// The statistics that the model has, as `pg_stats` would.
+    /// The statistics of the model in the form of facts.
     pub fn facts(&self) -> Facts {
         let table = |table: &Table| TableFacts {
             name: table.name.clone(),
@@ -41,7 +41,7 @@ impl Column {
         }
     }
 
-    /// As `pg_stats` has them: relative to all rows.
+    /// The statistics in the form of `pg_stats`: relative to all rows.
     fn statistics(&self) -> Option<Statistics> {
         let there = 1.0 - self.nulls;
         let (correlation, common, bounds) = match &self.values {
@@ -95,7 +95,7 @@ impl Table {
         self.columns.iter().filter_map(spec).collect()
     }
 
-    /// Of a column whose values stand above or below another's in the same row.
+    /// The specification of a column whose values are above or below another's in the same row.
     fn ordered(&self, column: &Column) -> Option<String> {
         let (side, other) = match (&column.above, &column.not_below) {
             (Some(other), _) => ("above", self.columns.iter().find(|column| column.name == *other)?),
@@ -110,7 +110,8 @@ impl Table {
         Some(format!("{side}({},{},{})", quoted(&other.name), self.spec(other)?, self.spec(column)?))
     }
 
-    /// Its own specification; in an order that depends on others, if it follows one or one follows it.
+    /// The column's specification. If it depends on another column, or another one on it, the
+    /// specification includes the order.
     fn spec(&self, column: &Column) -> Option<String> {
         let is_followed = self
             .columns
@@ -142,7 +143,7 @@ impl Table {
     }
 }
 
-/// From one column's order to another one's.
+/// The link from the other column's order to this column's.
 fn link(other: &Column, column: &Column, how: &How) -> String {
     let name = quoted(&column.name);
     let (nulls, own_nulls) = (other.nulls, column.nulls);
@@ -200,7 +201,8 @@ fn line(column: &Column) -> String {
 }
 
 impl Column {
-    /// Its own specification, with its NULLs, and perhaps another correlation than its own.
+    /// The column's own specification with its NULLs; `correlation` replaces its own if it is
+    /// given.
     fn spec(&self, correlation: Option<f64>) -> Option<String> {
         let spec = self.values.spec(correlation)?;
         Some(if self.nulls > 0.0 { format!("nulls({},{spec})", self.nulls) } else { spec })
@@ -271,7 +273,7 @@ fn places(common: &[(f64, f64)]) -> String {
     common.join(",")
 }
 
-/// In single quotes, so that commas, parentheses and stars are part of the value.
+/// The value in single quotes, so that commas, parentheses and stars belong to it.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }

@@ -1,4 +1,4 @@
-//! From facts to a model: everything about privacy is decided here.
+//! Makes a model from facts. All decisions about privacy are made here.
 
 use fastrand::Rng;
 use rowgen::{Kind, Spec};
@@ -12,17 +12,17 @@ use crate::replace::{self, alphabet_of};
 /// Rules for values of the original.
 #[derive(Clone, Debug)]
 pub struct Privacy {
-    /// Values that fewer rows hold are replaced.
+    /// Values that fewer rows than this have are replaced.
     pub k: u32,
     /// Columns of text that keep their values: `table.column`, or with its schema.
     pub keep: Vec<String>,
-    /// Of the random numbers that replace values.
+    /// Seed of the random numbers that replace values.
     pub seed: u64,
 }
 
-/// Quantiles of a length.
+/// Number of quantiles of a length.
 const QUANTILES: usize = 11;
-/// How far a bound moves, as a share of the distance to the next one.
+/// Most by which a bound is moved, as a share of the distance to the next one.
 const JITTER: f64 = 0.25;
 /// Rows per row of the referenced table above which a common key is worth a place of its own.
 const DIGITS: f64 = 1e6;
@@ -158,7 +158,7 @@ impl Maker<'_> {
         Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect() }
     }
 
-    /// Integers that ascend with the rows and leave gaps: at equal distances.
+    /// Values for integers that ascend with the rows and have gaps: keys at equal distances.
     fn serial(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Option<Values> {
         let kind = facts.kind.as_ref().filter(|kind| matches!(kind, Kind::Int4 | Kind::Int8))?;
         let units = |text: &String| kind.read_units(text);
@@ -172,7 +172,8 @@ impl Maker<'_> {
         Some(Values::Serial { start: first + self.rng.i64(0..step), step })
     }
 
-    /// References: how many keys are used, which, and how often the most frequent ones.
+    /// Values for references: the number of used keys, which keys, and the shares of the most
+    /// frequent ones.
     fn keys(&self, facts: &ColumnFacts, statistics: &Statistics, table: &str, column: &str) -> Values {
         let parents = self.referenced(table).map_or(0, |table| table.rows);
         let line = self.key_line(table, column);
@@ -300,7 +301,7 @@ impl Maker<'_> {
     }
 }
 
-/// One text in each document, so that documents are as long and as often the same as the original's.
+/// One text in each document, so that documents are as long and as often equal as the original's.
 fn json(kind: &Kind, statistics: &Statistics) -> Values {
     // Header, two entries and a name; or braces, quotes and a name.
     let around = if *kind == Kind::Jsonb { 14 } else { 10 };
@@ -335,7 +336,8 @@ fn fill(why: &str) -> Values {
     Values::Fill { why: why.to_owned() }
 }
 
-/// Puts columns above others where a CHECK demands it, if both have statistics; else the fill decides on them.
+/// Places columns above others if a CHECK demands it and both have statistics; otherwise the fill
+/// decides on them.
 fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
     for (at, facts) in facts.iter().enumerate() {
         let ColumnRole::Above { column: other, is_strict } = &facts.role else { continue };
@@ -353,7 +355,7 @@ fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
     }
 }
 
-/// Shares and numbers of different values relative to the rows that are not NULL.
+/// The statistics relative to the rows that are not NULL.
 fn of_values(statistics: &Statistics) -> Statistics {
     let there = (1.0 - statistics.null_frac).max(f64::MIN_POSITIVE);
     let mut values = statistics.clone();
@@ -378,12 +380,12 @@ fn correlation(statistics: &Statistics) -> f64 {
     round(statistics.correlation.unwrap_or(0.0)).clamp(-1.0, 1.0)
 }
 
-/// Six digits are more than any sample tells.
+/// The number with six digits: no sample is more precise.
 fn round(number: f64) -> f64 {
     (number * DIGITS).round() / DIGITS
 }
 
-/// A value's place among all, 0 to 1: between the bounds, or among the common values.
+/// A value's position among all values, 0 to 1, by the bounds or the common values.
 fn place(value: &str, bounds: &[String], common: &[(String, f64)]) -> f64 {
     let number = |text: &str| text.parse::<f64>().ok();
     let is_less = |other: &str| match (number(other), number(value)) {
@@ -398,7 +400,7 @@ fn place(value: &str, bounds: &[String], common: &[(String, f64)]) -> f64 {
     (below as f64 + 0.5) / common.len().max(1) as f64
 }
 
-/// The place of a number between the bounds of all, 0 to 1.
+/// A number's position between the bounds of all values, 0 to 1.
 fn place_on(number: f64, line: &[f64]) -> f64 {
     let after = line.partition_point(|bound| *bound <= number).clamp(1, line.len() - 1);
     let (low, high) = (line[after - 1], line[after]);
@@ -413,12 +415,12 @@ fn place_of_key(value: &str, statistics: &Statistics, line: &[f64]) -> f64 {
     }
 }
 
-/// Frequent keys, each with its place among all keys and its share, in their order.
+/// Frequent keys in order, each with its position among all keys and its share.
 fn keys_in_order(statistics: &Statistics, line: &[f64]) -> Vec<(String, f64, f64)> {
     in_order(&statistics.common, |value| place_of_key(value, statistics, line))
 }
 
-/// Frequent texts, each with its place among all and its share, in their order.
+/// Frequent texts in order, each with its position among all texts and its share.
 fn texts_in_order(statistics: &Statistics) -> Vec<(String, f64, f64)> {
     in_order(&statistics.common, |value| place(value, &statistics.bounds, &[]))
 }
@@ -437,7 +439,8 @@ fn in_order(common: &[(String, f64)], place: impl Fn(&str) -> f64) -> Vec<(Strin
     places
 }
 
-/// Says of columns whose frequent values come together with others where these stand among the other values.
+/// Sets the gaps of columns whose frequent values occur together with others': where these are
+/// among the infrequent values.
 fn place_frequent(columns: &mut [Column], facts: &[ColumnFacts]) {
     let is_by_pairs = |column: &Column| {
         column.follows.as_ref().filter(|of| matches!(of.how, How::Pairs { .. })).map(|of| of.column.clone())
@@ -455,7 +458,7 @@ fn place_frequent(columns: &mut [Column], facts: &[ColumnFacts]) {
     }
 }
 
-/// Quantiles of these lengths, stretched so that values take `width` bytes on average.
+/// Quantiles of these lengths, scaled so that values take `width` bytes on average.
 fn quantiles(mut lengths: Vec<usize>, width: u32, most: Option<u32>) -> Vec<u32> {
     lengths.sort_unstable();
     let steps = lengths.len().saturating_sub(1);

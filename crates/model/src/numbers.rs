@@ -1,12 +1,12 @@
-//! Values on the line of their type, and how rare ones are moved on it.
+//! Values as numbers on their type's scale, and how rare values are moved on it.
 
 use fastrand::Rng;
 use rowgen::Kind;
 
-/// How far an extreme bound moves inwards at most, as a share of its bucket.
+/// Most by which the first or last bound moves inwards, as a share of its bucket.
 const TRIM: f64 = 0.5;
 
-/// A value on the line of its type.
+/// A value as a number on its type's scale.
 #[derive(Clone, Debug)]
 pub(crate) struct Number {
     pub(crate) at: f64,
@@ -23,7 +23,7 @@ impl Number {
         Some(Self { at, text: text.to_owned() })
     }
 
-    /// The value a whole number of steps from `from` that is nearest to `to`.
+    /// The value nearest to `to` that is a whole number of steps away from `from`.
     fn near(kind: &Kind, from: f64, to: f64, step: f64) -> Option<Self> {
         if is_real(kind) {
             return Self::read(kind, &format!("{to:?}"));
@@ -55,8 +55,8 @@ fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
-/// Moves frequent values that have less than that share of the rows to another place between their neighbours, if there
-/// is one.
+/// Moves frequent values with less than that share of the rows to another number between their
+/// neighbours, if there is one.
 pub(crate) fn replace_rare(
     rng: &mut Rng,
     least: f64,
@@ -92,11 +92,11 @@ pub(crate) fn replace_rare(
     }
 }
 
-/// Bounds on each side that a bound is averaged with.
+/// Number of bounds on each side that are averaged with a bound.
 const BESIDE: usize = 2;
 
-/// Evens out what sampling adds to the widths of buckets: each bound becomes the mean of its neighbours and itself, where
-/// the buckets between them are about as wide as each other.
+/// Removes the variation that sampling adds to the widths of buckets: each bound becomes the mean
+/// of itself and its neighbours, where the buckets between them are about equally wide.
 pub(crate) fn smooth(kind: &Kind, bounds: &mut [Number], step: f64) {
     let at: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
     for (middle, bound) in bounds.iter_mut().enumerate().skip(BESIDE) {
@@ -113,7 +113,8 @@ pub(crate) fn smooth(kind: &Kind, bounds: &mut [Number], step: f64) {
     }
 }
 
-/// Moves bounds by a share of the distance to the next one, the first and the last inwards.
+/// Moves bounds randomly by a share of the distance to the next one; the first and the last move
+/// inwards.
 pub(crate) fn move_bounds(rng: &mut Rng, kind: &Kind, bounds: &mut [Number], step: f64, jitter: f64) {
     let at: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
     for (index, bound) in bounds.iter_mut().enumerate() {

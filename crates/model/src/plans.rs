@@ -1,8 +1,8 @@
-//! Plans of queries on an original and on a copy.
+//! Compares plans of queries on an original and on a copy.
 
 use serde_json::Value;
 
-/// A plan as far as statistics decide on it.
+/// The parts of a plan that statistics determine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryPlan {
     /// Nodes with their relations, indexes and kinds of join, from the top, each with its depth.
@@ -11,7 +11,7 @@ pub struct QueryPlan {
     pub rows: Vec<f64>,
     /// Whether each node is a join, or is above one.
     pub is_joined: Vec<bool>,
-    /// Rows that each node returned, over all its loops; none where the query was not run.
+    /// Rows that each node returned, over all its loops; none if the query was not run.
     pub actual: Vec<Option<f64>>,
 }
 
@@ -23,21 +23,23 @@ pub type Plans = Vec<Vec<QueryPlan>>;
 pub struct PlansCompared {
     /// Number of queries.
     pub queries: usize,
-    /// Queries and pairs of ANALYZEs with the same shape on both, and all.
+    /// Number of pairs (a query with an ANALYZE of each database) whose plans have the same shape,
+    /// and of all pairs.
     pub same: (u32, u32),
-    /// The same for pairs of ANALYZEs of the original; none with one of them.
+    /// The same for pairs of ANALYZEs of the original; none if there is only one.
     pub itself: Option<(u32, u32)>,
-    /// Factors between estimates of nodes where the shape is the same, in ascending order, at least 1.
+    /// Ratios between estimates of the nodes of plans with the same shape, in ascending order; at
+    /// least 1.
     pub factors: Vec<f64>,
-    /// Queries whose shape never is the same, by their place.
+    /// Indexes of the queries whose plans never have the same shape.
     pub different: Vec<usize>,
-    /// Factors between rows that nodes returned, of scans and of joins with what is above them, where the shape is the same;
-    /// in ascending order.
+    /// Ratios between the rows that nodes of plans with the same shape returned, in ascending
+    /// order: of scans, and of joins and the nodes above them.
     pub actual: (Vec<f64>, Vec<f64>),
 }
 
 impl QueryPlan {
-    /// Reads the answer of `EXPLAIN (FORMAT JSON)`; none if it is none.
+    /// Reads the result of `EXPLAIN (FORMAT JSON)`; none if it is not a plan.
     pub fn read(json: &Value) -> Option<Self> {
         let mut plan =
             Self { shape: Vec::new(), rows: Vec::new(), is_joined: Vec::new(), actual: Vec::new() };
@@ -45,7 +47,7 @@ impl QueryPlan {
         Some(plan)
     }
 
-    /// Adds a node with all below it, and tells whether there is a join.
+    /// Adds a node with all nodes below it. Returns whether there is a join among them.
     fn add(&mut self, node: &Value, depth: usize) -> bool {
         const NAMED: [&str; 7] =
             ["Node Type", "Join Type", "Strategy", "Partial Mode", "Relation Name", "Alias", "Index Name"];
@@ -116,7 +118,8 @@ pub fn quantile(ascending: &[f64], at: f64) -> Option<f64> {
     ascending.get(at).copied()
 }
 
-/// Queries and pairs of ANALYZEs of one database with the same shape, and all.
+/// Number of pairs of ANALYZEs of one database whose plans of a query have the same shape, and of
+/// all pairs.
 fn own(plans: &Plans) -> (u32, u32) {
     let (mut pairs, mut same) = (0_u32, 0_u32);
     for (at, one) in plans.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Text in the place of the original's.
+//! Makes texts that replace the original's.
 
 use fastrand::Rng;
 use rowgen::Alphabet;
 
-/// The characters that these texts consist of.
+/// The alphabet that fits these texts.
 pub(crate) fn alphabet_of<'a>(texts: impl Iterator<Item = &'a str>) -> Alphabet {
     let mut seen = Seen::default();
     for char in texts.flat_map(|text| text.trim_end().chars()) {
@@ -38,8 +38,8 @@ struct Seen {
     other: bool,
 }
 
-/// A text for each of these, which ascend: of the same length as far as all can differ, in the same order, and none of
-/// the originals.
+/// Makes an ascending text for each original: with the same length as far as all can differ, in the
+/// same order, and different from all originals.
 pub(crate) fn texts(originals: &[&str], most: Option<u32>, rng: &mut Rng) -> Vec<String> {
     let alphabet = alphabet_of(originals.iter().copied());
     let characters: Vec<u8> = match alphabet {

@@ -4,7 +4,7 @@ use multiversion::multiversion;
 
 /// Place of the checksum in a page's header: `pd_checksum`.
 const FIELD: std::ops::Range<usize> = 8..10;
-/// Hashes that are made beside each other: every one of every 32nd word.
+/// Number of hashes that are computed side by side. Each takes every 32nd word of the page.
 const LANES: usize = 32;
 /// One word for each lane, bytes.
 const ROW: usize = LANES * size_of::<u32>();
@@ -46,8 +46,8 @@ const OFFSETS: [u32; LANES] = [
     0x959B_D756,
 ];
 
-/// The checksum that a page has as this block of its relation, counted over all segments
-/// (`pg_checksum_page`). What the page's own checksum field holds does not matter.
+/// The checksum that the page has if it is this block of its relation, counted over all segments
+/// (`pg_checksum_page`). The content of the page's own checksum field does not matter.
 ///
 /// # Panics
 /// For a page without a header.

@@ -9,7 +9,8 @@ pub const TUPLE_HEADER: u32 = 23;
 /// The longest payload that a one-byte varlena header can describe, bytes.
 const SHORT_VARLENA: u32 = 126;
 
-/// Tuples of which a page has to have room for so many before they are toasted (`TOAST_TUPLES_PER_PAGE`).
+/// PostgreSQL toasts tuples so that a page has room for at least this many
+/// (`TOAST_TUPLES_PER_PAGE`).
 const TOAST_TUPLES_PER_PAGE: u32 = 4;
 
 /// Tuples that COPY collects before it writes them (`MAX_BUFFERED_TUPLES` in `copyfrom.c`).
@@ -65,9 +66,9 @@ impl Geometry {
     /// Number of rows that COPY puts in each page of a heap, given the length of each row's body (the tuple less the
     /// [`TUPLE_HEADER`]; bytes), in order.
     ///
-    /// PostgreSQL 14 and later put a row to a single small one in the page even where the fillfactor says
-    /// no, if it is so long that an empty page would not keep the reserve either
-    /// (`RelationGetBufferForTuple` in `hio.c`). That is not followed here.
+    /// PostgreSQL 14 and later add a row to a page that has a single small row, even beyond the
+    /// fillfactor, if the new row is so long that it would exceed the fillfactor of an empty page
+    /// too (`RelationGetBufferForTuple` in `hio.c`). This function does not do so.
     ///
     /// ```
     /// let bodies = [98; 100];
@@ -102,9 +103,10 @@ impl Geometry {
     /// The most blocks, at most `limit`, that one COPY into a table of its own transaction fills
     /// without leaving extended blocks empty.
     ///
-    /// Since PostgreSQL 16 a COPY extends the heap by what its first batch needs, then each time by
-    /// as much as in all before, up to 64 blocks (`RelationAddBlocks` in `hio.c`); what is left
-    /// when it ends stays empty. Older releases extend block by block, so any number does.
+    /// Since PostgreSQL 16 a COPY extends the heap first by the blocks that its first batch needs,
+    /// then each time by as many blocks as it has added so far, up to 64 (`RelationAddBlocks` in
+    /// `hio.c`). Blocks that it does not fill stay empty. Older releases extend block by block, so
+    /// any number of blocks is filled.
     pub fn blocks_without_waste(self, tuple: u32, fillfactor: u8, limit: u64) -> u64 {
         let rows_per_page = self.rows_per_page(tuple, fillfactor);
         let mut extended = u64::from(COPY_BATCH.div_ceil(rows_per_page)).min(MOST_EXTENSION);
@@ -129,7 +131,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// In an empty page.
+    /// The room of an empty page.
     pub(crate) fn new(geometry: Geometry, fillfactor: u8) -> Self {
         let free = geometry.block_size() - PAGE_HEADER;
         Self { rows: 0, free, reserved: geometry.reserved(fillfactor) }
@@ -141,13 +143,13 @@ impl Room {
         self.rows == 0 || free.is_some_and(|free| free >= max_align(tuple) + self.reserved)
     }
 
-    /// With a further tuple. One that is longer than the page leaves nothing free.
+    /// Takes a further tuple. A tuple that is longer than the page leaves nothing free.
     pub(crate) fn take(&mut self, tuple: u32) {
         self.rows += 1;
         self.free = self.free.saturating_sub(LINE_POINTER + max_align(tuple));
     }
 
-    /// Takes tuples as long as they go in; returns how many it has then.
+    /// Takes tuples as long as they fit; returns the number of tuples in the page.
     fn take_from(&mut self, tuples: &mut Peekable<impl Iterator<Item = u32>>) -> u32 {
         while let Some(tuple) = tuples.next_if(|&tuple| self.takes(tuple)) {
             self.take(tuple);

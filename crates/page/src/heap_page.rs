@@ -37,7 +37,7 @@ pub struct TupleFlags {
 }
 
 impl TupleFlags {
-    /// Of a body with so many attributes, all of fixed length and none NULL.
+    /// Flags of a body with so many attributes, all of fixed length and none NULL.
     pub fn of(attributes: u16) -> Self {
         Self { attributes, has_nulls: false, has_varwidth: false, has_external: false }
     }

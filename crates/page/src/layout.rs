@@ -21,7 +21,7 @@ pub(crate) struct PageHeader {
 }
 
 impl PageHeader {
-    /// Of a page without line pointers and special space (`PageInit`).
+    /// The header of a page without line pointers and special space (`PageInit`).
     pub(crate) fn plain(geometry: Geometry) -> Self {
         let end = geometry.block_size();
         Self { flags: 0, lower: PAGE_HEADER, upper: end, special: end }

@@ -73,7 +73,7 @@ impl Geometry {
         Self { block_size }
     }
 
-    /// Of the server whose block this page is.
+    /// The geometry of the server that this page belongs to.
     fn of(page: &[u8]) -> Self {
         // No block size is this large.
         Self::new(u32::try_from(page.len()).unwrap_or(u32::MAX))

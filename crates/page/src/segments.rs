@@ -21,7 +21,8 @@ pub struct BlockLocation {
 }
 
 impl Segments {
-    /// Of a server with so many blocks per segment (`pg_control_init()`; usually a gigabyte).
+    /// The segments of a server with so many blocks per segment (`pg_control_init()`; usually a
+    /// gigabyte).
     pub fn new(geometry: Geometry, blocks: NonZeroU32) -> Self {
         Self { geometry, blocks }
     }

@@ -15,7 +15,7 @@ pub(crate) struct Account {
     uid: u32,
     gid: u32,
     name: String,
-    /// We are root and must change to it.
+    /// Whether this process is root and must change to the account.
     lent: bool,
 }
 
@@ -58,12 +58,12 @@ impl Account {
         &self.name
     }
 
-    /// Whether it is another account than ours.
+    /// Whether it is another account than that of this process.
     pub(crate) fn is_lent(&self) -> bool {
         self.lent
     }
 
-    /// Lets the command run under the account. Std drops root's supplementary groups with it.
+    /// Makes the command run under the account. Std drops root's supplementary groups with that.
     pub(crate) fn apply(&self, command: &mut Command) {
         if self.lent {
             command.uid(self.uid).gid(self.gid);

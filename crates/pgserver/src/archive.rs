@@ -1,4 +1,4 @@
-//! The archive of a version, as a file that somebody brought to a machine without a network, and the programs in it.
+//! Installs a version of PostgreSQL from an archive file, for machines without a network.
 
 use crate::{Binaries, Error, Major, Result, Version};
 use std::env::consts;
@@ -12,7 +12,7 @@ const ZIP: [u8; 4] = *b"PK\x03\x04";
 const XZ: [u8; 6] = *b"\xfd7zXZ\0";
 /// First bytes of a program on Linux.
 const ELF: [u8; 4] = *b"\x7fELF";
-/// Of an ELF file: its class, its byte order, and its machine, with their place.
+/// Offsets in an ELF file of its class, its byte order, and its machine.
 const ELF_KIND: [usize; 4] = [4, 5, 18, 19];
 
 /// The name of the archive that pgrig downloads.

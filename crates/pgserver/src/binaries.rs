@@ -42,7 +42,7 @@ impl Binaries {
         Ok(Self { dir, version })
     }
 
-    /// Binaries that pgrig unpacked itself: nothing needs to be run.
+    /// Binaries that pgrig unpacked itself. No program is run to find their version.
     pub(crate) fn fetched(dir: &Path, version: Version) -> Self {
         Self { dir: dir.join("bin"), version }
     }
@@ -84,7 +84,8 @@ impl Binaries {
         self.dir.join(name)
     }
 
-    /// The account of the server must be able to run them; outside our home we may not help it.
+    /// Checks that the server's account can run them. pgrig does not change permissions outside of
+    /// its home.
     pub(crate) fn check_reachable(&self, account: &Account) -> Result<()> {
         match account.barrier(&self.program("postgres")) {
             None => Ok(()),

@@ -1,7 +1,7 @@
 //! `data/pgrig.conf`: everything that pgrig sets, in a file of its own that postgresql.conf includes.
 //!
-//! Not on the command line, because what stands there can no longer be changed by ALTER SYSTEM.
-//! Syntax: PostgreSQL's documentation, "Setting Parameters", and guc-file.l.
+//! Settings are not on the server's command line, because ALTER SYSTEM cannot change those. Syntax:
+//! PostgreSQL's documentation, "Setting Parameters", and guc-file.l.
 
 use crate::Result;
 use crate::account::Account;
@@ -15,7 +15,7 @@ const NAME: &str = "pgrig.conf";
 const INCLUDE: &str =
     "\n# settings chosen by pgrig, written at every start\ninclude_if_exists 'pgrig.conf'\n";
 
-/// Appends the include, once, to what initdb made.
+/// Appends the include to the postgresql.conf that initdb made, unless it is there.
 pub(crate) fn include(data: &Path, owner: &Account) -> Result<()> {
     let path = data.join("postgresql.conf");
     let mut text = fs::read_to_string(&path).on("read", &path)?;
@@ -36,7 +36,7 @@ pub(crate) fn write(data: &Path, settings: &[(String, String)], owner: &Account)
     replace(&data.join(NAME), text.as_bytes(), 0o600, Some(owner))
 }
 
-/// Without the overridden ones, in order.
+/// The settings without those that later ones override, in order.
 pub(crate) fn effective(settings: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut kept: Vec<(String, String)> = Vec::new();
     for (name, value) in settings {

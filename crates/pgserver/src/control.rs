@@ -1,4 +1,4 @@
-//! `global/pg_control`: what PostgreSQL itself holds of the state of the data directory.
+//! `global/pg_control`: PostgreSQL's own record of the state of a data directory.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,17 +8,18 @@ use std::path::Path;
 const SHUT_DOWN: i32 = 1;
 const IN_CRASH_RECOVERY: i32 = 4;
 
-/// A server is, or was when it ended, in the middle of crash recovery.
+/// Whether a server is in crash recovery, or was when it ended.
 pub(crate) fn is_recovering(data: &Path) -> bool {
     state(data) == Some(IN_CRASH_RECOVERY)
 }
 
-/// The server ended with a checkpoint, and no other has come up since.
+/// Whether the server was shut down with a checkpoint, and has not been started since.
 pub(crate) fn is_shut_down(data: &Path) -> bool {
     state(data) == Some(SHUT_DOWN)
 }
 
-/// It follows the system identifier (8 bytes) and two version numbers (4 each).
+/// Reads the state, which follows the system identifier (8 bytes) and two version numbers (4 bytes
+/// each).
 fn state(data: &Path) -> Option<i32> {
     let mut head = [0; 20];
     File::open(data.join("global/pg_control")).ok()?.read_exact(&mut head).ok()?;

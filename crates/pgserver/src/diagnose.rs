@@ -66,8 +66,8 @@ const KNOWN: [(&str, &str); 20] = [
 const BAD_SETTING: &str = "correct that setting (--set name=value)";
 const SHARED_MEMORY_IN_USE: &str = "pre-existing shared memory block";
 
-/// Explains what a failed server or initdb printed. `free` are the bytes left on its disk: with none,
-/// even the message about it is lost.
+/// Explains the output of a failed server or initdb. `free` is the number of free bytes on its
+/// disk: if there are none, even the message about that is lost.
 pub(crate) fn explain(output: &str, free: Option<u64>) -> Explanation {
     if let Some((line, remedy)) = known(output) {
         let cause = message(line).to_owned();
@@ -105,7 +105,8 @@ pub(crate) fn noexec_mount(file: &Path) -> Option<PathBuf> {
     file.ancestors().take_while(is_on_it).last().map(Path::to_owned)
 }
 
-/// The processes of a killed server still hold its memory: the one failure that waiting mends.
+/// Whether processes of a killed server still hold its shared memory. It is the only failure that
+/// waiting cures.
 pub(crate) fn is_shared_memory_in_use(output: &str) -> bool {
     output.contains(SHARED_MEMORY_IN_USE)
 }
@@ -115,7 +116,7 @@ pub(crate) fn is_already_running(output: &str) -> bool {
     output.contains("lock file") && output.contains("already exists")
 }
 
-/// The port was free a moment ago.
+/// Whether the port is taken. It was free a moment before.
 pub(crate) fn is_port_in_use(output: &str) -> bool {
     output.contains("Address already in use")
 }
@@ -144,7 +145,7 @@ fn known(output: &str) -> Option<(&str, &'static str)> {
     })
 }
 
-/// Without timestamp and severity.
+/// The message without timestamp and severity.
 fn message(line: &str) -> &str {
     ["FATAL:", "PANIC:", "ERROR:", "LOG:", "initdb: error:"]
         .iter()

@@ -134,7 +134,8 @@ pub enum Error {
         /// The process that holds it.
         pid: u32,
     },
-    /// A process that did not sign its name has held the lock for longer than any start takes.
+    /// Another process has held the lock for longer than any start takes, and has not written its
+    /// name into the lock file.
     #[error("{holder} holds the lock {path} and does not release it; end that process")]
     Locked {
         /// The lock file.
@@ -142,7 +143,7 @@ pub enum Error {
         /// The process, in words.
         holder: String,
     },
-    /// A running server is not as asked for.
+    /// A running server has other properties than asked for.
     #[error(
         "instance {instance} runs with {runs}, not with {asked}; stop it first (pgrig server stop --instance \
          {instance}), or leave out the option"
@@ -155,7 +156,7 @@ pub enum Error {
         /// Value that was asked for.
         asked: String,
     },
-    /// Something needs a running server.
+    /// The operation needs a running server.
     #[error("instance {instance} is not running; start it (pgrig server start --instance {instance})")]
     NotRunning {
         /// The instance.
@@ -203,7 +204,7 @@ pub enum Error {
         /// The whole log.
         log: PathBuf,
     },
-    /// The server did not go away.
+    /// The server does not stop.
     #[error(
         "the server of instance {instance} (process {pid}) does not stop; end it by hand (kill -QUIT {pid})"
     )]
@@ -231,7 +232,7 @@ pub enum Error {
         /// The parser's message.
         problem: String,
     },
-    /// A program lies on a file system that runs none.
+    /// A program lies on a file system that is mounted noexec.
     #[error(
         "cannot run {program}: the file system {mount} is mounted noexec; remount it (mount -o remount,exec {mount}), set PGRIG_HOME to a directory on another file system, or use an installed PostgreSQL (--pg-bin DIR)"
     )]

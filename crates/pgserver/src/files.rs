@@ -44,13 +44,13 @@ pub(crate) fn replace(path: &Path, content: &[u8], mode: u32, owner: Option<&Acc
     Ok(())
 }
 
-/// Makes a file or directory survive a crash of the machine.
+/// Syncs a file or directory to disk.
 pub(crate) fn sync(path: &Path) -> Result<()> {
     let synced = fs::File::open(path).and_then(|file| file.sync_all());
     synced.on("sync", path)
 }
 
-/// The bytes that a directory tree takes on disk. What vanishes while being looked at counts nothing.
+/// Bytes that a directory tree takes on disk. Files that vanish meanwhile count as 0.
 pub(crate) fn disk_usage(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else {
         return 0;
@@ -85,7 +85,7 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
     }
 }
 
-/// FNV-1a: a short name for a long path, the same for ever (std's hasher does not promise that).
+/// FNV-1a: a short name for a long path that never changes (std's hasher does not promise that).
 pub(crate) fn path_hash(path: &Path) -> String {
     let hash = path.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -100,7 +100,7 @@ pub(crate) fn shell_quoted(path: &Path) -> String {
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// Calls `probe` every `every` until it gives something, or until the deadline (None).
+/// Calls `probe` at this interval until it returns a value, or until the deadline (None).
 pub(crate) fn poll<T>(
     deadline: Duration,
     every: Duration,
@@ -118,7 +118,7 @@ pub(crate) fn poll<T>(
     }
 }
 
-/// The last part of an instance's directory is its name.
+/// The instance's name: the last part of its directory.
 pub(crate) fn name_of(dir: &Path) -> String {
     let name = dir.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()

@@ -10,7 +10,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Root's home, and what lies below it when root's PGRIG_HOME cannot hold a server.
+/// Home of root, and the place of root's servers if PGRIG_HOME cannot hold them.
 const SYSTEM_HOME: &str = "/var/lib/pgrig";
 
 /// The directory that holds everything of pgrig's.
@@ -23,8 +23,9 @@ pub struct Home {
 }
 
 impl Home {
-    /// As the environment says: `PGRIG_HOME`, or by default `pgrig` in the XDG data directory, for
-    /// root `/var/lib/pgrig`. Also reads `PGRIG_POSTGRESQL_CACHE` and `PGRIG_FETCH`. Makes nothing.
+    /// The home that the environment names: `PGRIG_HOME`, or by default `pgrig` in the XDG data
+    /// directory, for root `/var/lib/pgrig`. Also reads `PGRIG_POSTGRESQL_CACHE` and `PGRIG_FETCH`.
+    /// Creates nothing.
     ///
     /// # Errors
     /// If no home can be determined, or it is not absolute or not UTF-8.
@@ -42,7 +43,7 @@ impl Home {
         Ok(home)
     }
 
-    /// At this path, whatever the environment says. Makes nothing.
+    /// The home at this path, whatever the environment says. Creates nothing.
     ///
     /// # Errors
     /// If the path is not absolute or not UTF-8, or as root if there is no account for the server.
@@ -76,11 +77,12 @@ impl Home {
         self
     }
 
-    /// A second home in the directory `parent`, which may be everybody's: always the same one for this home, with its
-    /// fetched binaries. For servers that end with their home. Makes nothing.
+    /// A second home in the directory `parent`, which may be world-writable: always the same one
+    /// for this home, with its fetched binaries. For servers that end with their home. Creates
+    /// nothing.
     ///
     /// # Errors
-    /// If its path is no path for a home, or somebody else has been there first.
+    /// If its path is not valid for a home, or another user has created it.
     pub fn twin(&self, parent: &Path) -> Result<Self> {
         let root = parent.join(format!("pgrig-{}", path_hash(&self.root)));
         if let Ok(found) = fs::symlink_metadata(&root)
@@ -92,7 +94,7 @@ impl Home {
         Ok(Self { fetch: self.fetch, ..twin })
     }
 
-    /// Never uses the network: what is not there already is an error.
+    /// The same home without network access: fetching a version that is not there is an error.
     #[must_use]
     pub fn without_fetching(mut self) -> Self {
         self.fetch = false;
@@ -109,7 +111,7 @@ impl Home {
         &self.server_root
     }
 
-    /// [`Home::server_root`], if it is not the home itself: to be told to the user.
+    /// [`Home::server_root`], if it differs from the home, so that the user can be told.
     pub fn relocated(&self) -> Option<&Path> {
         (self.server_root != self.root).then_some(&*self.server_root)
     }
@@ -128,7 +130,8 @@ impl Home {
         self.server_root.join("instances")
     }
 
-    /// Makes the directories of the server, enterable by its account. Root alone needs that.
+    /// Creates the directories of the server so that its account can enter them. Only root needs
+    /// that.
     pub(crate) fn prepare(&self, account: &Account) -> Result<()> {
         let mode = if account.is_lent() { 0o711 } else { 0o700 };
         for dir in [&self.server_root, &self.instances_dir()] {
@@ -138,8 +141,8 @@ impl Home {
         Ok(())
     }
 
-    /// Lets the account enter this directory: it may be ours and closed by an umask, by `mktemp -d`,
-    /// or because we were killed right after we made it.
+    /// Makes this directory accessible for the account. It may be a directory of ours that is
+    /// closed by an umask, by `mktemp -d`, or because a pgrig was killed right after creating it.
     pub(crate) fn open(&self, dir: &Path, account: &Account) -> Result<()> {
         while let Some(barrier) = account.barrier(dir) {
             self.open_up(&barrier, account)?;

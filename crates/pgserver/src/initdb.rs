@@ -14,7 +14,8 @@ use std::process::{Command, Stdio};
 /// Prefix of directories that a killed initdb may leave behind. They do not count as instances.
 const STAGING: &str = ".initdb-";
 
-/// Runs initdb beside `<instance>/data` and renames the result: a data directory is complete.
+/// Runs initdb beside `<instance>/data` and renames the result, so that a data directory is always
+/// complete.
 pub(crate) fn create(instance: &Path, binaries: &Binaries, account: &Account) -> Result<()> {
     sweep(instance);
     let password = write_password(instance, account)?;
@@ -84,8 +85,9 @@ fn run(instance: &Path, data: &Path, password: &Path, binaries: &Binaries, accou
     })
 }
 
-/// PostgreSQL takes defaults from PG* variables (PGPORT, PGDATA, PGTZ …), meant for other servers or
-/// for clients. Its messages are to be in English, and root's working directory may be closed to it.
+/// Removes PG* variables (PGPORT, PGDATA, PGTZ …) from the command's environment: PostgreSQL would
+/// take defaults from them that are meant for other servers or for clients. Makes messages English,
+/// and changes to a directory that the account can enter.
 pub(crate) fn clean_environment(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PG") {

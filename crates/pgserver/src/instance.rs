@@ -61,7 +61,7 @@ impl Default for Spec {
     }
 }
 
-/// An instance and what is asked of it. Nothing is locked or started by having one.
+/// An instance and the properties that are asked for. Creating this value locks and starts nothing.
 #[derive(Debug, Clone)]
 pub struct Instance {
     pub(crate) home: Home,
@@ -70,8 +70,8 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Validates only: names, settings, `pg_bin`, and that an existing data directory is of the
-    /// version asked for.
+    /// Only validates names, settings and `pg_bin`, and checks that an existing data directory has
+    /// the version asked for.
     ///
     /// # Errors
     /// If any of these is wrong.
@@ -109,7 +109,8 @@ impl Instance {
         Ok(specs.filter_map(|spec| Self::open(home, spec).ok()).collect())
     }
 
-    /// The instance whose detached server has this process as a session, with that server; none if there is none.
+    /// The instance whose detached server has this process as a session, and that server; none if
+    /// there is none.
     ///
     /// # Errors
     /// If the directory that holds the instances, or the instance's record, cannot be read.
@@ -123,7 +124,7 @@ impl Instance {
         Ok(None)
     }
 
-    /// Its name.
+    /// Name of the instance.
     pub fn name(&self) -> &str {
         &self.spec.name
     }
@@ -133,9 +134,10 @@ impl Instance {
         self.dir.join("log")
     }
 
-    /// Uses the server if one runs (detached), else starts one that ends with this process. What the
-    /// spec says holds for this server only; what it leaves open is as `start_detached` last set it.
-    /// Fetches PostgreSQL and makes the data directory if need be.
+    /// Uses the server if a detached one runs; otherwise starts one that ends with this process.
+    /// The properties of the spec apply only to this server; for those that it leaves open, the
+    /// last `start_detached` counts. Fetches PostgreSQL and creates the data directory if
+    /// necessary.
     ///
     /// # Errors
     /// [`Error::InUse`] if another pgrig process owns it, [`Error::RunsDifferently`] if it runs with
@@ -153,12 +155,14 @@ impl Instance {
         launch::attach_or_start(self, Lifetime::Detached, events)
     }
 
-    /// Restarts its server, which this process must have started, with these settings on top of its own, for this
-    /// time. Nobody else can take the instance meanwhile. If it does not start with them, it is started without.
+    /// Restarts the server, which this process must have started, with these settings in addition
+    /// to its own, for this start only. No other process can take the instance meanwhile. If the
+    /// server does not start with them, it is started without.
     ///
     /// # Errors
-    /// [`Error::RunsDifferently`] if others share the server, [`Error::ReservedSetting`] and the like for settings
-    /// that nobody may give; else why it did not start.
+    /// [`Error::RunsDifferently`] if other processes share the server, [`Error::ReservedSetting`]
+    /// and the like for settings that users may not set; otherwise the reason for which it did not
+    /// start.
     pub fn restart(&self, running: &mut Running, set: &[(String, String)], events: Events) -> Result<()> {
         for (name, value) in set {
             profile::validate(name, value)?;
@@ -174,7 +178,8 @@ impl Instance {
         status(&self.dir)
     }
 
-    /// Whether the server, if one runs, is what the spec asks for. Nothing is started.
+    /// Checks that the server, if one runs, has the properties that the spec asks for. Starts
+    /// nothing.
     ///
     /// # Errors
     /// [`Error::RunsDifferently`].
@@ -283,7 +288,7 @@ impl Instance {
         }
     }
 
-    /// Where the binaries to run it with come from.
+    /// Source of the binaries that it runs with.
     fn source(&self) -> Result<Source> {
         let stored = InstanceRecord::read(&self.dir)?.map(|record| record.config);
         let major = self.spec.version.map(Major::number).or(self.data_major());
@@ -297,10 +302,11 @@ impl Instance {
         })
     }
 
-    /// The programs to run it with, if they are there. Runs `postgres --version`, and downloads nothing.
+    /// The programs that it runs with, if they exist. Runs `postgres --version`, and downloads
+    /// nothing.
     ///
     /// # Errors
-    /// If they are there and do not run, or cannot be had.
+    /// If they exist but do not run, or if they cannot be obtained.
     pub fn programs(&self) -> Result<Programs> {
         let dir = match self.source()? {
             Source::Installed(dir) => dir,
@@ -317,7 +323,7 @@ impl Instance {
         Ok(Programs::Run(Binaries::installed(&dir)?))
     }
 
-    /// The binaries to run it with, fetched if need be.
+    /// The binaries that it runs with, fetched if necessary.
     pub(crate) fn binaries(&self, events: Events) -> Result<(Binaries, Source)> {
         let source = self.source()?;
         match source {
@@ -349,7 +355,7 @@ impl Instance {
         })
     }
 
-    /// Of a server that somebody started by other means: the best guess.
+    /// The configuration of a server that was started by other means than pgrig: the best guess.
     pub(crate) fn config_by_hand(&self) -> Result<Config> {
         if let Some(record) = InstanceRecord::read(&self.dir)? {
             return Ok(record.config);
@@ -408,7 +414,7 @@ impl Instance {
         })
     }
 
-    /// Waits for a server that is on its way down, or up, to get there; None if it is gone.
+    /// Waits until a server that is starting or stopping has done so; None if it is gone.
     pub(crate) fn settle(&self, patience: Duration) -> Option<Live> {
         let every = Duration::from_millis(2);
         let settled = || match Live::find(&self.dir) {
@@ -419,7 +425,8 @@ impl Instance {
         poll(patience, every, settled).unwrap_or_else(|| Live::find(&self.dir))
     }
 
-    /// Ends the server of a pgrig that was killed; on Linux the kernel has told it already.
+    /// Ends the server of a pgrig that was killed. On Linux the kernel has already sent it a
+    /// signal.
     pub(crate) fn end_orphan(&self, pid: u32, events: Events) -> Result<()> {
         events(Event::Recovering(format!(
             "the server (process {pid}) of a pgrig that was killed is still stopping"

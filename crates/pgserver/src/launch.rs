@@ -21,14 +21,14 @@ use std::time::{Duration, Instant};
 pub(crate) const DEFAULT_PORT: u16 = 5432;
 pub(crate) const LOCALHOST: &str = "127.0.0.1";
 
-/// For a server that is starting or stopping without holding the lock.
+/// Time to wait for a server that is starting or stopping although no process holds the lock.
 const SETTLE: Duration = Duration::from_mins(1);
-/// Between two looks at it.
+/// Time between two checks of it.
 const LOOK: Duration = Duration::from_secs(1);
-/// For the processes of a killed server to notice that; then again after each signal.
+/// Time for the processes of a killed server to notice that; then again after each signal.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 const EVERY: Duration = Duration::from_millis(10);
-/// Another process may take a port between our asking and the server's binding it.
+/// Attempts to start on a free port: another process may take the port before the server binds it.
 const PORT_ATTEMPTS: u32 = 5;
 
 /// See [`Instance::attach_or_start`] and [`Instance::start_detached`].
@@ -91,8 +91,8 @@ pub(crate) fn restart(
     failed.map_or(Ok(()), Err)
 }
 
-/// With the lock held: a server that is there is one to attach to once it is up, or one whose pgrig
-/// was killed and that must end first.
+/// To be called with the lock held. If a server runs, waits until it is ready to attach to; if its
+/// pgrig was killed, ends it first.
 fn settle(instance: &Instance, events: Events) -> Result<Option<Running>> {
     let Some(live) = Live::find(&instance.dir) else {
         return Ok(None);
@@ -126,7 +126,7 @@ fn settle(instance: &Instance, events: Events) -> Result<Option<Running>> {
     attach(instance)
 }
 
-/// A server that is up and outlives its starter; None if there is none.
+/// A running server that outlives the process that started it; None if there is none.
 pub(crate) fn attach(instance: &Instance) -> Result<Option<Running>> {
     let usable = |live: &Live| live.lifetime() == Lifetime::Detached && live.pidfile.is_ready();
     let Some(live) = Live::find(&instance.dir).filter(usable) else {
@@ -148,7 +148,8 @@ pub(crate) fn attach(instance: &Instance) -> Result<Option<Running>> {
     }))
 }
 
-/// With the lock held and no server there; `set` comes on top of its settings, for this time.
+/// Starts a server. To be called with the lock held and no server running. `set` is added to its
+/// settings for this start only.
 fn start(
     instance: &Instance,
     lifetime: Lifetime,
@@ -199,12 +200,13 @@ fn start(
     Ok((running, postmaster))
 }
 
-/// Removes a file that keeps crash recovery from its end, and says whether it did.
+/// Removes a file that makes crash recovery fail, and returns whether it did.
 ///
-/// A rollback of CREATE UNLOGGED TABLE deletes the init fork at once and keeps the main fork, empty, until the
-/// next checkpoint (mdunlinkfork, md.c). If the server is killed in between, WAL makes the init fork again, and
-/// recovery fails when it copies that to the main fork (ResetUnloggedRelationsInDbspaceDir, reinit.c), at every
-/// start. Recovery would write nothing else into that file, so an empty one can go.
+/// A rollback of CREATE UNLOGGED TABLE deletes the init fork at once, and keeps the empty main fork
+/// until the next checkpoint (mdunlinkfork, md.c). If the server is killed in between, WAL replay
+/// creates the init fork again, and recovery fails at every start, when it copies the init fork
+/// over the main fork (ResetUnloggedRelationsInDbspaceDir, reinit.c). Recovery would write nothing
+/// else into that file, so an empty one can be removed.
 fn remove_rolled_back(data: &Path, file: &Path) -> Result<bool> {
     let path = data.join(file);
     let mut init = path.clone().into_os_string();
@@ -217,7 +219,7 @@ fn remove_rolled_back(data: &Path, file: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes what the server is to run with, starts it, and waits until it is ready.
+/// Writes the configuration, starts the server, and waits until it is ready.
 fn try_start(
     instance: &Instance,
     binaries: &Binaries,
@@ -250,7 +252,7 @@ fn try_start(
     ready.map(|()| (postmaster, record))
 }
 
-/// The profile's, the user's, and those that make it reachable.
+/// The settings of the profile, those of the user, and those that make the server reachable.
 fn settings(
     config: &Config,
     lifetime: Lifetime,
@@ -274,7 +276,8 @@ fn settings(
     Ok(config_file::effective(settings))
 }
 
-/// Without TCP the port only names the socket. With it, last time's is taken again if it is free.
+/// Chooses the port. Without TCP it is only a part of the socket's name. With TCP, the last port is
+/// used again if it is free.
 fn choose_port(config: &mut Config, attempt: u32) -> Result<()> {
     if !config.tcp {
         config.port = DEFAULT_PORT;
@@ -288,7 +291,7 @@ fn choose_port(config: &mut Config, attempt: u32) -> Result<()> {
     Ok(())
 }
 
-/// A detached start is remembered; an owned one leaves no trace but that the instance exists.
+/// Records a detached start. An owned server is not recorded; only the instance's existence is.
 fn remember(instance: &Instance, lifetime: Lifetime, config: &Config) -> Result<()> {
     let stored = InstanceRecord::read(&instance.dir)?.map(|record| record.config);
     let remembered = match (lifetime, stored) {
@@ -320,7 +323,8 @@ fn running(instance: &Instance, record: ServerRecord) -> Result<Running> {
     })
 }
 
-/// Puts away what a killed server left: processes, its pid file, its socket. With the lock held.
+/// Removes what a killed server left behind: processes, its pid file, its socket. To be called with
+/// the lock held.
 pub(crate) fn clear_leftovers(dir: &Path, events: Events) -> Result<()> {
     let data = dir.join("data");
     let path = pidfile::path(&data);
@@ -354,7 +358,8 @@ pub(crate) fn clear_leftovers(dir: &Path, events: Events) -> Result<()> {
     fs::remove_file(&path).on("delete", &path)
 }
 
-/// Backends end by themselves when their postmaster is gone, unless they are busy.
+/// Ends server processes that remain. Backends end by themselves when their postmaster is gone,
+/// unless they are busy.
 fn end_processes(dir: &Path, data: &Path, events: Events) -> Result<()> {
     for signal in [None, Some(Signal::SIGTERM), Some(Signal::SIGKILL)] {
         let left = process::all_on(data);

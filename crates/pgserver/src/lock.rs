@@ -1,7 +1,8 @@
 //! `in-use.lock`: who may start, stop or delete an instance.
 //!
-//! The flock is the truth, and vanishes with its holder in whatever way that dies. The content only
-//! says who it is. An owner holds it as long as its server runs; others only while they act.
+//! The flock counts; the kernel releases it however its holder dies. The content of the file only
+//! names the holder. An owner holds the lock as long as its server runs, other processes only while
+//! they act.
 
 use crate::error::OnPath;
 use crate::lock_file::{LockFile, TELL_AFTER};
@@ -10,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Reason for which the lock is held.
+/// The purpose for which the lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Purpose {
-    /// A server that ends with the holder: do not wait for it.
+    /// To run a server that ends with the holder. Others do not wait for it.
     Owning,
     /// `start_detached`.
     Starting,
@@ -33,14 +34,16 @@ pub(crate) struct Holder {
 #[derive(Debug)]
 pub(crate) struct InUse(LockFile);
 
-/// A first start fetches PostgreSQL under the lock.
+/// Time to wait for the lock: a first start fetches PostgreSQL while it holds the lock.
 const PATIENCE: Duration = Duration::from_mins(11);
-/// A holder that has not written who it is yet, or that only looks (`holder`), is gone by then.
+/// Time to wait for a holder that has not written its name yet, or that holds the lock only for a
+/// check (`holder`).
 const GRACE: Duration = Duration::from_millis(250);
 const EVERY: Duration = Duration::from_millis(5);
 
 impl InUse {
-    /// Waits for those that only act for a moment; refuses if a live process owns the instance.
+    /// Takes the lock: waits for processes that hold it for a moment; refuses if a live process
+    /// owns the instance.
     pub(crate) fn acquire(dir: &Path, purpose: Purpose, events: Events) -> Result<Self> {
         let instance = files::name_of(dir);
         let path = dir.join("in-use.lock");
@@ -107,7 +110,8 @@ pub(crate) fn holder(dir: &Path) -> Option<Holder> {
     if file.is_held().ok()? { signed(&file) } else { None }
 }
 
-/// The process that signed it, if it can be the lock's holder: a killed process removes no signature.
+/// The process named in the file, if it can be the lock's holder. (A killed process leaves its name
+/// behind.)
 fn signed(file: &LockFile) -> Option<Holder> {
     let holder: Holder = serde_json::from_str(&file.read().ok()?).ok()?;
     let is_it = process::exists(holder.pid) && file.holder().is_none_or(|pid| pid == holder.pid);

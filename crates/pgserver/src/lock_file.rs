@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// After this a person wants to know why nothing happens.
+/// Time after which a person is told what pgrig waits for.
 pub const TELL_AFTER: Duration = Duration::from_secs(1);
 
 /// A lock file, open. Its lock, once taken, is held until this is dropped.
@@ -16,8 +16,8 @@ pub const TELL_AFTER: Duration = Duration::from_secs(1);
 pub struct LockFile(File);
 
 impl LockFile {
-    /// Opens it, and makes it if it is not there, with mode 0600. A file that an older pgrig left readable to
-    /// others is closed to them.
+    /// Opens the file, or creates it with mode 0600. If an older pgrig left it readable to others,
+    /// removes those permissions.
     ///
     /// # Errors
     /// If it cannot be opened or made.
@@ -40,7 +40,7 @@ impl LockFile {
         Ok(Self(file))
     }
 
-    /// Takes the lock, unless another process holds it: false.
+    /// Takes the lock; false if another process holds it.
     ///
     /// # Errors
     /// If the file system has no locks.
@@ -76,7 +76,7 @@ impl LockFile {
         self.holder().map_or_else(|| unseen.to_owned(), describe)
     }
 
-    /// Whether the path still leads to this file: it may have been deleted, and made anew.
+    /// Whether the path still leads to this file: the file may have been deleted and created again.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         match (self.0.metadata(), fs::metadata(path)) {
             (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
@@ -93,7 +93,7 @@ impl LockFile {
         Ok(text)
     }
 
-    /// Has it say something else.
+    /// Replaces the file's content.
     pub(crate) fn write(&self, text: &[u8]) -> io::Result<()> {
         let mut file = &self.0;
         file.set_len(0)?;
@@ -117,8 +117,9 @@ fn describe(pid: u32) -> String {
     }
 }
 
-/// proc_locks(5): `1: FLOCK  ADVISORY  WRITE 708 fe:00:9977 0 EOF`. Those who wait have an arrow after the number.
-/// The device is not always that of stat(2) (btrfs, overlayfs): then the inode has to do.
+/// Parses proc_locks(5): `1: FLOCK  ADVISORY  WRITE 708 fe:00:9977 0 EOF`. Waiting processes have
+/// an arrow after the number. The device may differ from that of stat(2) (btrfs, overlayfs); then
+/// only the inode is compared.
 fn holder_in(locks: &str, device: u64, inode: u64) -> Option<u32> {
     let found = locks.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().skip(1).collect();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PidFile {
     pub(crate) pid: u32,
-    /// Seconds since 1970.
+    /// Start time, seconds since 1970.
     pub(crate) since: Option<i64>,
     pub(crate) port: Option<u16>,
     pub(crate) socket_dir: Option<PathBuf>,
@@ -21,17 +21,17 @@ pub(crate) fn path(data: &Path) -> PathBuf {
 }
 
 impl PidFile {
-    /// None if there is none, or it is not written yet.
+    /// Reads the file. None if it does not exist or is not written completely yet.
     pub(crate) fn read(data: &Path) -> Option<Self> {
         Self::parse(&fs::read_to_string(path(data)).ok()?)
     }
 
-    /// It accepts connections.
+    /// Whether the server accepts connections.
     pub(crate) fn is_ready(&self) -> bool {
         matches!(self.status.as_deref(), Some("ready" | "standby"))
     }
 
-    /// It does not accept connections yet.
+    /// Whether the server is starting and does not accept connections yet.
     pub(crate) fn is_starting(&self) -> bool {
         self.status.as_deref() == Some("starting")
     }

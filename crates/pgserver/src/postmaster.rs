@@ -15,28 +15,28 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 const START_DEADLINE: Duration = Duration::from_mins(1);
-/// As long as the log shows crash recovery at work.
+/// Time that a start may take while the log shows that crash recovery makes progress.
 pub(crate) const RECOVERY_DEADLINE: Duration = Duration::from_hours(2);
-/// A fast shutdown writes a checkpoint: with gigabytes of shared buffers and a slow disk that takes
-/// its time. Cutting it short would empty every unlogged table, so patience is the lesser evil.
+/// Time for a fast shutdown, which writes a checkpoint: with gigabytes of shared buffers and a slow
+/// disk that takes long. Stopping the server immediately would empty every unlogged table.
 const FAST_DEADLINE: Duration = Duration::from_mins(10);
 const IMMEDIATE_DEADLINE: Duration = Duration::from_mins(1);
-/// After this a person wants to know why nothing happens.
+/// Time after which a person is told what pgrig waits for.
 const TELL_AFTER: Duration = Duration::from_secs(5);
 const EVERY: Duration = Duration::from_millis(2);
-/// A longer log is put aside before a start.
+/// Size from which a log is renamed before a start, bytes.
 const LOG_LIMIT: u64 = 16 << 20;
 
 /// A server process that this process started.
 #[derive(Debug)]
 pub(crate) struct Postmaster {
     child: Child,
-    /// Only of a server that is to die with us.
+    /// Set only if the server is to die with this process.
     _keeper: Option<Keeper>,
     log: Log,
 }
 
-/// The log, and where this server's part of it begins.
+/// The log, and the offset at which this server's part begins.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
     path: PathBuf,
@@ -55,7 +55,7 @@ impl Log {
         Ok((Self { path, begin }, file))
     }
 
-    /// The output of this server; of a long text its end.
+    /// The output of this server; of a long text only the end.
     pub(crate) fn text(&self) -> String {
         let read = || -> std::io::Result<String> {
             let mut file = File::open(&self.path)?;
@@ -76,11 +76,11 @@ impl Log {
 /// Why a start failed, for the caller to decide whether to try again.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Leftover processes of a killed server: time mends it.
+    /// Leftover processes of a killed server hold its shared memory: another attempt may succeed.
     SharedMemory(Error),
-    /// Another port may be free.
+    /// The port is taken: another attempt may find a free one.
     Port(Error),
-    /// A server that had not written its pid file yet when we looked.
+    /// A server is running that had not written its pid file when we checked.
     AlreadyRunning(Error),
     /// A file that crash recovery does not expect, below the data directory.
     FileExists(Error, Box<Path>),
@@ -106,7 +106,7 @@ impl From<Error> for Failure {
 }
 
 impl Postmaster {
-    /// `postgres -D data`, and nothing else on its command line.
+    /// Starts `postgres -D data`; no other options are on its command line.
     pub(crate) fn spawn(
         instance: &Path,
         binaries: &Binaries,
@@ -140,7 +140,7 @@ impl Postmaster {
         self.child.id()
     }
 
-    /// Waits until it accepts connections. On failure it is gone.
+    /// Waits until the server accepts connections. After a failure the server has ended.
     pub(crate) fn wait_ready(&mut self, instance: &Path, events: Events) -> Result<(), Failure> {
         let data = instance.join("data");
         let begin = Instant::now();
@@ -169,7 +169,8 @@ impl Postmaster {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Fast shutdown, and waits for its end: with success, unless it died before it could obey.
+    /// Stops the server with a fast shutdown, and waits for its end: with success, unless it died
+    /// before.
     pub(crate) fn stop(&mut self, instance: &Path, events: Events) -> Result<ExitStatus> {
         let pid = self.pid();
         if self.exited().is_none() {
@@ -221,7 +222,7 @@ struct Recovery {
 }
 
 impl Recovery {
-    /// Once a second: a start that takes longer has a reason.
+    /// To be called once a second: a start that takes longer has a reason, which is reported.
     fn look(&mut self, log: &Log, elapsed: Duration, events: Events) {
         if elapsed < self.looked + Duration::from_secs(1) {
             return;
@@ -243,8 +244,9 @@ impl Recovery {
     }
 }
 
-/// Stops a server: fast, and if that takes too long immediately. One in the middle of crash recovery
-/// immediately: the next start does it again, and it empties the unlogged tables anyway.
+/// Stops a server with a fast shutdown; if that takes too long, with an immediate one. A server in
+/// crash recovery is stopped immediately: the next start repeats recovery, and recovery empties
+/// unlogged tables anyway.
 pub(crate) fn stop(instance: &Path, pid: u32, mut gone: impl FnMut() -> bool, events: Events) -> Result<()> {
     let data = instance.join("data");
     let recovering = || control::is_recovering(&data);

@@ -6,28 +6,30 @@ use nix::unistd::Pid;
 use std::fs;
 use std::path::Path;
 
-/// A process with this id lives. A zombie does not: in containers nobody may ever reap it.
+/// Whether a process with this id lives. Zombies do not count: in containers they may never be
+/// reaped.
 pub(crate) fn exists(pid: u32) -> bool {
     // EPERM: it exists and is somebody else's.
     let known = pid_of(pid).is_some_and(|pid| kill(pid, None) != Err(Errno::ESRCH));
     known && !is_zombie(pid)
 }
 
-/// proc(5): the state follows the name, which is in parentheses and may contain any.
+/// Reads the state from proc(5): it follows the name, which is in parentheses and may contain
+/// parentheses.
 fn is_zombie(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
     state.is_some_and(|state| state.starts_with(['Z', 'X']))
 }
 
-/// Sends a signal; that the process has gone already is fine.
+/// Sends a signal. It is no error if the process has ended.
 pub(crate) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = pid_of(pid) {
         let _ = kill(pid, signal);
     }
 }
 
-/// 0 and negative numbers would mean process groups.
+/// The id as a type of the system; none for 0, which would mean a process group.
 fn pid_of(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().filter(|pid| *pid > 0).map(Pid::from_raw)
 }
@@ -51,27 +53,28 @@ pub(crate) fn serves(pid: u32, data: &Path) -> bool {
     }
 }
 
-/// An operator's shell may stand in the data directory too.
+/// Whether the program is postgres: an operator's shell may have the data directory as its working
+/// directory too.
 #[cfg(target_os = "linux")]
 fn is_postgres(proc: &Path) -> bool {
     let name = fs::read_to_string(proc.join("comm")).unwrap_or_default();
     matches!(name.trim(), "postgres" | "postmaster")
 }
 
-/// Elsewhere a live process is believed to be what the pid file says; PostgreSQL does so too.
+/// Systems without /proc: pgrig believes the pid file about a live process, as PostgreSQL does.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn serves(pid: u32, _data: &Path) -> bool {
     exists(pid)
 }
 
-/// The process that a process is a child of; none where that cannot be seen.
+/// The parent of a process; none if it cannot be seen.
 #[cfg(target_os = "linux")]
 pub(crate) fn parent(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
-/// The process that a process is a child of; none where that cannot be seen.
+/// The parent of a process; none if it cannot be seen.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn parent(_pid: u32) -> Option<u32> {
     None

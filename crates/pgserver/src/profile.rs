@@ -8,7 +8,7 @@ use std::path::Path;
 use std::str::FromStr;
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-/// A set of settings with a known durability. Only [`Profile::Dangerous`] gives any up.
+/// A set of settings with a known durability. Only [`Profile::Dangerous`] reduces it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
@@ -19,8 +19,8 @@ pub enum Profile {
     /// disk and at least 1 GB, `shared_buffers` a quarter of the memory but at most 8 GB.
     #[default]
     Bulk,
-    /// Bulk's, and fsync, full_page_writes and synchronous_commit off: a crash of the machine may
-    /// destroy everything in the instance.
+    /// As [`Self::Bulk`], with fsync, full_page_writes and synchronous_commit off: a crash of the
+    /// machine may destroy everything in the instance.
     Dangerous,
 }
 
@@ -75,18 +75,19 @@ impl FromStr for Profile {
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// In MiB. A quarter of the free disk, so that WAL never takes what the data needs.
+/// The value for `max_wal_size`, MiB: a quarter of the free disk, so that WAL never takes the space
+/// that the data needs.
 fn max_wal_size(free: Option<u64>) -> u64 {
     (free.unwrap_or(0) / 4).clamp(GIB, 16 * GIB) / MIB
 }
 
-/// In MiB. Beyond 8 GB a load gains nothing: COPY evicts through its own small ring. The floor is
-/// PostgreSQL's own default.
+/// The value for `shared_buffers`, MiB. More than 8 GB does not speed up a load, because COPY uses
+/// a small ring of buffers. The minimum is PostgreSQL's own default.
 fn shared_buffers(memory: u64) -> u64 {
     (memory / 4).clamp(128 * MIB, 8 * GIB) / MIB
 }
 
-/// As SHOW prints it: the largest unit that divides evenly.
+/// The value as SHOW prints it: in the largest unit that divides it evenly.
 fn megabytes(n: u64) -> String {
     match n % 1024 {
         0 => format!("{}GB", n / 1024),
@@ -94,7 +95,8 @@ fn megabytes(n: u64) -> String {
     }
 }
 
-/// Bytes that this process may use: the machine's, or the control group's if that is less.
+/// Memory that this process may use, bytes: the machine's, or the control group's limit if that is
+/// less.
 fn memory() -> u64 {
     let what = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
     let Ok(system) = System::new_with_specifics(what) else {

@@ -9,16 +9,16 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// With what an instance is run.
+/// The configuration that an instance runs with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Config {
     pub(crate) version: Version,
     pub(crate) binaries: Source,
     pub(crate) profile: Profile,
-    /// The user's, in order.
+    /// The user's settings, in order.
     pub(crate) set: Vec<(String, String)>,
     pub(crate) tcp: bool,
-    /// Of the last detached server; with TCP it is used again if it is free. 0: any.
+    /// Port of the last detached server; with TCP it is used again if it is free. 0 means any port.
     pub(crate) port: u16,
 }
 
@@ -39,13 +39,14 @@ pub(crate) struct InstanceRecord {
     pub(crate) config: Config,
 }
 
-/// `server.json`: of the server that was started last. Whether it still runs, postmaster.pid says.
+/// `server.json`: describes the server that was started last. postmaster.pid tells whether it still
+/// runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ServerRecord {
     pub(crate) lifetime: Lifetime,
     /// The pgrig process that started it.
     pub(crate) starter: u32,
-    /// None until it is spawned: then it belongs to any server there is.
+    /// None until the server process is started: the record then counts for whatever server runs.
     pub(crate) pid: Option<u32>,
     pub(crate) config: Config,
     /// Settings in pgrig.conf.
@@ -71,7 +72,7 @@ impl InstanceRecord {
         read(&dir.join("instance.json"))
     }
 
-    /// Survives a crash of the machine.
+    /// Writes the record durably.
     pub(crate) fn write(dir: &Path, config: &Config) -> Result<()> {
         let record = Self { format_version: 1, config: config.clone() };
         if Self::read(dir).ok().flatten().as_ref() == Some(&record) {
@@ -84,7 +85,8 @@ impl InstanceRecord {
 }
 
 impl ServerRecord {
-    /// A damaged one is as good as none: a server without one is taken for started by hand.
+    /// Reads the record; none if it is damaged. A server without a record counts as started by
+    /// hand.
     pub(crate) fn read(dir: &Path) -> Option<Self> {
         read(&dir.join("server.json")).ok().flatten()
     }

@@ -14,11 +14,11 @@ pub struct Connection {
     pub socket_dir: PathBuf,
     /// Part of the socket's name, and the TCP port.
     pub port: u16,
-    /// The superuser. Through the socket it needs no password.
+    /// The superuser, who needs no password through the socket.
     pub user: &'static str,
     /// A database that is always there.
     pub database: &'static str,
-    /// If it was asked for.
+    /// The TCP address, if TCP was asked for.
     pub tcp: Option<Tcp>,
 }
 
@@ -29,7 +29,7 @@ pub struct Tcp {
     pub host: &'static str,
     /// Port, the same as the socket's.
     pub port: u16,
-    /// Of the superuser. Left out of `Debug`.
+    /// Password of the superuser. `Debug` does not show it.
     pub password: String,
 }
 
@@ -42,12 +42,12 @@ impl fmt::Debug for Tcp {
 }
 
 impl Connection {
-    /// Through the socket: `postgresql://postgres@/postgres?host=%2F…&port=5432`.
+    /// URL through the socket: `postgresql://postgres@/postgres?host=%2F…&port=5432`.
     pub fn url(&self) -> String {
         self.url_of(self.database)
     }
 
-    /// Through the socket, to this database.
+    /// URL of this database, through the socket.
     pub fn url_of(&self, database: &str) -> String {
         let Self { user, port, .. } = self;
         let host = percent_encoded(self.socket_dir.as_os_str().as_encoded_bytes());
@@ -55,12 +55,12 @@ impl Connection {
         format!("postgresql://{user}@/{database}?host={host}&port={port}")
     }
 
-    /// Through TCP, with the password in it.
+    /// URL through TCP, with the password.
     pub fn tcp_url(&self) -> Option<String> {
         self.tcp_url_of(self.database)
     }
 
-    /// Through TCP, to this database, with the password in it.
+    /// URL of this database through TCP, with the password.
     pub fn tcp_url_of(&self, database: &str) -> Option<String> {
         let Tcp { host, port, password } = self.tcp.as_ref()?;
         let database = percent_encoded(database.as_bytes());
@@ -85,7 +85,7 @@ pub struct Running {
     pub(crate) connection: Connection,
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) config: Config,
-    /// None if it is not ours to stop.
+    /// None if this process must not stop the server.
     pub(crate) owned: Option<(Postmaster, InUse)>,
 }
 
@@ -95,19 +95,19 @@ impl Running {
         &self.connection
     }
 
-    /// The settings of `pgrig.conf`, name and value in the order of the file: compare with SHOW, which prints the
-    /// profile's values exactly so, but may convert units of the user's. Empty if the server was started by other
-    /// means than pgrig.
+    /// The settings of `pgrig.conf`, name and value in the order of the file. SHOW prints the
+    /// profile's values exactly like this, but may convert the units of the user's. Empty if the
+    /// server was not started by pgrig.
     pub fn settings(&self) -> &[(String, String)] {
         &self.settings
     }
 
-    /// Of the binaries that run.
+    /// Version of the running binaries.
     pub fn version(&self) -> &Version {
         &self.config.version
     }
 
-    /// With which it was started.
+    /// The profile with which it was started.
     pub fn profile(&self) -> Profile {
         self.config.profile
     }
@@ -156,7 +156,8 @@ impl Running {
         self.end(events).map(drop)
     }
 
-    /// Ends the server, if this process started it; who then still holds the instance.
+    /// Ends the server, if this process started it. The caller still holds the instance through the
+    /// returned lock.
     pub(crate) fn end(&mut self, events: Events) -> Result<Option<InUse>> {
         let Some((mut postmaster, lock)) = self.owned.take() else {
             return Ok(None);

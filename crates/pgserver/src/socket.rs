@@ -1,4 +1,4 @@
-//! Path of the server's Unix socket. It must fit into `sockaddr_un`.
+//! Chooses the directory of the server's Unix socket, whose path must fit into `sockaddr_un`.
 
 use crate::account::Account;
 use crate::error::OnPath;
@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The longest path that fits, the final zero byte taken off.
+/// Length of the longest path that fits, without the final zero byte.
 const MAX: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 /// Name of the socket file, with the longest port.
 const FILE: &str = "/.s.PGSQL.65535";
@@ -26,7 +26,7 @@ pub(crate) fn directory(instance: &Path, account: &Account) -> PathBuf {
     Path::new("/tmp").join(name)
 }
 
-/// Makes it, private to the account; in /tmp somebody else may have been there first.
+/// Creates it, private to the account. In /tmp another user may have created it before.
 pub(crate) fn prepare(dir: &Path, account: &Account) -> Result<()> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Ok(()) => return account.give(dir),

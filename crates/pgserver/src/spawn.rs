@@ -1,4 +1,4 @@
-//! Child processes and what becomes of them when this process dies.
+//! Starts child processes, and decides what happens to them when this process dies.
 
 use nix::sys::signal::{SigHandler, Signal};
 use std::io;
@@ -14,8 +14,8 @@ pub(crate) enum OnParentDeath {
     Nothing,
 }
 
-/// Puts the child into a session of its own, so that a terminal's Ctrl-C and hang-up reach only
-/// pgrig, and lets the kernel send it a signal when its parent dies, even of kill -9.
+/// Puts the child into a session of its own, so that Ctrl-C and hang-up of a terminal reach only
+/// pgrig. Makes the kernel send the child a signal when its parent dies, even by kill -9.
 #[expect(unsafe_code, reason = "the kernel's parent-death signal is set in the child")]
 pub(crate) fn detach(command: &mut Command, on_death: OnParentDeath) {
     let parent = nix::unistd::getpid();

@@ -39,11 +39,11 @@ pub enum InstanceState {
     NotCreated,
     /// There is data and no server.
     Stopped {
-        /// Of the binaries that last ran it; None if its record is lost.
+        /// Version of the binaries that ran it last; None if its record is lost.
         version: Option<Version>,
-        /// With which it starts unless told otherwise.
+        /// The profile with which it starts by default.
         profile: Profile,
-        /// The user's settings, likewise.
+        /// The user's settings with which it starts by default.
         set: Vec<(String, String)>,
         /// Bytes that the data directory takes on disk.
         data_bytes: u64,
@@ -81,11 +81,11 @@ pub struct ServerStatus {
     pub owner_pid: Option<u32>,
 }
 
-/// A server that runs on the instance's data directory, by whomever it was started.
+/// A server that runs on the instance's data directory, whoever started it.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) pidfile: PidFile,
-    /// pgrig's own, if it started this very server.
+    /// pgrig's record, if pgrig started this server.
     pub(crate) record: Option<ServerRecord>,
 }
 
@@ -98,7 +98,8 @@ impl Live {
         Some(Self { pidfile, record })
     }
 
-    /// A server that somebody started by hand counts as detached: we leave it alone.
+    /// When it ends. A server that somebody started by hand counts as detached, so that pgrig does
+    /// not stop it.
     pub(crate) fn lifetime(&self) -> Lifetime {
         self.record.as_ref().map_or(Lifetime::Detached, |record| record.lifetime)
     }

@@ -7,7 +7,8 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Major(u8);
 
-/// Major → exact version. Raised deliberately, so that two runs of one pgrig compare.
+/// Each major version with its exact version. The exact versions change only with a release of
+/// pgrig, so that runs of one pgrig are comparable.
 const PINNED: [(u8, &str); 6] =
     [(13, "13.23.0"), (14, "14.24.0"), (15, "15.19.0"), (16, "16.15.0"), (17, "17.11.0"), (18, "18.6.0")];
 
@@ -86,7 +87,7 @@ impl Version {
             .and_then(Self::parse)
     }
 
-    /// Of the pinned archives: their third number is no part of PostgreSQL's version.
+    /// The version of a pinned archive, whose third number is not part of PostgreSQL's version.
     pub(crate) fn of_pinned(major: Major) -> Self {
         let text = major.pinned();
         Self { major: major.number(), text: text.strip_suffix(".0").unwrap_or(text).to_owned() }

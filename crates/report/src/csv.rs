@@ -52,7 +52,7 @@ fn unit(unit: impl Serialize) -> String {
     serde_json::to_value(unit).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// A field, in quotes where it needs them. A spreadsheet takes text that begins like a formula for one: it gets an
+/// A field, in quotes if necessary. Text that a spreadsheet would take for a formula gets an
 /// apostrophe.
 fn quoted(field: &str) -> String {
     let formula = field.starts_with(['=', '+', '-', '@', '\t', '\r']);

@@ -3,12 +3,12 @@
 use measure::{Run, Trial, UnreadableRun};
 use serde_json::Value;
 
-/// A run, and its document as it was saved.
+/// A run, and the text of its document as it was saved.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The document: a report contains it byte for byte.
     pub text: String,
-    /// The same, read.
+    /// The document, parsed.
     pub run: Run,
 }
 
@@ -22,7 +22,7 @@ impl Document {
     }
 }
 
-/// The name of a run among others: its label, else when it began.
+/// The name of a run among others: its label, or its start.
 pub(crate) fn name(run: &Run) -> String {
     run.label.clone().unwrap_or_else(|| began(run))
 }

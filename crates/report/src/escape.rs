@@ -1,9 +1,9 @@
-//! Text of people in HTML and SVG: shown as text, whatever it contains.
+//! Escapes users' text for HTML and SVG.
 
 use std::fmt::Write;
 
-/// The text for an element or an attribute in double quotes. Characters that are not shown, or that change the direction
-/// of what follows, are shown by their number: `U+202E`.
+/// The text for an element or an attribute in double quotes. Characters that are invisible, or that
+/// change the direction of text, are replaced by their number: `U+202E`.
 pub(crate) fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -40,7 +40,7 @@ pub(crate) fn is_hidden(character: char) -> bool {
     }
 }
 
-/// At most so many characters; the last one is … if some are left out.
+/// At most so many characters; the last one is … if the text was shortened.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if one_line.chars().count() <= most {

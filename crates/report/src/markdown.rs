@@ -60,7 +60,7 @@ fn table(table: &Table) -> String {
     format!("{}{rule}{rows}{left_out}\n", line(&table.header))
 }
 
-/// Text on one line, in which nothing is markup.
+/// The text on one line, with all markup escaped.
 fn cell(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {

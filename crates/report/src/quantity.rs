@@ -33,7 +33,7 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
-    /// As run documents name it; also the name by which the script of a page formats values.
+    /// The name in run documents, by which the script of a page formats values too.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Seconds => "seconds",
@@ -91,7 +91,7 @@ impl Quantity {
         }
     }
 
-    /// The value on an axis: as short as it can be.
+    /// The value on an axis, as short as possible.
     pub(crate) fn tick(self, value: f64) -> String {
         if value < 0.0 {
             return format!("\u{2212}{}", self.tick(-value));
@@ -119,13 +119,13 @@ fn percentile(share: f64) -> String {
     if share >= 1.0 { "max".to_owned() } else { format!("{} %", short_exact(share * 100.0)) }
 }
 
-/// Without zeros at the end of decimals.
+/// The value without trailing zeros of its decimals.
 fn short_exact(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Without zeros at the end of the number in front of its unit: `5.00 ms` is `5 ms`.
+/// The text without trailing zeros of the number before its unit: `5.00 ms` is `5 ms`.
 fn trimmed(text: &str) -> String {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let number =
@@ -133,7 +133,7 @@ fn trimmed(text: &str) -> String {
     format!("{number} {unit}").trim_end().to_owned()
 }
 
-/// Seconds, minutes or hours, the two greatest.
+/// Seconds, minutes or hours, in the two largest units.
 fn elapsed(seconds: f64) -> String {
     let whole = whole(seconds);
     match whole {
@@ -145,7 +145,7 @@ fn elapsed(seconds: f64) -> String {
     }
 }
 
-/// Thousands apart, decimals for small numbers.
+/// The value with separated thousands; small numbers have decimals.
 fn digits(value: f64) -> String {
     if value >= 1000.0 { grouped(whole(value)) } else { short(value) }
 }

@@ -1,8 +1,8 @@
-//! Run documents without names, paths and SQL.
+//! Removes names, paths and SQL from run documents.
 //!
-//! All text is replaced that is not known to be harmless: the words of pgrig's own format, numbers, and what describes
-//! PostgreSQL and the machine. The same text becomes the same placeholder within a document, so that its parts still
-//! belong together.
+//! All text is replaced, unless it is known to be harmless: words of pgrig's format, numbers, and
+//! descriptions of PostgreSQL and the machine. The same text gets the same placeholder, so that
+//! related parts of a document can still be recognised.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::document::Document;
 /// Words of the format and of PostgreSQL that tell nothing about the user. Names of observations and events are
 /// made of them too.
 const WORDS: &str = include_str!("words.txt");
-/// Stands for text that is left out.
+/// Placeholder of text that is left out.
 const LEFT_OUT: &str = "redacted";
 
-/// The same runs without host, user, database, paths, names of the user's, SQL and literals. The same text has the same
-/// placeholder in all of them.
+/// The same runs without host, user, database, paths, users' names, SQL and literals. The same text
+/// gets the same placeholder in all of them.
 ///
 /// # Errors
-/// If a redacted document is not one: a fault of pgrig.
+/// If a redacted document cannot be read, which would be a bug.
 pub fn redacted(documents: &[Document]) -> Result<Vec<Document>, UnreadableRun> {
     let mut names = Names::default();
     documents.iter().map(|document| names.document(document)).collect()
@@ -74,7 +74,8 @@ impl Names {
         if is_harmless(text) { text.to_owned() } else { self.of(kind, text) }
     }
 
-    /// The name of a quantity: an own name with what is counted of it (`md5(i)-wal`), or one of the format's.
+    /// The redacted name of a quantity: a user's name with a suffix of the format (`md5(i)-wal`),
+    /// or a name of the format's.
     fn quantity(&mut self, name: &str) -> String {
         for suffix in ["", "-wal"] {
             if let Some(known) = name.strip_suffix(suffix).and_then(|own| self.0.get(own)) {
@@ -90,7 +91,7 @@ impl Names {
         self.word("quantity", name)
     }
 
-    /// All text within a value. Keys of an object of the user's are names too.
+    /// Redacts all text within a value, including keys of objects that are users' names.
     fn value(&mut self, key: &str, value: &mut Value) {
         match value {
             Value::String(text) if is_always_left_out(key) => *text = self.of(kind(key), text),
@@ -137,7 +138,7 @@ impl Names {
     }
 }
 
-/// What a placeholder calls the text of a field.
+/// The word for a field's text in placeholders.
 fn kind(key: &str) -> &str {
     match key {
         "ddl" | "sql" | "text" | "statement" | "expression" | "executed" | "setup" | "teardown" | "empty"

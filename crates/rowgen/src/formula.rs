@@ -49,7 +49,7 @@ pub enum Scalar {
     Decimal {
         /// All digits.
         number: i128,
-        /// Of these after the decimal point.
+        /// Number of the digits after the decimal point.
         scale: u16,
     },
     /// Of `text` or `varchar`.
@@ -150,7 +150,7 @@ impl Formula {
         }
     }
 
-    /// Positions of the columns that it needs.
+    /// Positions of the columns that the formula reads.
     pub(crate) fn inputs(&self) -> Vec<usize> {
         match self {
             Self::Null | Self::Constant(_) => Vec::new(),

@@ -36,7 +36,7 @@ impl RowHash {
         self.add(hash_bytes(key));
     }
 
-    /// The remainder that partitions of this modulus are chosen by.
+    /// The remainder that decides the partition, among partitions of this modulus.
     ///
     /// # Panics
     /// If `modulus` is 0.

@@ -5,7 +5,7 @@
 pub(crate) struct Json {
     pub(crate) id: u32,
     pub(crate) name: &'static str,
-    /// Of the price, 0 to 99,999.
+    /// The price in cents, 0 to 99,999.
     pub(crate) cents: u32,
     pub(crate) active: bool,
     pub(crate) tags: [&'static str; 2],

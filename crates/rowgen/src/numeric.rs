@@ -7,10 +7,10 @@ const MOST: usize = 10;
 /// A number that is not negative, without zeros before and after its digits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Digits {
-    /// Of these the first `count`.
+    /// Digits of base 10,000; only the first `count` are used.
     places: [u16; MOST],
     count: usize,
-    /// The first digit counts this power of 10,000.
+    /// Weight of the first digit: its exponent to the base 10,000.
     pub(crate) weight: i16,
 }
 
@@ -56,7 +56,7 @@ impl Digits {
         Self { places: digits, count, weight: if count == 0 { 0 } else { whole - 1 } }
     }
 
-    /// The first one first.
+    /// The digits, the most significant one first.
     pub(crate) fn digits(&self) -> &[u16] {
         &self.places[..self.count]
     }

@@ -61,7 +61,7 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
     }
 }
 
-/// How many are different, of all rows or in all.
+/// The number of different values, or their share of the rows, in words.
 fn number_of(distinct: f64) -> String {
     if distinct < 0.0 { format!("{:.0} %", -distinct * 100.0) } else { format!("{distinct:.0}") }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Stream(u64);
 pub(crate) struct Draw(u64);
 
 impl Stream {
-    /// The stream that these names lead to.
+    /// The stream for these names, e.g. table and column.
     pub(crate) fn new(seed: u64, names: &[&str]) -> Self {
         // FNV-1a over the names, each ended by a byte that UTF-8 does not have.
         let bytes = names.iter().flat_map(|name| name.bytes().chain([0xFF]));
@@ -35,7 +35,7 @@ impl Stream {
         Draw(mix(self.0.wrapping_add(row.wrapping_mul(GOLDEN))))
     }
 
-    /// A bijection: different numbers for different rows.
+    /// Maps row numbers to different, scrambled numbers (a bijection).
     pub(crate) fn scramble(self, row: u64) -> u64 {
         mix(self.0.wrapping_add(row))
     }

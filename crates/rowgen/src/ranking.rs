@@ -1,4 +1,5 @@
-//! Which rank a row has in the order of a column's values, if that depends on other columns of the row.
+//! The rank of a row in the order of a column's values, where that depends on other columns of the
+//! row.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +11,12 @@ use serde::{Deserialize, Serialize};
 pub struct Ranking {
     /// Name of the column at the beginning.
     pub first: String,
-    /// Of row number and rank there, -1 to 1; rows with equal values aside.
+    /// Correlation of row number and rank in this column, -1 to 1, without the effect of equal
+    /// values.
     pub correlation: f64,
-    /// Fraction of NULLs there.
+    /// Fraction of NULLs in this column.
     pub nulls: f64,
-    /// From column to column.
+    /// The links from one column to the next.
     pub links: Vec<Link>,
 }
 
@@ -23,7 +25,7 @@ pub struct Ranking {
 pub struct Link {
     /// Name of the column that it leads to.
     pub name: String,
-    /// How.
+    /// The dependence between the two columns.
     pub joint: Joint,
     /// The other column's rows in the order of their values.
     pub other: Line,
@@ -58,7 +60,7 @@ pub enum Joint {
     Stretches {
         /// How many.
         count: u16,
-        /// Ranks change places within such a share of all rows; 0 for none.
+        /// Ranks are shuffled within windows of this share of all rows; 0 for no shuffling.
         window: f64,
         /// Share of the rows to which this applies; the others are independent.
         share: f64,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::generate::range_of_fixed;
 use crate::{Keys, Pick, Table, Values};
 
-/// A smaller set stays as it is: its values repeat often among few rows, too, and conditions may name them.
+/// A set of no more values than this is not reduced: its values repeat often even among few rows,
+/// and conditions may name them.
 const SMALL: u64 = 1_000;
 
 impl Table {
@@ -23,7 +24,8 @@ impl Table {
     }
 }
 
-/// `range` is the usual one if all values have the same length: of others, the first ones may be shorter.
+/// A copy of the values that draws from a part of its set. `range` is the usual range if all values
+/// have the same length; otherwise the first values may be shorter.
 fn sampled(values: Values, fraction: f64, range: Option<(i64, i64)>) -> Values {
     match values {
         Values::Any if let Some((low, high)) = range => {
@@ -78,7 +80,7 @@ fn keys(keys: &Keys, fraction: f64) -> Keys {
     }
 }
 
-/// Of so many different values, as [`crate::Spread`] has them, those among a fraction of the rows.
+/// Number of different values among a fraction of the rows; `distinct` as in [`crate::Spread`].
 fn distinct(distinct: f64, fraction: f64) -> f64 {
     let small = SMALL as f64;
     if distinct < 0.0 { distinct * fraction } else { (distinct * fraction).max(distinct.min(small)) }

@@ -4,21 +4,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::Kind;
 
-/// How the numbers from 0 on are spread over rows.
+/// How the numbers from 0 on are distributed over the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Number of different numbers. Below 0: that many times the rows, as `n_distinct` in `pg_stats`.
     pub distinct: f64,
-    /// Of row number and number, -1 to 1, as `correlation` in `pg_stats`.
+    /// Correlation of row number and number, -1 to 1, as `correlation` in `pg_stats`.
     pub correlation: f64,
     /// Numbers that are more frequent than the others.
     pub common: Vec<Common>,
-    /// Places, 0 to 1 in ascending order, between which the other numbers have equal shares of the rows: none, or two and
-    /// more. None means that all are equally frequent.
+    /// Positions, 0 to 1 in ascending order. The numbers between two neighbouring positions have
+    /// the same share of the rows. Empty, or at least two; empty means that all numbers are equally
+    /// frequent.
     #[serde(default)]
     pub bounds: Vec<f64>,
-    /// How often the other numbers come relative to each other, each with the fraction of these numbers, not in their
-    /// order: none means equally often.
+    /// Relative frequencies of the other numbers, each with the fraction of the numbers that have
+    /// it, in no order. Empty means that all are equally frequent.
     #[serde(default)]
     pub weights: Vec<(f64, f64)>,
 }
@@ -26,7 +27,7 @@ pub struct Spread {
 /// A frequent number of a [`Spread`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Common {
-    /// Its place among all numbers, 0 to 1.
+    /// Its position among all numbers, 0 (the first) to 1 (the last).
     pub place: f64,
     /// Share of the rows, above 0 and at most 1.
     pub share: f64,
@@ -37,7 +38,7 @@ pub struct Common {
 pub struct Statistics {
     /// Number of different values. Below 0: that many times the rows.
     pub distinct: f64,
-    /// Of row number and value, -1 to 1.
+    /// Correlation of row number and value, -1 to 1.
     pub correlation: f64,
     /// Frequent values and the bounds of the other ones' buckets.
     pub values: Described,
@@ -57,7 +58,7 @@ pub enum Described {
 pub struct Buckets<T> {
     /// Values with their share of the rows, in ascending order.
     pub common: Vec<(T, f64)>,
-    /// Bounds of the buckets, in ascending order: none, or two and more.
+    /// Bounds of the buckets, in ascending order: empty, or at least two.
     pub bounds: Vec<T>,
 }
 
@@ -66,7 +67,8 @@ pub struct Buckets<T> {
 pub struct Letters {
     /// Characters.
     pub alphabet: Alphabet,
-    /// Quantiles of the length in characters: each is as frequent as the next.
+    /// Quantiles of the length, characters: equally many texts have a length between two
+    /// neighbours.
     pub lengths: Vec<u32>,
 }
 

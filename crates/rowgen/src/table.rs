@@ -13,7 +13,7 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Number of rows: row numbers run from 0 to `rows - 1`. `u64::MAX` where the end is open.
     pub rows: u64,
-    /// Of the random values: tables that differ in nothing else get other ones.
+    /// Seed of the random values: the same table with another seed gets other values.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Values that look like what a column is about: e-mail addresses, names, prices.
+//! Values that suit the meaning of a column: e-mail addresses, names, prices.
 
 use fake::locales::{Data, EN};
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,8 @@ pub(crate) enum Part {
     Digits(u32),
     /// 0 to 255.
     Byte,
-    /// The row's number where values have to differ, else so many digits. No digit stands before it.
+    /// The row's number if values have to differ, else a number of so many digits. The text before
+    /// it does not end in a digit.
     Number(u32),
     /// Words of a language.
     Sentence,
@@ -170,7 +171,7 @@ impl Topic {
         Form::new(self, kind, false)?.range()
     }
 
-    /// All that there are.
+    /// All topics.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         TOPICS.iter().map(|(topic, ..)| *topic)
     }

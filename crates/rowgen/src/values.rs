@@ -26,7 +26,7 @@ pub enum Values {
     Text(String),
     /// `start + row × step`, beginning again where the type's values end.
     Serial {
-        /// Of row 0, units.
+        /// Value of row 0, units.
         start: i64,
         /// Units, not 0.
         step: i64,
@@ -60,7 +60,7 @@ pub enum Values {
     List(Vec<Weighted>),
     /// These in turn, then again from the first.
     Cycle(Vec<String>),
-    /// Texts or bytes whose use is their length and how well they compress.
+    /// Texts or bytes that only fill space: their length and compressibility matter.
     Payload {
         /// Characters or bytes of the values.
         payload: Payload,
@@ -69,7 +69,7 @@ pub enum Values {
         /// Greatest length.
         high: u32,
     },
-    /// Values that look like what the column is about.
+    /// Values that suit the meaning of a column.
     ///
     /// The record of an unfinished fill holds this name: when a topic's values change, so must the number, so that
     /// no fill goes on with other values than it began with.
@@ -77,21 +77,22 @@ pub enum Values {
     Topic {
         /// The topic of the values.
         topic: Topic,
-        /// If they have to differ: where their turn does.
+        /// The turn by which the values have to differ; none if they may repeat.
         turn: Option<Turn>,
     },
-    /// Values that come again: those of other row numbers.
+    /// Values that repeat: each row has the value of a number, which other rows may have too.
     Repeated {
-        /// How often, and in which order.
+        /// How often each number occurs, and in which order.
         spread: Spread,
-        /// Values of the numbers.
+        /// The values of the numbers.
         values: Box<Values>,
     },
-    /// Numbers, dates and times as a column's statistics describe them.
+    /// Numbers, dates and times with given statistics.
     Statistics(Statistics),
     /// Text that ascends with the row number.
     Letters(Letters),
-    /// The greater or the lesser of its own and another column's value, so that a condition on both holds.
+    /// The greater or the lesser of two values: its own, and another column's value. A condition
+    /// such as `a <= b` then holds.
     Ordered {
         /// The other column.
         other: String,
@@ -102,7 +103,8 @@ pub enum Values {
         /// Its own values.
         values: Box<Values>,
     },
-    /// Values whose order follows from other columns of the row: they are those of the rank in place of the row number.
+    /// Values whose order follows from other columns of the row: the row gets the value of its rank
+    /// instead of the value of its row number.
     Ranked {
         /// Ranks of the rows, those of NULLs last.
         ranking: Ranking,
@@ -115,7 +117,7 @@ pub enum Values {
     Nulls {
         /// 0 to 1.
         fraction: f64,
-        /// Of the other rows.
+        /// Values of the other rows.
         values: Box<Values>,
     },
 }
@@ -132,16 +134,16 @@ pub struct Turn {
     pub of: u64,
 }
 
-/// All rows in groups of the same size, as nearly as that is possible: what each row's part of a key of two parts is.
-///
-/// The first part is the group's number, the second one a member of the group: different ones within a group.
+/// All rows, divided into groups of the same size, as nearly as possible. It gives a row's value in
+/// a key of two parts: the first part is the number of the group, the second one the number of the
+/// row within the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shared {
     /// Number of rows, at least as many as groups.
     pub rows: u64,
     /// Number of groups, at least 1.
     pub groups: u64,
-    /// None for the group's own number.
+    /// None for the part that is the group's number.
     pub member: Option<Member>,
 }
 
@@ -151,7 +153,8 @@ pub struct Shared {
 pub enum Member {
     /// 0, 1, 2 in each group.
     Counted,
-    /// From all over so many numbers, others in the next group: at least as many as the largest group has members.
+    /// Numbers from 0 to below this one, continued from group to group. It must be at least the
+    /// size of the largest group, so that the members of a group differ.
     Of(u64),
 }
 
@@ -259,16 +262,18 @@ pub enum Pick {
         /// The constraint's name.
         name: String,
     },
-    /// Some more often than others, and in an order.
+    /// At random, some keys more often than others, in an order that correlates with the row
+    /// number.
     Spread {
         /// The constraint's name.
         name: String,
-        /// How often. Its number of different keys is relative to the keys, not to the rows: -0.5 is half of them.
+        /// How often each key is referenced. `distinct` is relative to the number of keys, not of
+        /// rows: -0.5 is half of the keys.
         spread: Spread,
     },
-    /// By turns: for foreign keys that are unique, or part of a unique key.
+    /// By turns, for foreign keys that are unique or part of a unique key.
     InTurn(Turn),
-    /// By groups that share the rows: for one of two parts of a unique key.
+    /// By groups that divide the rows evenly, for one of two parts of a unique key.
     Shared(Shared),
 }
 
@@ -361,7 +366,7 @@ impl Values {
         }
     }
 
-    /// The values of the rows that are not NULL.
+    /// The values without their NULLs.
     pub(crate) fn without_nulls(&self) -> &Self {
         match self {
             Self::Nulls { values, .. } => values,

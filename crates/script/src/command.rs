@@ -1,4 +1,4 @@
-//! A parsed script: commands in the order of the file, with the way through `\if` as jumps.
+//! A parsed script: commands in the order of the file. Conditions (`\if`) are jumps.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -26,7 +26,8 @@ pub struct Command {
     pub(crate) text: String,
 }
 
-/// The action of a command. Indexes are of [`Script::commands`]; one past the last is the script's end.
+/// The action of a command. Indexes refer to [`Script::commands`]; the index after the last command
+/// is the end of the script.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Sends a statement.
@@ -38,7 +39,7 @@ pub enum Action {
         /// Value of the variable.
         expression: Expression,
     },
-    /// `\if`, or `\elif` where the branches before were not taken: goes on with the next command if the
+    /// `\if`, or `\elif` if no branch before it was taken. Continues with the next command if the
     /// condition is true.
     Test {
         /// Condition.
@@ -46,9 +47,9 @@ pub enum Action {
         /// The command to continue with if it is not true.
         otherwise: usize,
     },
-    /// `\elif` or `\else` after a branch that was taken: goes on behind the rest.
+    /// `\elif` or `\else` after a branch that was taken: continues after the `\endif`.
     Jump(usize),
-    /// `\endif`: goes on with the next command.
+    /// `\endif`: continues with the next command.
     Nothing,
     /// `\sleep`.
     Sleep(Sleep),
@@ -92,7 +93,7 @@ impl Script {
 }
 
 impl Command {
-    /// Action.
+    /// The action of the command.
     pub fn action(&self) -> &Action {
         &self.action
     }
@@ -107,7 +108,7 @@ impl Command {
         self.line
     }
 
-    /// As in the file, maybe several lines.
+    /// Its text as in the file; it may have several lines.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -115,7 +116,7 @@ impl Command {
 
 /// A statement, or several with `\;` between them, in the two forms that pgbench sends.
 ///
-/// Like pgbench's, variables are put in wherever `:name` stands, in quotes and comments too.
+/// As in pgbench, variables are replaced wherever `:name` stands, in quotes and comments too.
 #[derive(Clone, Debug)]
 pub struct Sql {
     text: String,
@@ -131,13 +132,13 @@ pub struct Sql {
 pub struct Receive {
     /// The prefix of the variables' names before the columns' names.
     pub prefix: String,
-    /// `\aset`: of all statements, the last row of each that has rows. `\gset`: of the last statement,
-    /// which must have exactly one row.
+    /// `\aset`: takes the last row of each statement that returns rows. `\gset`: takes the row of
+    /// the last statement, which must return exactly one.
     pub every: bool,
 }
 
 impl Sql {
-    /// `references` are where `:name` stands in the text, in order.
+    /// `references` has the places of `:name` in the text, in order.
     pub(crate) fn new(text: String, references: Vec<(Range<usize>, Slot)>) -> Self {
         let mut parameterised = String::with_capacity(text.len());
         let mut done = 0;
@@ -152,13 +153,13 @@ impl Sql {
         Self { text, references, parameterised, parameters, receive: None }
     }
 
-    /// As in the script, with `:name` for variables.
+    /// The text as in the script, with `:name` for variables.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Appends the text with the variables' values in it: what the simple query protocol sends. Variables
-    /// that are not defined stay as they are.
+    /// Appends the text with the variables' values, for the simple query protocol. `:name` stays if
+    /// the variable is not defined.
     pub fn write(&self, variables: &Variables, out: &mut Vec<u8>) {
         let mut done = 0;
         for (place, slot) in &self.references {
@@ -171,13 +172,13 @@ impl Sql {
         out.extend_from_slice(&self.text.as_bytes()[done..]);
     }
 
-    /// With `$1`, `$2` … for variables: for the extended query protocol.
+    /// The text with `$1`, `$2` … for variables, for the extended query protocol.
     pub fn parameterised(&self) -> &str {
         &self.parameterised
     }
 
-    /// The variables of `$1`, `$2` …, at most 65535. Each is sent as text ([`Variables::write`]); what is not defined
-    /// is sent as NULL.
+    /// The variables of `$1`, `$2` …, at most 65535. Each value is sent as text
+    /// ([`Variables::write`]), or as NULL if the variable is not defined.
     pub fn parameters(&self) -> &[Slot] {
         &self.parameters
     }
@@ -201,7 +202,7 @@ pub(crate) enum Amount {
     Variable(Slot),
 }
 
-/// Of `\sleep`.
+/// Unit of a `\sleep`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// `us`.
@@ -212,7 +213,7 @@ pub enum Unit {
     Seconds,
 }
 
-/// Why it cannot be told how long to sleep. The messages are pgbench's.
+/// Why the length of a sleep is not known. The messages are pgbench's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SleepError {
     /// The variable is not defined.
@@ -228,7 +229,7 @@ pub enum SleepError {
     },
 }
 
-/// Longer sleeps end after this time: an `Instant` cannot hold every sum.
+/// Longest sleep; longer ones end after this time, because an `Instant` cannot hold every sum.
 const LONGEST_SLEEP: Duration = Duration::from_hours(100 * 366 * 24);
 
 impl Sleep {
@@ -236,7 +237,7 @@ impl Sleep {
     ///
     /// # Errors
     ///
-    /// The number is that of a variable, which is not defined or none.
+    /// If the variable is not defined, or is not a number.
     pub fn duration(self, variables: &Variables) -> Result<Duration, SleepError> {
         let number = match self.amount {
             Amount::Number(number) => number,
@@ -260,7 +261,7 @@ impl Sleep {
     }
 }
 
-/// A command for the shell.
+/// A shell command.
 #[derive(Clone, Debug)]
 pub struct Shell {
     pub(crate) words: Vec<Word>,
@@ -291,7 +292,7 @@ impl Shell {
         Ok(words.join(" "))
     }
 
-    /// The integer of 32 bits that a command printed for `\setshell`, in its first line; none if that is
+    /// The 32-bit integer in the first line that a `\setshell` command printed; none if it is
     /// something else.
     pub fn printed(output: &str) -> Option<i64> {
         let line = output.lines().next()?;

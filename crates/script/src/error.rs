@@ -11,7 +11,7 @@ use crate::expression::{MOST_ARGUMENTS, MOST_LEVELS, MOST_OPERATIONS};
 pub struct ScriptError {
     /// The script's name.
     pub script: String,
-    /// Where: the line, from 1; 0 if it is the whole script.
+    /// The line, from 1; 0 if the error is about the whole script.
     pub line: usize,
     /// Column in the line, in characters from 1, if known.
     pub column: Option<usize>,
@@ -26,34 +26,34 @@ pub struct ScriptError {
 /// An error in a script. The words are pgbench's where it finds the same.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
-    /// No commands at all.
+    /// The script has no commands.
     #[error("empty command list")]
     Empty,
     /// An unknown meta command.
     #[error("invalid command")]
     UnknownCommand,
-    /// A meta command needs more.
+    /// A meta command has too few arguments.
     #[error("missing argument")]
     MissingArgument,
     /// `\shell` with nothing to run.
     #[error("missing command")]
     MissingCommand,
-    /// A meta command takes less.
+    /// A meta command has too many arguments.
     #[error("too many arguments")]
     TooManyArguments,
-    /// A meta command takes none.
+    /// A meta command takes no arguments.
     #[error("unexpected argument")]
     UnexpectedArgument,
-    /// No variable can have this name, or no name begin so.
+    /// Not a valid name of a variable, or the beginning of one.
     #[error("invalid variable name ({0})")]
     VariableName(String),
-    /// Of `\sleep`.
+    /// An invalid time of `\sleep`.
     #[error("invalid sleep time, must be an integer ({0})")]
     SleepTime(String),
-    /// Of `\sleep`.
+    /// An invalid unit of `\sleep`.
     #[error("unrecognized time unit, must be us, ms or s ({0})")]
     SleepUnit(String),
-    /// An expression breaks off here, or cannot go on like this.
+    /// The expression ends here, or cannot continue like this.
     #[error("syntax error")]
     Syntax,
     /// A character that expressions do not have.
@@ -62,31 +62,31 @@ pub enum Problem {
     /// An integer of more than 64 bits.
     #[error("bigint constant overflow ({0})")]
     IntegerOverflow(String),
-    /// Too large, or too small, for a double.
+    /// A number that is too large or too small for a double.
     #[error("double constant overflow ({0})")]
     DoubleOverflow(String),
     /// There is no such function.
     #[error("unexpected function name ({0})")]
     FunctionName(String),
-    /// Too many or too few for this function.
+    /// A function has too many or too few arguments.
     #[error("unexpected number of arguments ({0})")]
     ArgumentCount(&'static str),
-    /// Of `least` and `greatest`.
+    /// `least` or `greatest` without arguments.
     #[error("at least one argument expected ({0})")]
     NoArguments(&'static str),
-    /// Of `least` and `greatest`.
+    /// `least` or `greatest` with too many arguments.
     #[error("too many function arguments, maximum is {MOST_ARGUMENTS}")]
     TooManyFunctionArguments,
-    /// More than is evaluated.
+    /// The expression has too many operations.
     #[error("expression is too long, maximum is {MOST_OPERATIONS} operations in {MOST_LEVELS} levels")]
     TooLong,
-    /// `\gset` or `\aset` with nothing before, or again.
+    /// `\gset` or `\aset` without a statement before it, or twice.
     #[error("\\{0} must follow an SQL command")]
     NothingToReceive(&'static str),
-    /// `\if` is never ended.
+    /// `\if` without `\endif`.
     #[error("\\if without matching \\endif")]
     IfOpen,
-    /// `\elif`, `\else` or `\endif` alone.
+    /// `\elif`, `\else` or `\endif` without `\if`.
     #[error("\\{0} without matching \\if")]
     NoIf(&'static str),
     /// `\elif` or `\else` after `\else`.
@@ -98,13 +98,13 @@ pub enum Problem {
     /// More variables than the protocol has parameters.
     #[error("statement has too many arguments (maximum is {0})")]
     TooManyParameters(usize),
-    /// `\gset` or `\aset` of a statement whose result comes later.
+    /// `\gset` or `\aset` in a pipeline, where the result comes later.
     #[error("\\{0} is not allowed in pipeline mode")]
     ReceiveInPipeline(&'static str),
-    /// `\startpipeline` again.
+    /// `\startpipeline` within a pipeline.
     #[error("already in pipeline mode")]
     InPipeline,
-    /// `\syncpipeline` or `\endpipeline` before `\startpipeline`.
+    /// `\syncpipeline` or `\endpipeline` outside of a pipeline.
     #[error("not in pipeline mode")]
     NotInPipeline,
     /// `\endpipeline` is missing.

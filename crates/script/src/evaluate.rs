@@ -12,10 +12,10 @@ use crate::{hash, number};
 /// Why an expression has no value. The messages are pgbench's.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum EvaluationError {
-    /// Neither preset nor set before.
+    /// The variable is not defined.
     #[error("undefined variable \"{0}\"")]
     Undefined(String),
-    /// A variable's text is no value.
+    /// A variable's text is not a value.
     #[error("malformed variable \"{name}\" value: \"{text}\"")]
     Malformed {
         /// The variable.
@@ -34,31 +34,31 @@ pub enum EvaluationError {
         /// The type needed.
         to: &'static str,
     },
-    /// A double of more than 64 bits where an integer is needed.
+    /// A double that is too large for an integer of 64 bits.
     #[error("double to int overflow for {}", number::fixed(*.0))]
     DoubleToInteger(f64),
-    /// A result of more than 64 bits: of add, sub, mul or div.
+    /// The result of add, sub, mul or div has more than 64 bits.
     #[error("bigint {0} out of range")]
     Overflow(&'static str),
-    /// By `/` or `%` of integers.
+    /// Division by zero, by `/` or `%` of integers.
     #[error("division by zero")]
     DivisionByZero,
-    /// The greatest number is below the least.
+    /// The upper bound of a range is below the lower one.
     #[error("empty range given to random")]
     EmptyRange,
-    /// More numbers than 63 bits can count.
+    /// The range has more numbers than 63 bits can count.
     #[error("random range is too large")]
     RangeTooLarge,
-    /// It must be at least 2, and finite.
+    /// The parameter of a gaussian distribution is not finite or below 2.
     #[error("gaussian parameter must be at least 2.000000 (not {})", number::fixed(*.0))]
     GaussianParameter(f64),
-    /// It must be from 1.001 to 1000.
+    /// The parameter of a zipfian distribution is not between 1.001 and 1000.
     #[error("zipfian parameter must be in range [1.001, 1000] (not {})", number::fixed(*.0))]
     ZipfianParameter(f64),
     /// The parameter of an exponential distribution is not above 0.
     #[error("exponential parameter must be greater than zero (not {})", number::fixed(*.0))]
     ExponentialParameter(f64),
-    /// Nothing to permute.
+    /// The size of a permutation is not above 0.
     #[error("permute size parameter must be greater than zero")]
     PermuteSize,
 }
@@ -78,11 +78,11 @@ impl Error {
 }
 
 impl Client {
-    /// An expression's value, with this client's variables and next random numbers.
+    /// The value of an expression, computed with this client's variables and random numbers.
     ///
     /// # Errors
     ///
-    /// As [`EvaluationError`] says.
+    /// As [`EvaluationError`] describes.
     pub fn evaluate(&mut self, expression: &Expression) -> Result<Value> {
         self.node(&expression.0)
     }
@@ -121,7 +121,7 @@ impl Client {
         }
     }
 
-    /// An operand of `AND` or `OR`; none if null.
+    /// The value of an operand of `AND` or `OR`; none if it is null.
     fn condition(&mut self, node: &Node) -> Result<Option<bool>> {
         match self.node(node)? {
             Value::Null => Ok(None),
@@ -232,7 +232,7 @@ fn of_integers(operator: Operator, left: i64, right: i64) -> Result<Value> {
     Ok(Value::Integer(result))
 }
 
-/// A function of its arguments alone, none of them null.
+/// The value of a function that depends only on its arguments, none of which is null.
 fn pure(function: Function, values: &[Value]) -> Result<Value> {
     let first = values.first().copied().unwrap_or(Value::Null);
     Ok(match function {

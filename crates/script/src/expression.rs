@@ -7,8 +7,8 @@ use crate::variables::Slot;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression(pub(crate) Node);
 
-/// Operators are what is left after parsing: `a > b` is `b < a`, `-x` is `0 - x`, `~x` is `-1 # x`, so that
-/// operands are evaluated in pgbench's order and overflow as there.
+/// An expression after parsing. Only some operators remain: `a > b` is `b < a`, `-x` is `0 - x`,
+/// `~x` is `-1 # x`. So operands are evaluated in pgbench's order, and overflow as in pgbench.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
     Constant(Value),
@@ -17,7 +17,7 @@ pub(crate) enum Node {
     Not(Box<Node>),
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),
-    /// Whether it is exactly this: null, true or false.
+    /// Whether the operand is exactly this: null, true or false.
     Is(Box<Node>, Value),
     /// Conditions with their results, and the result if none is true.
     Case(Box<[[Node; 2]]>, Box<Node>),
@@ -70,22 +70,22 @@ pub(crate) enum Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arity {
     Exactly(usize),
-    /// This number, and `default_seed` as one more if that is not given.
+    /// This number, and one more that is `default_seed` if it is not given.
     Seeded(usize),
     /// One or more.
     Some,
 }
 
-/// pgbench takes no more for `least` and `greatest`.
+/// Most arguments of `least` and `greatest`, as in pgbench.
 pub(crate) const MOST_ARGUMENTS: usize = 16;
 
-/// Operators, parentheses and functions that an expression may have. Evaluation goes no deeper.
+/// Most operators, parentheses and functions of an expression. It limits the depth of evaluation.
 pub(crate) const MOST_OPERATIONS: usize = 500;
 
-/// Greatest depth of nesting, right operands counted. Parsing goes no deeper.
+/// Greatest depth of nesting, right operands counted. It limits the depth of parsing.
 pub(crate) const MOST_LEVELS: usize = 100;
 
-/// Names in any case, with the function and its arity; `None` if there is no such function.
+/// The function with this name (in any case) and its arity; `None` if there is no such function.
 pub(crate) fn function(name: &str) -> Option<(&'static str, Function, Arity)> {
     const FUNCTIONS: [(&str, Function, Arity); 21] = [
         ("abs", Function::Abs, Arity::Exactly(1)),

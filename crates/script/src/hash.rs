@@ -27,8 +27,9 @@ pub(crate) fn murmur2(value: i64, seed: i64) -> i64 {
     (hash ^ (hash >> SHIFT)) as i64
 }
 
-/// Place of `value` in the permutation of 0 to `size - 1` that belongs to the seed: six rounds that multiply and
-/// rotate the lower and the upper part, which overlap, and shift all. `size` is above 0.
+/// Position of `value` in the seed's permutation of 0 to `size - 1`. Each of six rounds multiplies
+/// and rotates the lower and the upper part, which overlap, and then shifts all numbers. `size` is
+/// above 0.
 pub(crate) fn permute(value: i64, size: i64, seed: i64) -> i64 {
     if size < 2 {
         return 0;
@@ -47,14 +48,14 @@ pub(crate) fn permute(value: i64, size: i64, seed: i64) -> i64 {
     place as i64
 }
 
-/// The numbers from 0 to a mask of ones.
+/// The numbers from 0 to `mask`, whose bits are all ones.
 struct Part {
     bits: u32,
     mask: u64,
 }
 
 impl Part {
-    /// As many as there are in the greatest power of 2 up to `size`.
+    /// The part whose size is the greatest power of 2 up to `size`.
     fn below(size: u64) -> Self {
         let bits = size.ilog2();
         Self { bits, mask: (1 << bits) - 1 }

@@ -1,4 +1,4 @@
-//! Numbers as C's library reads and prints them.
+//! Reads and prints numbers as the C library does.
 
 /// `isspace` in the C locale.
 fn is_space(byte: u8) -> bool {
@@ -9,7 +9,8 @@ fn trim_start(text: &str) -> &str {
     text.trim_start_matches(|c: char| u8::try_from(c).is_ok_and(is_space))
 }
 
-/// Whether it looks like an integer, with blanks before it or a sign: `is_an_int` in pgbench.c.
+/// Whether the text looks like an integer, with blanks or a sign before it: `is_an_int` in
+/// pgbench.c.
 pub(crate) fn is_integer(text: &str) -> bool {
     let text = trim_start(text);
     text.strip_prefix(['+', '-']).unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit())
@@ -76,7 +77,7 @@ fn not_finite(value: f64) -> &'static str {
     }
 }
 
-/// Without zeros after the point, and without the point if nothing is left after it.
+/// The text without trailing zeros of its decimals, and without the point if no decimals remain.
 fn without_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }

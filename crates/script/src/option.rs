@@ -8,16 +8,16 @@ use crate::variables;
 /// An error in an option. The words are pgbench's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OptionError {
-    /// Of -f or -b: what is after the `@` is no number.
+    /// In -f or -b, the text after the `@` is not a number.
     #[error("invalid weight specification: @{0}")]
     Weight(String),
-    /// Of -f or -b: the number after the `@` is none that can be used.
+    /// In -f or -b, the number after the `@` is out of range.
     #[error("weight specification out of range (0 .. {max}): {0}", max = i32::MAX)]
     WeightRange(String),
-    /// Of -b.
+    /// In -b, no built-in script has this name.
     #[error("no builtin script found for name \"{0}\"; there are {names}", names = names())]
     NoScript(String),
-    /// Of -b.
+    /// In -b, several built-in scripts begin with this text.
     #[error("ambiguous builtin name: {count} builtin scripts found for prefix \"{prefix}\"")]
     SeveralScripts {
         /// Number of scripts.
@@ -25,10 +25,10 @@ pub enum OptionError {
         /// Their common prefix.
         prefix: String,
     },
-    /// Of -D: not name, `=` and a value.
+    /// In -D, the argument is not `name=value`.
     #[error("invalid variable definition: \"{0}\"")]
     Definition(String),
-    /// Of -D.
+    /// In -D, the name is not valid.
     #[error("option: {0}")]
     Name(#[from] variables::InvalidName),
 }
@@ -64,7 +64,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// A part is missing, or no variable can have the name.
+    /// If a part is missing, or the name is not valid.
     pub fn parse(option: &str) -> Result<Self, OptionError> {
         let parts = option.split_once('=').filter(|(name, text)| !name.is_empty() && !text.is_empty());
         let (name, text) = parts.ok_or_else(|| OptionError::Definition(option.to_owned()))?;

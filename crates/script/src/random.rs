@@ -28,7 +28,7 @@ impl Random {
         Self::seeded(self.next())
     }
 
-    /// Any 64 bits.
+    /// A random number of 64 bits.
     pub(crate) fn next(&mut self) -> u64 {
         let (s0, mixed) = (self.s0, self.s1 ^ self.s0);
         self.s0 = s0.rotate_left(24) ^ mixed ^ (mixed << 16);
@@ -36,7 +36,7 @@ impl Random {
         s0.wrapping_mul(5).rotate_left(7).wrapping_mul(9)
     }
 
-    /// From 0 to `last`, each equally likely (`pg_prng_uint64_range`).
+    /// A uniform random number from 0 to `last` (`pg_prng_uint64_range`).
     pub(crate) fn up_to(&mut self, last: u64) -> u64 {
         if last == 0 {
             return 0;
@@ -50,12 +50,12 @@ impl Random {
         }
     }
 
-    /// From 0 up to but not 1: 52 bits, times 2 to the power of -52.
+    /// A random number from 0 to below 1: 52 bits, times 2 to the power of -52.
     fn double(&mut self) -> f64 {
         (self.next() >> 12) as f64 * f64::EPSILON
     }
 
-    /// From `min` to `max`, each equally likely.
+    /// A uniform random number from `min` to `max`.
     pub(crate) fn uniform(&mut self, min: i64, max: i64) -> i64 {
         min.wrapping_add(self.up_to(max.wrapping_sub(min) as u64) as i64)
     }
@@ -99,8 +99,8 @@ impl Random {
         }
     }
 
-    /// Time until the next of random events, if `mean` is what there is between two on average: pgbench's
-    /// delays under `--rate`, in the unit of `mean`.
+    /// A random time until the next event; `mean` is the mean time between two events. It gives
+    /// pgbench's delays under `--rate`, in the unit of `mean`.
     pub fn delay(&mut self, mean: f64) -> i64 {
         let uniform = 1.0 - self.double();
         (-uniform.ln() * mean + 0.5) as i64

@@ -1,4 +1,4 @@
-//! Carrying out what needs neither server nor clock.
+//! Carries out the commands that need neither server nor clock.
 
 use thiserror::Error;
 
@@ -13,7 +13,8 @@ use crate::variables::Variables;
 pub struct Client {
     /// Its variables.
     pub variables: Variables,
-    /// The numbers of its `random…()`. pgbench puts them back before it tries a transaction again.
+    /// The random numbers of its `random…()`. pgbench restores them before it tries a transaction
+    /// again.
     pub random: Random,
     pub(crate) debugged: Vec<Value>,
 }
@@ -21,9 +22,9 @@ pub struct Client {
 /// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is done; the next command is this one.
+    /// The command is done; continue with this one.
     Next(usize),
-    /// It is not one that can be carried out here.
+    /// The command must be carried out by the caller.
     Yours,
 }
 
@@ -38,7 +39,7 @@ pub struct Failure {
 }
 
 impl Client {
-    /// With variables and random numbers of its own.
+    /// A client with variables and random numbers of its own.
     pub fn new(variables: Variables, random: Random) -> Self {
         Self { variables, random, debugged: Vec::new() }
     }
@@ -54,11 +55,11 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// Its expression has no value.
+    /// If its expression has no value.
     ///
     /// # Panics
     ///
-    /// There is no such command.
+    /// If there is no such command.
     pub fn execute(&self, command: usize, client: &mut Client) -> Result<Step, EvaluationError> {
         Ok(match &self.commands[command].action {
             Action::Set { slot, expression } => {
@@ -76,12 +77,12 @@ impl Script {
         })
     }
 
-    /// Carries out commands from this one on until one comes that is left to the caller, whose index is
-    /// returned; none at the script's end.
+    /// Carries out commands from this one on. Returns the index of the first one that is left to
+    /// the caller; none at the end of the script.
     ///
     /// # Errors
     ///
-    /// A command's expression has no value.
+    /// If the expression of a command has no value.
     pub fn proceed(&self, mut command: usize, client: &mut Client) -> Result<Option<usize>, Failure> {
         while command < self.commands.len() {
             match self.execute(command, client).map_err(|error| Failure { command, error })? {

@@ -1,4 +1,5 @@
-//! The scripts of a run: parsed together, because clients keep their variables from one to the next.
+//! The scripts of a run. They are parsed together, because a client's variables live on from one
+//! script to the next.
 
 use std::ops::Index;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::random::Random;
 use crate::source::Source;
 use crate::variables::Names;
 
-/// Scripts of which each transaction carries out one.
+/// The scripts of a run; each transaction carries out one of them.
 #[derive(Clone, Debug)]
 pub struct Scripts {
     list: Vec<Script>,
@@ -23,7 +24,7 @@ impl Scripts {
     ///
     /// # Errors
     ///
-    /// The first that is wrong in one of them.
+    /// The first error in one of the scripts.
     pub fn parse(sources: &[Source]) -> Result<Self, ScriptError> {
         let mut names = Names::default();
         let scripts = sources.iter().map(|source| parse::script(source, &mut names));
@@ -52,17 +53,17 @@ impl Scripts {
         self.list.is_empty()
     }
 
-    /// All weights together. No script can be chosen if it is 0.
+    /// The sum of all weights. If it is 0, no script can be chosen.
     pub fn total_weight(&self) -> u64 {
         self.total_weight
     }
 
-    /// Index of the script for a transaction, by weight, as pgbench chooses it: a single script is taken
-    /// without a random number.
+    /// Chooses the script of a transaction by weight, as pgbench does; returns its index. A single
+    /// script is chosen without a random number.
     ///
     /// # Panics
     ///
-    /// There are several scripts, and all weights are 0.
+    /// If there are several scripts and all weights are 0.
     pub fn choose(&self, random: &mut Random) -> usize {
         if self.list.len() == 1 {
             return 0;

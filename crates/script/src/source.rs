@@ -18,7 +18,8 @@ const BUILTIN: [(&str, &str, &str); 3] = [
 ];
 
 impl Source {
-    /// A file's text. [`Source::weighted_file`] reads name and weight from an option.
+    /// A script from the text of a file. [`Source::weighted_file`] reads name and weight from an
+    /// option.
     pub fn file(name: impl Into<String>, text: impl Into<String>, weight: u32) -> Self {
         Self { name: name.into(), text: text.into(), weight }
     }
@@ -27,16 +28,17 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// What is after the last `@` is no weight.
+    /// If the text after the last `@` is not a weight.
     pub fn weighted_file(option: &str) -> Result<(&str, u32), OptionError> {
         weighted(option)
     }
 
-    /// The built-in script that begins like this and its weight, as -b takes it: `se@2`.
+    /// The built-in script whose name begins with this text, and its weight, as -b takes it:
+    /// `se@2`.
     ///
     /// # Errors
     ///
-    /// None or several scripts begin so, or what is after the `@` is no weight.
+    /// If no script or several begin with it, or if the text after the `@` is not a weight.
     pub fn builtin(option: &str) -> Result<Self, OptionError> {
         let (prefix, weight) = weighted(option)?;
         let mut found = BUILTIN.into_iter().filter(|(name, ..)| name.starts_with(prefix));

@@ -20,7 +20,7 @@ pub struct Start<'a> {
     pub threads: usize,
     /// The variable `scale`.
     pub scale: i64,
-    /// Variables given with -D. They come before those of the same name that are preset.
+    /// Variables given with -D. They replace preset ones of the same name.
     pub definitions: &'a [Definition],
 }
 
@@ -40,20 +40,21 @@ pub struct Started {
     pub threads: Vec<Thread>,
 }
 
-/// The state for which pgbench has a thread.
+/// The state that pgbench keeps for each thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
     /// Indexes of its clients.
     pub clients: Range<usize>,
-    /// For [`Scripts::choose`].
+    /// Random numbers for [`Scripts::choose`].
     pub choose: Random,
-    /// For the delays of `--rate`: [`Random::delay`].
+    /// Random numbers for the delays of `--rate`: [`Random::delay`].
     pub throttle: Random,
 }
 
 impl Scripts {
-    /// Makes clients and threads. Their random numbers are derived from the seed in pgbench's order, so that
-    /// with the same numbers of clients and threads each gets the same as there.
+    /// Makes clients and threads. Their random numbers are derived from the seed in pgbench's
+    /// order, so that with the same numbers of clients and threads each gets the same random
+    /// numbers as in pgbench.
     pub fn start(&self, start: &Start<'_>) -> Started {
         let mut base = Random::seeded(start.seed);
         let randoms: Vec<Random> = (0..start.clients).map(|_| base.derive()).collect();

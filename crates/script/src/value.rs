@@ -11,7 +11,7 @@ pub enum Value {
     Null,
     /// `true` or `false`.
     Boolean(bool),
-    /// 64 bits; what does not fit is an error, never wrapped.
+    /// An integer of 64 bits; an overflow is an error.
     Integer(i64),
     /// C's `double`.
     Double(f64),
@@ -28,7 +28,7 @@ impl Value {
         }
     }
 
-    /// As `\if` and `CASE WHEN` take it: numbers are true unless zero, null is false.
+    /// Its truth value for `\if` and `CASE WHEN`: numbers other than zero are true, null is false.
     pub(crate) fn is_true(self) -> bool {
         match self {
             Self::Null => false,
@@ -56,7 +56,8 @@ impl Value {
         }
     }
 
-    /// The value of a variable's text, read as pgbench's `makeVariableValue` does; none if it has none.
+    /// The value of a variable's text, read as pgbench's `makeVariableValue` does; none if the text
+    /// is not a value.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         let begins =
             |word: &str| word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));

@@ -1,4 +1,4 @@
-//! Variables: names are resolved to slots while scripts are parsed, so that running needs no search.
+//! Variables. Names are resolved to slots while scripts are parsed, so that a run needs no search.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,23 +25,23 @@ pub struct Names {
 pub struct InvalidName(pub String);
 
 impl Names {
-    /// The slot of a name; none if no script mentions it, so that nobody would read it.
+    /// The slot of a name; none if no script uses the name.
     pub fn slot(&self, name: &str) -> Option<Slot> {
         self.slots.get(name).copied()
     }
 
-    /// The slot that takes a result's column under `\gset` or `\aset` with this prefix; none if no script
-    /// reads it.
+    /// The slot for a column of a result under `\gset` or `\aset` with this prefix; none if no
+    /// script reads it.
     ///
     /// # Errors
     ///
-    /// Prefix and column together are no variable's name: `?column?`.
+    /// If prefix and column together are not a valid name: `?column?`.
     pub fn receiving(&self, prefix: &str, column: &str) -> Result<Option<Slot>, InvalidName> {
         let name = format!("{prefix}{column}");
         if is_valid(&name) { Ok(self.slot(&name)) } else { Err(InvalidName(name)) }
     }
 
-    /// The slot of a name, a new one if need be.
+    /// The slot of a name; a new one if there is none.
     pub(crate) fn intern(&mut self, name: &str) -> Slot {
         self.slot(name).unwrap_or_else(|| {
             let (slot, name) = (Slot(self.names.len()), Arc::from(name));
@@ -56,7 +56,8 @@ impl Names {
     }
 }
 
-/// Whether a byte can begin a name, or with digits be in it. All that is not ASCII can.
+/// Whether a byte can begin a name (with digits, it can also be within a name). All non-ASCII bytes
+/// can.
 pub(crate) fn begins_name(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || !byte.is_ascii()
 }
@@ -81,7 +82,8 @@ enum Variable {
     #[default]
     Undefined,
     Value(Value),
-    /// As given with -D or by a query: it stands in SQL as it is, whatever expressions read from it.
+    /// A text, given with -D or by a query. It is put into SQL unchanged, whatever value
+    /// expressions read from it.
     Text {
         text: String,
         value: Option<Value>,
@@ -93,7 +95,7 @@ impl Clone for Variables {
         Self { names: Arc::clone(&self.names), values: self.values.clone() }
     }
 
-    /// Uses the memory again: transactions that may have to be repeated keep a copy each time.
+    /// Reuses the memory: transactions that may have to be repeated keep a copy each time.
     fn clone_from(&mut self, source: &Self) {
         self.names.clone_from(&source.names);
         self.values.clone_from(&source.values);
@@ -101,7 +103,7 @@ impl Clone for Variables {
 }
 
 impl Variables {
-    /// None is defined yet.
+    /// Variables without values.
     pub fn new(names: Arc<Names>) -> Self {
         let values = vec![Variable::Undefined; names.names.len()];
         Self { names, values }
@@ -131,7 +133,7 @@ impl Variables {
         }
     }
 
-    /// Gives a variable of this name a value unless it has one, or nobody reads it.
+    /// Gives the variable of this name a value, unless it has one or no script uses it.
     pub(crate) fn preset(&mut self, name: &str, value: i64) {
         let slot = self.names.slot(name);
         if let Some(slot) = slot.filter(|slot| !self.is_defined(*slot)) {
@@ -148,7 +150,7 @@ impl Variables {
     ///
     /// # Errors
     ///
-    /// It is not defined, or its text is no value.
+    /// If it is not defined, or if its text is not a value.
     pub fn value(&self, slot: Slot) -> Result<Value, EvaluationError> {
         match &self.values[slot.0] {
             Variable::Value(value) | Variable::Text { value: Some(value), .. } => Ok(*value),
@@ -159,8 +161,8 @@ impl Variables {
         }
     }
 
-    /// Appends the text that stands for a variable in SQL, or its parameter. False if it is not defined:
-    /// in SQL `:name` then stays as it is, a parameter is NULL.
+    /// Appends the text that replaces a variable in SQL, or that is its parameter. False if it is
+    /// not defined: `:name` then stays in SQL, and a parameter is NULL.
     pub fn write(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
         match &self.values[slot.0] {
             Variable::Undefined => return false,

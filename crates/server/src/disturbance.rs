@@ -1,4 +1,4 @@
-//! Other work of the server during a measurement.
+//! Work of the server that can disturb a measurement.
 
 use tokio_postgres::Client;
 
@@ -7,7 +7,7 @@ use tokio_postgres::Client;
 pub struct Checkpoints(i64);
 
 impl Checkpoints {
-    /// As of now; none where the server does not say.
+    /// The number at this moment; none if the server does not tell it.
     pub async fn so_far(client: &Client) -> Option<Self> {
         // The counters moved in PostgreSQL 17.
         let new = "SELECT num_timed + num_requested FROM pg_stat_checkpointer";

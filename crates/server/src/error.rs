@@ -28,7 +28,7 @@ pub enum SurveyError {
     /// A standby cannot be written to.
     #[error("the server is in recovery (a standby?), and therefore read-only: connect to its primary")]
     InRecovery,
-    /// The session may only read.
+    /// The session is read-only.
     #[error(
         "this session is read-only (default_transaction_read_only is on): to let pgrig write, set PGOPTIONS='-c \
          default_transaction_read_only=off'"

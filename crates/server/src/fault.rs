@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 
-/// The work panicked. The panic's hook has told more.
+/// The work panicked. The panic hook has printed the details.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("pgrig has a fault: its work panicked")]
 pub struct Panicked;
@@ -17,7 +17,8 @@ pub async fn caught<T, E: From<Panicked>>(work: impl Future<Output = Result<T, E
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| Err(Panicked.into()))
 }
 
-/// Panics here if the environment names this point, for tests of what comes after: only in builds with assertions.
+/// Panics here if the environment names this point. For tests of what comes after a panic; only in
+/// builds with assertions.
 ///
 /// # Panics
 /// If `PGRIG_TEST_PANIC` is this name.

@@ -4,7 +4,7 @@ use measure::Setting;
 use page::Geometry;
 use tokio_postgres::{Client, Error};
 
-/// The oldest release that pgrig works with, as `server_version_num`.
+/// The oldest version that pgrig works with, as `server_version_num`.
 pub(crate) const OLDEST_VERSION: u32 = 130_000;
 
 /// A server's build and settings.
@@ -64,7 +64,7 @@ impl ServerInfo {
         })
     }
 
-    /// The major release, e.g. 18.
+    /// The major version, e.g. 18.
     pub fn major(&self) -> u32 {
         self.version_num / 10_000
     }
@@ -102,7 +102,7 @@ async fn settings(client: &Client) -> Result<Vec<Setting>, Error> {
 /// pg_settings gives them, so `4GB` and `4096MB`, `on` and `true` are equal.
 ///
 /// # Errors
-/// If a query fails. `Ok` holds what differs: name, expected, active.
+/// If a query fails. `Ok` holds the settings that differ: name, expected value, active value.
 pub async fn differing_settings(
     client: &Client,
     expected: &[(String, String)],

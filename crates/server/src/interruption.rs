@@ -1,18 +1,19 @@
-//! Work that the user may stop: what happens to it then is the same for every verb.
+//! Interruption of work by the user, which is the same for every verb.
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use connect::{ConnectError, SqlState, Target};
 
-/// Time for work to end once its statements are cancelled. It is a part of the two seconds within which pgrig ends.
+/// Time that work has to end once its statements are cancelled. Part of the two seconds within
+/// which pgrig ends.
 pub const GRACE: Duration = Duration::from_millis(1500);
 
 /// End of work that could be interrupted.
 pub enum Ended<T> {
-    /// By itself.
+    /// It ended by itself.
     Done(T),
-    /// The user stopped it. What came of it; nothing if the server did not answer in time.
+    /// The user stopped it. Holds its result; none if the server did not answer in time.
     Stopped(Option<T>),
 }
 
@@ -41,11 +42,11 @@ pub async fn until_stopped<T>(
 /// Time to clear up after a failure.
 const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
 
-/// Drops what a run made, after a failure or an interruption: `clear` runs until it is not hit by a cancel request that
-/// was still on its way, and at most for a minute.
+/// Drops what a run has created, after a failure or an interruption. Runs `clear` again as long as
+/// it is hit by a cancel request that was still under way, and for a minute at most.
 ///
 /// # Errors
-/// Why something is still there.
+/// Why something could not be dropped.
 pub async fn clear_up(clear: impl AsyncFn() -> Result<(), ConnectError>) -> Result<(), String> {
     let clearing = async {
         loop {

@@ -75,7 +75,8 @@ pub fn is_local(connection: &Connection) -> Option<bool> {
     }
 }
 
-/// Whether the connection stays on this machine, as far as it can be seen; at its end there may be a tunnel.
+/// Whether the connection stays on this machine, as far as pgrig can tell: a tunnel may begin at
+/// its other end.
 pub fn is_loopback(transport: &Transport) -> bool {
     match transport {
         Transport::UnixSocket { .. } => true,
@@ -104,7 +105,8 @@ pub async fn runs_on(connection: &Connection, path: &Path) -> bool {
 /// Whether the path is this server's data directory: see [`data_directory`].
 ///
 /// # Errors
-/// If the server cannot be asked. In `Ok`, if the directory cannot be read, or is none of PostgreSQL's.
+/// If the server cannot be asked. `Ok` holds an error if the directory cannot be read or is not
+/// PostgreSQL's.
 pub(crate) async fn is_data_directory(
     connection: &Connection,
     path: &Path,

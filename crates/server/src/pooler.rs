@@ -9,7 +9,8 @@ use tokio_postgres::{Client, Error, SimpleQueryMessage};
 /// Time to wait for a pool with too few sessions.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether a pooler stands between, and another transaction makes this connection go on in another session.
+/// Whether there is a pooler, and a transaction of another connection moves this connection to
+/// another session.
 ///
 /// # Errors
 /// If the connection is lost.
@@ -24,13 +25,14 @@ pub async fn changes_sessions(target: &Target, connection: &Connection) -> Resul
     }
 }
 
-/// Whether the process that the other side has announced is another than the one that runs statements.
+/// Whether the process ID that the other side announced differs from the process that runs
+/// statements.
 async fn announced_another(connection: &Connection) -> Result<bool, Error> {
     let announced = connection.process_id();
     Ok(announced.is_some() && announced != process(&connection.client).await?)
 }
 
-/// Whether a transaction of another connection makes this one go on in another session.
+/// Whether a transaction of another connection moves this one to another session.
 async fn beside_another(target: &Target, connection: &Connection) -> Result<bool, Error> {
     let client = &connection.client;
     if client.batch_execute("BEGIN").await.is_err() {
@@ -57,7 +59,8 @@ async fn beside_another(target: &Target, connection: &Connection) -> Result<bool
     Ok(false)
 }
 
-/// The process that runs this statement. Sent as one message: a prepared statement would be lost already.
+/// The process that runs this statement. Sent as one simple-protocol message, because a pooler may
+/// already have lost a prepared statement.
 async fn process(client: &Client) -> Result<Option<i32>, Error> {
     let messages = client.simple_query("SELECT pg_backend_pid()").await?;
     Ok(messages.iter().find_map(|message| match message {

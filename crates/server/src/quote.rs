@@ -1,4 +1,4 @@
-//! SQL text that is put together here.
+//! Quoting for SQL text that pgrig composes.
 
 /// An identifier, quoted always: names that come from people never become syntax.
 pub fn identifier(name: &str) -> String {

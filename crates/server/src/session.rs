@@ -31,7 +31,7 @@ impl<'a> Sessions<'a> {
     }
 }
 
-/// One connection; its errors say what the server said.
+/// One connection. Its errors contain the server's messages.
 pub struct Session {
     /// Its connection.
     pub connection: Connection,
@@ -46,7 +46,7 @@ impl Session {
         Sessions::new(target).open().await
     }
 
-    /// Ends it, and returns once the server has been told.
+    /// Ends the session, and returns once the server has been told.
     pub async fn close(self) {
         self.connection.close().await;
     }
@@ -108,7 +108,7 @@ impl Session {
         }
     }
 
-    /// The server process behind this session.
+    /// The ID of the server process behind this session.
     ///
     /// # Errors
     /// If the server refuses, or is gone.
@@ -116,8 +116,8 @@ impl Session {
         Ok(self.row("SELECT pg_backend_pid()", &[]).await?.get(0))
     }
 
-    /// Takes pgrig's advisory lock of that name for this session, or returns the server process that holds it (0 if
-    /// that cannot be seen).
+    /// Takes pgrig's advisory lock of that name for this session. Otherwise returns the server
+    /// process that holds it (0 if the role cannot see it).
     ///
     /// # Errors
     /// If the server refuses, or is gone.

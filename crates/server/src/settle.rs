@@ -1,11 +1,11 @@
-//! A server at rest before the next trial.
+//! Brings a server to rest before the next trial.
 
 use connect::{ConnectError, Connection};
 
-/// Has the server write what it holds, and the kernel too where it is this machine's: what one trial
-/// leaves unwritten shall not burden the next.
+/// Makes the server write its dirty buffers, and the kernel too if the server is on this machine,
+/// so that the writes of one trial do not slow down the next.
 ///
-/// A role that may not CHECKPOINT goes without: tells whether there was one.
+/// If the role may not CHECKPOINT, there is none. Returns whether there was one.
 ///
 /// # Errors
 /// If the connection is lost.

@@ -13,15 +13,16 @@ use crate::machine;
 /// pgrig's knowledge of the server's data directory.
 #[derive(Clone, Debug)]
 pub enum DataDirectory {
-    /// It is pgrig's own server's.
+    /// It is the directory of pgrig's own server.
     Own(PathBuf),
-    /// The user says that this machine sees it here; it has to be proved.
+    /// The user says that this machine sees it here. pgrig still has to prove it.
     Named(PathBuf),
-    /// The server is asked, and believed only when the directory is proved to be here.
+    /// pgrig asks the server, and believes it only if the directory is proved to be on this
+    /// machine.
     Asked,
 }
 
-/// Machine of a server, and the way there.
+/// The machine of a server, and the connection to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
     /// Processors of the server's machine, where it is this one.

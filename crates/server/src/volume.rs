@@ -22,11 +22,11 @@ const PG_GLOBAL: u32 = 1664;
 /// cannot have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Space {
-    /// Of the file system.
+    /// Size of the file system.
     pub size: u64,
-    /// Taken.
+    /// Used space.
     pub used: u64,
-    /// Left for an ordinary user.
+    /// Space that is free for an ordinary user.
     pub free: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// The one that holds `directory`, symbolic links followed; none if that cannot be seen.
+    /// The volume that holds `directory`, symbolic links followed; none if pgrig cannot see it.
     pub fn of(directory: &Path) -> Option<Self> {
         let directory = fs::canonicalize(directory).ok()?;
         let device = fs::metadata(&directory).ok()?.dev();
@@ -76,7 +76,7 @@ impl Volume {
     }
 
     /// Whether both are one file system. Two file systems that share a pool (btrfs, ZFS) count as
-    /// different, though what one takes the other misses.
+    /// different, although they share free space.
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.device == other.device
     }
@@ -100,15 +100,16 @@ impl Volume {
 /// The volumes that matter to a fill. Several may be the same.
 #[derive(Clone, Debug)]
 pub struct Volumes {
-    /// Catalogs, commit status, checkpoints' small files: the server cannot go on without room here.
+    /// Volume of catalogs, commit status and checkpoints' small files: without room here the server
+    /// cannot go on.
     pub data: Volume,
     /// `pg_wal`, which may be a symbolic link; none if its place cannot be seen.
     pub wal: Option<Volume>,
-    /// The tables'.
+    /// Volume of the tables.
     pub heap: Volume,
-    /// The indexes'.
+    /// Volume of the indexes.
     pub index: Volume,
-    /// The first that temporary files may go to; none if it cannot be seen.
+    /// The first volume that temporary files may go to; none if pgrig cannot see it.
     pub temporary: Option<Volume>,
 }
 
@@ -152,7 +153,7 @@ fn tablespace_directory(data_directory: &Path, oid: u32) -> PathBuf {
 /// # Errors
 /// If the directory cannot be read.
 pub fn wal_held(pg_wal: &Path) -> io::Result<u64> {
-    /// `st_blocks` counts these, whatever the file system's blocks are.
+    /// Unit of `st_blocks`, bytes, regardless of the file system's block size.
     const STAT_BLOCK: u64 = 512;
     let mut held = 0;
     for entry in fs::read_dir(pg_wal)? {

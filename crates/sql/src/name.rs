@@ -1,4 +1,4 @@
-//! Names as tokens write them.
+//! Reads names from tokens.
 
 use crate::token::Kind;
 

@@ -3,26 +3,27 @@
 /// Meaning of a backslash in a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backslash {
-    /// A character like any other.
+    /// A backslash is an ordinary character.
     Plain,
-    /// It escapes the next character.
+    /// A backslash escapes the next character.
     Escapes,
 }
 
-/// Lengths of characters in bytes, in the encodings in which a later byte of one can be a backslash (psql's
-/// `safe_encoding`, src/fe_utils/psqlscan.l; lengths as in src/common/wchar.c). Quotes it can never be.
+/// Lengths of characters in bytes, for encodings in which a later byte of a character can be a
+/// backslash (psql's `safe_encoding`, src/fe_utils/psqlscan.l; lengths as in src/common/wchar.c). A
+/// later byte is never a quote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Characters {
-    /// No byte of ASCII is part of a longer character: UTF-8, Latin1, EUC.
+    /// UTF-8, Latin1, EUC: no byte of a longer character is an ASCII character.
     #[default]
     Safe,
-    /// Big5, GBK, UHC: two, from the first that is not ASCII.
+    /// Big5, GBK, UHC: a character that begins with a non-ASCII byte has two bytes.
     Double,
-    /// As those, but katakana of half width are one.
+    /// As [`Self::Double`], but half-width katakana have one byte.
     Sjis,
-    /// As those, but four if the second is a digit.
+    /// As [`Self::Double`], but a character whose second byte is a digit has four bytes.
     Gb18030,
-    /// As those, but three after 0x8f.
+    /// As [`Self::Double`], but a character that begins with 0x8f has three bytes.
     Johab,
 }
 
@@ -41,14 +42,15 @@ impl Characters {
 /// Settings of a session that decide where tokens end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Syntax {
-    /// In strings without a prefix, by `standard_conforming_strings`.
+    /// Meaning of a backslash in strings without a prefix, by `standard_conforming_strings`.
     pub backslash: Backslash,
-    /// By `client_encoding`.
+    /// Lengths of characters, by `client_encoding`.
     pub characters: Characters,
 }
 
 impl Default for Syntax {
-    /// A server's defaults: standard strings since 9.1, and all encodings that a server can have itself are safe.
+    /// A server's defaults: standard strings (since 9.1), and a safe encoding (all encodings of
+    /// servers are safe).
     fn default() -> Self {
         Self { backslash: Backslash::Plain, characters: Characters::Safe }
     }

@@ -1,5 +1,5 @@
-//! Tokens of SQL as psql finds them, as far as it takes to see where a statement ends (PostgreSQL's
-//! src/fe_utils/psqlscan.l).
+//! Splits SQL into tokens as psql does, as far as is necessary to find the end of a statement
+//! (PostgreSQL's src/fe_utils/psqlscan.l).
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ pub enum Unterminated {
     Token,
 }
 
-/// SQL from some place on.
+/// SQL text from some position on.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     /// The SQL.
@@ -97,8 +97,8 @@ impl<'a> Text<'a> {
         Ok(Some(token))
     }
 
-    /// Kind and place of the next token that may end a statement or hide its end, from the beginning of a token on.
-    /// It skips words, so it is the quick way through rows as INSERT.
+    /// Kind and place of the next token that can end a statement or hide its end. `from` must be
+    /// the beginning of a token. Words are skipped, which makes reading rows as INSERT fast.
     ///
     /// # Errors
     /// If the text ends within a token.
@@ -119,7 +119,7 @@ impl<'a> Text<'a> {
         Ok(Some((kind, at..at + length)))
     }
 
-    /// As above, but with what stands at `special`, before which there may be a word that is part of it.
+    /// As [`Self::special`], but with the token at `special`, which a word before it may belong to.
     fn special_with_word(
         self,
         from: usize,
@@ -166,7 +166,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// A word, or what only begins like one: `E'…'`, `U&"…"`.
+    /// A word, or another token that begins like one: `E'…'`, `U&"…"`.
     fn word(self) -> Result<(Kind, usize), Unterminated> {
         let mut end = match self.syntax.characters {
             Characters::Safe => self.run(1, continues_word),
@@ -230,8 +230,8 @@ impl<'a> Text<'a> {
         Some(at)
     }
 
-    /// After the quote by which a string goes on that ended at `end`: at least one line further down, and nothing but
-    /// blanks and comments between.
+    /// Offset after the quote that continues a string that ended at `end`. The quote must be at
+    /// least one line further down, with only blanks and comments in between.
     fn continuation(self, end: usize) -> Result<Option<usize>, Unterminated> {
         let mut at = end;
         let mut is_on_next_line = false;
@@ -281,7 +281,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Up to the end of the line, without it.
+    /// The comment up to the end of the line, without the line end.
     fn line_comment(self) -> Result<(Kind, usize), Unterminated> {
         match memchr2(b'\n', b'\r', self.bytes) {
             Some(end) => Ok((Kind::Comment, end)),

@@ -10,15 +10,15 @@ use std::thread::JoinHandle;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Most of what pg_restore says that is told, bytes.
+/// Most bytes of pg_restore's messages that are shown.
 const TOLD: u64 = 4096;
-/// Of an archive that is passed on to pg_restore, at once.
+/// Bytes of an archive that are passed on to pg_restore at a time.
 const PASSED_ON: usize = 256 << 10;
 
-/// Every pg_restore that runs.
+/// The process IDs of all running pg_restore.
 static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-/// Ends every pg_restore, for who exits without coming back to whoever reads from one.
+/// Ends every pg_restore, for a caller that exits while other threads still read from one.
 pub fn end_pg_restores() {
     for pid in running().iter() {
         // It may have ended by itself; its number is not given anew before it is waited for.
@@ -36,7 +36,7 @@ pub(crate) enum Archive {
     Named(PathBuf),
     /// An open file, at the archive's beginning.
     Open(File),
-    /// Not in a file by itself.
+    /// A stream, because the archive is not a file by itself.
     Streamed(Box<dyn Read + Send>),
 }
 
@@ -133,7 +133,7 @@ fn feed(mut input: Box<dyn Read + Send>, mut stdin: std::process::ChildStdin) ->
     }
 }
 
-/// The program's messages, up to some length; all are read, so that it never waits for us.
+/// The program's messages, up to a limit. All output is read, so that the program never blocks.
 fn listen(mut stderr: impl Read) -> String {
     let mut told = Vec::new();
     // What cannot be read cannot be told.
@@ -142,17 +142,17 @@ fn listen(mut stderr: impl Read) -> String {
     String::from_utf8_lossy(&told).trim().to_owned()
 }
 
-/// The SQL that pg_restore writes. Reading to its end shows whether that is all of it.
+/// The SQL that pg_restore writes. The reader learns at the end whether it is complete.
 pub(crate) struct Restoring {
     program: String,
     sql: ChildStdout,
-    /// None once its end is known.
+    /// None once the program's end is known.
     running: Option<Running>,
 }
 
 struct Running {
     restorer: Restorer,
-    /// Passes the archive on.
+    /// Thread that passes the archive on.
     feeder: Option<JoinHandle<io::Result<()>>>,
     told: JoinHandle<String>,
 }
@@ -200,7 +200,7 @@ impl Restorer {
         Ok(Self { child })
     }
 
-    /// After the end of what it writes.
+    /// Waits for the program, after the end of its output.
     fn wait(&mut self) -> io::Result<ExitStatus> {
         let own = pid(&self.child);
         running().retain(|pid| *pid != own);

@@ -1,4 +1,4 @@
-//! Copies of a template database, in each way that the server has.
+//! Copies a template database, in each way that the server supports.
 
 use failure::{Class, Classified};
 use futures_util::future::BoxFuture;
@@ -14,26 +14,26 @@ use connect::ConnectError;
 use server::Session;
 use server::quote::identifier;
 
-/// In which order strategies take turns: no figure hangs on which.
+/// Seed of the order in which strategies take turns; results do not depend on it.
 const SEED: u64 = 8;
 
 /// Way of CREATE DATABASE to copy its template (documentation, "CREATE DATABASE", STRATEGY, and `file_copy_method`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Whatever the server does if it is not told: before PostgreSQL 15 it copies files, since then it logs blocks.
+    /// The server's default: before PostgreSQL 15 it copies files, since then it logs blocks.
     Default,
     /// File by file, between two checkpoints. PostgreSQL 15 or later.
     FileCopy,
     /// Block by block, through shared buffers and WAL. PostgreSQL 15 or later.
     WalLog,
-    /// As [`Self::FileCopy`], the copying left to the file system, which may share blocks (`file_copy_method =
-    /// clone`). PostgreSQL 18 or later, where the file system can.
+    /// As [`Self::FileCopy`], but the file system copies and may share blocks (`file_copy_method =
+    /// clone`). PostgreSQL 18 or later, if the file system supports it.
     Clone,
 }
 
 impl Strategy {
-    /// As run documents and people have it.
+    /// The name in run documents and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -127,7 +127,7 @@ pub enum CloneError {
     /// The file system cannot share blocks, or not between these places.
     #[error("the server's file system cannot clone files: {0}")]
     CannotClone(Box<ConnectError>),
-    /// The server does not do it, or is gone.
+    /// The server refused, or is gone.
     #[error(transparent)]
     Connect(#[from] ConnectError),
 }
@@ -144,8 +144,10 @@ impl Classified for CloneError {
     }
 }
 
-/// The connection limit of a database that pgrig makes, "pgri" in ASCII: CREATE DATABASE can set no comment, and is no part
-/// of a transaction. Nobody has so many connections. As in `testdb_bench_left.sql` and `testdb_lend_found.sql`.
+/// The connection limit that marks a database as pgrig's ("pgri" in ASCII). CREATE DATABASE cannot
+/// set a comment and cannot run in a transaction, so the mark has to be one of its options. Nobody
+/// has so many connections. The same number is in `testdb_bench_left.sql` and
+/// `testdb_lend_found.sql`.
 pub(crate) const MARK: i32 = 1_885_827_689;
 
 /// Makes database `name` a copy of `template`, with the mark, and tells how long the server took. Outside a
@@ -252,9 +254,9 @@ async fn sessions(session: &Session, database: &str) -> Result<String, ConnectEr
 /// The time of each strategy for one template.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
-    /// The one with the least median.
+    /// The strategy with the least median.
     pub fastest: Strategy,
-    /// All that work here, in the order of [`Strategy::available`].
+    /// All strategies that work here, in the order of [`Strategy::available`].
     pub strategies: Vec<Timed>,
 }
 
@@ -263,18 +265,20 @@ pub struct Measured {
 pub struct Timed {
     /// The strategy.
     pub strategy: Strategy,
-    /// Of the seconds.
+    /// Median of the times, seconds.
     pub median: f64,
-    /// Of each round, in their order.
+    /// Time of each round in order, seconds.
     pub seconds: Vec<f64>,
 }
 
-/// Copies the template with every strategy that there is, in `rounds` (at least one) of balanced order, each time to
-/// database `trial`, which is dropped again, also after an error. The name must be the caller's alone: a database of
-/// that name is dropped first. Who no longer waits for this (Ctrl-C) drops it with [`drop_database`].
+/// Copies the template with every available strategy, in `rounds` rounds (at least one) of balanced
+/// order. The copy is always the database `trial`, which is dropped again, also after an error.
+/// Only the caller may use that name: a database of that name is dropped first. A caller that drops
+/// this future (Ctrl-C) must call [`drop_database`].
 ///
 /// # Errors
-/// If the template cannot be copied. That the file system cannot clone is no error: [`Strategy::Clone`] is left out.
+/// If the template cannot be copied. If the file system cannot clone, that is no error:
+/// [`Strategy::Clone`] is left out.
 pub fn fastest<'a>(
     session: &'a Session,
     template: &'a str,

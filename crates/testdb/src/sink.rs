@@ -12,9 +12,9 @@ use tempfile::NamedTempFile;
 
 use super::source::Form;
 
-/// Larger writes go past it.
+/// Size of the buffer, bytes; larger writes bypass it.
 const BUFFER: usize = 256 << 10;
-/// zstd's own default, and gzip's.
+/// zstd's default level, and then gzip's.
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: flate2::Compression = flate2::Compression::new(6);
 
@@ -40,7 +40,7 @@ impl Compression {
         }
     }
 
-    /// The compression of the form that is read.
+    /// The compression for the same form as an input file.
     pub fn of_form(form: Form) -> Self {
         match form {
             Form::Plain | Form::Archive => Self::None,
@@ -54,7 +54,7 @@ impl Compression {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SinkError {
-    /// The file system says no.
+    /// An error of the file system.
     #[error("cannot write {path}: {error}")]
     Io {
         /// The file.
@@ -80,7 +80,7 @@ impl Classified for SinkError {
     }
 }
 
-/// Takes SQL. A file is there under its name only when it is whole.
+/// Takes SQL. A file appears under its name only when it is complete.
 pub struct Sink {
     encoder: Encoder,
     /// The file to rename at the end, and its final name.
@@ -89,7 +89,8 @@ pub struct Sink {
 
 enum Encoder {
     None(BufWriter<File>),
-    /// Dropped it would write its end, and what broke off would look whole.
+    /// Not dropped, because dropping the encoder would write its end, and an incomplete file would
+    /// look complete.
     Gzip(ManuallyDrop<flate2::write::GzEncoder<BufWriter<File>>>),
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
 }
@@ -143,12 +144,12 @@ impl Sink {
         Ok(Self { encoder, file: Some((file, path)) })
     }
 
-    /// The file under the name that it has until it is finished; none for what is no new file.
+    /// The file under its temporary name; none if the output is not a new file.
     pub fn unfinished(&self) -> Option<&Path> {
         self.file.as_ref().map(|(file, _)| file.path())
     }
 
-    /// Ends what was written, and gives the file its name.
+    /// Finishes the output, and renames the file to its final name.
     ///
     /// # Errors
     /// If that fails; there is no file then.
@@ -188,7 +189,8 @@ impl Write for Sink {
         }
     }
 
-    /// Writes what is buffered; compressed bytes only at the end, where they take least.
+    /// Writes out the buffer. Compressed bytes are flushed only at the end, where they are
+    /// smallest.
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.encoder {
             Encoder::None(output) => output.flush(),

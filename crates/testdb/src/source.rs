@@ -14,11 +14,12 @@ use sha2::{Digest, Sha256};
 pub use super::archive::end_pg_restores;
 use super::archive::{self, Archive, ArchiveError};
 
-/// Of compressed bytes, read at once.
+/// Bytes of a compressed file that are read at a time.
 const COMPRESSED_BUFFER: usize = 256 << 10;
 /// UTF-8's byte order mark, which some editors write first.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-/// Enough for every magic number: that of tar stands furthest behind.
+/// Bytes at the beginning that are read to recognise the format: tar's magic number is the last
+/// one.
 const HEAD: usize = 512;
 /// The first file of a directory or tar of pg_dump.
 const CONTENTS: &str = "toc.dat";
@@ -33,7 +34,7 @@ pub struct Source {
 enum Location {
     File(PathBuf),
     Directory(PathBuf),
-    /// Standard input that is a file, and where it was at first.
+    /// Standard input that is a file, and its position at the beginning.
     StdinFile(u64),
     Pipe,
 }
@@ -44,7 +45,7 @@ pub struct Opened {
     pub sql: Box<dyn Read + Send>,
     /// Format of the file.
     pub form: Form,
-    /// Bytes of the file that have been read so far, where that is known.
+    /// Bytes of the file that have been read so far, if they can be counted.
     pub read: Arc<AtomicU64>,
 }
 
@@ -65,7 +66,7 @@ pub enum Form {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// The file system says no.
+    /// An error of the file system.
     #[error("cannot read {what}: {error}")]
     Io {
         /// The file.
@@ -110,7 +111,7 @@ impl Source {
     /// A file, or the directory of an archive in directory format.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If it does not exist.
     pub fn file(path: impl Into<PathBuf>) -> Result<Self, SourceError> {
         let path = path.into();
         let metadata = fs::metadata(&path)
@@ -128,7 +129,7 @@ impl Source {
         Self { location: start.ok().flatten().map_or(Location::Pipe, Location::StdinFile) }
     }
 
-    /// Whether it can be opened more than once. A pipe cannot.
+    /// Whether it can be opened more than once; false for a pipe.
     pub fn can_be_read_again(&self) -> bool {
         match &self.location {
             Location::File(path) => path.is_file(),
@@ -151,12 +152,13 @@ impl Source {
     /// The SQL from its beginning.
     ///
     /// # Errors
-    /// If it cannot be opened, or is no SQL. An archive that pg_restore cannot read is found out in reading.
+    /// If it cannot be opened, or contains no SQL. That pg_restore cannot read an archive shows
+    /// only when it is read.
     pub fn open(&self) -> Result<Box<dyn Read + Send>, SourceError> {
         self.open_watched().map(|opened| opened.sql)
     }
 
-    /// The same, with what is known of it.
+    /// As [`Source::open`], with format and progress.
     ///
     /// # Errors
     /// See [`Source::open`].
@@ -206,7 +208,8 @@ impl Source {
         }
     }
 
-    /// Takes the SQL out of what it is in, which may be an archive within a compressed file.
+    /// Decompresses the input or passes it to pg_restore; an archive may be within a compressed
+    /// file.
     fn unwrap(
         &self,
         mut input: Box<dyn Read + Send>,
@@ -272,7 +275,7 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// The form of a file that begins so; else the name of the form that cannot be read.
+/// The form of a file with this beginning; otherwise the name of a form that pgrig cannot read.
 fn form(head: &[u8]) -> Result<Form, String> {
     let unpack = |program: &str| Err(format!("unpack it first: {program} -dc FILE | pgrig …"));
     match head {
@@ -299,7 +302,7 @@ fn form(head: &[u8]) -> Result<Form, String> {
     }
 }
 
-/// Standard input without the buffer that std puts before it.
+/// Standard input as a file, without std's buffer.
 fn stdin_file() -> io::Result<File> {
     io::stdin().as_fd().try_clone_to_owned().map(File::from)
 }
@@ -331,7 +334,7 @@ fn hash_bytes(mut input: impl Read, hash: &mut Sha256) -> io::Result<()> {
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 struct Counted<R> {
     input: R,
     read: Arc<AtomicU64>,
@@ -345,7 +348,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Says in errors what could not be decoded.
+/// Adds the format to errors of decoding.
 struct Decoded<R> {
     sql: R,
     method: &'static str,

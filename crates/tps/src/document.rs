@@ -10,13 +10,13 @@ use crate::request::{Connecting, Length, Protocol, Request};
 use crate::watch::{Maintained, Spell, Watched, WatchedSecond};
 use server::machine;
 
-/// The configuration of a run that has only one.
+/// Name of the configuration of a run that has only one.
 pub const TPS: &str = "tps";
-/// Of each second these are told.
+/// Percentiles that a document holds for each second.
 const OF_A_SECOND: [Percentile; 4] = [Percentile::P50, Percentile::P95, Percentile::P99, Percentile::Max];
 
 impl Protocol {
-    /// As in run documents, and as -M takes it.
+    /// The name in run documents and for `-M`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Simple => "simple",
@@ -27,7 +27,7 @@ impl Protocol {
 }
 
 impl Phase {
-    /// As in run documents.
+    /// The name in run documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ramp => "ramp",
@@ -38,7 +38,7 @@ impl Phase {
 }
 
 impl Request {
-    /// The run document's `request`: all that it takes to repeat the run.
+    /// The run document's `request`: everything that is needed to repeat the run.
     pub fn document(&self) -> Value {
         let scripts = self
             .sources
@@ -113,7 +113,8 @@ impl Outcome {
 }
 
 impl Watched {
-    /// Adds what was found to the trial of `outcome`, whose clock began with the first transaction.
+    /// Adds the observations to the trial of `outcome`. The trial's times count from the first
+    /// transaction.
     pub fn observe(&self, outcome: &Outcome, trial: &mut Trial) {
         let first = outcome.seconds.iter().find(|second| second.phase == Phase::Measured);
         let began = first.map_or(0.0, |first| first.at - first.length).max(0.0);
@@ -146,7 +147,7 @@ impl Watched {
         trial.events.sort_by(|one, other| one.at.total_cmp(&other.at));
     }
 
-    /// Second by second, as far as it was seen.
+    /// Observations of each second as series.
     fn series(&self, began: f64) -> impl Iterator<Item = Series> {
         let series = |name: &str, unit: Unit, of: fn(&WatchedSecond) -> Option<f64>| {
             let mut series = Series::new(name, Unit::Seconds, unit);
@@ -229,7 +230,7 @@ impl MeasuredScript {
     }
 }
 
-/// Mean, percentiles and histogram, if there is anything.
+/// Adds mean, percentiles and histogram, if there are latencies.
 fn observe_latencies(trial: &mut Trial, name: &str, latencies: &Latencies) {
     let (Some(mean), Some(percentiles)) = (latencies.mean(), latencies.percentiles()) else { return };
     trial.observe(&format!("{name}-mean"), mean.as_secs_f64(), Unit::Seconds);
@@ -239,7 +240,7 @@ fn observe_latencies(trial: &mut Trial, name: &str, latencies: &Latencies) {
     trial.histograms.push(Histogram { name: name.to_owned(), latencies: latencies.clone() });
 }
 
-/// Second by second: how many, and how long they took.
+/// Number and latencies of transactions for each second, as series.
 fn series(seconds: &[KeptSecond]) -> Vec<Series> {
     let count = |name: &str, of: fn(&Counts) -> u64| {
         let mut series = Series::new(name, Unit::Seconds, Unit::Count);

@@ -16,7 +16,7 @@ pub enum TpsError {
     /// A script is wrong.
     #[error(transparent)]
     Script(#[from] ScriptError),
-    /// Things asked for that mean nothing, or do not go together.
+    /// Options that make no sense, or contradict each other.
     #[error("{0}")]
     Request(&'static str),
     /// A pipeline cannot be sent.
@@ -53,7 +53,7 @@ pub enum TpsError {
         /// The limit.
         most: u64,
     },
-    /// The machine gives no thread, timer or the like.
+    /// The operating system gives no thread, timer or the like.
     #[error("cannot {what}: {source}")]
     Machine {
         /// The operation.

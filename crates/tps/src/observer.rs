@@ -2,12 +2,12 @@
 
 use crate::outcome::Second;
 
-/// Told of a run's progress, from one thread.
+/// Is told of a run's progress, from one thread.
 pub trait Observer: Sync {
     /// A second is over.
     fn second(&self, second: &Second);
 
-    /// A script called `debug()`. Nobody needs to know, unless they do.
+    /// A script called `debug()`. Ignored by default.
     fn debugged(&self, debugged: &Debugged) {
         let _ = debugged;
     }

@@ -5,43 +5,44 @@ use std::time::Duration;
 
 use measure::{Latencies, Percentiles};
 
-/// Transactions by outcome. Those that were due are `succeeded + failed + skipped`; `retried` and `late` count some
-/// of them again, and do not add to them.
+/// Numbers of transactions by outcome. `succeeded + failed + skipped` is the number of all due
+/// transactions; `retried` and `late` count some of these again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Committed, or come to the script's end.
+    /// Committed, or reached the end of the script.
     pub succeeded: u64,
     /// Given up after an error.
     pub failed: Failed,
     /// Never begun: they would have been later than `-L` allows.
     pub skipped: u64,
-    /// Tried more than once, whatever came of it.
+    /// Tried more than once, with any outcome.
     pub retried: u64,
     /// All tries after the first.
     pub retries: u64,
-    /// Succeeded, but took longer than `-L`.
+    /// Succeeded, but slower than `-L`.
     pub late: u64,
 }
 
-/// Failed transactions by their last error, as pgbench tells them apart.
+/// Failed transactions by the kind of their last error, as in pgbench.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failed {
     /// SQLSTATE 40001.
     pub serialization: u64,
     /// SQLSTATE 40P01.
     pub deadlock: u64,
-    /// Any other: pgbench ends the client, and so does pgrig.
+    /// Any other error: pgbench ends the client then, and so does pgrig.
     pub other: u64,
 }
 
-/// Of all transactions, or of one script's.
+/// Figures of all transactions, or of the transactions of one script.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// Numbers of transactions by outcome.
     pub counts: Counts,
-    /// Of those that succeeded, from the scheduled start (without a rate: the actual one) to the end.
+    /// Latency of succeeded transactions, from the scheduled start (without a rate: the actual one)
+    /// to the end.
     pub latency: Latencies,
-    /// From the scheduled start to the actual one; nothing without a rate.
+    /// Delay from the scheduled start to the actual one; empty without a rate.
     pub lag: Latencies,
 }
 
@@ -50,14 +51,15 @@ pub struct Measured {
 pub struct MeasuredScript {
     /// Its transactions.
     pub measured: Measured,
-    /// With `-r`: its commands, as many and in the order of `script::Script::commands`. Else none.
+    /// With `-r`, the figures of its commands, in the order of `script::Script::commands`. Empty
+    /// otherwise.
     pub commands: Vec<MeasuredCommand>,
 }
 
 /// One command of a script.
 #[derive(Clone, Debug, Default)]
 pub struct MeasuredCommand {
-    /// From sending it to its result; where it failed, nothing.
+    /// Time from sending it to its result; failed executions are not counted.
     pub latency: Latencies,
     /// Errors that ended a transaction here.
     pub failures: u64,
@@ -68,11 +70,11 @@ pub struct MeasuredCommand {
 /// The part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Clients begin one after the other.
+    /// Clients begin one after the other; nothing is counted.
     Ramp,
-    /// All are at work, but nothing is counted.
+    /// All clients work; nothing is counted.
     Warmup,
-    /// The part that results are made of.
+    /// The measured part, which results are made of.
     Measured,
 }
 
@@ -87,9 +89,9 @@ pub struct Second {
     pub phase: Phase,
     /// Transactions that ended in it.
     pub counts: Counts,
-    /// Of those that succeeded.
+    /// Latency of succeeded transactions.
     pub latency: Latencies,
-    /// Of those that began, with a rate.
+    /// Delay of the transactions that began in it, with a rate.
     pub lag: Latencies,
 }
 
@@ -104,18 +106,18 @@ pub struct KeptSecond {
     pub phase: Phase,
     /// Transactions that ended in it.
     pub counts: Counts,
-    /// Of those that succeeded, if any.
+    /// Latency of succeeded transactions; none if there are none.
     pub latency: Option<Percentiles>,
-    /// Of those that began, with a rate.
+    /// Delay of the transactions that began in it; none without a rate.
     pub lag: Option<Percentiles>,
 }
 
-/// A client that ended before its time.
+/// A client that ended early because of an error.
 #[derive(Clone, Debug)]
 pub struct LostClient {
     /// Its number, from 0.
     pub client: usize,
-    /// Script and command (from 0), if it was at one.
+    /// Script and command (from 0) at which it ended, if it was carrying one out.
     pub at: Option<(usize, usize)>,
     /// The reason.
     pub why: String,
@@ -124,11 +126,11 @@ pub struct LostClient {
 /// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// As asked.
+    /// The run came to its end.
     Complete,
-    /// The user wanted it to stop.
+    /// The user stopped it.
     Interrupted,
-    /// No client was left, or some were lost: see [`Outcome::lost`].
+    /// All or some clients were lost: see [`Outcome::lost`].
     Lost,
 }
 
@@ -137,10 +139,10 @@ pub enum End {
 pub struct Outcome {
     /// End of the run.
     pub end: End,
-    /// The measured part's length, connecting excluded: until the last transaction ended that had begun in
-    /// time. A transaction counts in the part in which it ends.
+    /// Length of the measured part, without connecting: until the end of the last transaction that
+    /// had begun in time. A transaction counts in the part in which it ends.
     pub elapsed: Duration,
-    /// Time to connect all clients; with `-C`, of all connections made, together.
+    /// Time to connect all clients; with `-C`, the sum over all connections.
     pub connecting: Duration,
     /// Connections made.
     pub connections: u64,
@@ -150,7 +152,7 @@ pub struct Outcome {
     pub scripts: Vec<MeasuredScript>,
     /// Second by second, ramp and warm-up included. Those that were measured add up to `all`.
     pub seconds: Vec<KeptSecond>,
-    /// Clients that did not come to the end.
+    /// Clients that were lost.
     pub lost: Vec<LostClient>,
 }
 
@@ -160,7 +162,7 @@ impl Counts {
         self.failed.serialization + self.failed.deadlock + self.failed.other
     }
 
-    /// All that were due: each succeeded, failed or was skipped.
+    /// Number of all due transactions: each succeeded, failed or was skipped.
     pub fn due(&self) -> u64 {
         self.succeeded + self.all_failed() + self.skipped
     }
@@ -200,7 +202,7 @@ impl AddAssign<&Self> for MeasuredScript {
 }
 
 impl Measured {
-    /// Forgets all, and keeps the memory.
+    /// Clears all figures, and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.counts = Counts::default();
         self.latency.clear();
@@ -223,8 +225,8 @@ impl Second {
 }
 
 impl Outcome {
-    /// Trials of one plan together: times, counts and latencies. Seconds and the end are the first one's. None
-    /// without a trial.
+    /// Several trials of one plan as one: times, counts and latencies are added. Seconds and end
+    /// are those of the first trial. None without a trial.
     pub fn pooled<'a>(trials: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let mut trials = trials.into_iter();
         let mut pooled = trials.next()?.clone();

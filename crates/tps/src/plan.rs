@@ -7,7 +7,7 @@ use crate::error::TpsError;
 use crate::request::{Protocol, Request};
 use connect::Connection;
 
-/// A run that nothing known stands against.
+/// A checked request, ready to be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The request.
@@ -31,7 +31,7 @@ impl Plan {
     /// [`Plan::parse`] and [`Parsed::plan`] in one.
     ///
     /// # Errors
-    /// As those.
+    /// As [`Plan::parse`] and [`Parsed::plan`].
     pub fn new(connection: &Connection, request: Request) -> LocalBoxFuture<'_, Result<Self, TpsError>> {
         Box::pin(async move { Self::parse(request)?.plan(connection).await })
     }
@@ -85,7 +85,7 @@ impl Plan {
     }
 }
 
-/// Tables, and what makes them ready.
+/// Statements that prepare pgbench's tables, with the table of each.
 const PREPARATION: [(&str, &str); 3] = [
     ("pgbench_branches", "VACUUM \"pgbench_branches\""),
     ("pgbench_tellers", "VACUUM \"pgbench_tellers\""),
@@ -93,7 +93,7 @@ const PREPARATION: [(&str, &str); 3] = [
 ];
 
 impl Parsed {
-    /// Whether a built-in script is among them, which needs pgbench's tables.
+    /// Whether one of the scripts is a built-in one that needs pgbench's tables.
     pub fn needs_tables(&self) -> bool {
         let is_builtin = |source: &Source| Source::builtins().any(|(_, name)| name == source.name());
         self.request.sources.iter().any(is_builtin)

@@ -11,7 +11,7 @@ use crate::outcome::Phase;
 /// Length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// `-T`: until this has passed since the measured part began.
+    /// `-T`: time from the beginning of the measured part.
     Time(Duration),
     /// `-t`: transactions of each client.
     Transactions(u64),
@@ -28,7 +28,7 @@ pub enum Protocol {
     Prepared,
 }
 
-/// The time of connecting.
+/// When clients connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connecting {
     /// Before the run.
@@ -50,9 +50,11 @@ pub struct Request {
     pub jobs: usize,
     /// `-T` or `-t`.
     pub length: Length,
-    /// `-R`: transactions a second that all clients together begin, by a schedule of random times.
+    /// `-R`: number of transactions a second that all clients together begin, at random times of a
+    /// schedule.
     pub rate: Option<f64>,
-    /// `-L`: what takes longer is counted as late; with a rate, what would begin later is skipped.
+    /// `-L`: transactions that take longer are counted as late; with a rate, transactions that
+    /// would begin later are skipped.
     pub latency_limit: Option<Duration>,
     /// `-M`.
     pub protocol: Protocol,
@@ -62,15 +64,17 @@ pub struct Request {
     pub vacuum: bool,
     /// `--max-tries` of a transaction that fails by serialization or deadlock; 0 is no limit.
     pub max_tries: u32,
-    /// `--warmup`: carried out like the rest, and not counted.
+    /// `--warmup`: time of transactions that are not counted.
     pub warmup: Duration,
-    /// `--ramp`: clients begin one after the other, evenly over this time, which is not counted either.
+    /// `--ramp`: time over which clients begin, evenly one after the other; it is not counted
+    /// either.
     pub ramp: Duration,
     /// `--random-seed`.
     pub seed: u64,
-    /// `-s`: the variable `scale`; otherwise it is asked of pgbench_branches for built-in scripts, else 1.
+    /// `-s`: the variable `scale`. By default it is read from pgbench_branches for built-in
+    /// scripts, and 1 for others.
     pub scale: Option<i64>,
-    /// `-r`: each command is timed too.
+    /// `-r`: whether each command is timed too.
     pub statements: bool,
 }
 
@@ -84,8 +88,8 @@ impl Request {
         }
     }
 
-    /// This number of skipped transactions, with the limit that each would have exceeded; none where none can be
-    /// skipped.
+    /// A number of skipped transactions, with the latency limit that each would have exceeded; none
+    /// without a rate and a limit.
     pub fn skipped(&self, number: u64) -> Option<Skipped> {
         self.rate.and(self.latency_limit).map(|limit| Skipped { number, limit })
     }
@@ -93,7 +97,7 @@ impl Request {
     /// Refuses what cannot work on any server.
     ///
     /// # Errors
-    /// What does not go together, and what to give instead.
+    /// Which options contradict each other, and the remedy.
     pub fn check(&self) -> Result<(), TpsError> {
         let limited_by_time = matches!(self.length, Length::Time(_));
         let refusals = [

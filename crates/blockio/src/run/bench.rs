@@ -19,7 +19,7 @@ use server::fault;
 use server::{Session, Sessions};
 use server::{Survey, settle};
 
-/// A leading session that counts and tidies up, and workers that come with each trial.
+/// The leading session, which reads counters and cleans up. Workers are connected for each trial.
 pub(crate) struct Bench<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) survey: &'a Survey,
@@ -50,14 +50,14 @@ impl<'a> Bench<'a> {
         *self.step.lock().expect("nobody panics holding this")
     }
 
-    /// Makes what all trials need.
+    /// Creates the objects that all trials need.
     pub(crate) async fn begin(&self) -> Result<(), BlockioError> {
         scratch::take_in_hand(&self.lead, &self.plan.schema).await?;
         self.in_hand.store(true, Ordering::Relaxed);
         Ok(scratch::prepare(&self.lead, self.plan).await?)
     }
 
-    /// Drops everything, if it is this run's to drop.
+    /// Drops everything, unless the run keeps it.
     pub(crate) async fn clear(&self) -> Result<(), ConnectError> {
         if !self.in_hand.load(Ordering::Relaxed) {
             return Ok(());
@@ -65,7 +65,7 @@ impl<'a> Bench<'a> {
         scratch::clear(&self.lead, &self.plan.schema).await
     }
 
-    /// One trial, from nothing.
+    /// Runs one trial, from the creation of tables on.
     pub(crate) async fn trial(&self, number: u16) -> Result<Outcome, BlockioError> {
         scratch::drop_tables(&self.lead, self.plan).await?;
         let before = Checkpoints::so_far(&self.lead.connection.client).await;

@@ -6,14 +6,14 @@ use crate::error::BlockioError;
 use connect::ConnectError;
 use server::Session;
 
-/// The first release that hands its counters over when asked to.
+/// The first major version in which a session can be told to report its counters.
 const FLUSHES_FROM: u32 = 15;
-/// The first one with pg_stat_io.
+/// The first major version with pg_stat_io.
 const IO_FROM: u32 = 16;
-/// The first one whose pg_stat_io counts bytes.
+/// The first major version whose pg_stat_io counts bytes.
 const IO_BYTES_FROM: u32 = 18;
-/// Before 15 a session tells its counters at most every 500 ms, and a reader gets what is up to 500 ms old
-/// (`PGSTAT_STAT_INTERVAL`, pgstat.c).
+/// Before 15, a session reports its counters at most every 500 ms, and a reader may get values that
+/// are 500 ms old (`PGSTAT_STAT_INTERVAL`, pgstat.c).
 const COLLECTOR_INTERVAL: Duration = Duration::from_millis(600);
 
 /// Counters since the server's statistics were reset.
@@ -24,7 +24,7 @@ pub(crate) struct Counters {
     wal: Option<u64>,
 }
 
-/// Of the database, all sessions together.
+/// Counters of the database, for all sessions together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Database {
     /// Blocks found in shared_buffers.
@@ -37,14 +37,14 @@ pub(crate) struct Database {
     pub(crate) write_time: f64,
 }
 
-/// pg_stat_io of the whole server: what went through shared_buffers, bytes.
+/// pg_stat_io of the whole server: I/O through shared_buffers, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Io {
     /// Read.
     pub reads: u64,
-    /// Written to blocks that were there.
+    /// Bytes written to existing blocks.
     pub writes: u64,
-    /// Written as new blocks.
+    /// Bytes written as new blocks.
     pub extends: u64,
     /// fsync calls.
     pub fsyncs: u64,
@@ -59,19 +59,19 @@ pub(crate) struct Used {
     pub(crate) wal: Option<u64>,
 }
 
-/// Queries for this release's counters.
+/// The queries for counters of this major version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counting {
     pub(crate) major: u32,
 }
 
 impl Counting {
-    /// Whether counters are at hand without waiting for them.
+    /// Whether counters can be read without waiting.
     pub(crate) fn is_prompt(self) -> bool {
         self.major >= FLUSHES_FROM
     }
 
-    /// Has the session hand over what it has counted. Takes more than a second before PostgreSQL 15.
+    /// Makes the session report its counters. Takes more than a second before PostgreSQL 15.
     pub(crate) async fn flush(self, session: &Session) -> Result<(), ConnectError> {
         if self.is_prompt() {
             return session.run("SELECT pg_stat_force_next_flush()").await;
@@ -83,7 +83,8 @@ impl Counting {
         Ok(())
     }
 
-    /// Counters as of now. What a server does not tell (some managed ones) is none.
+    /// The counters at this moment. Counters that a server does not tell (some managed ones) are
+    /// none.
     ///
     /// # Errors
     /// If the connection is lost.
@@ -119,7 +120,7 @@ impl Counting {
 }
 
 impl Counters {
-    /// The counters since `earlier`. Statistics that were reset in between count as nothing.
+    /// The differences to `earlier`. Statistics that were reset in between count as 0.
     pub(crate) fn since(&self, earlier: &Self) -> Used {
         Used {
             database: self.database.zip(earlier.database).map(|(now, then)| Database {
@@ -139,7 +140,7 @@ impl Counters {
     }
 }
 
-/// An answer, or none if the server refuses to give it.
+/// An answer; none if the server refuses to give it.
 fn told<T>(answer: Result<T, ConnectError>) -> Result<Option<T>, BlockioError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),

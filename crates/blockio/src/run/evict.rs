@@ -1,4 +1,4 @@
-//! Emptying shared_buffers of a table, where SQL can: PostgreSQL 18's pg_buffercache, for superusers.
+//! Evicts a table from shared_buffers, if SQL can: PostgreSQL 18's pg_buffercache, for superusers.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use server::Survey;
 use server::ask;
 use server::quote::{identifier, literal, qualified};
 
-/// The first release whose pg_buffercache evicts whole relations.
+/// The first major version whose pg_buffercache evicts whole relations.
 const FIRST_MAJOR: u32 = 18;
 /// The extension that does it.
 pub(crate) const EXTENSION: &str = "pg_buffercache";
@@ -20,14 +20,14 @@ pub(crate) const EXTENSION: &str = "pg_buffercache";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Eviction {
-    /// By the extension that is in this schema.
+    /// By the extension, which is installed in this schema.
     Extension {
         /// The schema.
         schema: String,
     },
     /// By the extension, which is created for the run and dropped after it.
     CreateExtension,
-    /// It is not, because of this.
+    /// Tables are not evicted, for this reason.
     None {
         /// A phrase.
         because: String,
@@ -66,7 +66,7 @@ impl Eviction {
         Ok(Self::CreateExtension)
     }
 
-    /// Evicts table and index; gives how many buffers.
+    /// Evicts table and index; returns the number of evicted buffers.
     ///
     /// # Errors
     /// If the server refuses.

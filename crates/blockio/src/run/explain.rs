@@ -16,7 +16,7 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// Of several queries; none if one of them is none.
+    /// The sum over several queries; none if one of them is none.
     pub(crate) fn sum(all: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
         let both = |sum: Self, next: Self| Self {
             hits: sum.hits + next.hits,
@@ -27,7 +27,7 @@ impl Touched {
         all.into_iter().reduce(|sum, next| sum.zip(next).map(|(sum, next)| both(sum, next))).flatten()
     }
 
-    /// From FORMAT JSON.
+    /// Reads FORMAT JSON.
     pub(crate) fn of_json(text: &str) -> Option<Self> {
         let document: Value = serde_json::from_str(text).ok()?;
         let plan = document.get(0)?.get("Plan")?;
@@ -41,7 +41,8 @@ impl Touched {
         })
     }
 
-    /// From FORMAT TEXT, as the published check has it: the first node's line tells of all below it.
+    /// Reads FORMAT TEXT, as in the published check: the first node's line includes all nodes below
+    /// it.
     pub(crate) fn of_text(lines: &[String]) -> Option<Self> {
         let buffers = lines.iter().find_map(|line| line.trim().strip_prefix("Buffers: "))?;
         // Temporary files have a part of their own: `shared hit=1 read=2, temp read=3 written=4`.

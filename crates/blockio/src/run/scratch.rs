@@ -13,12 +13,13 @@ use server::quote::{identifier, literal, qualified};
 
 /// Time to wait for another session at the same schema: one that a killed pgrig left behind ends by itself.
 const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
-/// Between attempts.
+/// Time between two attempts.
 const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);
 /// The first key of pgrig's advisory locks: "pgri" in ASCII, as in `server`'s `try_lock.sql`.
 const LOCK: i32 = 1_885_827_689;
 
-/// Takes the schema in hand for the leading session, once nobody else leads or works there.
+/// Takes the lock on the schema for the leading session, once no other session leads or works
+/// there.
 pub(crate) async fn take_in_hand(lead: &Session, schema: &str) -> Result<(), BlockioError> {
     let started = Instant::now();
     for key in [leading(schema), working(schema)] {
@@ -33,7 +34,8 @@ pub(crate) async fn take_in_hand(lead: &Session, schema: &str) -> Result<(), Blo
     Ok(lead.run(&release).await?)
 }
 
-/// Shows the leading session of another pgrig that this one is still at work, even if its own is gone.
+/// Takes a lock that shows other pgrigs that this one is still at work, even if its leading session
+/// is gone.
 pub(crate) async fn mark_working(worker: &Session, schema: &str) -> Result<(), ConnectError> {
     let key = literal(&working(schema));
     worker.run(&format!("SELECT pg_advisory_lock_shared({LOCK}, hashtext({key}))")).await
@@ -47,7 +49,8 @@ fn working(schema: &str) -> String {
     format!("blockio works in {schema}")
 }
 
-/// Schema, journal and settings; the journal first, in one transaction with the schema. All of it is marked.
+/// Creates schema, journal and settings; the journal first, in one transaction with the schema. All
+/// objects get the mark.
 pub(crate) async fn prepare(lead: &Session, plan: &Plan) -> Result<(), ConnectError> {
     let schema = identifier(&plan.schema);
     let mark = literal(MARK);
@@ -91,8 +94,8 @@ pub(crate) async fn drop_tables(lead: &Session, plan: &Plan) -> Result<(), Conne
     Ok(())
 }
 
-/// Drops all that the journal lists and that is marked, and the schema if pgrig made it and nobody else has put
-/// anything there. Only a marked journal of this role's own is believed.
+/// Drops all objects that the journal lists and that have the mark, then the schema if pgrig
+/// created it and it is empty. Only a marked journal that belongs to this role is trusted.
 ///
 /// # Errors
 /// If something cannot be dropped.

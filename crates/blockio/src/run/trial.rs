@@ -1,4 +1,4 @@
-//! One trial that is being done: what goes around each step, untimed.
+//! A trial: the work around each step, which is not timed.
 
 use std::time::{Duration, Instant};
 use tokio_postgres::error::SqlState;
@@ -23,7 +23,7 @@ use server::quote::qualified;
 /// Time to wait for a checkpoint's counters: the checkpointer reports them only after the end of the checkpoint
 /// (`CheckpointerMain`, checkpointer.c).
 const COUNTED_DEADLINE: Duration = Duration::from_secs(2);
-/// Between looks at them.
+/// Time between two readings of them.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(crate) struct Trial<'b, 'a> {
@@ -42,7 +42,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         Self { bench, workers, started, steps: Vec::new(), rows: 0, sizes, sizes_after: sizes }
     }
 
-    /// Does the step at all clients at once, and counts what it took.
+    /// Carries out the step for all clients at once, and counts the resources that it used.
     pub(crate) async fn step(&mut self, step: &'static Step) -> Result<(), BlockioError> {
         let failed = |source| BlockioError::Step { step: step.title, source };
         let evicted = if step.evicts { self.evict().await.map_err(failed)? } else { None };
@@ -78,7 +78,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         Ok(())
     }
 
-    /// Looks at the sizes after the step.
+    /// Records the sizes after the step.
     async fn look(&mut self, action: Action, seen: &[Seen]) -> Result<(), ConnectError> {
         match action {
             Action::Create => {
@@ -94,7 +94,8 @@ impl<'b, 'a> Trial<'b, 'a> {
         Ok(())
     }
 
-    /// Whether the server's counters are taken: of queries EXPLAIN tells, and more is not worth waiting for.
+    /// Whether the server's counters are read for the step. For queries EXPLAIN gives the numbers,
+    /// so waiting for counters is not worthwhile.
     fn is_counted(&self, step: &Step) -> bool {
         let waits = matches!(step.action, Action::Query(_) | Action::Checkpoint);
         self.bench.counting.is_prompt() || !waits
@@ -134,7 +135,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         }
     }
 
-    /// Bytes of a part of all clients' relations.
+    /// Size of a part of all clients' relations, bytes.
     fn share(&self, share: Share, sizes: Sizes, blocks: Option<Blocks>) -> u64 {
         let block_size = u64::from(self.bench.survey.environment.server.block_size);
         match share {
@@ -146,7 +147,8 @@ impl<'b, 'a> Trial<'b, 'a> {
         }
     }
 
-    /// Empties shared_buffers of all clients' tables; gives how many buffers, or none where that cannot be.
+    /// Evicts all clients' tables from shared_buffers; returns the number of buffers, or none if
+    /// that is not possible.
     async fn evict(&self) -> Result<Option<u64>, ConnectError> {
         let has_index = self.sizes.index > 0;
         let plan = self.bench.plan;
@@ -162,14 +164,14 @@ impl<'b, 'a> Trial<'b, 'a> {
         Ok(evicted)
     }
 
-    /// Has all clients hand over what the server has counted in their sessions.
+    /// Makes all clients' sessions report their counters.
     async fn flush(&self) -> Result<(), ConnectError> {
         let counting = self.bench.counting;
         try_join_all(self.workers.iter().map(|worker| counting.flush(&worker.session))).await?;
         Ok(())
     }
 
-    /// Waits until the checkpointer has told what the checkpoint did.
+    /// Waits until the checkpointer has reported the counters of the checkpoint.
     async fn await_checkpoint(&self, before: Option<Checkpoints>) {
         let Some(before) = before else { return };
         let client = &self.bench.lead.connection.client;
@@ -203,7 +205,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         }
     }
 
-    /// Notes on the steps that the role's rights, or the server's release, exclude.
+    /// Notes on steps that were left out because of the role's privileges or the server's version.
     pub(crate) fn notes(&self) -> Vec<String> {
         let survey = self.bench.survey;
         let (role, major) = (&survey.server.role, survey.server.major());
@@ -244,7 +246,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         self.steps.iter().filter(own).count() as u64
     }
 
-    /// Whether autovacuum came in between, as the server's statistics know.
+    /// Whether autovacuum ran on the tables meanwhile, by the server's statistics.
     pub(crate) async fn was_autovacuumed(&self) -> Result<bool, ConnectError> {
         let plan = self.bench.plan;
         let tables: Vec<&str> = plan.tables.iter().map(|names| names.table.as_str()).collect();

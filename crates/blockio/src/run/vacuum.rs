@@ -8,21 +8,22 @@ const MEBIBYTE: f64 = 1_048_576.0;
 /// The server's own rates of its VACUUM, bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rates {
-    /// Of blocks not found in shared_buffers.
+    /// Rate of blocks not found in shared_buffers.
     pub read: f64,
-    /// Of blocks made dirty.
+    /// Rate of blocks made dirty.
     pub write: f64,
 }
 
 impl Rates {
-    /// Of several clients at once; none if one of them is none.
+    /// The sum over several clients; none if one of them is none.
     pub(crate) fn sum(all: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
         let both = |sum: Self, next: Self| Self { read: sum.read + next.read, write: sum.write + next.write };
         all.into_iter().reduce(|sum, next| sum.zip(next).map(|(sum, next)| both(sum, next))).flatten()
     }
 
-    /// From the first message that has them: the table's; its TOAST table and ANALYZE come later.
-    /// PostgreSQL before 15 has none, nor has one that speaks another language.
+    /// Reads the rates of the table from the first message that has them (messages of its TOAST
+    /// table and ANALYZE come later). None before PostgreSQL 15, or if the server's messages are in
+    /// another language.
     pub(crate) fn of<'m>(messages: impl IntoIterator<Item = &'m str>) -> Option<Self> {
         messages.into_iter().find_map(|message| {
             let rate = |name: &str| {
@@ -34,7 +35,7 @@ impl Rates {
         })
     }
 
-    /// As PostgreSQL prints them.
+    /// The rate as PostgreSQL prints it.
     pub fn as_printed(rate: f64) -> String {
         format!("{:.3}", rate / MEBIBYTE)
     }

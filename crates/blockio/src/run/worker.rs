@@ -19,7 +19,7 @@ pub(crate) struct Worker<'p> {
     pub(crate) session: Session,
     pub(crate) names: &'p Names,
     plan: &'p Plan,
-    /// Whether the server notes how long it waits for blocks.
+    /// Whether the server records how long it waits for blocks.
     pub(crate) io_timing: bool,
 }
 
@@ -27,16 +27,16 @@ pub(crate) struct Worker<'p> {
 pub(crate) struct Seen {
     pub(crate) started: Instant,
     pub(crate) ended: Instant,
-    /// Of queries.
+    /// Blocks and rows that queries touched.
     pub(crate) touched: Option<Touched>,
-    /// Of VACUUM.
+    /// Rates of VACUUM.
     pub(crate) rates: Option<Rates>,
-    /// As the server counted them, of what creates rows.
+    /// Number of rows that the statement created, as the server counted them.
     pub(crate) rows: u64,
 }
 
 impl Seen {
-    /// From the first client's start to the last one's end.
+    /// Time from the first client's start to the last one's end.
     pub(crate) fn together(all: &[Self]) -> Duration {
         let first = all.iter().map(|seen| seen.started).min();
         let last = all.iter().map(|seen| seen.ended).max();
@@ -64,7 +64,7 @@ impl<'p> Worker<'p> {
         Ok(Self { session, names, plan, io_timing })
     }
 
-    /// Does the step, and times nothing but that.
+    /// Carries out the step; only the statement itself is timed.
     pub(crate) async fn run(&self, step: &'static Step) -> Result<Seen, BlockioError> {
         let failed = |source| BlockioError::Step { step: step.title, source };
         let forced = self.plan.request.mode == Mode::Own && step.action == Action::Query(Query::ByIndex);
@@ -111,7 +111,7 @@ impl<'p> Worker<'p> {
     }
 }
 
-/// Runs what a role may not have the right to, or a platform not the means.
+/// Runs a statement for which the role may lack a privilege, or the platform the means.
 async fn attempt(session: &Session, sql: &str) -> Result<(), ConnectError> {
     match session.run(sql).await {
         Ok(()) | Err(ConnectError::Query { .. }) => Ok(()),

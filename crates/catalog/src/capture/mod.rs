@@ -18,12 +18,13 @@ use crate::info::{CheckInfo, ColumnInfo, TableInfo};
 use crate::read;
 use crate::slot::has_sequence;
 
-/// One snapshot for all tables, names that are qualified, times in UTC, and an end in bounded time.
+/// Begins a transaction with one snapshot for all tables, qualified names, times in UTC, and a
+/// statement timeout.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = ''; \
                      SET LOCAL TimeZone = 'UTC'; SET LOCAL statement_timeout = '60s'; SET LOCAL lock_timeout = '5s'";
 
-/// Reads the facts of all tables of a schema, or of all schemas but the system's. Nothing is changed. Tables are read only
-/// for aggregates.
+/// Reads the facts of all tables of a schema, or of all schemas but the system's. Changes nothing.
+/// Reads the tables themselves only if aggregates are asked for.
 ///
 /// # Errors
 /// If there is no table, or the server fails.
@@ -45,7 +46,8 @@ pub fn capture<'a>(
     }))
 }
 
-/// The statements that read tables for aggregates. Only catalogs and statistics are read.
+/// The statements that would read tables for aggregates. To find them, only catalogs and statistics
+/// are read.
 ///
 /// # Errors
 /// As [`capture`].
@@ -225,7 +227,7 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
     ColumnRole::Free
 }
 
-/// The role of a column that no condition ties to others but one: that the two ascend.
+/// The role of a column whose only condition with another column says that the two ascend.
 fn ordered(info: &TableInfo, column: &ColumnInfo, expression: &str) -> Option<ColumnRole> {
     let all = info.column_names();
     let subject = |name: &str| Some(name.to_owned());

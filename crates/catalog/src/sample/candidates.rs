@@ -13,13 +13,14 @@ use super::random::Random;
 pub(super) struct Unit {
     /// Positions in the tuple.
     pub(super) columns: Vec<usize>,
-    /// Whether it may be NULL.
+    /// Whether all its columns may be NULL.
     pub(super) nullable: bool,
     /// Values near the constants; for single columns only.
     pub(super) near: Vec<String>,
 }
 
-/// Shares of NULLs and of values near constants, in thousandths; candidates go through all pairs.
+/// Fractions of NULLs, and of values near constants, in thousandths. Successive candidates use all
+/// pairs of the two.
 const NULLS: [u64; 4] = [50, 300, 600, 900];
 const NEAR: [u64; 3] = [100, 500, 900];
 /// Characters up to which texts of a certain length are made.
@@ -51,7 +52,7 @@ pub(super) fn texts(table: &Table, rows: impl IntoIterator<Item = Range<u64>>) -
     text.lines().map(|line| line.split('\t').map(field).collect()).collect()
 }
 
-/// The table with these of its columns only, in this order, as far as their values are sent.
+/// The table with only these columns, in this order, without those whose values are not sent.
 pub(super) fn narrowed(table: &Table, columns: &[&str]) -> Table {
     let sent = |name: &&str| {
         table.columns.iter().find(|column| column.name == **name && column.values != Values::Server).cloned()
@@ -100,8 +101,8 @@ pub(super) fn mix(tuples: &mut [Tuple], units: &[Unit], round: u64) {
     }
 }
 
-/// Texts near constants, for a column of this kind, and so many for each pattern. Not all of them suit the type: the
-/// server tells.
+/// Texts near constants for a column of this kind, and `patterns` texts for each pattern. Not all
+/// of them suit the type; the server sorts them out.
 pub(super) fn near(kind: &Kind, constants: &[String], patterns: usize) -> Vec<String> {
     let mut near: Vec<String> = constants.to_vec();
     let numbers = constants.iter().filter_map(|constant| constant.parse::<i64>().ok());

@@ -23,7 +23,8 @@ pub(super) struct Judge<'a> {
     pub(super) client: &'a Client,
     /// The columns of the tuples.
     pub(super) columns: Vec<&'a ColumnInfo>,
-    /// Columns whose values do not follow the tuple: a tuple has to fit each of `others`.
+    /// Columns whose values are independent of the tuple: the conditions must hold with each row of
+    /// `others`.
     pub(super) ranging: Vec<&'a ColumnInfo>,
     pub(super) others: Vec<Tuple>,
     /// Columns that the server gives values, other than from a sequence.

@@ -28,17 +28,17 @@ use super::slot::{Role, Slot, has_sequence};
 
 /// Candidates in a round.
 const BATCH: u64 = 10_000;
-/// Rounds at most; if the tuples have to be unique, and if there are enough of them for variety.
+/// Most rounds: in general; if the tuples have to be unique; and once there are enough for variety.
 const ROUNDS: u64 = 10;
 const ROUNDS_OF_KEYS: u64 = 20;
 const ROUNDS_FOR_VARIETY: u64 = 4;
-/// Tuples that are enough.
+/// Number of tuples at which the search ends.
 const ENOUGH: usize = 10_000;
-/// Tuples that are enough for variety.
+/// Number of tuples that give enough variety.
 const VARIETY: usize = 1_000;
-/// One candidate of so many must pass.
+/// At least one of this many candidates must pass.
 const RAREST: u64 = 1_000;
-/// Texts for each pattern in conditions; if they have to be unique.
+/// Number of texts for each pattern in conditions: in general, and if they have to be unique.
 const TEXTS: usize = 2_000;
 const UNIQUE_TEXTS: usize = 50_000;
 /// Rows from each of the beginning, the middle and the end that are tried.
@@ -101,7 +101,7 @@ pub(super) struct Sampling<'a> {
     pub(super) rules: Vec<Rule<'a>>,
     /// Foreign keys.
     pub(super) groups: &'a [Group],
-    /// Columns that take turns are among these.
+    /// The parts of keys; the columns that take turns are among them.
     pub(super) parts: &'a [Part],
     /// The rows as they are described so far, and their numbers.
     pub(super) made: &'a Table,
@@ -128,8 +128,8 @@ struct Found {
 }
 
 impl<'a> Sampling<'a> {
-    /// The groups of columns with what replaces them, and what people should know of that; none if all conditions hold
-    /// as it is.
+    /// The groups of columns that get their values from lists, and notes on them for the user. None
+    /// if the rows already fulfil all conditions.
     pub(super) async fn groups(&self) -> Result<Option<(Vec<Group>, Vec<String>)>, CatalogError> {
         let mut broken = Vec::new();
         for rule in self.rules.iter().filter(|rule| !rule.is_kept) {
@@ -170,7 +170,7 @@ impl<'a> Sampling<'a> {
         self.parts.iter().any(|part| part.turn.is_some() && part.columns.iter().any(|name| name == column))
     }
 
-    /// Whether some of the rows that are described so far break it.
+    /// Whether some of the rows described so far break the rule.
     async fn is_broken(&self, rule: &Rule<'a>) -> Result<bool, CatalogError> {
         if !rule.columns.iter().any(|column| self.is_free(column)) {
             return Ok(false);
@@ -299,7 +299,7 @@ impl<'a> Sampling<'a> {
         Together { columns, rules: rules.collect(), has_keys }
     }
 
-    /// The list for a broken rule and what it breaks with.
+    /// The list of tuples for a broken rule, and a note that says which rule it is for.
     async fn sampled(&self, rule: &Rule<'a>) -> Result<(Group, String), CatalogError> {
         // A value that differs from some of a key's is not sure to differ from the one in its row.
         let meets_key = |column: &&str| self.is_free(column) && self.takes_turns(column);
@@ -399,7 +399,7 @@ impl<'a> Sampling<'a> {
         (table, self.rows.start)
     }
 
-    /// Number of rows to make, as far as a list of them is worthwhile.
+    /// Number of tuples to look for: the number of rows, but no more than is worthwhile.
     fn wanted(&self) -> usize {
         usize::try_from(self.rows.end.saturating_sub(self.rows.start)).unwrap_or(usize::MAX).min(10 * ENOUGH)
     }
@@ -432,7 +432,7 @@ impl<'a> Sampling<'a> {
         Ok(units)
     }
 
-    /// Keeps tuples apart that would repeat a unique key.
+    /// Prepares to reject tuples that would repeat a unique key.
     fn distinct(&self, together: &Together<'_>) -> Distinct {
         let unique = |key: &KeyInfo| {
             let columns = key.elements.iter().flat_map(|element| element.columns_in(&together.columns));
@@ -460,7 +460,7 @@ impl Together<'_> {
     }
 }
 
-/// Unique keys, with what they have already.
+/// Unique keys with the values that are already taken.
 struct Distinct(Vec<Unique>);
 
 /// One unique key.
@@ -474,7 +474,7 @@ struct Unique {
 }
 
 impl Distinct {
-    /// Whether the tuple repeats no key; then its keys are taken.
+    /// Whether the tuple repeats no key. If so, its keys are taken from now on.
     fn is_new(&mut self, tuple: &Tuple) -> bool {
         if self.0.iter().any(|key| key.of(tuple).is_some_and(|values| key.taken.contains(&values))) {
             return false;
@@ -488,7 +488,7 @@ impl Distinct {
 }
 
 impl Unique {
-    /// Values that no other tuple may have; none if any may.
+    /// Values of the key that no other tuple may have; none if the tuple is free to repeat.
     fn of(&self, tuple: &Tuple) -> Option<Tuple> {
         let mut values: Tuple = self.at.iter().map(|&at| tuple[at].clone()).collect();
         if self.is_computed {

@@ -7,15 +7,15 @@ use regex_syntax::hir::{Class, ClassBytes, Hir, HirKind, Repetition};
 
 use super::random::Random;
 
-/// Repetitions beyond the least number.
+/// Most repetitions beyond the least number.
 const MORE: u32 = 8;
-/// The same, in one of [`SELDOM`] texts.
+/// The same for one text of [`SELDOM`].
 const MANY: u32 = 40;
 const SELDOM: u64 = 8;
 /// Escapes that match no character.
 const CONSTRAINTS: [&str; 6] = ["\\m", "\\M", "\\y", "\\Y", "\\A", "\\Z"];
 
-/// As many texts that match a pattern; none if the text is no pattern.
+/// `count` texts that match a pattern; none if the text is not a valid pattern.
 pub(super) fn matching(pattern: &str, count: usize, random: &mut Random) -> Vec<String> {
     let mut texts = Vec::new();
     if pattern.contains(['%', '_']) {

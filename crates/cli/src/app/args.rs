@@ -25,7 +25,7 @@ pub(crate) struct SaveArgs {
     pub(crate) label: Option<String>,
 }
 
-/// A file that can be written later, as far as that can be seen before a run.
+/// Checks, before a run, that the file of --report can probably be written.
 fn report_file(name: &str) -> Result<String, String> {
     let path = std::path::Path::new(name);
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -45,7 +45,7 @@ impl SaveArgs {
     }
 }
 
-/// Characters that stand for others where runs are looked for.
+/// Wildcard characters in words that name runs.
 const WILDCARDS: [char; 4] = ['*', '?', '[', ']'];
 
 pub(crate) fn label(text: &str) -> Result<String, String> {
@@ -87,7 +87,7 @@ pub(crate) struct ServerChoice {
 }
 
 impl ServerChoice {
-    /// Whether a server is named by any of them, somebody else's or pgrig's own.
+    /// Whether one of the options names a server.
     pub(crate) fn any(&self) -> bool {
         let Self { dbname, host, port, username, embedded, may_change_sessions: _ } = self;
         dbname.is_some() || host.is_some() || port.is_some() || username.is_some() || embedded.any()
@@ -121,7 +121,7 @@ pub(crate) struct EmbeddedArgs {
 }
 
 impl EmbeddedArgs {
-    /// Whether any of them was given: then the embedded server is meant.
+    /// Whether one of the options was given, so that pgrig's own server is meant.
     pub(crate) fn any(&self) -> bool {
         self.instance.is_some() || self.asks_for_more_than_a_name()
     }
@@ -133,16 +133,16 @@ impl EmbeddedArgs {
     }
 }
 
-/// Trials of anything: a year has fewer seconds than the most of them take.
+/// Most trials of any verb; more would take years.
 pub(crate) const MOST_TRIALS: u64 = 10_000;
 /// PostgreSQL's MAX_BACKENDS (src/include/postmaster/postmaster.h, procnumber.h).
 pub(crate) const MOST_CONNECTIONS: i64 = (1 << 18) - 1;
 /// Each is a table that the server keeps in memory while it plans.
 pub(crate) const MOST_PARTITIONS: u64 = 10_000;
-/// Connections that load, or threads that write.
+/// Most loading connections, or writing threads.
 pub(crate) const MOST_STREAMS: u64 = 1000;
 
-/// 1 to `most`.
+/// Parses a number from 1 to `most`.
 pub(crate) fn up_to<T: TryFrom<u64> + Clone + Send + Sync>(most: u64) -> RangedU64ValueParser<T> {
     RangedU64ValueParser::new().range(1..=most)
 }

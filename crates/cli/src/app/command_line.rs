@@ -1,6 +1,6 @@
 //! The command line as run documents keep it: without passwords.
 
-/// Stands for a password.
+/// Replaces a password in the text.
 const HIDDEN: &str = "***";
 /// The word before a password: `password=`, `sslpassword=`, `PGPASSWORD=`, and SQL's PASSWORD.
 const WORD: &str = "password";

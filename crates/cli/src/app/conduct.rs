@@ -1,4 +1,4 @@
-//! One way to conduct a verb: choose the server, show the plan, record the run, print results, and say where to look.
+//! Conducts a verb: chooses the server, shows the plan, records the run, prints results and hints.
 //!
 //! ```text
 //! on_server ─▶ (verb's plan) ─▶ explained | Recording::begin ─▶ (verb's run) ─▶ Recording::finish ─▶ Finished::close
@@ -20,8 +20,8 @@ use crate::app::runs::{RunFile, identify};
 use crate::app::target::{self, Chosen};
 use crate::app::{command_line, interrupt, json, report};
 
-/// Does the work on the server that the arguments name, in such a runtime, and leaves that server as it was
-/// found.
+/// Does the work in a runtime, on the server that the arguments name, and leaves that server in the
+/// state in which it was found.
 pub(crate) fn on_server(
     server: &ServerChoice,
     runtime: &mut Builder,
@@ -90,7 +90,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// A run whose request is not checked yet: nothing is saved.
+    /// A recording that saves nothing yet, because the request has not been checked.
     ///
     /// # Errors
     /// If the document cannot be written later.
@@ -130,7 +130,7 @@ impl Recording {
         self.unsaved = self.file.save(&self.run).err();
     }
 
-    /// Keeps a failure to record something for the end of the run.
+    /// Keeps an error of saving, which the end of the run reports.
     pub(crate) fn keep(&mut self, unsaved: Failure) {
         self.unsaved = Some(unsaved);
     }
@@ -140,7 +140,7 @@ impl Recording {
         self.file.path()
     }
 
-    /// Saves the document for the last time, with the status that the result means.
+    /// Saves the document for the last time, with the status that follows from the result.
     pub(crate) fn finish(mut self, result: Result<(), Failure>) -> Finished {
         let notes: Vec<String> = self.run.notes.iter().map(|note| note.text.clone()).collect();
         self.run.status = match &result {
@@ -164,7 +164,7 @@ impl Recording {
 /// A run that is over.
 pub(crate) struct Finished {
     pub(crate) run: Run,
-    /// Its notes without those on how it ended.
+    /// Its notes, without those on how it ended.
     notes: Vec<String>,
     path: PathBuf,
     pub(crate) result: Result<(), Failure>,
@@ -181,7 +181,7 @@ pub(crate) struct Shown {
 }
 
 impl Finished {
-    /// Prints results, notes, hints and where the document is, and ends as the run did.
+    /// Prints results, notes, hints and the path of the document. Returns the result of the run.
     ///
     /// # Errors
     /// The run's own failure, or if its document could not be saved.
@@ -205,7 +205,7 @@ impl Finished {
         &self.path
     }
 
-    /// Ends as the run did, without results.
+    /// Prints no results. Returns the result of the run.
     ///
     /// # Errors
     /// The run's own failure, or if its document could not be saved.
@@ -223,7 +223,7 @@ impl Finished {
     }
 }
 
-/// Says where to look at what was done.
+/// Prints where the results of the run can be found.
 fn farewell(chosen: &Chosen, document: &Path, printer: &Printer) {
     if let Some(instance) = chosen.stopped_instance() {
         let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
@@ -232,7 +232,7 @@ fn farewell(chosen: &Chosen, document: &Path, printer: &Printer) {
     printer.say(format!("run document: {}", document.display()));
 }
 
-/// The note on checkpoints that others caused between two looks; `own` are those that the verb asked for.
+/// A note on checkpoints between two readings; `own` is the number that the verb itself asked for.
 pub(crate) fn disturbances(
     before: Option<Checkpoints>,
     after: Option<Checkpoints>,

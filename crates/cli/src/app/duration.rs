@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::fmt::friendly::SpanParser;
 
-/// A length of time with a unit: `90s`, `10min`, `1h 30m`. Not nothing, and no more than a year.
+/// A length of time with a unit: `90s`, `10min`, `1h 30m`. More than zero, and at most a year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Length(pub(crate) Duration);
 
@@ -36,22 +36,22 @@ impl FromStr for Length {
     }
 }
 
-/// As pgbench's options have it: `30` is 30 seconds, as `30s` is.
+/// Parses a time as pgbench's options do: `30` is 30 seconds, as `30s` is.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     without_unit(text, "s")
 }
 
-/// As pgbench's -L has it: `20` is 20 milliseconds, as `20ms` is.
+/// Parses a time as pgbench's -L does: `20` is 20 milliseconds, as `20ms` is.
 pub(crate) fn milliseconds(text: &str) -> Result<Duration, String> {
     without_unit(text, "ms")
 }
 
-/// The same as [`seconds`], and nothing at all too.
+/// As [`seconds`], but 0 is allowed too.
 pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
     if matches!(text.trim(), "0" | "0s") { Ok(Duration::ZERO) } else { seconds(text) }
 }
 
-/// The same as [`seconds`], in whole ones.
+/// As [`seconds`], but only whole seconds are allowed.
 pub(crate) fn whole_seconds(text: &str) -> Result<u64, String> {
     let duration = seconds(text)?;
     match duration.subsec_nanos() {

@@ -1,5 +1,5 @@
-//! Meaning of a result for the caller of pgrig: 0 done; 1 the server or the machine failed; 2 the request was wrong;
-//! 3 a threshold was missed; 130 interrupted.
+//! The exit status that follows from a result: 0 done; 1 the server or the machine failed; 2 the
+//! request was wrong; 3 a threshold was missed; 130 interrupted.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -20,14 +20,14 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() { WRONG_REQUEST } else { 0 })
 }
 
-/// Prints a text for people who ask for nothing in particular.
+/// Prints a text for users who give no verb.
 pub(crate) fn printed(text: &str) -> ExitCode {
     // A reader that has seen enough closes the pipe.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
 
-/// The user stopped it before it began.
+/// The exit status if the user stopped pgrig before it began.
 pub(crate) fn interrupted() -> ExitCode {
     ExitCode::from(INTERRUPTED)
 }

@@ -1,4 +1,4 @@
-//! Why a verb fails: an error with its class, or a result that is not what was hoped for.
+//! Why a verb fails: an error with its class, or work that was done with a bad result.
 
 use std::error::Error;
 use std::fmt;
@@ -12,7 +12,7 @@ use measure::Status;
 pub(crate) enum Failure {
     /// An error.
     Error(Box<Classed>),
-    /// The work is done, and its results are printed.
+    /// The work is done with a bad result, which has been printed.
     Unhappy(Unhappy),
 }
 
@@ -20,7 +20,7 @@ pub(crate) enum Failure {
 #[derive(Debug)]
 pub(crate) struct Classed {
     class: Class,
-    /// The work that failed, in a few words; the outermost last.
+    /// What pgrig was doing, in a few words; the outermost context is last.
     context: Vec<String>,
     is_explained_by_log: bool,
     error: Box<dyn Error + Send + Sync>,
@@ -37,7 +37,7 @@ impl Classified for Usage {
     }
 }
 
-/// A failure of the machine or the server that has no type of its own.
+/// A failure of the machine or the server for which there is no error type.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Broken(pub(crate) String);
@@ -48,22 +48,22 @@ impl Classified for Broken {
     }
 }
 
-/// The work was done, and did not end well. Its results have been printed.
+/// The work was done with a bad result, which has been printed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unhappy {
-    /// Thresholds of --fail-if were missed, or --fail-on came true: which.
+    /// Thresholds of --fail-if were missed, or verdicts of --fail-on occurred: the texts.
     #[error("{}", .0.join("\n"))]
     Missed(Vec<String>),
     /// Clients or the server were lost: the reasons.
     #[error("{}", .0.join("\n"))]
     Lost(Vec<String>),
-    /// The user ended it.
+    /// The user interrupted the work.
     #[error("interrupted: the results until then are above")]
     Interrupted,
-    /// The user ended it before there was anything to show.
+    /// The user interrupted the work before there were any results.
     #[error("interrupted")]
     Stopped,
-    /// The user ended a server that runs until it is ended.
+    /// The user ended a server that runs until then.
     #[error("interrupted: dropped the lent databases; templates and kept databases stay")]
     #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "only a keeper ends so"))]
     Ended,
@@ -96,17 +96,17 @@ impl Failure {
         }
     }
 
-    /// Whether another request is the remedy.
+    /// Whether the user has to change the request.
     pub(crate) fn is_usage(&self) -> bool {
         matches!(self, Self::Error(classed) if classed.class == Class::Request)
     }
 
-    /// Whether the server's log may say more.
+    /// Whether the server's log may contain details.
     pub(crate) fn is_explained_by_log(&self) -> bool {
         matches!(self, Self::Error(classed) if classed.is_explained_by_log)
     }
 
-    /// The reader of standard output has enough: `pgrig server logs | head`.
+    /// Whether the reader of standard output has closed it, as in `pgrig server logs | head`.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.error::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -119,7 +119,7 @@ impl Failure {
         }
     }
 
-    /// Status of a run that ends so.
+    /// Status of a run that ends with this failure.
     pub(crate) fn run_status(&self) -> Status {
         match self {
             Self::Unhappy(Unhappy::Missed(_)) => Status::Done,
@@ -128,7 +128,7 @@ impl Failure {
         }
     }
 
-    /// Notes of a run that ends so.
+    /// Notes of a run that ends with this failure.
     pub(crate) fn run_notes(&self) -> Vec<String> {
         match self {
             Self::Error(classed) => vec![classed.error.to_string()],
@@ -165,7 +165,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Says what pgrig was doing when something failed.
+/// Adds to an error what pgrig was doing.
 pub(crate) trait Context<T> {
     /// In a few words.
     fn context(self, doing: impl Into<String>) -> Result<T, Failure>;

@@ -1,5 +1,5 @@
-//! Faults of pgrig's own: a panic in any thread or task ends the run as Ctrl-C does, so that all is cleared up, and is
-//! reported in one line.
+//! Panics of pgrig. A panic in any thread or task ends the run as Ctrl-C does, so that everything
+//! is cleaned up, and is reported in one line.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 use crate::app::terminal;
 use crate::app::version::VERSION;
 
-/// The first panic: its message and place. Later ones follow from it.
+/// The first panic: its message and place. Later ones are its consequences.
 static FIRST: OnceLock<String> = OnceLock::new();
-/// Wakes whoever waits in [`noticed`].
+/// Wakes the tasks that wait in [`noticed`].
 static NOTICE: Notify = Notify::const_new();
 
 /// Runs pgrig. If anything panics, prints one line instead of a backtrace (RUST_BACKTRACE adds that), and fails.
@@ -35,7 +35,7 @@ pub(crate) fn guarded(run: impl FnOnce() -> ExitCode) -> ExitCode {
     }
 }
 
-/// The first panic, if there was one: what else went wrong follows from it.
+/// The first panic, if there was one; it is the cause of other errors.
 pub(crate) fn first() -> Option<&'static str> {
     FIRST.get().map(String::as_str)
 }

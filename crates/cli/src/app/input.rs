@@ -6,14 +6,15 @@ use std::path::Path;
 
 use measure::human::bytes;
 
-/// The longest: the document of a day's run with a line for every second takes a tenth.
+/// Longest file, bytes. The document of a run of a day, with a line for every second, takes a tenth
+/// of it.
 const LONGEST: u64 = 256 << 20;
-/// Bytes of one read: a device without an end reaches the limit soon.
+/// Bytes of one read. It is small, so that the limit is soon noticed on an endless device.
 const PIECE: u64 = 1 << 20;
 /// The mark that some editors begin UTF-8 with.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Reads a text file; - is not special.
+/// Reads a text file. A name of `-` is a file like any other.
 pub(crate) fn file(path: &Path) -> Result<String, String> {
     File::open(path)
         .and_then(

@@ -1,8 +1,9 @@
-//! Ctrl-C and its kin: one thread hears the signals, whatever the others do.
+//! Handles Ctrl-C and similar signals in a thread of its own.
 //!
-//! A verb that has something to tidy up asks [`interrupted`] beside its work. All other work that [`block_on`] does
-//! is dropped at the first signal, and what it runs in the server is cancelled. If the server stays silent, pgrig
-//! leaves after two seconds; at a second signal it leaves at once.
+//! A verb that has to clean up waits for [`interrupted`] beside its work. Other work that
+//! [`block_on`] does is dropped at the first signal, and its statements in the server are
+//! cancelled. If the server does not answer, pgrig exits after two seconds; at a second signal it
+//! exits at once.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,29 +24,29 @@ use crate::app::{fault, terminal};
 
 /// Line printed at the first signal.
 const TOLD: &str = "interrupted: cancelling the running statements (Ctrl-C again ends pgrig at once)";
-/// Silence of the server after which pgrig leaves.
+/// Time without an answer of the server after which pgrig exits.
 const SILENCE: Duration = Duration::from_millis(1800);
-/// Between two looks at that.
+/// Interval of checks for that time.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// For cancel requests to go out before pgrig leaves at once.
+/// Time for cancel requests to be sent before pgrig exits at once.
 const LAST_CANCEL: Duration = Duration::from_millis(300);
-/// For what runs in the background to end with the runtime: a look-up of a host's name may take longer.
+/// Time for background tasks to end with the runtime: e.g. resolving a host name may take longer.
 const SHUTDOWN: Duration = Duration::from_millis(100);
 /// Silence of the server after which a line names the statement that pgrig waits for.
 const TELL_SILENCE: Duration = Duration::from_secs(30);
-/// Between two looks at that.
+/// Interval of checks for that time.
 const LISTEN_INTERVAL: Duration = Duration::from_secs(1);
 
 static STARTED: Once = Once::new();
 static ASKED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::Sender::new(false));
-/// Futures of [`interrupted`] that are waited for.
+/// Number of futures of [`interrupted`] that are being awaited.
 static LISTENERS: AtomicUsize = AtomicUsize::new(0);
-/// Work that [`block_on`] does.
+/// Number of [`block_on`] calls in progress.
 static WORK: AtomicUsize = AtomicUsize::new(0);
-/// Whether somebody listened when the first signal came.
+/// Whether a future of [`interrupted`] was awaited when the first signal came.
 static IS_HEARD: AtomicBool = AtomicBool::new(false);
 
-/// Counts as long as it lives.
+/// Counts a value up as long as it lives.
 struct Counted(&'static AtomicUsize);
 
 impl Counted {
@@ -61,7 +62,7 @@ impl Drop for Counted {
     }
 }
 
-/// Hears signals from now on. Without the thread they end pgrig at once.
+/// Handles signals from now on. Without this thread, signals end pgrig at once.
 pub(crate) fn listen(printer: &Printer) {
     STARTED.call_once(|| {
         let quiet = printer.is_quiet();
@@ -74,21 +75,21 @@ pub(crate) fn listen(printer: &Printer) {
     });
 }
 
-/// Whether the user wants pgrig to stop.
+/// Whether the user has asked pgrig to stop.
 pub(crate) fn was_asked() -> bool {
     *ASKED.borrow()
 }
 
-/// Resolves when a run has to stop, as verbs' crates take it.
+/// A future that resolves when a run has to stop, in the form that the verbs' crates take.
 pub(crate) type Interrupt<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// Resolves when the user, or whoever ends sessions, wants pgrig to stop, or when something panics. From its first poll on,
-/// whoever waits for it sees to what is to be done then.
+/// Resolves when a signal asks pgrig to stop, or when something panics. Once it has been polled,
+/// the caller is responsible for stopping the work.
 pub(crate) fn interrupted(printer: &Printer) -> Interrupt<'_> {
     Box::pin(interrupted_telling(|text| printer.say(text)))
 }
 
-/// The same, told as the caller wants it.
+/// As [`interrupted`], with the caller's way to show the message.
 pub(crate) async fn interrupted_telling(tell: impl Fn(&str)) {
     let _listener = Counted::new(&LISTENERS);
     tokio::select! {
@@ -103,11 +104,11 @@ async fn asked() {
     let _ = ASKED.subscribe().wait_for(|asked| *asked).await;
 }
 
-/// Does the work, unless the user stops it where it does not listen itself. Nothing of it goes on in the server
-/// afterwards.
+/// Does the work, unless the user stops it while it does not wait for [`interrupted`]. Its
+/// statements in the server are ended then.
 ///
 /// # Errors
-/// [`Unhappy::Stopped`], or the work's own.
+/// [`Unhappy::Stopped`], or the error of the work.
 pub(crate) fn block_on<T, E: From<Unhappy>>(
     runtime: Runtime,
     printer: &Printer,
@@ -134,7 +135,7 @@ pub(crate) fn block_on<T, E: From<Unhappy>>(
     result
 }
 
-/// Resolves when the user wants pgrig to stop and nobody listened.
+/// Resolves when the user wants pgrig to stop and no future of [`interrupted`] is awaited.
 async fn unheard() {
     asked().await;
     if IS_HEARD.load(Ordering::SeqCst) {
@@ -142,14 +143,14 @@ async fn unheard() {
     }
 }
 
-/// For what was cancelled to end.
+/// Time that is left for cancelled work to end.
 fn time_left() -> Duration {
     GRACE.saturating_sub(FIRST_SIGNAL.get().map_or(Duration::ZERO, Instant::elapsed))
 }
 
 static FIRST_SIGNAL: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
 
-/// The thread's work.
+/// The work of the signal thread.
 async fn hear(quiet: bool) {
     let caught = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
     let [Ok(interrupt), Ok(terminate), Ok(hangup)] = caught else { return };
@@ -174,7 +175,8 @@ async fn hear(quiet: bool) {
     }
 }
 
-/// Resolves when no server has answered for a while: neither to a session nor to whoever knocks.
+/// Resolves when servers have not answered for a while, neither on a session nor on a new
+/// connection.
 async fn silence() {
     let mut heard = Instant::now();
     let mut knocking = Box::pin(connect::answers(SILENCE));
@@ -195,7 +197,8 @@ async fn silence() {
     }
 }
 
-/// Tells what is waited for when a server has been silent for long, again after twice the time. Never resolves.
+/// Prints what pgrig waits for when a server has been silent for long, and again each time the
+/// silence has doubled. Never resolves.
 async fn tell_silences(quiet: bool) {
     let mut next = TELL_SILENCE;
     loop {
@@ -240,7 +243,7 @@ impl Signals {
     }
 }
 
-/// Leaves, whatever is under way.
+/// Exits at once.
 fn leave(text: &str) -> ! {
     terminal::give_back();
     Printer::interject(text);
@@ -253,7 +256,7 @@ fn leave(text: &str) -> ! {
     std::process::exit(130);
 }
 
-/// Whether a journal of this process is open.
+/// Whether this process has an open journal.
 fn has_changed_settings() -> bool {
     let found = Home::locate().ok().and_then(|home| Journal::all(&journals(&home)).ok());
     found

@@ -1,4 +1,4 @@
-//! Files that are written as a whole: nobody sees a part of one, and none is left behind.
+//! Writes files as a whole: readers never see a part of one, and no partial file is left behind.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -14,7 +14,8 @@ pub(crate) enum Existing {
     Kept,
 }
 
-/// Writes beside the file and renames. A device or a pipe is written to as it is.
+/// Writes a temporary file beside the file and renames it. A device or a pipe is written to
+/// directly.
 ///
 /// # Errors
 /// If it cannot be written, or exists and is kept: [`io::ErrorKind::AlreadyExists`].

@@ -22,7 +22,8 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Unicode's categories Cc and Zl, Zp, and of Cf the marks of direction and those without width.
+/// Whether a character controls the terminal or changes the order of others: Unicode's categories
+/// Cc, Zl and Zp, and of Cf the direction marks and characters without a width.
 fn acts(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

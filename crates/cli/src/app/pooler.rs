@@ -6,7 +6,8 @@ use server::changes_sessions;
 use crate::app::failure::{Failure, Usage};
 use crate::app::printer::Printer;
 
-/// Refuses such a pooler; where each statement may run in any session, it only warns.
+/// Refuses a pooler that changes sessions. If the verb allows that each statement runs in another
+/// session, it only warns.
 ///
 /// # Errors
 /// If the connection leads to such a pooler, or is lost.

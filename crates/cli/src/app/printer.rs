@@ -1,4 +1,4 @@
-//! The one owner of output: results to standard output, everything else to standard error.
+//! Prints all output: results to standard output, everything else to standard error.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -10,12 +10,12 @@ use console::{Term, measure_text_width, style};
 use crate::app::terminal::can_draw;
 use crate::app::wrap::wrapped;
 
-/// Lines that went to a terminal so far.
+/// Number of lines that were printed to a terminal so far.
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
 /// Prints results, progress and warnings.
 pub(crate) struct Printer {
-    /// Start of the process, almost.
+    /// Approximate start of the process.
     started: Instant,
     quiet: bool,
     /// Standard output holds JSON and nothing else; results for people go to standard error.
@@ -54,8 +54,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints a result again if it has left the screen since the place where it was printed, so that the eye finds it at
-    /// the end.
+    /// Prints a result again if it has scrolled off the screen since it was printed at `place`.
     pub(crate) fn remind(&self, place: Place, text: &str) -> io::Result<()> {
         let terminal = Term::stdout();
         let Some((rows, columns)) = terminal.size_checked().filter(|_| terminal.is_term()) else {
@@ -80,13 +79,13 @@ impl Printer {
         }
     }
 
-    /// Prints a warning, even when quiet.
+    /// Prints a warning, even with --quiet.
     #[expect(clippy::unused_self, reason = "output has one owner")]
     pub(crate) fn warn(&self, text: impl Display) {
         to_stderr(&format!("{} {text}", style("warning:").for_stderr().yellow().bold()));
     }
 
-    /// Danger: in red, even when quiet.
+    /// Prints a danger in red, even with --quiet.
     #[expect(clippy::unused_self, reason = "output has one owner")]
     pub(crate) fn danger(&self, text: impl Display) {
         to_stderr(&style(text.to_string()).for_stderr().red().bold().to_string());
@@ -154,7 +153,7 @@ fn for_terminal(terminal: &Term, text: &str) -> String {
     }
 }
 
-/// If standard error is gone there is nobody left to tell.
+/// Errors are ignored: if standard error is gone, nobody can be told.
 fn to_stderr(text: &str) {
     let _ = writeln!(io::stderr(), "{}", for_terminal(&Term::stderr(), text));
 }

@@ -1,4 +1,4 @@
-//! The text that `pgrig` alone prints.
+//! The text that `pgrig` prints without a verb.
 
 /// Questions and the commands that answer them, and what to try first.
 const QUESTIONS: &str = "\

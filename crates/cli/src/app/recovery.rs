@@ -18,9 +18,9 @@ use crate::app::interrupt;
 use crate::app::printer::Printer;
 use crate::app::target::{self, Meant, meant, options};
 
-/// A server that does not answer must not keep a verb that has nothing to do with it.
+/// Time to wait for a server that does not answer: it must not delay a verb for another server.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Between two looks whether another pgrig is done.
+/// Interval of checks whether another pgrig has finished.
 const EVERY: Duration = Duration::from_millis(50);
 
 /// Directory of the journals.
@@ -72,8 +72,9 @@ pub(crate) fn sweep(choice: Option<&ServerChoice>, printer: &Printer) {
     }
 }
 
-/// After pgrig's own server was started, and before anybody works on it. `is_exclusive`: it was started for this
-/// process alone, so that no other process can be at work on it.
+/// To be called after pgrig's own server was started, before anything else works on it.
+/// `is_exclusive` says that it was started for this process alone, so that no other process can be
+/// at work on it.
 ///
 /// # Errors
 /// If something cannot be restored.
@@ -111,10 +112,11 @@ fn restore_own(target: &Target, journal: &Journal, printer: &Printer) -> Result<
     Ok(())
 }
 
-/// Before anything is measured on a server that was named: what was changed there must be restored.
+/// To be called before anything is measured on a named server: earlier changes there must have been
+/// restored.
 ///
 /// # Errors
-/// If something is not: [`sweep`] has said why.
+/// If something is still changed; [`sweep`] has printed why.
 pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) -> Result<(), Failure> {
     let all = Journal::all(&journals(home)).unwrap_or_default();
     if all.iter().all(|found| record_of(found).is_none()) {
@@ -135,7 +137,7 @@ pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) ->
     })
 }
 
-/// Has `act` look at each journal of one server, once nobody else restores what it lists.
+/// Calls `act` for each journal of one server, once no other process is restoring it.
 fn each_of(
     home: &Home,
     concerns: impl Fn(&Record) -> bool,
@@ -216,7 +218,8 @@ impl Left {
     }
 }
 
-/// The instance's server, if it runs on its own. One that ran for a killed pgrig ends by itself.
+/// The instance's server, if it outlives the pgrig that started it. (A server of a killed pgrig
+/// ends by itself.)
 fn shared(home: &Home, name: &str) -> Option<Target> {
     let spec = Spec { name: name.to_owned(), ..Spec::default() };
     let instance = Instance::open(home, spec).ok()?;
@@ -229,13 +232,14 @@ fn shared(home: &Home, name: &str) -> Option<Target> {
     }
 }
 
-/// A server that was named when the journal was written.
+/// The target of a server that was named when the journal was written.
 fn resolved(recipe: &str) -> Result<Target, ConnectError> {
     let options = ConnectOptions { dbname: Some(recipe.to_owned()), ..ConnectOptions::default() };
     resolve(&options, &|name: &str| std::env::var(name).ok())
 }
 
-/// Connects as the journal says; else as the verb reaches its server, if that is the same.
+/// Connects as the journal says; if that fails, as the verb reaches its server, if it is the same
+/// server.
 fn restore_named(
     recipe: &str,
     journal: &Journal,
@@ -269,7 +273,7 @@ fn is_reached(target: &Target, record: &Record, printer: &Printer) -> bool {
     }
 }
 
-/// Of the server, once it is ready.
+/// The system identifier of the server, once it is ready.
 async fn identifier(target: &Target, printer: &Printer) -> Result<Option<String>, ConnectError> {
     target.connect_when_ready(&|text| printer.say(text)).await?.close().await;
     identify(target).await
@@ -328,7 +332,7 @@ fn tell(record: &Record, done: &PutBack, printer: &Printer) {
     }
 }
 
-/// `pgrig process 12 ended without restoring the server host=…`, and why, if it came to write that down.
+/// `pgrig process 12 ended without restoring the server host=…`, and the reason if it was recorded.
 fn ended(record: &Record) -> String {
     let why = record.gave_up.as_ref().map_or(String::new(), |why| format!(" ({why})"));
     format!("pgrig process {} ended without restoring {}{why}", record.pid, place(record))

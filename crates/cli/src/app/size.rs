@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-/// A number of bytes, read with a unit: B, kB … TB are powers of 1000, KiB … TiB of 1024.
+/// A number of bytes, read with a unit: B, kB … TB are powers of 1000; KiB … TiB are powers of
+/// 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) u64);
 

@@ -14,7 +14,8 @@ use crate::app::failure::{Broken, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::{pooler, recovery};
 
-/// The server that a verb works on. An embedded one that was started for it stops with it.
+/// The server that a verb works on. An embedded server that was started for the verb is stopped
+/// with it.
 pub(crate) struct Chosen {
     pub(crate) target: Target,
     home: Home,
@@ -26,10 +27,12 @@ pub(crate) struct Chosen {
 /// The owner of the server.
 enum Kind {
     Embedded(Box<Embedded>),
-    /// One that an option or the environment names, and how to get there again.
+    /// A server that an option or the environment names, and the connection string to reach it
+    /// again.
     Named {
         recipe: String,
-        /// Once there is a connection: the instance, if it is pgrig's own.
+        /// The instance, if the server turns out to be pgrig's own; known once there was a
+        /// connection.
         own: OnceLock<Box<Embedded>>,
     },
 }
@@ -37,7 +40,7 @@ enum Kind {
 /// pgrig's own server, running.
 struct Embedded {
     instance: Instance,
-    /// A restart replaces it.
+    /// The running server; a restart replaces it.
     running: Mutex<Running>,
 }
 
@@ -61,16 +64,16 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
     Ok(Chosen { target, home: home.clone(), kind: Kind::Embedded(embedded), may_change_sessions: false })
 }
 
-/// The owner of the server that the arguments select.
+/// Which server the arguments select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
     /// pgrig's own.
     Own,
-    /// One that an option or the environment names.
+    /// The server that an option or the environment names.
     Named,
 }
 
-/// Decides it.
+/// Decides which server the arguments select.
 ///
 /// # Errors
 /// If both are asked for.
@@ -151,7 +154,8 @@ pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
 /// Settings that keep data through a crash.
 const DURABILITY: [&str; 3] = ["fsync", "full_page_writes", "synchronous_commit"];
 
-/// Whether the setting is off; the last of several counts. Spellings as PostgreSQL's parse_bool.
+/// Whether the setting is off. If it occurs several times, the last value counts. Spellings as in
+/// PostgreSQL's parse_bool.
 fn is_off(settings: &[(String, String)], name: &str) -> bool {
     let last = settings.iter().rev().find(|(set, _)| set.eq_ignore_ascii_case(name));
     last.is_some_and(|(_, value)| {
@@ -185,7 +189,8 @@ impl Chosen {
         Ok(connection)
     }
 
-    /// pgrig's own server, however it was named. Of a named server that is known once there was a connection.
+    /// pgrig's own server, however it was named. For a named server this is known only after the
+    /// first connection.
     fn own(&self) -> Option<&Embedded> {
         match &self.kind {
             Kind::Embedded(embedded) => Some(embedded),
@@ -198,7 +203,8 @@ impl Chosen {
         matches!(self.kind, Kind::Named { .. })
     }
 
-    /// Waits for a server that is not ready yet. One of pgrig's own that died is started again.
+    /// Connects, waiting for a server that is not ready yet. If pgrig's own server has died, it is
+    /// started again.
     async fn connect_or_restart(&self, printer: &Printer) -> Result<Connection, Failure> {
         let error = match self.target.connect_when_ready(&|text| printer.say(text)).await {
             Ok(connection) => return Ok(connection),
@@ -215,11 +221,11 @@ impl Chosen {
         }
     }
 
-    /// Makes sure that nothing is left changed on a server that somebody named; pgrig's own is restored when it is
-    /// chosen.
+    /// Makes sure that nothing is left changed on a named server. (pgrig's own server is restored
+    /// when it is chosen.)
     ///
     /// # Errors
-    /// If something is.
+    /// If something is still changed.
     pub(crate) fn check_restored(&self, home: &Home, printer: &Printer) -> Result<(), Failure> {
         match &self.kind {
             Kind::Embedded(_) => Ok(()),
@@ -227,10 +233,10 @@ impl Chosen {
         }
     }
 
-    /// The data directory; `named` is where somebody says it is.
+    /// The data directory; `named` is the path that the user gives.
     ///
     /// # Errors
-    /// If that is said of pgrig's own server.
+    /// If the user gives a path for pgrig's own server.
     pub(crate) fn data_directory(&self, named: Option<&Path>) -> Result<DataDirectory, Usage> {
         match (&self.kind, named) {
             (Kind::Embedded(_), Some(_)) => {
@@ -252,7 +258,7 @@ impl Chosen {
         }
     }
 
-    /// The server, for a journal of what is changed there.
+    /// The server, as a journal of changes names it.
     pub(crate) fn place(&self) -> ServerRef {
         match &self.kind {
             Kind::Embedded(embedded) => ServerRef::Own(embedded.instance.name().to_owned()),
@@ -278,7 +284,8 @@ impl Chosen {
         }
     }
 
-    /// Leaves the server as it was found.
+    /// Leaves the server in the state in which it was found: stops it if it was started for the
+    /// verb.
     pub(crate) fn release(self, printer: &Printer) -> Result<(), Failure> {
         let own = match self.kind {
             Kind::Embedded(embedded) => Some(embedded),
@@ -313,9 +320,10 @@ impl Restarter for Chosen {
     }
 }
 
-/// The instance of pgrig's that the connection leads to, if it runs for whoever names it. The session's process is a
-/// child of the instance's postmaster, and the data directory has the server's system identifier: so it is neither a
-/// copy of the directory nor a server on another machine or in a container.
+/// The instance of pgrig's that the connection leads to, if its server outlives the pgrig that
+/// started it. The session's process must be a child of the instance's postmaster, and the data
+/// directory must have the server's system identifier: so the directory is no copy, and the server
+/// is not on another machine or in a container.
 async fn own_server(home: &Home, connection: &Connection) -> Result<Option<Embedded>, Failure> {
     let pid: i32 = match connection.client.query_one("SELECT pg_backend_pid()", &[]).await {
         Ok(row) => row.get(0),
@@ -334,7 +342,8 @@ pub(crate) async fn own_data_directory(
     Ok(own_server(home, connection).await?.map(|own| own.running().data_dir()))
 }
 
-/// SHOW must agree with what the server was started with, or results would be labelled wrongly.
+/// Checks with SHOW that the server has the settings that it was started with; otherwise results
+/// would be labelled wrongly.
 pub(crate) async fn assert_settings(
     connection: &Connection,
     settings: &[(String, String)],

@@ -1,4 +1,4 @@
-//! The terminal's state: borrowed while something is drawn on it, and given back whatever happens.
+//! Changes the terminal's modes while something is drawn on it, and always restores them.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -6,16 +6,16 @@ use std::sync::Mutex;
 
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
-/// The state to restore, while something is drawn on the terminal.
+/// The modes to restore, while something is drawn on the terminal.
 static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
 
-/// The terminal as it was.
+/// The terminal's modes before the change.
 struct Borrowed {
-    /// None if what is typed comes from elsewhere.
+    /// None if standard input is not the terminal.
     modes: Option<Termios>,
 }
 
-/// Whether a terminal can be drawn on: one that only takes plain lines says so by TERM.
+/// Whether the terminal can be drawn on: TERM says if it only takes plain lines.
 pub(crate) fn can_draw() -> bool {
     std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb")
 }
@@ -34,7 +34,7 @@ pub(crate) fn borrow() {
     }
 }
 
-/// The terminal as it was. May be called at any time, and more than once.
+/// Restores the terminal. May be called at any time, and more than once.
 pub(crate) fn give_back() {
     let Ok(mut borrowed) = BORROWED.lock() else { return };
     if let Some(Borrowed { modes }) = borrowed.take() {

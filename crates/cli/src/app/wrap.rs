@@ -1,5 +1,5 @@
-//! Long lines on a terminal: broken between words, and continued under the text of their column. Tables that are too wide
-//! are folded.
+//! Breaks long lines for a terminal between words, and continues them under the text of their
+//! column. Folds tables that are too wide.
 
 mod fold;
 
@@ -7,11 +7,11 @@ use console::measure_text_width;
 
 use self::fold::{folded, has_gap};
 
-/// Lines that are narrower than this are not worth breaking, columns.
+/// Least width of a terminal for which lines are broken, columns.
 const NARROWEST: usize = 40;
 
-/// The text with lines of at most `width` columns, as far as its words let it. Commands to be pasted stay whole, on a line of
-/// their own.
+/// The text with lines of at most `width` columns, if its words are not longer. Commands to paste
+/// are not broken; they get a line of their own.
 pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut wrapped = Vec::new();
@@ -57,7 +57,7 @@ fn wrapped_line(line: &str, width: usize) -> String {
     whole
 }
 
-/// Column of the lines that continue this one; none if it must stay whole.
+/// The column at which continuations of this line begin; none if the line must not be broken.
 fn hanging(line: &str) -> Option<usize> {
     if line.contains(": pgrig ") || line.trim_start().starts_with("pgrig ") {
         return None;

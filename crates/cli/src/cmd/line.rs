@@ -137,7 +137,7 @@ impl Verb {
         }
     }
 
-    /// Where the run document goes, if it measures.
+    /// Options of the run document, if the verb measures.
     pub(crate) fn save(&self) -> Option<&SaveArgs> {
         match self {
             Self::Fill(fill) => Some(&fill.save),

@@ -1,4 +1,4 @@
-//! Errors of the command line that say what to write instead.
+//! Adds remedies to errors of the command line.
 
 use std::ffi::OsString;
 
@@ -55,7 +55,7 @@ pub(crate) fn remedied(arguments: &[OsString], error: Error) -> Error {
     text.map_or_else(|| error, |text| Error::raw(ErrorKind::InvalidValue, text))
 }
 
-/// A word that is no verb, where the verb that is meant is known.
+/// The remedy for a word that is not a verb, if the intended verb is known.
 fn verb(error: &Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let known = |(words, _): &&(&[&str], &str)| words.contains(&word.to_ascii_lowercase().as_str());
@@ -90,14 +90,14 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
         .or_else(others)
 }
 
-/// `-h` without a host, from someone who wants help.
+/// The remedy for `-h` without a host, if the user wants help.
 fn help(words: &[String], error: &Error) -> Option<String> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
     let is_help = option.starts_with("--host") && words.last().is_some_and(|word| word == "-h");
     is_help.then(|| "-h needs the host of a server; for help, give --help or -?\n".to_owned())
 }
 
-/// A number below zero, which looks like an option.
+/// The remedy for a negative number, which looks like an option.
 fn negative(words: &[String], argument: &str) -> Option<String> {
     let digits = argument.strip_prefix('-')?;
     let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
@@ -112,7 +112,7 @@ fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {
     Some(format!("pgrig tps has no {option}: {instead}\n"))
 }
 
-/// A unit apart from its number.
+/// The remedy for a unit that is separated from its number.
 fn unit(words: &[String], unit: &str) -> Option<String> {
     let at = words.iter().position(|word| word == unit)?;
     let number = words.get(at.checked_sub(1)?)?;
@@ -120,7 +120,7 @@ fn unit(words: &[String], unit: &str) -> Option<String> {
     is_unit.then(|| format!("write the unit without a space before it: {number}{unit}\n"))
 }
 
-/// A number that Rust's own words describe badly.
+/// A better message for an invalid number than Rust's.
 fn number(error: &Error) -> Option<String> {
     let text = error.to_string();
     if let Some((before, range)) = text.split_once(" is not in ") {

@@ -50,20 +50,20 @@ pub(crate) struct LedgerHeader {
     pub rows: Option<u64>,
     /// Rows of a chunk; see [`Chunking`].
     pub chunk_rows: u64,
-    /// The rows of a table of the user's, as they were described when the fill began: what is
-    /// there decides over them, and more is there now.
+    /// Description of the rows of a user's table, as it was made when the fill began. It depended
+    /// on the rows that the table had then.
     pub described: Option<Table>,
-    /// Whether those can be sent in binary.
+    /// Whether these rows can be sent in binary.
     pub binary: bool,
-    /// Bytes that such a table shall take in the end.
+    /// Bytes that the user's table shall take in the end.
     pub until_size: Option<u64>,
 }
 
-/// Rows of each chunk that is loaded, by destination.
+/// Number of rows of each loaded chunk, by destination and number of the chunk.
 pub(crate) type Records = HashMap<Destination, BTreeMap<u64, u64>>;
 
 impl LedgerHeader {
-    /// Whether a comment is one.
+    /// Whether a comment is a ledger's.
     pub(crate) fn is_one(comment: &str) -> bool {
         serde_json::from_str::<Self>(comment).is_ok()
     }
@@ -78,7 +78,7 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// All rows that it was to load.
+    /// All rows that the fill was to load.
     pub(crate) fn range(&self) -> RowRange {
         let LedgerHeader { scale, scale_before, first_row, rows, .. } = self.header;
         RowRange { first_row, rows, scale, scale_before }
@@ -105,9 +105,9 @@ impl Unfinished {
 /// The tables that record chunks.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// For the only persistence; for logged relations if there are both.
+    /// The ledger of all relations, if they have one persistence; else of the logged ones.
     first: String,
-    /// For unlogged relations if there are both.
+    /// The ledger of the unlogged relations, if there are both kinds.
     second: String,
     pub(crate) relations: Relations,
     /// The records of earlier runs.
@@ -132,8 +132,9 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// The ledger of a fill that was begun before. If relations have another persistence than then, their
-    /// records move to where they share their fate again.
+    /// The ledger of a fill that an earlier run began. If relations have changed their persistence
+    /// since, their records move to the table of the new persistence, so that a crash empties both
+    /// or neither.
     ///
     /// # Errors
     /// If the server refuses.
@@ -218,8 +219,9 @@ impl Ledger {
         self.records.iter().filter(|(_, chunks)| !chunks.is_empty()).map(of).collect()
     }
 
-    /// Begins the transaction that will load a chunk, and claims these parts of it: tells which of them are not
-    /// loaded yet. A second session that claims a part waits until the first commits or aborts.
+    /// Begins the transaction that will load a chunk, and claims these parts of it. Returns for
+    /// each part whether it still has to be loaded. A second session that claims a part waits until
+    /// the first commits or aborts.
     ///
     /// # Errors
     /// If the server refuses.
@@ -235,7 +237,7 @@ impl Ledger {
         Ok(parts.into_iter().zip(claimed).filter_map(|(part, claimed)| claimed.then_some(part)).collect())
     }
 
-    /// Claims a chunk for one destination: tells whether it was not recorded.
+    /// Claims a chunk for one destination. Returns whether it had not been recorded.
     ///
     /// # Errors
     /// If the server refuses.
@@ -253,7 +255,7 @@ impl Ledger {
         format!("INSERT INTO {table} (relation, chunk) VALUES ({}, {chunk}) ON CONFLICT DO NOTHING", to.oid)
     }
 
-    /// For each statement whether it inserted a row.
+    /// Runs the statements, and returns for each whether it inserted a row.
     async fn claimed(session: &Session, sql: &str) -> Result<Vec<bool>, ConnectError> {
         match session.connection.client.simple_query(sql).await {
             Ok(messages) => {
@@ -284,7 +286,7 @@ impl Ledger {
             && self.relations.parts(plan, chunk).iter().all(|part| self.has(part.destination, chunk.number))
     }
 
-    /// The statement that ends it: the fill is complete.
+    /// The statement that drops the ledger once the fill is complete.
     pub(crate) fn drop(&self) -> String {
         drop_both([&self.first, &self.second])
     }
@@ -301,7 +303,7 @@ pub(crate) fn remove(schema: &str, bulk: &str) -> String {
     drop_both([&first, &second])
 }
 
-/// The unquoted names of the ledger's tables beside a bulk table of that name.
+/// The unquoted names of the tables of the ledger beside a bulk table of that name.
 pub(crate) fn names(bulk: &str) -> [String; 2] {
     [name(bulk), name_beside("pgrig_unlogged_chunks", bulk)]
 }
@@ -323,7 +325,7 @@ pub(crate) fn name_beside(prefix: &str, bulk: &str) -> String {
 /// Reads a ledger. `comment` is its comment.
 ///
 /// # Errors
-/// If the server cannot be asked. `Ok(None)` if it is none that this pgrig understands.
+/// If the server cannot be asked. Returns `Ok(None)` if this pgrig does not understand the ledger.
 pub(crate) async fn read(
     connection: &Connection,
     schema: &str,

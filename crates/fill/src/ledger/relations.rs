@@ -23,7 +23,7 @@ pub(crate) struct Relation {
     #[serde(skip)]
     bare_name: String,
     pub persistence: Persistence,
-    /// Whether it had rows when the fill began; only of fills that append.
+    /// Whether it had rows when the fill began; set only by fills that append.
     pub had_rows: bool,
     #[serde(skip)]
     pub may_select: bool,
@@ -54,7 +54,8 @@ pub(crate) struct Relations {
     pub small: Option<SmallTables>,
 }
 
-/// The object of a record: one relation, or all leaves of one persistence of a table that routes its rows.
+/// The destination that a record refers to: one relation, or all leaves of one persistence of a
+/// table that routes its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Destination {
     /// The relation, or the table that routes.
@@ -156,7 +157,7 @@ impl Relations {
         Ok(Some(Self { root, name, routes, leaves, small }))
     }
 
-    /// With what the server says of rows that are there.
+    /// The same relations, with facts about the rows that they already have.
     ///
     /// # Errors
     /// If it cannot be asked.
@@ -224,8 +225,8 @@ impl Relations {
         persistences.into_iter().map(part).collect()
     }
 
-    /// The condition of rows that go to leaves of this persistence. Rows that no leaf takes fulfil the second one, so
-    /// that the server refuses them.
+    /// The condition of rows that go to leaves of this persistence. Rows that fit no leaf count as
+    /// rows for the second persistence, so that the server refuses them.
     fn condition(&self, persistence: Persistence) -> String {
         let logged = self.leaves.iter().filter(|leaf| leaf.persistence == Persistence::Logged);
         let bounds: Vec<String> =
@@ -249,8 +250,8 @@ impl Relations {
         self.of_leaves().into_iter().map(of).collect()
     }
 
-    /// The destination that now stands for `destination` in the records, since relations may have another
-    /// persistence.
+    /// The destination under which the records of `destination` are kept now: a relation may have
+    /// changed its persistence.
     pub(crate) fn destination_now(&self, destination: Destination) -> Option<Destination> {
         if self.routes && destination.oid == self.root {
             let now = self.of_leaves();
@@ -263,7 +264,7 @@ impl Relations {
         self.all().find(|relation| relation.oid == destination.oid).map(Relation::destination)
     }
 
-    /// Why this is not what `before` was; none if it is.
+    /// The relation that differs from `before`, and the difference; none if there is no difference.
     pub(crate) fn change_since(&self, before: &Self) -> Option<(String, String)> {
         let known = |relations: &Self| relations.leaves.iter().map(|leaf| leaf.oid).collect::<BTreeSet<_>>();
         let dropped = "was dropped or replaced after that fill began";
@@ -295,7 +296,7 @@ impl Relations {
         Some((changed.name.clone(), problem))
     }
 
-    /// With what `before` knew of the relations' rows.
+    /// The same relations, with the facts about rows that `before` has.
     pub(crate) fn with_rows_of(mut self, before: &Self) -> Self {
         let had: HashMap<u32, bool> =
             before.all().map(|relation| (relation.oid, relation.had_rows)).collect();

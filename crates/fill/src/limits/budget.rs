@@ -1,4 +1,4 @@
-//! May the next chunk begin? Decided from numbers alone: time and volume are handed in.
+//! Decides whether the next chunk may begin, from numbers alone: time and volumes are passed in.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::refusal::{LimitsError, OutOfSpace, VolumeRole};
 use super::{ChunkSpace, Group, Limits, Mark, Outlook, Owed, Percent, Shortage, SpaceLimit};
 use server::volume::Space;
 
-/// Between two looks at a volume that has no room.
+/// Time between two readings of a volume that has no room.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Between two tries of a server that reported a shortage: half of what was waited already, within
-/// these.
+/// Bounds of the time between two attempts after the server has reported a shortage. The time is
+/// half of what has been waited so far.
 const SHORTEST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
@@ -36,7 +36,8 @@ impl Reading {
     }
 }
 
-/// A chunk that may run. Handed back when it ended, one way or another.
+/// Permission for a chunk to run. The caller hands it back when the chunk has ended, successfully
+/// or not.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a chunk counts as running until its ticket is handed back"]
 pub struct Ticket {
@@ -79,9 +80,10 @@ struct Wait {
 
 /// Keeps account of chunks and space.
 ///
-/// A running chunk counts in full until it ends, whatever of it can be seen already; an ended one until
-/// the next reading. So what runs never takes more than may be taken, and where only that double
-/// counting is in the way, the answer is to wait for it.
+/// A running chunk counts in full until it ends, even if a part of it is visible in the readings
+/// already; an ended chunk counts until the next reading. So running chunks never take more than
+/// they may. If only this double counting keeps a chunk from beginning, the answer is to wait for
+/// the next reading.
 pub(super) struct Budget {
     limits: Limits,
     sight: Option<(SpaceRule, Reading)>,
@@ -99,8 +101,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// `sight` is the first reading, and what has to stay free; none where nothing can be seen. `owed` is
-    /// what an earlier run's chunks still need.
+    /// `sight` is the first reading, with the rule of what has to stay free; none if pgrig cannot
+    /// see the volumes. `owed` is the space that chunks of an earlier run still need.
     pub(super) fn new(limits: Limits, sight: Option<(SpaceRule, Reading)>, owed: Owed) -> Self {
         Self {
             marks: limits.marks.clone(),
@@ -119,7 +121,7 @@ impl Budget {
         }
     }
 
-    /// Rows begin to come; `reading` is made after all that was done before.
+    /// To be called before the first row; `reading` is made after everything done so far.
     pub(super) fn begin(&mut self, now: Duration, reading: Reading) {
         let Some((_, current)) = &mut self.sight else { return };
         self.told_size = reading.heap.size;
@@ -129,10 +131,11 @@ impl Budget {
         }
     }
 
-    /// `freed` bytes of the tables' volume come back before the first chunk.
+    /// Refuses a fill that has no room for its first chunk. `freed` bytes of the tables' volume are
+    /// freed before it begins.
     ///
     /// # Errors
-    /// If there is no room even for this one, and waiting for some was not asked for.
+    /// If there is no room even for this chunk, and the user did not ask to wait.
     pub(super) fn refuse_full(&self, chunk: ChunkSpace, freed: u64) -> Result<(), LimitsError> {
         match self.lack(chunk, freed) {
             Some(Lack { volume, needed, free, kept }) if self.limits.wait_for_space.is_none() => {
@@ -157,7 +160,7 @@ impl Budget {
         }
     }
 
-    /// A new reading, made after all that was told before.
+    /// Takes note of a reading that was made after all calls so far.
     pub(super) fn observe(&mut self, now: Duration, reading: Reading) {
         let Some((_, current)) = &mut self.sight else { return };
         let (from, to) = (self.told_size, reading.heap.size);
@@ -178,7 +181,7 @@ impl Budget {
         }
     }
 
-    /// May this chunk begin, the next one of its group?
+    /// Decides whether this chunk, the next one of its group, may begin.
     pub(super) fn admit_of(&mut self, now: Duration, chunk: ChunkSpace, group: Group) -> Result<Ticket, No> {
         if let Some(limit) = self.limits.duration.filter(|limit| now >= *limit && !group.begun) {
             return Err(self.stop(now, StopReason::Duration { seconds: limit.as_secs_f64() }));
@@ -199,7 +202,7 @@ impl Budget {
         })
     }
 
-    /// The chunk is committed.
+    /// Takes note that the chunk is committed.
     pub(super) fn done(&mut self, now: Duration, ticket: Ticket) {
         self.loaded += ticket.chunk.heap;
         self.owed = self.owed.and(ticket.chunk.later);
@@ -211,12 +214,12 @@ impl Budget {
         self.end(ticket);
     }
 
-    /// The chunk failed. The blocks that it added to the table stay there.
+    /// Takes note that the chunk failed. The blocks that it added to the table stay there.
     pub(super) fn failed(&mut self, ticket: Ticket) {
         self.end(ticket);
     }
 
-    /// The chunk failed for want of space.
+    /// Takes note that the chunk failed for want of space, and answers whether to wait.
     pub(super) fn short(&mut self, now: Duration, ticket: Ticket, shortage: Shortage) -> No {
         self.failed(ticket);
         if let Some(waited) = self.keep_waiting(now, Some(shortage)) {
@@ -232,7 +235,7 @@ impl Budget {
         }
     }
 
-    /// Whether the fill ends where space does.
+    /// Whether a lack of space ends the fill successfully.
     pub(super) fn ends_at_space(&self) -> bool {
         self.limits.space != SpaceLimit::MustFit
     }
@@ -246,7 +249,7 @@ impl Budget {
         Some(Outlook { free, to_go: free.saturating_sub(kept).saturating_sub(owed) })
     }
 
-    /// All that was told so far, oldest first.
+    /// All events so far, oldest first.
     pub(super) fn events(&self) -> &[Event] {
         &self.events
     }
@@ -303,7 +306,7 @@ impl Budget {
         }
     }
 
-    /// The fill is done; the first reason is told.
+    /// Ends the fill. The first reason is kept.
     fn stop(&mut self, now: Duration, reason: StopReason) -> No {
         if !self.stopped {
             self.stopped = true;
@@ -312,7 +315,8 @@ impl Budget {
         No::Stop(reason)
     }
 
-    /// None if waiting was not asked for, or long enough.
+    /// Whether to go on waiting, and for how long; none if waiting was not asked for, or has lasted
+    /// long enough.
     fn keep_waiting(&mut self, now: Duration, shortage: Option<Shortage>) -> Option<Waited> {
         let limit = self.limits.wait_for_space?;
         if self.wait.is_none() {
@@ -326,7 +330,8 @@ impl Budget {
         Some(Waited { so_far, left })
     }
 
-    /// Marks that are reached, and from now on told, in the order in which a filling volume meets them.
+    /// Marks that have been reached and not announced yet, in the order in which a filling volume
+    /// reaches them. They count as announced from now on.
     fn crossed(&mut self) -> Vec<(Mark, Space)> {
         let Some((_, Reading { heap: space, .. })) = self.sight else { return Vec::new() };
         let reached = |mark: &Mark| match mark {

@@ -30,7 +30,7 @@ impl From<&Event> for measure::Event {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum EventKind {
-    /// A mark was past before anything was loaded.
+    /// A mark had been passed before anything was loaded.
     MarkPassedBefore {
         /// The mark.
         mark: Mark,
@@ -62,11 +62,11 @@ pub enum EventKind {
     },
     /// There is no room for the next chunk.
     WaitingForSpace {
-        /// The server's error; none where it was seen before the server did.
+        /// The server's error; none if pgrig saw the lack of space before the server did.
         shortage: Option<Shortage>,
         /// Bytes free, where they can be seen.
         free: Option<u64>,
-        /// For so many seconds at the most.
+        /// Seconds that pgrig waits at most.
         up_to: f64,
         /// Bytes.
         loaded: u64,
@@ -122,13 +122,13 @@ fn standing(space: &Space) -> String {
     format!("{:.1} % used, {} used, {} free", space.used_percent(), bytes(space.used), bytes(space.free))
 }
 
-/// Why a fill ended that did what was asked. Its text is a phrase for people.
+/// Why a successful fill ended. Its text is a phrase for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 pub enum StopReason {
     /// All rows asked for are there.
     Complete,
-    /// The next chunk would take what stays free.
+    /// The next chunk would take space that has to stay free.
     BrimReached {
         /// The volume without room.
         volume: VolumeRole,

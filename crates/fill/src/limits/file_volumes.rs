@@ -5,13 +5,13 @@ use server::volume::{Volume, Volumes};
 /// The volumes of a fill by number: 0 is the tables', the others are counted as they are met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileVolumes {
-    /// Of the data directory.
+    /// Number of the volume of the data directory.
     pub data: usize,
-    /// Of `pg_wal`; none if that cannot be seen.
+    /// Number of the volume of `pg_wal`; none if pgrig cannot see it.
     pub wal: Option<usize>,
-    /// Of indexes.
+    /// Number of the volume of indexes.
     pub keys: usize,
-    /// Of temporary files; none if that cannot be seen.
+    /// Number of the volume of temporary files; none if pgrig cannot see it.
     pub sort: Option<usize>,
 }
 

@@ -14,15 +14,15 @@ use super::refusal::{LimitsError, OutOfSpace};
 use super::{ChunkSpace, Group, Limits, Owed, Shortage, SpaceLimit};
 use server::volume::{Volume, Volumes, wal_held};
 
-/// Between two readings of the volumes.
+/// Time between two readings of the volumes.
 const READ_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Between two sums of `pg_wal` that holds thousands of files.
+/// Time between two measurements of the size of a large `pg_wal`.
 const LARGE_WAL_INTERVAL: Duration = Duration::from_secs(1);
 /// Size from which `pg_wal` counts as large, bytes.
 const LARGE_WAL: u64 = 16 << 30;
 
-/// Told of every event as it happens, in order. Must not call the governor.
+/// Callback for every event as it happens, in order. It must not call the governor.
 pub type Tell<'a> = dyn Fn(&Event) + Send + Sync + 'a;
 
 /// Whether a chunk may begin.
@@ -30,7 +30,7 @@ pub type Tell<'a> = dyn Fn(&Event) + Send + Sync + 'a;
 pub enum Admission {
     /// It may: load it, then hand the ticket back.
     Go(Ticket),
-    /// None may any more: the fill is done.
+    /// No chunk may begin any more: the fill is done.
     Stop(StopReason),
 }
 
@@ -40,17 +40,17 @@ pub struct Sight {
     gauge: Gauge,
 }
 
-/// Distance of a fill from its end, as far as that is a matter of space. Bytes of the tables' volume.
+/// How far a fill is from its end by space. Bytes of the tables' volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlook {
     /// Free.
     pub free: u64,
-    /// Of those, what chunks may still take, their keys included.
+    /// Bytes that chunks may still take, their keys included.
     pub to_go: u64,
 }
 
 impl Sight {
-    /// Of these volumes; `rule` says what has to stay free on them.
+    /// The view of these volumes; `rule` says what has to stay free on them.
     pub fn new(volumes: &Volumes, rule: SpaceRule) -> Self {
         Self { rule, gauge: Gauge::new(volumes) }
     }
@@ -91,8 +91,8 @@ struct Watched {
 }
 
 impl<'a> Governor<'a> {
-    /// Time counts from the first question on. `sight` is none where the server's volumes cannot be seen; `owed` is what an
-    /// earlier run's chunks still need.
+    /// Time counts from the first request for a chunk. `sight` is none if pgrig cannot see the
+    /// server's volumes; `owed` is the space that chunks of an earlier run still need.
     ///
     /// # Errors
     /// If the limits cannot be kept: see [`LimitsError`].
@@ -115,7 +115,8 @@ impl<'a> Governor<'a> {
         Ok(Self { began: OnceLock::new(), state: Mutex::new(state), tell })
     }
 
-    /// Rows begin to come: what was done before, tables dropped for example, is looked at now.
+    /// To be called before the first row: reads the volumes again, because earlier steps may have
+    /// freed space.
     ///
     /// # Errors
     /// If the volume cannot be read.
@@ -130,8 +131,8 @@ impl<'a> Governor<'a> {
         Ok(())
     }
 
-    /// Refuses a fill that has no room even for one chunk, unless it may wait for some. `freed` bytes of
-    /// the tables' volume come back before it begins.
+    /// Refuses a fill that has no room even for one chunk, unless it may wait for space. `freed`
+    /// bytes of the tables' volume are freed before it begins.
     ///
     /// # Errors
     /// [`LimitsError::NoRoom`].
@@ -150,10 +151,10 @@ impl<'a> Governor<'a> {
         self.lock().budget.hold_unfrozen(bytes);
     }
 
-    /// Waits, if need be, until a chunk may begin, or it is clear that none may.
+    /// Waits until a chunk may begin, or until it is clear that none may any more.
     ///
     /// # Errors
-    /// If there is no room, and stopping for that was not asked for.
+    /// If there is no room, and the user did not ask the fill to stop there.
     pub async fn before_chunk(&self, chunk: ChunkSpace) -> Result<Admission, OutOfSpace> {
         self.before_chunk_of(chunk, Group::ALONE).await
     }
@@ -161,7 +162,7 @@ impl<'a> Governor<'a> {
     /// As [`Self::before_chunk`], for the next chunk of a group.
     ///
     /// # Errors
-    /// If there is no room, and stopping for that was not asked for.
+    /// If there is no room, and the user did not ask the fill to stop there.
     pub async fn before_chunk_of(&self, chunk: ChunkSpace, group: Group) -> Result<Admission, OutOfSpace> {
         loop {
             let answer = {
@@ -180,22 +181,23 @@ impl<'a> Governor<'a> {
         }
     }
 
-    /// The chunk is committed.
+    /// To be called when the chunk is committed.
     pub fn chunk_done(&self, ticket: Ticket) {
         let mut state = self.lock();
         state.budget.done(self.now(), ticket);
         self.tell_news(&mut state);
     }
 
-    /// The chunk failed, not for want of space.
+    /// To be called when the chunk failed for another reason than space.
     pub fn chunk_failed(&self, ticket: Ticket) {
         self.lock().budget.failed(ticket);
     }
 
-    /// The chunk failed for want of space. [`Admission::Go`] means: there may be room now, try it again.
+    /// To be called when the chunk failed for want of space. After [`Admission::Go`] the caller
+    /// tries it again.
     ///
     /// # Errors
-    /// If neither stopping nor (further) waiting was asked for.
+    /// If the user asked neither to stop there nor to wait (any longer).
     pub async fn chunk_short(&self, ticket: Ticket, shortage: Shortage) -> Result<Admission, OutOfSpace> {
         let chunk = ticket.chunk();
         let answer = {
@@ -212,7 +214,7 @@ impl<'a> Governor<'a> {
         self.before_chunk(chunk).await
     }
 
-    /// Whether the fill ends where space does.
+    /// Whether a lack of space ends the fill successfully.
     pub fn ends_at_space(&self) -> bool {
         self.lock().budget.ends_at_space()
     }
@@ -232,8 +234,9 @@ impl<'a> Governor<'a> {
         self.began.get().is_some()
     }
 
-    /// Reads the volumes again and again, from the first rows to the end of the last step, so that marks are announced
-    /// as they are crossed. `seen` gets each time how far the brim is, where that can be seen.
+    /// Reads the volumes again and again, from the first rows to the end of the last step, so that
+    /// marks are announced as they are crossed. `seen` gets each time the distance to the point at
+    /// which the fill stops, if pgrig can see the volumes.
     pub async fn watch(&self, seen: impl Fn(Outlook)) -> Infallible {
         loop {
             if !self.has_begun() {
@@ -290,7 +293,7 @@ impl<'a> Governor<'a> {
     }
 }
 
-/// Limits that only a volume that is seen can keep.
+/// Refuses limits that need a view of the volumes, if there is none.
 fn refuse_blind(limits: &Limits) -> Result<(), LimitsError> {
     let unseen = |flag, instead| Err(LimitsError::Unseen { flag, instead });
     match limits.space {

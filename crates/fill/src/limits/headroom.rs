@@ -16,7 +16,7 @@ use super::file_volumes::FileVolumes;
 use super::{ChunkSpace, Owed, VolumeRole};
 use server::volume::Volumes;
 
-/// For what is no WAL: a checkpoint's files, commit status, catalogs.
+/// Bytes that stay free for other files than WAL: a checkpoint's files, commit status, catalogs.
 const DATA_MARGIN: u64 = 16_000_000;
 
 /// WAL segments for all that is logged even while an unlogged table is filled: commits, checkpoints,
@@ -69,9 +69,9 @@ impl WalFacts {
 pub enum WalUse {
     /// Unlogged tables, or permanent ones whose WAL is skipped (`wal_level = minimal`).
     Little,
-    /// Every row, so many bytes in all.
+    /// Every row is logged: so many bytes in all.
     Total(u64),
-    /// Every row of a fill without a known end.
+    /// Every row of a fill without a known end is logged.
     Full,
 }
 
@@ -167,7 +167,7 @@ pub struct SpaceRule {
 }
 
 impl SpaceRule {
-    /// For these volumes and this use of WAL.
+    /// The rule for these volumes and this use of WAL.
     pub fn new(volumes: &Volumes, facts: &WalFacts, wal: WalUse) -> Self {
         Self::at(FileVolumes::of(volumes).0, facts, wal)
     }

@@ -25,22 +25,22 @@ pub use shortage::Shortage;
 /// Default of `--wait-for-space`, each time.
 pub const DEFAULT_WAIT: Duration = Duration::from_mins(10);
 
-/// EventKind ends an open-ended fill, and what is told on the way.
+/// The conditions that end an open-ended fill, and the marks that are announced on the way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Limits {
-    /// EventKind a lack of space means.
+    /// The meaning of a lack of space.
     pub space: SpaceLimit,
     /// No chunk begins when this much time has passed (`--for`).
     #[serde(serialize_with = "seconds")]
     pub duration: Option<Duration>,
-    /// Told once each, when crossed (`--mark`).
+    /// Marks that are announced once each, when they are crossed (`--mark`).
     pub marks: Vec<Mark>,
     /// Time to wait each time that there is too little space (`--wait-for-space`); none: do not wait.
     #[serde(serialize_with = "seconds")]
     pub wait_for_space: Option<Duration>,
 }
 
-/// EventKind a lack of space means.
+/// The meaning of a lack of space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpaceLimit {
@@ -62,13 +62,14 @@ impl Limits {
         self.space != SpaceLimit::MustFit || self.duration.is_some()
     }
 
-    /// Whether the server may come to report a full disk, and the fill to go on or end well.
+    /// Whether the fill may continue, or end successfully, after the server has reported a full
+    /// disk.
     pub fn may_meet_full_disk(&self) -> bool {
         matches!(self.space, SpaceLimit::Brim { .. }) || self.wait_for_space.is_some()
     }
 
-    /// EventKind people must know before a fill with these limits begins, if anything. `sight` as for
-    /// [`Governor::new`].
+    /// A warning for the user before a fill with these limits begins, if there is reason for one.
+    /// `sight` as for [`Governor::new`].
     pub fn warning(&self, sight: Option<&Sight>) -> Option<String> {
         match sight {
             Some(sight) => sight.warning(),
@@ -102,7 +103,8 @@ pub enum Mark {
 pub struct Percent(u8);
 
 impl Percent {
-    /// None for what is no threshold: 0 is always crossed, 100 only once it is too late.
+    /// None if the number is not a useful threshold: 0 % is always crossed, 100 % only when it is
+    /// too late.
     pub fn new(percent: u8) -> Option<Self> {
         (1..=99).contains(&percent).then_some(Self(percent))
     }
@@ -117,7 +119,7 @@ impl std::fmt::Display for Mark {
     }
 }
 
-/// Chunks that belong together: the fill had better not end between them.
+/// Chunks that belong together: the fill should not end between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Number of chunks that must fit.
@@ -131,23 +133,23 @@ impl Group {
     pub const ALONE: Self = Self { chunks: 1, begun: false };
 }
 
-/// EventKind a chunk takes, bytes, known before it begins.
+/// The space that a chunk takes, bytes; known before it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkSpace {
     /// Blocks that its rows add to the heap.
     pub heap: u64,
-    /// EventKind keys that are there already grow by.
+    /// Bytes by which existing keys grow.
     pub keys: u64,
     /// WAL that it writes.
     pub wal: u64,
-    /// EventKind later steps take for its rows.
+    /// Space that later steps take for its rows.
     pub later: Owed,
 }
 
 impl ChunkSpace {
     const NONE: Self = Self { heap: 0, keys: 0, wal: 0, later: Owed::NONE };
 
-    /// For so many chunks.
+    /// The space of so many chunks.
     #[must_use]
     pub fn times(self, chunks: u64) -> Self {
         Self {
@@ -168,25 +170,25 @@ impl ChunkSpace {
     }
 }
 
-/// EventKind steps after the load take for rows that are loaded, bytes.
+/// Space that steps after the load take for the loaded rows, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
     /// Keys.
     pub keys: u64,
-    /// EventKind is sorted to build them.
+    /// Data that is sorted to build the keys.
     pub sort: u64,
-    /// If it is no more than this, it is sorted in memory; else in temporary files.
+    /// Up to this size the data is sorted in memory, else in temporary files.
     pub sort_memory: u64,
     /// WAL.
     pub wal: u64,
-    /// Maps of the heap, which a vacuum makes, whoever runs it.
+    /// Maps of the heap, which a vacuum writes: pgrig's, or autovacuum's.
     pub maps: u64,
 }
 
 impl Owed {
     const NONE: Self = Self { keys: 0, sort: 0, sort_memory: 0, wal: 0, maps: 0 };
 
-    /// For so many chunks.
+    /// The space of so many chunks.
     #[must_use]
     pub fn times(self, chunks: u64) -> Self {
         Self {

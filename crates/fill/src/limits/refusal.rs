@@ -11,7 +11,7 @@ use super::Shortage;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LimitsError {
-    /// Needs a volume that cannot be seen.
+    /// The limit needs a view of the server's volume, and pgrig has none.
     #[error(
         "{flag} needs the server's volume, and pgrig cannot see it (the server is on another machine, or this \
          user may not read its data directory): run pgrig on the server's machine as the server's user or root, \
@@ -23,7 +23,7 @@ pub enum LimitsError {
         /// Alternatives that need no view of the volume.
         instead: &'static str,
     },
-    /// Not even one chunk.
+    /// There is no room even for one chunk.
     #[error(
         "no room for the first chunk ({}): {} are free on {volume}, of which {} must stay free ({because}). Free \
          some space, or let less stay free: --reserve, --until-free, max_wal_size, --unlogged", bytes(*needed), bytes(*free), bytes(*kept)
@@ -40,7 +40,7 @@ pub enum LimitsError {
         /// The reason for the reserve.
         because: String,
     },
-    /// The volume was seen and is no more.
+    /// The volume can no longer be read.
     #[error("cannot read the free space of the server's volume: {0}")]
     Unreadable(#[from] std::io::Error),
 }
@@ -58,7 +58,7 @@ impl Classified for LimitsError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VolumeRole {
-    /// The tables', whatever else is there.
+    /// The volume of the tables.
     Heap,
     /// The volume of WAL, if it is another.
     Wal,
@@ -86,7 +86,7 @@ impl std::fmt::Display for VolumeRole {
 #[derive(Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum OutOfSpace {
-    /// Seen before the server did.
+    /// pgrig saw the lack of space before the server did.
     #[error(
         "no room for the next chunk ({}): {} are free on {volume}, of which {} must stay free ({because}). Free \
          some space, ask for less, give --wait-for-space, or give --brim to stop at this point", bytes(*needed), bytes(*free), bytes(*kept)
@@ -103,12 +103,12 @@ pub enum OutOfSpace {
         /// The reason for the reserve.
         because: String,
     },
-    /// The server said so.
+    /// The server reported the lack of space.
     #[error(
         "{0}. Free some space, ask for less, give --wait-for-space, or give --brim to stop at this point"
     )]
     Reported(Shortage),
-    /// The volume was seen and is no more: going on might crash the server.
+    /// The volume can no longer be read: going on might crash the server.
     #[error("cannot read the free space of the server's volume any more: {0}")]
     Unreadable(String),
 }

@@ -13,16 +13,16 @@ use connect::{ConnectError, ServerError};
 pub enum Shortage {
     /// The volume is full: SQLSTATE 53100.
     DiskFull,
-    /// The server's user may not take more.
+    /// The quota of the server's operating-system user is used up.
     Quota,
-    /// The server takes no more writes: SQLSTATE 25006. Managed services do this shortly before a
+    /// The server has become read-only: SQLSTATE 25006. Managed services do this shortly before a
     /// volume is full.
     ReadOnly,
 }
 
 impl Shortage {
-    /// None for any other error, and where the server did not survive the shortage: WAL that cannot be
-    /// written is a PANIC, with 53100 too.
+    /// The shortage that an error reports. None for any other error, and if the server crashed
+    /// because of the shortage: if WAL cannot be written, that is a PANIC, with 53100 too.
     pub fn of(error: &ConnectError) -> Option<Self> {
         match error {
             ConnectError::Query { error, .. } => Self::said_by(error),

@@ -1,4 +1,5 @@
-//! The rows of the bulk table: which ones, and what they take. The rules read this, whoever makes the table.
+//! The rows of the bulk table: which rows, and the space that they take. The rules read only this,
+//! for tables of any origin.
 
 use catalog::SequenceTaken;
 use rowgen::Column;
@@ -23,7 +24,7 @@ pub(super) struct Bulk {
     pub(super) index: IndexKind,
     /// Whether every column of a table of the user's can be sent in binary.
     pub(super) binary: bool,
-    /// Sequences in whose place pgrig counts.
+    /// Sequences whose values pgrig computes itself.
     pub(super) sequences: Vec<SequenceTaken>,
     /// The column by which rows can be looked up, if there is one.
     pub(super) key: Option<RowKey>,
@@ -39,14 +40,14 @@ pub(super) struct Bulk {
     pub(super) silenced: Vec<String>,
 }
 
-/// Check of the table's foreign keys for rows by COPY.
+/// How the table's foreign keys are checked for rows by COPY.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ForeignKeys {
-    /// There are none, or it is not for COPY to see to them.
+    /// There are none, or COPY does not load the rows.
     None,
     /// By the server, row by row, with the reason.
     RowByRow(String),
-    /// All rows of a chunk at once.
+    /// pgrig checks all rows of a chunk with one query.
     BySet,
 }
 

@@ -41,7 +41,7 @@ pub enum Spread {
 }
 
 impl Spread {
-    /// Relations that rows are loaded into.
+    /// Number of relations that rows are loaded into.
     pub fn leaves(self) -> u32 {
         match self {
             Self::Table => 1,
@@ -57,7 +57,7 @@ pub struct Chunk {
     pub number: u64,
     /// The leaf, from 0.
     pub leaf: u32,
-    /// Row numbers. Of a leaf by hash only those that belong to it.
+    /// Row numbers. In a leaf by hash, only the rows that belong to the leaf.
     pub rows: Range<u64>,
 }
 

@@ -1,4 +1,5 @@
-//! A plan is data: printed before anything is touched, kept in the run document, obeyed by the steps.
+//! The plan of a fill, as data: `--explain` prints it, the run document holds it, the steps obey
+//! it.
 
 use std::num::NonZeroU16;
 use std::ops::Range;
@@ -33,7 +34,7 @@ pub struct Plan {
     /// The server's blocks.
     #[serde(skip)]
     pub(crate) geometry: Geometry,
-    /// The server's major release.
+    /// The server's major version.
     #[serde(skip)]
     pub(crate) major: u32,
     /// The kind of tables.
@@ -52,17 +53,18 @@ pub struct Plan {
     pub dropped: Vec<String>,
     /// Bytes that those take, as of their last vacuum.
     pub dropped_bytes: u64,
-    /// Whether there is the ledger of a fill that will not be completed: it is dropped too.
+    /// Whether a ledger exists of a fill that will not be completed. It is dropped too.
     #[serde(skip)]
     pub(crate) stale_ledger: bool,
-    /// The tables with their final numbers of rows; in documents the columns of a table of the user's and what
-    /// they hold.
+    /// The tables with their final numbers of rows. In documents: the columns of a user's table and
+    /// their values.
     #[serde(rename = "columns", serialize_with = "columns")]
     pub(crate) tables: Tables,
     /// Whether every column of a table of the user's can be sent in binary.
     #[serde(skip)]
     pub(crate) binary: bool,
-    /// Sequences in whose place pgrig counts: they are set beyond its values before the first row.
+    /// Sequences whose values pgrig computes itself. Before the first row they are set beyond these
+    /// values.
     #[serde(skip)]
     pub(crate) sequences: Vec<SequenceTaken>,
     /// The column by which probes look rows up, if there is one.
@@ -184,7 +186,7 @@ impl Plan {
         self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
     }
 
-    /// Has one transaction empty the table and load all of so many rows.
+    /// Makes one transaction empty the table and load all `rows` rows.
     pub(crate) fn load_whole(&mut self, rows: u64) {
         self.method = Method::FrozenCopy;
         self.streams = NonZeroU16::MIN;
@@ -203,7 +205,7 @@ impl Plan {
         }
     }
 
-    /// Whether triggers of a table of the user's run for the rows.
+    /// Whether triggers of the user's table run for the rows.
     pub(crate) fn triggers(&self) -> Triggers {
         self.request.triggers()
     }
@@ -220,13 +222,14 @@ impl Plan {
             && self.steps.order(InitStep::Generate, InitStep::PrimaryKeys)
     }
 
-    /// Whether columns that are the same in every row have their value as a default while rows come in: in
-    /// tables that pgrig makes, and may alter.
+    /// Whether constant columns have their value as a default while rows are loaded. Only in tables
+    /// that pgrig creates and may alter.
     pub(crate) fn has_load_defaults(&self) -> bool {
         !self.is_own_table() && self.includes(InitStep::Create)
     }
 
-    /// The ledger's number for the leaf of a chunk having been spread out; none if it is not to be.
+    /// Number under which the ledger records that the leaf of a chunk has been spread out; none if
+    /// leaves are not spread out.
     pub(crate) fn exploded(&self, chunk: u64) -> Option<u64> {
         (self.method == Method::Explode).then(|| self.chunks() + chunk)
     }
@@ -296,15 +299,15 @@ impl Plan {
         }
     }
 
-    /// Heap that so many of its rows take, bytes.
+    /// Bytes of heap that `rows` rows of the bulk table take.
     pub(crate) fn heap_of(&self, rows: u64) -> u64 {
         let known = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
         let heap = u128::from(self.predicted.sizes.heap) * u128::from(rows) / u128::from(known);
         u64::try_from(heap).unwrap_or(u64::MAX)
     }
 
-    /// Whether it may be all right if there is no room for rows: those that an earlier run has loaded may
-    /// be all, and want their keys.
+    /// Whether a lack of room for rows is acceptable: an earlier run may have loaded all rows, so
+    /// that only keys are missing.
     pub(crate) fn may_be_full(&self) -> bool {
         self.chunks_done() > 0
     }
@@ -314,7 +317,7 @@ impl Plan {
         self.chunk_space().later.times(self.chunks_done())
     }
 
-    /// Whether keys are there while rows come in.
+    /// Whether keys exist while rows are loaded.
     fn has_keys_early(&self) -> bool {
         !self.steps.order(InitStep::Generate, InitStep::PrimaryKeys)
     }

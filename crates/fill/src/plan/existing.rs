@@ -1,4 +1,4 @@
-//! Storage of a bulk table that exists: it decides in place of the request.
+//! Storage properties of a bulk table that exists. They replace those of the request.
 
 use crate::error::FillError;
 use crate::request::{Persistence, Request};
@@ -10,9 +10,9 @@ use server::ask;
 pub(super) struct Existing {
     /// Whether its ids are bigint.
     pub(super) wide_ids: bool,
-    /// Whether it has a B-tree: keys then grow with the rows.
+    /// Whether it has a B-tree, so that keys grow with the rows.
     pub(super) indexed: bool,
-    /// Tablespace of that; none: the database's own.
+    /// Tablespace of the B-tree; none: the database's default.
     pub(super) index_tablespace: Option<String>,
 }
 

@@ -10,7 +10,7 @@ use super::sizes::{Layout, Prediction, Sizes, tuple};
 use crate::request::Amount;
 
 impl Rules<'_> {
-    /// The space of all rows; without an end, of a chunk.
+    /// The space of all rows; of one chunk if the fill has no end.
     pub(crate) fn predicted(
         &self,
         method: Method,
@@ -53,7 +53,7 @@ impl Rules<'_> {
         Prediction { sizes, wal: self.wal(layout, method, rows, sizes.index), temporary }
     }
 
-    /// For rows that take `heap` bytes each, `total` with their indexes.
+    /// The space of rows that take `heap` bytes each, `total` with their indexes.
     fn estimated(&self, heap: u64, total: u64, chunking: Chunking) -> Prediction {
         let rows = match self.request.amount {
             Amount::Rows(rows) => rows,
@@ -64,11 +64,11 @@ impl Rules<'_> {
         Prediction { sizes, wal: if self.is_logged() { sizes.total() } else { 0 }, temporary: 0 }
     }
 
-    /// WAL that so many rows and an index of so many bytes write. Per row: COPY's multi-insert record
-    /// holds the tuple without its fixed header, and 8 bytes of its own (`xl_multi_insert_tuple`); an
-    /// INSERT's record has more of them; per page: record headers, and a vacuum that is left to mark
-    /// it; index pages are logged whole without their free tenth, keys that come with the rows one by
-    /// one, with the pages that they split.
+    /// WAL of so many rows and an index of `index` bytes. For each row, COPY's multi-insert record
+    /// holds the tuple without its fixed header, and 8 bytes of its own (`xl_multi_insert_tuple`);
+    /// an INSERT's record has more. For each page, there are record headers, and the marks of a
+    /// vacuum if one follows. An index that is built logs whole pages without their free tenth;
+    /// keys that grow with the rows are logged one by one, with the pages that they split.
     fn wal(&self, layout: &Layout, method: Method, rows: u64, index: u64) -> u64 {
         const TUPLE_HEADER: u64 = 23;
         const PER_TUPLE: u64 = 8;

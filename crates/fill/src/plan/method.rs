@@ -14,7 +14,7 @@ pub enum Method {
     ChunkedCopy,
     /// INSERT … SELECT generate_series, a transaction for each chunk.
     Server,
-    /// COPY, a transaction for each chunk; into leaves by hash the same seed rows each time.
+    /// COPY, a transaction for each chunk; leaves by hash get the same seed rows in each chunk.
     Reinsert,
     /// COPY (FREEZE) at fillfactor 100, then VACUUM FULL at the final one.
     Explode,

@@ -19,7 +19,7 @@ pub(crate) struct RowRange {
     pub scale_before: u64,
 }
 
-/// The requested rows, after `present` ones over `scale` branches.
+/// The rows that a request asks for, after `present` rows over `scale` branches.
 pub(crate) fn asked_for(
     request: &Request,
     layout: &Layout,

@@ -27,7 +27,7 @@ impl Sizes {
         self.heap.saturating_add(self.index)
     }
 
-    /// Of both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { heap: self.heap.saturating_add(other.heap), index: self.index.saturating_add(other.index) }
@@ -52,7 +52,7 @@ pub struct Prediction {
     pub sizes: Sizes,
     /// WAL written.
     pub wal: u64,
-    /// Taken meanwhile and given back: sort files, or the dense copy of a table.
+    /// Temporary space that is taken and given back: sort files, or the dense copy of a table.
     pub temporary: u64,
 }
 
@@ -69,19 +69,19 @@ impl Prediction {
 pub(crate) struct Layout {
     /// The kind of tables.
     pub subject: Subject,
-    /// The server's.
+    /// Geometry of the server's blocks.
     pub geometry: Geometry,
-    /// Percent.
+    /// Fillfactor, percent.
     pub fillfactor: u8,
-    /// Unlogged indexes have an init fork.
+    /// Persistence: unlogged indexes have an init fork.
     pub persistence: Persistence,
-    /// A vacuum writes the heap's maps.
+    /// Whether a vacuum writes the heap's maps.
     pub vacuum: bool,
-    /// Whether pages are written directly: with a visibility map, vacuum or not.
+    /// Whether pages are written directly, which writes a visibility map even without a vacuum.
     pub direct: bool,
     /// The bulk table's index; `None` also for a fill that builds none.
     pub index: IndexKind,
-    /// Of the bulk table.
+    /// Partitions of the bulk table.
     pub partitions: Option<Partitions>,
 }
 
@@ -116,7 +116,7 @@ impl Calculation {
 }
 
 impl Layout {
-    /// Of the request's tables, once all its steps are done.
+    /// The layout of the request's tables once all its steps are done.
     pub(crate) fn of(request: &Request, geometry: Geometry) -> Self {
         let indexed = request.steps.include(InitStep::PrimaryKeys);
         Self {
@@ -131,8 +131,8 @@ impl Layout {
         }
     }
 
-    /// The tables with so many rows in the bulk table and `scale` branches, of the columns' widths: what
-    /// stands in the filler does not count.
+    /// The tables with `rows` rows in the bulk table and `scale` branches. Only the widths of the
+    /// columns are right; the filler's content does not matter.
     pub(super) fn tables(&self, rows: u64, scale: u64) -> Tables {
         Tables::new(&self.subject, rows, scale, Payload::Blank)
     }
@@ -180,7 +180,7 @@ impl Layout {
     /// `size` bytes.
     ///
     /// # Errors
-    /// `Err` holds the smallest and the largest size that can be had, bytes.
+    /// Returns in `Err` the smallest and the largest possible size, bytes.
     pub(crate) fn rows_for(&self, size: u64, present: u64) -> Result<u64, (u64, u64)> {
         let total = |rows| self.sizes(rows, pgbench::scale_for(rows)).total();
         let before = if present == 0 { 0 } else { total(present) };
@@ -212,8 +212,8 @@ impl Layout {
     }
 }
 
-/// The number of rows, from 1 to `most`, that takes closest to `size` bytes. What `bytes` says never falls as
-/// rows are added.
+/// The number of rows, from 1 to `most`, that takes closest to `size` bytes. `bytes` gives the
+/// bytes of a number of rows and must not decrease.
 pub(crate) fn nearest(size: u64, most: u64, bytes: impl Fn(u64) -> u64) -> u64 {
     // Find where it first reaches the size.
     let (mut below, mut reaching) = (0, most);

@@ -93,7 +93,8 @@ impl Tables {
         }
     }
 
-    /// With ids of the type that the tables which are there have, if they are; else as pgbench chooses.
+    /// The tables with the id type of existing tables (`wide`), if there are any; else with the
+    /// type that pgbench chooses.
     pub(crate) fn with_ids(mut self, wide: Option<bool>) -> Self {
         let Some(wide) = wide else { return self };
         let tables = self.small.iter_mut().chain([&mut self.bulk]);

@@ -24,7 +24,7 @@ pub enum ProbeError {
         /// Its key column.
         key: String,
     },
-    /// There is nothing to look rows up by.
+    /// The table has no key to look rows up by.
     #[error(
         "--probe {probe} looks up rows by a key, and {table} has no primary key or unique column that is a single \
          integer ascending by one: give --probe scan, or a query of your own"
@@ -35,7 +35,7 @@ pub enum ProbeError {
         /// The table, quoted.
         table: String,
     },
-    /// A probe must leave alone what is measured.
+    /// The probe's query writes to the database.
     #[error("the probe's query writes or locks rows (its plan has a {node} node): give one that only reads")]
     Writes {
         /// The plan's node.

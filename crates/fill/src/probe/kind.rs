@@ -44,7 +44,7 @@ impl ProbeKind {
         }
     }
 
-    /// Several of them, in a sentence.
+    /// The plural, for sentences.
     pub(super) fn plural(&self) -> &'static str {
         match self {
             Self::Lookup => "lookups",
@@ -54,12 +54,13 @@ impl ProbeKind {
         }
     }
 
-    /// Whether it is of use only with an index on the key while the table is filled.
+    /// Whether it needs an index on the key while the table is filled.
     pub fn needs_index(&self) -> bool {
         matches!(self, Self::Lookup | Self::Batch)
     }
 
-    /// The query to prepare, with its parameters' types; a scan's text is another each time.
+    /// The query to prepare, with its parameters' types; none for a scan, whose text differs each
+    /// time.
     pub(super) fn prepared(&self, table: &ProbeTable) -> Option<String> {
         let (name, key) = (&table.name, identifier(&table.key));
         // A bigint finds its way into an index on smallint and integer, too.
@@ -75,7 +76,7 @@ impl ProbeKind {
 impl FromStr for ProbeKind {
     type Err = UnknownProbe;
 
-    /// A kind's name; anything longer than a word is SQL.
+    /// Reads a kind's name; any text of more than one word is SQL.
     fn from_str(text: &str) -> Result<Self, UnknownProbe> {
         match text.trim() {
             "lookup" => Ok(Self::Lookup),

@@ -6,11 +6,11 @@
 //!                                                                               └──────▶ turning_point
 //! ```
 //!
-//! A point costs a few executions at least and is otherwise bounded by a budget. Every execution goes
-//! to another random place, none is thrown away as warming up: what is cached is what the fill and
-//! the earlier executions left there. Only the plan is warm, as the first executions of a point are
-//! those under EXPLAIN (ANALYZE, BUFFERS), which say where blocks came from and are not timed.
-//! (The server's I/O statistics would not do: they lag, and others count in them.)
+//! A point takes at least a few executions; a budget of time limits the rest. Each execution goes
+//! to another random place, and none is discarded as a warm-up: the cache holds what the fill and
+//! the earlier executions left there. Only the plan is warm, because a point begins with executions
+//! under EXPLAIN (ANALYZE, BUFFERS), which are not timed and tell where blocks came from. (The
+//! server's I/O statistics are not suitable: they lag, and include other sessions.)
 
 mod error;
 mod kind;
@@ -36,13 +36,14 @@ use crate::leaf::Leaf;
 
 /// The table's size at the first point, bytes; each further one comes at twice the size.
 const FIRST: u64 = 16 << 20;
-/// Timed executions of one point at least, unless each is slower than [`QUICK`] and the budget.
+/// Least number of timed executions of one point, unless each is slower than [`QUICK`] and the
+/// budget is used up.
 const FEW: u64 = 3;
-/// An execution as quick as this is repeated a few times whatever the budget.
+/// An execution that is this quick is repeated [`FEW`] times regardless of the budget.
 const QUICK: Duration = Duration::from_millis(5);
-/// Timed executions of one point at most: the 99th percentile has ten above it.
+/// Most timed executions of one point: ten are then above the 99th percentile.
 const MANY: u64 = 1000;
-/// Explained executions of one point at most.
+/// Most explained executions of one point.
 const EXPLAINED: u64 = 50;
 /// The share of a point's budget that explained executions may take.
 const EXPLAINED_SHARE: f64 = 0.25;
@@ -80,7 +81,8 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// For a server of this major release and block size. The same seed probes the same places.
+    /// A prober for a server of this major version and block size. The same seed probes the same
+    /// places.
     pub fn new(kind: ProbeKind, table: ProbeTable, geometry: Geometry, major: u32, seed: u64) -> Self {
         Self {
             kind,
@@ -104,7 +106,7 @@ impl Prober {
         self.points.last().is_none_or(|last| last.table_bytes < table_bytes)
     }
 
-    /// The time that a point may take, after a fill of so long.
+    /// The time that a point may take, after a fill that has lasted `filling`.
     pub fn budget(&self, filling: Duration) -> Duration {
         filling.mul_f64(SHARE).saturating_sub(self.spent)
     }
@@ -119,8 +121,8 @@ impl Prober {
         &self.points
     }
 
-    /// Refuses, before anything is loaded, what could not be run. The table has to exist, and may
-    /// be empty.
+    /// Refuses, before anything is loaded, a probe that cannot be run. The table has to exist, and
+    /// may be empty.
     ///
     /// # Errors
     /// If the user's query is wrong or writes; if a lookup would have no index to use.
@@ -148,9 +150,9 @@ impl Prober {
         Ok(())
     }
 
-    /// Makes a point: of a table that takes `table_bytes` and in which the first `rows` keys exist and
-    /// are visible to `client`. Beyond a few executions (one, if that alone takes longer) the point
-    /// keeps to its budget.
+    /// Makes a point: of a table that takes `table_bytes`, and whose first `rows` keys exist and
+    /// are visible to `client`. The point keeps to its budget, except for a few executions at least
+    /// (one, if that alone exceeds the budget).
     ///
     /// The session may be in the transaction that fills the table, which an error then aborts. Its
     /// `plan_cache_mode` is reset.
@@ -223,8 +225,8 @@ impl Prober {
         Ok(())
     }
 
-    /// Where this fails, the session is gone or its transaction is aborted: the caller hears of that
-    /// from what came before.
+    /// Deallocates the prepared statement. Errors are ignored: then the session is gone or its
+    /// transaction is aborted, and an earlier call has reported that.
     async fn deallocate(&self, client: &Client) {
         if self.kind.prepared(&self.table).is_some() {
             let _ = client.batch_execute(&format!("DEALLOCATE {PREPARED}; RESET plan_cache_mode")).await;
@@ -238,7 +240,7 @@ struct Blocks {
     reads: f64,
 }
 
-/// Runs under EXPLAIN: once, and more often as long as the budget lasts.
+/// Runs the query under EXPLAIN: once, and again as long as the budget lasts.
 async fn explain(
     client: &Client,
     statements: &Statements<'_>,
@@ -262,8 +264,8 @@ async fn explain(
     Ok(Blocks { hits: sum.hits / executions, reads: sum.reads / executions })
 }
 
-/// Runs and times: a few times, unless already one takes longer than the budget, and more often as
-/// long as that lasts.
+/// Runs and times the query: a few times (once, if that exceeds the budget), and again as long as
+/// the budget lasts.
 async fn time(
     client: &Client,
     statements: &Statements<'_>,

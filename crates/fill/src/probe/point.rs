@@ -17,7 +17,7 @@ pub struct ProbePoint {
     pub rows: u64,
     /// Number of timed executions.
     pub executions: u64,
-    /// As the client sees them, answer read.
+    /// Latency as the client sees it, until it has read the answer.
     pub latency: Latency,
     /// Blocks that one execution found in shared_buffers, on average.
     pub hits: f64,
@@ -28,8 +28,8 @@ pub struct ProbePoint {
     pub bytes: f64,
 }
 
-/// Percentiles in seconds, as far as there were executions to have them: of three the 90th and the
-/// 99th are the slowest.
+/// Percentiles in seconds, as far as there were enough executions: of three executions, the 90th
+/// and 99th percentile are the slowest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Latency {
@@ -53,12 +53,13 @@ impl ProbePoint {
         self.bytes / self.latency.mean
     }
 
-    /// A query that has more to do takes longer without being slower.
+    /// The median latency by block that the query touches: a query that reads more blocks takes
+    /// longer without being slower.
     pub(super) fn median_by_block(&self) -> f64 {
         self.latency.p50 / (self.hits + self.reads).max(1.0)
     }
 
-    /// Points as series of a run document, over the bytes that the table took.
+    /// The points as series of a run document; x is the table's size in bytes.
     pub fn series(kind: &ProbeKind, points: &[Self]) -> Vec<Series> {
         type Value = fn(&ProbePoint) -> f64;
         let values: [(&str, Unit, Value); 11] = [

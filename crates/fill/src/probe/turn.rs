@@ -1,4 +1,4 @@
-//! The size at which a probe became slower for good.
+//! Finds the size of the table at which a probe became permanently slower.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -6,11 +6,12 @@ use measure::human;
 
 use super::{ProbeKind, ProbePoint};
 
-/// Least ratio of each probe from the turn on to each one before …
+/// Least ratio of the latency of each point from the turning point on to that of each point before.
 const SLOWER: f64 = 2.0;
-/// … and if only the last point is slow, which a moment's trouble could do.
+/// The same ratio if only the last point is slow, which a short disturbance could cause.
 const SLOWER_ONCE: f64 = 5.0;
-/// A share of blocks found in shared_buffers from which on the cache is not what made it slow.
+/// If at least this share of the blocks was in shared_buffers, the cache is not the cause of the
+/// slowness.
 const CACHED: f64 = 0.99;
 
 /// The size of a table from which on a probe is slower.
@@ -32,10 +33,11 @@ pub struct TurningPoint {
 
 /// Finds the size from which on the probe took at least twice as long as ever before.
 ///
-/// What is compared is the median latency by block that the query touches: so a query that goes
-/// through the whole table is not slow for the table's having grown. Every point from there on must
-/// be that slow; if it is only the last one, five times as slow. Of several sizes the one with the
-/// widest gap is told. None if there is no such size, or fewer than three points.
+/// Median latencies are compared by block that the query touches, so a query that reads the whole
+/// table does not count as slower because the table has grown. Every point from the turning point
+/// on must be that slow; if it is the last point alone, five times as slow. If several sizes
+/// qualify, the one with the greatest ratio is returned. None if there is no such size, or fewer
+/// than three points.
 pub fn turning_point(kind: &ProbeKind, points: &[ProbePoint]) -> Option<TurningPoint> {
     if points.len() < 3 {
         return None;

@@ -1,4 +1,5 @@
-//! Requests that cannot work, whatever the server: each refused with its reason before anything is touched.
+//! Refuses requests that cannot work on any server, each with its reason, before anything is
+//! changed.
 
 use rowgen::Payload;
 

@@ -13,8 +13,8 @@ use crate::error::FillError;
 
 /// A fill as asked for, before anything is known of the server.
 ///
-/// The same request given again completes a fill that was interrupted, so all that decides which
-/// rows go where is in here.
+/// The same request given again completes a fill that was interrupted. Therefore everything that
+/// decides which rows go where is in the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "independent wishes")]
 pub struct Request {
@@ -50,18 +50,19 @@ pub struct Request {
     pub format: Option<CopyFormat>,
     /// Bytes of heap that are loaded and committed as a unit; none means chosen.
     pub chunk: Option<u64>,
-    /// Whether rows are committed chunk by chunk whatever pays, because a limit or a probe looks between
-    /// chunks.
+    /// Whether rows are committed chunk by chunk even if that is slower, because a limit or a probe
+    /// acts between chunks.
     pub in_chunks: bool,
     /// The steps, in order.
     pub steps: InitSteps,
-    /// Whether it is only measured: its tables are marked, and dropped by [`clear_scratch`](crate::clear_scratch).
+    /// Whether the fill is only a measurement: its tables are marked, and
+    /// [`clear_scratch`](crate::clear_scratch) drops them.
     #[serde(default)]
     pub is_scratch: bool,
 }
 
 impl Request {
-    /// For pgbench's tables, with everything else as it is by default.
+    /// A request for pgbench's tables, with defaults for everything else.
     pub fn new(amount: Amount, steps: InitSteps) -> Self {
         Self {
             subject: Subject::Pgbench,
@@ -86,7 +87,8 @@ impl Request {
         }
     }
 
-    /// Whether rows may have to be frozen behind the load: those that go through WAL, of a fill without a known end.
+    /// Whether rows may have to be frozen while the load goes on: those that are written to WAL, of
+    /// a fill without a known end.
     pub(crate) fn freezes(&self) -> bool {
         self.amount == Amount::Unbounded && self.persistence == Persistence::Logged
     }
@@ -99,7 +101,7 @@ impl Request {
         }
     }
 
-    /// Refuses what cannot work whatever the server.
+    /// Refuses requests that cannot work on any server.
     ///
     /// # Errors
     /// [`FillError::Combination`] names what does not go together, and the remedy.
@@ -107,8 +109,9 @@ impl Request {
         check::combinations(self)
     }
 
-    /// Whether this is the request that began a fill. Where tables are there before, what was taken from them
-    /// does not count: somebody may have altered them since.
+    /// Whether this is the request that began a fill. For tables that existed before, the storage
+    /// properties that were taken from them are not compared, because somebody may have changed
+    /// them since.
     pub(crate) fn is_that_of(&self, begun: &Self) -> bool {
         let own = matches!(self.subject, Subject::Table(_));
         if self.steps.include(InitStep::Create) && !own {
@@ -131,7 +134,7 @@ pub enum Subject {
     Table(OwnTable),
 }
 
-/// A table of the user's, and what its columns shall hold.
+/// A user's table, and the specifications of its columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnTable {
     /// Its name, `name` or `schema.name` as in SQL; none means the only one that `ddl` creates.
@@ -143,7 +146,7 @@ pub struct OwnTable {
     pub create_roles: bool,
     /// Specifications of single columns: `column=specification`, see [`rowgen::spec`].
     pub columns: Vec<String>,
-    /// Of the random values.
+    /// Seed of the random values.
     pub seed: u64,
     /// Whether names of columns say nothing of their values.
     #[serde(default)]
@@ -169,7 +172,7 @@ pub enum Triggers {
 }
 
 impl Triggers {
-    /// Removes triggers from the description of a table if they do not run.
+    /// Removes triggers from the description of a table, if the triggers do not run.
     pub(crate) fn left_of(self, info: &mut TableInfo) {
         if self == Self::Off {
             info.triggers.clear();
@@ -255,8 +258,9 @@ pub enum MethodChoice {
     Copy,
     /// INSERT … SELECT generate_series: nothing crosses the network.
     Server,
-    /// Seed rows again and again, straight into the leaf: article 000's bonus level. By COPY: it extends a
-    /// heap by 64 blocks and writes each once, INSERT … SELECT by one, which it writes empty first.
+    /// The same seed rows for each chunk, straight into the leaf: article 000's bonus level. They
+    /// are loaded by COPY, which extends a heap by 64 blocks at a time and writes each block once.
+    /// INSERT … SELECT extends it by one block, which it first writes empty.
     Reinsert,
     /// Dense COPY, then VACUUM FULL at the final fillfactor.
     Explode,
@@ -368,7 +372,7 @@ impl InitSteps {
         Self(vec![InitStep::Create, InitStep::Generate, InitStep::Vacuum, InitStep::PrimaryKeys])
     }
 
-    /// With `step` as the first one, if it is not there yet.
+    /// The steps with `step` as the first one, if it is not among them yet.
     #[must_use]
     pub fn first(mut self, step: InitStep) -> Self {
         if !self.include(step) {
@@ -377,7 +381,7 @@ impl InitSteps {
         self
     }
 
-    /// With `step` as the last one, if it is not there yet.
+    /// The steps with `step` as the last one, if it is not among them yet.
     #[must_use]
     pub fn then(mut self, step: InitStep) -> Self {
         if !self.include(step) {
@@ -386,7 +390,7 @@ impl InitSteps {
         self
     }
 
-    /// Without `step`.
+    /// The steps without `step`.
     #[must_use]
     pub fn without(mut self, step: InitStep) -> Self {
         self.0.retain(|present| *present != step);
@@ -416,7 +420,7 @@ impl InitSteps {
         position(earlier).zip(position(later)).is_some_and(|(earlier, later)| earlier < later)
     }
 
-    /// In order.
+    /// The steps in their order.
     pub fn iter(&self) -> impl Iterator<Item = InitStep> + '_ {
         self.0.iter().copied()
     }

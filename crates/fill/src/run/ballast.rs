@@ -1,8 +1,8 @@
-//! Room for the server to go on when a disk is full to the last byte.
+//! A table that pgrig can drop to give the server room when a disk is completely full.
 //!
-//! A checkpoint writes a few small files; if it cannot, that is a PANIC, and recovery empties every
-//! unlogged table (see [`crate::limits::Headroom`]). A table that can be dropped gives it that room,
-//! whoever took the rest.
+//! A checkpoint writes a few small files. If it cannot, the server ends with a PANIC, and recovery
+//! empties every unlogged table (see [`crate::limits::Headroom`]). Dropping this table gives the
+//! checkpoint the room that it needs, even if other programs have filled the disk.
 
 use tokio::sync::Mutex;
 
@@ -40,7 +40,7 @@ impl Ballast {
     /// Creates it, unless it is there.
     ///
     /// # Errors
-    /// If there is no room for it, for example: then nothing of it is left.
+    /// For example, if there is no room for the table. Then nothing of it is left.
     pub(crate) async fn hold(&self, session: &Session) -> Result<(), ConnectError> {
         let mut held = self.held.lock().await;
         if !*held {

@@ -1,5 +1,5 @@
-//! Rows by COPY whose foreign keys are proved by set. The server looks up each row's references one by one, which takes
-//! several times as long as the rows themselves.
+//! Loads rows by COPY and checks their foreign keys with one query for each key. The server would
+//! look up the references of each row, which takes several times as long as loading the rows.
 //!
 //! A chunk is loaded with triggers off (`session_replication_role`) and proved before its commit. Until then nobody changes
 //! what it references: SHARE locks keep writers out of the referenced tables.
@@ -13,13 +13,14 @@ use server::Session;
 /// A chunk whose rows come without triggers.
 pub(super) struct BySet {
     keys: Vec<ForeignKey>,
-    /// End of the table before.
+    /// Number of the table's first block after the existing rows.
     block: i64,
 }
 
 impl BySet {
-    /// Turns triggers off in the session's transaction, and locks what the table references. None if the table has
-    /// changed so that its triggers are needed, and the request allows them.
+    /// Turns triggers off in the session's transaction, and locks the tables that the table
+    /// references. None if the table has changed so that it needs its triggers, and the request
+    /// allows triggers.
     pub(super) async fn begin(
         filler: &Filler<'_>,
         session: &Session,
@@ -43,7 +44,7 @@ impl BySet {
         Ok(Some(Self { keys, block: i64::try_from(block).unwrap_or(i64::MAX) }))
     }
 
-    /// Proves all foreign keys of the rows that were loaded since.
+    /// Checks all foreign keys of the rows that were loaded since [`Self::begin`].
     pub(super) async fn prove(self, session: &Session, table: &str, rows: u64) -> Result<(), Cause> {
         session.run("SET LOCAL session_replication_role = origin").await?;
         let own = "f.xmin = pg_current_xact_id()::xid";

@@ -27,9 +27,10 @@ pub(super) struct ChunkLoop<'f, 'a> {
     pub(super) meter: &'f RateMeter,
     pub(super) started: Instant,
     pub(super) queue: Queue<'f>,
-    /// Growth of the table, where it must reach a size.
+    /// Growth of the table, if it has to reach a size.
     pub(super) growth: Option<Mutex<Growth>>,
-    /// Chunks are read-locked while they are loaded, so that a probe has the server to itself.
+    /// Streams hold a read lock while they load a chunk. A probe takes the write lock, so that it
+    /// runs alone.
     pub(super) loading: RwLock<()>,
 }
 
@@ -39,7 +40,7 @@ impl ChunkLoop<'_, '_> {
         self.filler.observer.rows_sent(rows);
     }
 
-    /// The only chunk, in the transaction that created the tables; commits it.
+    /// Loads the only chunk in the transaction that created the tables, and commits it.
     pub(super) async fn all_in_one(&self, session: &Session) -> Result<u64, Cause> {
         let filler = self.filler;
         filler.copy_small_tables(session).await?;
@@ -57,7 +58,7 @@ impl ChunkLoop<'_, '_> {
         Ok(rows)
     }
 
-    /// Takes chunks as long as there are any, and limits let it.
+    /// Loads chunks as long as there are any and limits allow it.
     pub(super) async fn stream(&self) -> Result<(), Cause> {
         let session = self.filler.open_loader().await?;
         while let Some(rows) = self.wanted(&session).await? {
@@ -110,7 +111,7 @@ impl ChunkLoop<'_, '_> {
 
     /// Size of the bulk table with its indexes, and with the maps that the vacuum will make, bytes.
     async fn size(&self, session: &Session, at_rest: bool) -> Result<Size, ConnectError> {
-        /// More than streams leave empty.
+        /// More bytes than streams leave empty.
         const LAST: i64 = 512;
         let (plan, name) = (self.filler.plan, &self.filler.plan.tables.bulk.name);
         let vacuum = plan.includes(InitStep::Vacuum);
@@ -133,8 +134,9 @@ impl ChunkLoop<'_, '_> {
         Ok(Size { bytes, heap, empty })
     }
 
-    /// Loads a chunk once the governor lets one begin; gives the reason if none may any more. The chunk is
-    /// taken only then, so that none is left out between others, with so many rows at most.
+    /// Loads a chunk of at most `rows` rows once the governor lets one begin; returns the reason if
+    /// none may begin any more. The chunk is taken from the queue only then, so that no chunk is
+    /// skipped.
     async fn govern(
         &self,
         governor: &Governor<'_>,
@@ -193,7 +195,7 @@ impl ChunkLoop<'_, '_> {
         }
     }
 
-    /// Spreads out leaves that an interrupted run loaded and no more.
+    /// Spreads out leaves that an interrupted run has loaded but not spread out.
     pub(super) async fn explode_loaded(&self, session: &Session) -> Result<(), ConnectError> {
         let plan = self.filler.plan;
         for number in 0..plan.chunks() {
@@ -207,7 +209,7 @@ impl ChunkLoop<'_, '_> {
         Ok(())
     }
 
-    /// Probes the table, if it has grown enough, while nobody loads.
+    /// Probes the table if it has grown enough, while no stream loads.
     pub(super) async fn probe(&self, session: &Session, at_end: bool) -> Result<(), Cause> {
         let filler = self.filler;
         let mut prober = filler.prober.lock().await;

@@ -1,4 +1,4 @@
-//! One COPY: rows made into a buffer, the buffer handed to the server, the next one made.
+//! One COPY: fills a buffer with rows, sends it to the server, and fills the next one.
 
 use bytes::Bytes;
 use futures_util::SinkExt;
@@ -10,8 +10,8 @@ use crate::run::rows::{Batch, RowSource};
 use connect::Connection;
 use server::quote::{identifier, qualified};
 
-/// Bytes handed over at once: few messages for the server to open, and still in the processor's
-/// cache when the socket takes them.
+/// Size of the buffer, bytes: large enough that the server gets few messages, small enough to be in
+/// the processor's cache when the socket takes it.
 const BUFFER: usize = 256 << 10;
 
 /// A table's rows on their way into relations of the server.
@@ -49,8 +49,8 @@ impl Copy {
         Self { encoder, schema: schema.to_owned(), options, rows_per_buffer }
     }
 
-    /// Loads the next rows, at most so many, into `relation`, with a condition only those that fulfil it; `sent` is told of each buffer's rows as
-    /// the server takes them.
+    /// Loads the next rows, at most `rows`, into `relation`; if there is a condition, only the rows
+    /// that fulfil it. `sent` is called with the rows of each buffer once the server has taken it.
     pub(crate) async fn load(
         &self,
         connection: &Connection,

@@ -1,4 +1,4 @@
-//! A fill that is being carried out: its plan, its sessions, and what has become of it so far.
+//! A fill while it is carried out: its plan, its sessions, and its results so far.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -23,11 +23,11 @@ use connect::{ConnectError, Target};
 use server::quote::qualified;
 use server::{Session, Sessions};
 
-/// How often a session that is at the same fill is looked for.
+/// Interval between two checks whether another session still runs the same fill.
 const IN_HAND_INTERVAL: Duration = Duration::from_millis(500);
-/// How long a session that is at the same fill is waited for.
+/// Time to wait for another session that runs the same fill.
 const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
-/// How long a server that may be gone is asked what is there.
+/// Time to wait for the answer of a server that may be gone, when pgrig asks which rows are there.
 const REMAINS_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A fill that is being carried out.
@@ -44,15 +44,15 @@ pub(crate) struct Filler<'a> {
     pub(crate) ballast: Option<Ballast>,
     /// Directory in which files are recorded before pages are written into them.
     pub(crate) records: Option<PathBuf>,
-    /// Whether no rows are read back to see how well they compress.
+    /// Whether the compression of the rows is not sampled.
     pub(crate) is_unsampled: bool,
-    /// Indexes and constraints that are made after the rows.
+    /// Statements that create indexes and constraints after the rows.
     pub(crate) makes: Vec<String>,
-    /// Recorded with the removal of the ledger.
+    /// Statement that records the end of the fill, in the transaction that removes the ledger.
     pub(crate) at_end: Option<String>,
-    /// Rows that were there when rows were frozen last; none before the first time.
+    /// Number of rows when rows were last frozen; none before the first time.
     pub(crate) frozen: tokio::sync::Mutex<Option<u64>>,
-    /// Once there is one.
+    /// The ledger, once it exists.
     pub(crate) ledger: OnceLock<Ledger>,
     stop: watch::Sender<bool>,
 }
@@ -121,7 +121,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// Lets no chunk begin any more.
+    /// Makes [`Self::stopped`] resolve, so that no further chunk begins.
     pub(crate) fn stop(&self) {
         self.stop.send_replace(true);
     }
@@ -130,13 +130,13 @@ impl<'a> Filler<'a> {
         *self.stop.borrow()
     }
 
-    /// Resolves once it is.
+    /// Resolves once [`Self::stop`] has been called.
     pub(crate) async fn stopped(&self) {
         // The sender is ours.
         let _ = self.stop.subscribe().wait_for(|stopped| *stopped).await;
     }
 
-    /// The step that is being done, or failed.
+    /// The step that is being carried out, or has failed.
     pub(crate) fn step(&self) -> InitStep {
         self.progress.step()
     }
@@ -145,7 +145,7 @@ impl<'a> Filler<'a> {
     /// killed pgrig left behind ends by itself: it is waited for.
     ///
     /// # Errors
-    /// If the server refuses, another session keeps at it, or a conflict shows.
+    /// If the server refuses, another session runs this fill, or the rehearsal finds a conflict.
     pub(crate) async fn begin(&self) -> Result<Session, FillError> {
         let session = self.open_loader().await?;
         take_in_hand(&session, &qualified(&self.plan.schema, &self.plan.tables.bulk.name)).await?;
@@ -157,7 +157,7 @@ impl<'a> Filler<'a> {
         Ok(session)
     }
 
-    /// Announces what has become of the volumes since the last look.
+    /// Announces changes of the volumes since the last reading.
     pub(crate) fn look_at_volumes(&self) {
         self.governor.iter().for_each(Governor::look);
     }
@@ -166,8 +166,8 @@ impl<'a> Filler<'a> {
         self.generated.lock().expect("nobody panics holding this")
     }
 
-    /// A session that loads. Left to itself the kernel writes nothing until a tenth of the memory is
-    /// dirty, and then stops whoever writes.
+    /// Opens a session that loads. The kernel is made to write early: by default it writes nothing
+    /// until a tenth of the memory is dirty, and then blocks the writers.
     pub(crate) async fn open_loader(&self) -> Result<Session, ConnectError> {
         let session = self.sessions.open().await?;
         if self.plan.flush_early {
@@ -191,8 +191,8 @@ impl<'a> Filler<'a> {
         Ok(Sizes { heap: bytes("heap"), index: bytes("index") })
     }
 
-    /// The state of the database. A commit may have been under way when the fill ended, so pgrig asks the server
-    /// where it can.
+    /// The state of the tables after a failure. A commit may have been under way when the fill
+    /// ended, so pgrig asks the server if it can.
     pub(crate) async fn remains(&self) -> Remains {
         let plan = self.plan;
         let unlogged = match self.ledger.get() {

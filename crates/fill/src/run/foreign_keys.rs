@@ -1,5 +1,5 @@
-//! Foreign keys of a table, which the server looks up while rows go through it, row by row. Rows that were written past
-//! it, or loaded without its triggers, are proved before their commit, all at once.
+//! Checks the foreign keys of rows for which the server does not check them: rows written as pages,
+//! or loaded without triggers. All rows are checked at once, before their commit.
 
 use serde::Deserialize;
 
@@ -7,7 +7,8 @@ use connect::ConnectError;
 use server::Session;
 use server::quote::identifier;
 
-/// Referenced rows for each row that is proved, from which on looking each one up costs less than counting them all.
+/// From this ratio of referenced rows to checked rows on, looking each one up costs less than
+/// reading all referenced rows.
 const MANY: u64 = 8;
 
 /// An enforced foreign key.
@@ -17,7 +18,7 @@ pub(crate) struct ForeignKey {
     pub(crate) name: String,
     /// The referenced table as it stands in FROM.
     pub(crate) referenced: String,
-    /// Its rows, an estimate; none where there is none.
+    /// Estimated number of its rows; none if there is no estimate.
     referenced_rows: Option<u64>,
     /// Whether the table references itself.
     pub(crate) is_self: bool,
@@ -37,22 +38,22 @@ pub(crate) struct ForeignKey {
 #[derive(Clone, Debug, Deserialize)]
 struct KeyColumn {
     name: String,
-    /// Its counterpart.
+    /// The referenced column.
     referenced: String,
-    /// The condition that both are equal: `r` is the referenced table, `f` this one.
+    /// The condition that the two columns are equal: `r` is the referenced table, `f` this one.
     equal: String,
-    /// Whether both are integers.
+    /// Whether both columns are integers.
     is_integer: bool,
 }
 
-/// Rows that are to be proved.
+/// Rows that are to be checked.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
     /// The table's qualified name.
     pub(crate) table: &'a str,
     /// The rows to check, a condition on `f`.
     pub(crate) condition: &'a str,
-    /// How many they are.
+    /// Number of the rows.
     pub(crate) count: u64,
 }
 
@@ -65,8 +66,8 @@ pub(crate) struct Broken {
     pub(crate) row: String,
 }
 
-/// One of the rows that break one of the keys, if there are any. Nobody may be able to change referenced rows until the
-/// commit.
+/// One of the rows that violate one of the keys, if there is one. The caller must keep others from
+/// changing the referenced rows until the commit.
 pub(crate) async fn broken(
     session: &Session,
     rows: &Rows<'_>,
@@ -99,7 +100,8 @@ pub(crate) async fn broken(
     Ok(None)
 }
 
-/// How many of the rows break a key. A count, unlike a search for one, is what the server divides among processes.
+/// Number of the rows that violate a key. The server uses parallel workers for a count, but not for
+/// a search for one row.
 async fn count(session: &Session, rows: &Rows<'_>, broken: &str) -> Result<i64, ConnectError> {
     let Rows { table, condition, .. } = rows;
     let query = format!("SELECT count(*) AS broken FROM {table} f WHERE {condition} AND {broken}");
@@ -107,8 +109,8 @@ async fn count(session: &Session, rows: &Rows<'_>, broken: &str) -> Result<i64, 
 }
 
 impl ForeignKey {
-    /// Of a single integer column the least and greatest referenced value, if every value between them is there. None
-    /// too where finding that out costs more than looking up so many rows.
+    /// The least and greatest referenced value of a single integer column, if every value between
+    /// them exists. None also if finding that out costs more than looking up `rows` rows.
     async fn interval(&self, session: &Session, rows: u64) -> Result<Option<(i64, i64)>, ConnectError> {
         let [column] = &*self.columns else { return Ok(None) };
         if !column.is_integer || self.has_many(rows) {
@@ -132,13 +134,13 @@ impl ForeignKey {
         self.referenced_rows.is_some_and(|referenced| referenced > rows.saturating_mul(MANY))
     }
 
-    /// Rows outside the interval.
+    /// Condition of rows outside the interval.
     fn beyond(&self, least: i64, greatest: i64) -> String {
         let column = identifier(&self.columns[0].name);
         format!("(f.{column} < {least} OR f.{column} > {greatest})")
     }
 
-    /// Rows that reference nothing that is there.
+    /// Condition of rows whose reference does not exist.
     fn missing(&self) -> String {
         let equal: Vec<&str> = self.columns.iter().map(|column| column.equal.as_str()).collect();
         let equal = equal.join(" AND ");

@@ -1,9 +1,10 @@
-//! Rows are frozen behind a load that ends where space does.
+//! Freezes rows while the load goes on, for fills that a lack of space ends.
 //!
-//! The first statement that reads a row after its commit sets hint bits on its page. With checksums or
-//! `wal_log_hints` that writes the whole page to WAL, unless the page was changed since the last checkpoint; a later
-//! VACUUM does the same. At the brim there is no room for so much WAL. Shortly after their load pages need no images,
-//! and once frozen they are never changed by reading.
+//! The first statement that reads a row after its commit sets hint bits on its page. With checksums
+//! or `wal_log_hints` that writes the whole page to WAL, unless the page was changed since the last
+//! checkpoint; a later VACUUM does the same. When the disk is almost full, there is no room for so
+//! much WAL. Pages that are frozen shortly after their load need no images, and reading never
+//! changes frozen pages.
 
 use crate::error::Cause;
 use crate::limits::{Governor, Shortage};
@@ -12,17 +13,21 @@ use connect::ConnectError;
 use server::Session;
 use server::quote::qualified;
 
-/// Heap that is loaded before it is frozen, bytes, at least. There is always room for images of what is not frozen yet.
+/// Least heap that is loaded between two passes, bytes. There is always room for the images of the
+/// pages that are not frozen yet.
 const STRETCH: u64 = 32 << 20;
-/// Each pass looks at the whole visibility map, so passes get rarer as the table grows: one for so many parts of it.
+/// Each pass reads the whole visibility map, so passes get rarer as the table grows: one for each
+/// of so many parts of the table.
 const PARTS: u64 = 256;
-/// Rows that were there before may need images: 25 pages in 2 ms, which checkpoints keep up with.
+/// Vacuum settings for rows that were there before, whose pages may need images: 25 pages in 2 ms,
+/// which checkpoints keep up with.
 const THROTTLED: &str =
     "SET vacuum_cost_delay = '2ms'; SET vacuum_cost_limit = 500; SET vacuum_cost_page_dirty = 20";
 const UNTHROTTLED: &str = "SET vacuum_cost_delay = 0";
 
 impl Filler<'_> {
-    /// Freezes what was loaded since the last time, if that is enough. Streams that come meanwhile wait.
+    /// Freezes the rows that were loaded since the last pass, if there are enough of them. Streams
+    /// wait meanwhile.
     pub(crate) async fn freeze_behind(&self, session: &Session) -> Result<(), Cause> {
         if !self.freezes() {
             return Ok(());
@@ -46,7 +51,7 @@ impl Filler<'_> {
         self.governor.iter().for_each(|governor| governor.hold_unfrozen(bytes));
     }
 
-    /// Freezes all that is loaded, while nobody loads.
+    /// Freezes all loaded rows, while no stream loads.
     pub(crate) async fn freeze_all(&self, session: &Session) -> Result<(), Cause> {
         if !self.freezes() {
             return Ok(());

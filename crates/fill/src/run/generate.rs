@@ -27,12 +27,12 @@ use rowgen::Values;
 use server::Session;
 use server::quote::{literal, qualified};
 
-/// Between forced checkpoints: enough comes in meanwhile to make the next one worth its fsync.
+/// Time between two forced checkpoints: long enough that the next one has something to write.
 const WRITE_BEHIND_PAUSE: Duration = Duration::from_millis(20);
 
 impl Filler<'_> {
-    /// Loads all chunks that are not loaded yet and returns the rows that came in. `session` is in
-    /// the transaction that created the tables, if the plan is a single one.
+    /// Loads all chunks that are not loaded yet, and returns the number of loaded rows. `session`
+    /// is in the transaction that created the tables, if the plan has a single transaction.
     pub(crate) async fn generate(&self, session: &Session) -> Result<u64, Cause> {
         if let Some(governor) = &self.governor {
             governor.begin()?;
@@ -109,8 +109,9 @@ impl Filler<'_> {
         Ok(self.progress.rows() - plan.rows_done())
     }
 
-    /// Sets the sequences in whose place pgrig counts beyond the last value that it will give: whoever inserts rows
-    /// meanwhile, or after a fill that was killed, gets values of their own.
+    /// Sets the sequences whose values pgrig computes itself beyond the last value that it will
+    /// use. So other sessions that insert rows meanwhile, or after a fill that was killed, get
+    /// different values.
     pub(crate) async fn set_sequences(&self, session: &Session) -> Result<(), ConnectError> {
         for SequenceTaken { column, name, .. } in &self.plan.sequences {
             let table = &self.plan.tables.bulk;
@@ -160,7 +161,8 @@ impl Filler<'_> {
         Ok(rows)
     }
 
-    /// Keeps the checkpointer writing, if the plan says so. A courtesy: without it the commit writes all.
+    /// Forces checkpoints again and again, if the plan says so, so that the checkpointer writes
+    /// while rows come in. Errors are ignored: the commit then writes everything.
     async fn write_behind(&self) -> Infallible {
         if self.plan.write_behind
             && let Ok(session) = self.sessions.open().await
@@ -173,8 +175,8 @@ impl Filler<'_> {
         std::future::pending().await
     }
 
-    /// Makes room of what rolled back transactions left in the table, so that the size that was asked for
-    /// is met: the rows to come go there.
+    /// Vacuums the space that rolled back transactions left in the table, so that later rows use it
+    /// and the table gets the requested size.
     async fn reclaim(&self, session: &Session) -> Result<(), ConnectError> {
         let plan = self.plan;
         let needed = plan.heap_of(plan.rows_done());

@@ -1,8 +1,9 @@
-//! How a table grows, chunk by chunk, to the size that was asked for.
+//! Grows a table chunk by chunk to the requested size.
 //!
-//! What rows take with their indexes and what is toasted is measured as they come. Asking for the size of
-//! a table costs some 20 ms where it has hundreds of partitions, so it is asked for the less often the
-//! farther away the goal is. Only the last chunk is cut to measure, when no other one is loading.
+//! The size of rows with their indexes and TOAST is measured while they are loaded. Asking for the
+//! size of a table takes some 20 ms if it has hundreds of partitions, so pgrig asks more rarely the
+//! farther away the goal is. Only the last chunk is cut to the missing bytes, when no other chunk
+//! is loading.
 //!
 //! Since PostgreSQL 16 a COPY extends a table by up to 64 pages at once (`RelationAddBlocks` in `hio.c`). The size
 //! counts those that are still empty, at the end of a small table up to 1 % of it, and later rows fill them. So one
@@ -11,18 +12,20 @@
 
 use crate::plan::Plan;
 
-/// How much farther than it has seen, the growth is trusted to go on as before.
+/// The table's growth is extrapolated at most to this multiple of the growth that has been
+/// measured.
 const FORESIGHT: u64 = 4;
-/// A table is as large as was asked for when less than this part of the size is missing.
+/// The size counts as reached when less than 1/1000 of it is missing.
 const TOLERANCE: u64 = 1000;
-/// Chunks that one stream loads alone at the end.
+/// Number of chunks at the end that one stream loads alone.
 const ALONE: u64 = 4;
-/// Empty pages of a table that is larger are far below 1 % of it, bytes.
+/// Size from which on the empty pages of a table are far below 1 % of it, bytes.
 const SMALL: u64 = 1 << 30;
 /// Bytes by which a COPY extends a table at once (`MAX_BUFFERS_TO_EXTEND_BY`).
 pub(crate) const EXTENSION: u64 = 64 << 13;
 
-/// Whether empty pages matter: a COPY extends the table by many at once, and it is to be small.
+/// Whether empty pages matter: a COPY extends the table by many pages at once, and the requested
+/// size is small.
 pub(crate) fn extends_by_many_pages(plan: &Plan) -> bool {
     plan.major >= 16 && plan.until_size.is_some_and(|goal| goal < SMALL)
 }
@@ -30,7 +33,7 @@ pub(crate) fn extends_by_many_pages(plan: &Plan) -> bool {
 /// A table on its way to a size.
 #[derive(Debug)]
 pub(crate) struct Growth {
-    /// Bytes that it shall take.
+    /// Bytes that the table shall take.
     goal: u64,
     /// Rows of a chunk.
     chunk_rows: u64,
@@ -44,9 +47,9 @@ pub(crate) struct Growth {
     running: u64,
     /// Rows of chunks that were loaded.
     loaded: u64,
-    /// Rows that may be loaded before the size is looked at again.
+    /// Rows that may be loaded before the size has to be asked for again.
     sure: u64,
-    /// Whether the chunk that was cut to measure has begun.
+    /// Whether the chunk that is cut to the missing bytes has begun.
     is_cut: bool,
 }
 
@@ -78,7 +81,7 @@ impl Growth {
         Self { goal, chunk_rows, row, extension, before: None, running: 0, loaded: 0, sure: 0, is_cut: false }
     }
 
-    /// Whether no chunk is being loaded, so that empty pages are really empty.
+    /// Whether no chunk is being loaded, so that empty pages will stay empty.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.running == 0
     }
@@ -95,7 +98,7 @@ impl Growth {
         self.load(self.chunk_rows)
     }
 
-    /// The same, now that the table takes `size`.
+    /// The next action of a stream that has measured the size.
     pub(crate) fn measured(&mut self, Size { bytes, heap, empty }: Size) -> Next {
         let size = bytes.saturating_sub(empty);
         let grown = size.saturating_sub(*self.before.get_or_insert(size));
@@ -127,7 +130,7 @@ impl Growth {
         self.load(left)
     }
 
-    /// A chunk with so many rows at most is over.
+    /// Takes note that a chunk of at most `rows` rows has ended.
     pub(crate) fn ended(&mut self, rows: u64) {
         self.running -= rows;
         self.loaded += rows;

@@ -14,7 +14,8 @@ use server::Session;
 use server::quote::qualified;
 
 impl ChunkLoop<'_, '_> {
-    /// Loads one chunk. If there is no room even for the ballast, there is none for the chunk.
+    /// Loads one chunk after making sure that the ballast exists. If there is no room for the
+    /// ballast, there is none for the chunk.
     pub(super) async fn load_with_ballast(&self, session: &Session, chunk: &Chunk) -> Result<(), Cause> {
         self.filler.hold_ballast(session).await?;
         self.load(session, chunk).await
@@ -53,8 +54,8 @@ impl ChunkLoop<'_, '_> {
         Ok(())
     }
 
-    /// Loads the bulk table's rows of these parts, and gives their number, the statements that record
-    /// all parts, and what is recorded of files.
+    /// Loads the bulk table's rows of these parts. Returns their number, the statements that record
+    /// all parts, and the record of written files.
     pub(super) async fn parts(
         &self,
         session: &Session,
@@ -82,7 +83,8 @@ impl ChunkLoop<'_, '_> {
         Ok((all, records, files))
     }
 
-    /// Makes sure that tables of the user's that will be truncated are still empty, and stay so until they are.
+    /// Makes sure that user's tables that will be truncated are still empty, and locks them until
+    /// they are truncated.
     async fn refuse_others_rows(&self, session: &Session) -> Result<(), Cause> {
         let plan = self.filler.plan;
         if !plan.is_own_table() || !plan.method.is_frozen() {

@@ -58,7 +58,7 @@ use server::interruption::{Ended, until_stopped};
 
 /// Told of a fill's progress while it runs. Calls come from several threads.
 pub trait Observer: Sync {
-    /// The rows of an interrupted fill are looked at, before it goes on.
+    /// pgrig is comparing the rows of an interrupted fill with its records before it continues.
     fn checking_rows(&self, rows: u64);
     /// A step begins.
     fn step_started(&self, step: InitStep);

@@ -19,7 +19,7 @@ pub(crate) struct Queue<'a> {
 }
 
 struct Taken {
-    /// Number of the chunk that is looked at next.
+    /// Number of the chunk that is examined next.
     next: u64,
     given_back: BTreeSet<u64>,
 }
@@ -37,8 +37,8 @@ impl<'a> Queue<'a> {
         state.given_back.is_empty() && self.skip(&mut state).is_none()
     }
 
-    /// The group of the next chunk; the fill does not end within a group: chunks of the same ids, one in each leaf by
-    /// hash, where a limit ends the fill.
+    /// The group of the next chunk. A fill does not end within a group: if a limit ends the fill,
+    /// the chunks with the same ids, one in each leaf by hash, form a group.
     pub(crate) fn group(&self) -> Group {
         self.group_of_next(&mut self.lock())
     }
@@ -55,7 +55,8 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// The next chunk, unless it would be the first of a group while the answer was given for one that has begun.
+    /// The next chunk. None if it would begin a new group although the permission was given for a
+    /// group that has begun.
     pub(crate) fn take_of(&self, group: Group, most: u64) -> Option<Chunk> {
         if group.begun && !self.group().begun {
             return None;
@@ -77,13 +78,13 @@ impl<'a> Queue<'a> {
         Some(chunk)
     }
 
-    /// The chunk could not be loaded.
+    /// Takes back a chunk that could not be loaded.
     pub(crate) fn give_back(&self, chunk: &Chunk) {
         self.lock().given_back.insert(chunk.number);
     }
 
-    /// Rows of chunks that are not loaded though a later chunk is, or, of leaves by hash, another chunk of the same
-    /// rows.
+    /// Rows of chunks that are not loaded although a later chunk is (or, of leaves by hash, another
+    /// chunk of the same rows).
     pub(crate) fn gaps(&self) -> Vec<Range<u64>> {
         let state = self.lock();
         let Some(last) = (0..state.next).rev().find(|number| !state.given_back.contains(number)) else {
@@ -100,7 +101,7 @@ impl<'a> Queue<'a> {
         gaps
     }
 
-    /// The next chunk that has rows and is not loaded; earlier ones are passed over for good.
+    /// The next chunk that has rows and is not loaded. Chunks before it are skipped.
     fn skip(&self, state: &mut Taken) -> Option<Chunk> {
         while state.next < self.end {
             let chunk = self.plan.chunking.chunk(state.next);

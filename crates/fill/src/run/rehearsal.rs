@@ -29,11 +29,12 @@ pub enum Rehearsed {
     Locked,
 }
 
-/// How long the tables that are to be dropped are waited for, if at all a limit applies.
+/// Lock timeout of a rehearsal that is not followed by the fill.
 const LOCK_WAIT: &str = "1s";
 
 impl Filler<'_> {
-    /// Rehearses before the real thing, where something is at stake: waits for locks, and says so.
+    /// Rehearses before a fill that would drop or change existing tables: waits for locks, and
+    /// reports the waiting.
     pub(crate) async fn rehearse(&self, session: &Session) -> Result<(), FillError> {
         let has_probe = self.prober.lock().await.is_some();
         if self.plan.dropped.is_empty() && !has_probe {
@@ -46,7 +47,7 @@ impl Filler<'_> {
         self.rehearse_within(session, None).await.map(|_| ())
     }
 
-    /// Rehearses for people who only ask: gives up soon where a lock is in the way.
+    /// Rehearses without a fill: gives up soon if another session holds a lock.
     pub(crate) async fn rehearse_alone(&self) -> Result<Rehearsed, FillError> {
         let session = self.open_loader().await?;
         self.rehearse_within(&session, Some(LOCK_WAIT)).await
@@ -127,7 +128,7 @@ impl Filler<'_> {
         Ok(())
     }
 
-    /// Looks at what pages are to be written into: one leaf stands for all.
+    /// Examines the relation that pages are to be written into: one leaf stands for all.
     async fn rehearse_direct(&self, session: &Session) -> Result<(), FillError> {
         let (Some(direct), Some(leaf)) =
             (self.direct(), leaves(&self.plan.tables.bulk, self.plan.partitions).into_iter().next())

@@ -1,7 +1,9 @@
-//! Whether the rows that an interrupted fill recorded as loaded are still there, and those from before it.
+//! Checks that the rows that an interrupted fill recorded as loaded, and the rows from before it,
+//! are still there.
 //!
-//! Between two runs somebody may have emptied, replaced or altered the tables, and a crash may have emptied those
-//! that are unlogged. Then the rows that the ledger leaves out would be missing in silence, or come twice.
+//! Between two runs somebody may have emptied, replaced or altered the tables, and a crash may have
+//! emptied unlogged ones. Without this check, the rows that the ledger marks as loaded would be
+//! missing silently, or loaded twice.
 
 use super::Observer;
 use crate::error::FillError;
@@ -52,10 +54,10 @@ fn refusal(begun: &Unfinished, (table, problem): Problem) -> FillError {
     FillError::NotAsLeft { table, problem, remedy }
 }
 
-/// Looks at all rows, and gives the ledger to go on with.
+/// Compares all rows with the records, and returns the ledger to continue with.
 ///
 /// # Errors
-/// If rows are missing, or others are there.
+/// If rows are missing, or if there are rows that the fill did not load.
 pub(crate) async fn resume(
     session: &Session,
     plan: &Plan,
@@ -91,7 +93,7 @@ struct Look<'a> {
 /// The rows that were found.
 #[derive(Default)]
 struct FoundRows {
-    /// Rows that the fill can have loaded.
+    /// Number of rows that the fill can have loaded.
     rows: u64,
     /// Ids of the first and the last of them.
     ends: Option<(u64, u64)>,

@@ -1,4 +1,4 @@
-//! Numbers of rows on their way into relations: a range, those of a range that hash to one partition, or a list.
+//! Numbers of rows to load: a range, the rows of a range that hash to one partition, or a list.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) struct RowSource {
 #[derive(Clone, Debug)]
 enum Rows {
     Range(Range<u64>),
-    /// Those whose id (row number + 1) hashes to the partition.
+    /// Rows of the range whose id (row number + 1) hashes to the partition.
     Hashed(Range<u64>, Partition),
     Listed(Listed),
 }
@@ -25,12 +25,12 @@ enum Rows {
 pub(crate) enum Batch {
     /// All of a range.
     Range(Range<u64>),
-    /// These.
+    /// The rows of this list.
     Listed(Vec<u64>),
 }
 
 impl Batch {
-    /// One after the other.
+    /// The numbers, one after the other.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
         let (range, listed) = match self {
             Self::Range(rows) => (rows.clone(), &[][..]),
@@ -64,7 +64,7 @@ impl Partition {
 }
 
 impl RowSource {
-    /// All of the range, or those that belong to the partition.
+    /// The rows of the range, or those of them that belong to the partition.
     pub(crate) fn new(range: Range<u64>, partition: Option<Partition>) -> Self {
         match partition {
             None => Self { left: range.end - range.start, rows: Rows::Range(range) },
@@ -80,7 +80,7 @@ impl RowSource {
         Self { rows: Rows::Hashed(start..u64::MAX, partition), left: count }
     }
 
-    /// Those of a list.
+    /// The rows of a list.
     pub(crate) fn listed(list: RowList) -> Self {
         Self { left: list.rows, rows: Rows::Listed(Listed { list: Arc::new(list), at: 0, run: 0..0 }) }
     }
@@ -118,7 +118,8 @@ impl RowSource {
 #[derive(Debug, Default)]
 pub(crate) struct RowList {
     rows: u64,
-    /// After the last complete run: runs as the gap before them, and their length if that is above 1.
+    /// Encoded runs before `end`: for each run, the gap before it, and its length if that is above
+    /// 1.
     bytes: Vec<u8>,
     /// Where the last complete run ends.
     end: u64,
@@ -157,9 +158,9 @@ impl RowList {
 #[derive(Clone, Debug)]
 struct Listed {
     list: Arc<RowList>,
-    /// Of the next run, in bytes.
+    /// Offset of the next run in the list, bytes.
     at: usize,
-    /// Rest of the run before.
+    /// Rest of the current run.
     run: Range<u64>,
 }
 
@@ -201,7 +202,8 @@ impl Listed {
     }
 }
 
-/// Seven bits in each byte, the lowest first; the highest bit says that more come.
+/// Appends a number as a varint: seven bits in each byte, the lowest first; the highest bit says
+/// that more bytes follow.
 fn write(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(u8::try_from(number & 0x7F).unwrap_or(0) | 0x80);

@@ -14,7 +14,8 @@ pub const SCRATCH_SCHEMA: &str = "pgrig_ladder";
 /// The comment on the schema and its tables.
 pub(crate) const SCRATCH_MARK: &str = "made by pgrig fill --ladder, whose next run drops it";
 
-/// Drops all that measured fills have made in this schema, and that itself if it is then empty and pgrig has made it.
+/// Drops all tables that measured fills have created in this schema, then the schema if it is empty
+/// and pgrig created it.
 ///
 /// # Errors
 /// If tables cannot be dropped, or are not pgrig's.

@@ -21,7 +21,8 @@ pub(crate) struct Sink<'a> {
     bulk: &'a Table,
     leaves: Vec<String>,
     copy: Copy,
-    /// The tuples' length, where the heap's growth follows from it: leaves that one stream fills whole.
+    /// Length of the tuples; set only for leaves that one stream fills whole, where the heap's
+    /// growth follows from it.
     layout: Option<u32>,
 }
 
@@ -123,8 +124,8 @@ impl<'a> Sink<'a> {
         Ok(loaded)
     }
 
-    /// The chunk's rows. Re-inserted into a leaf by hash they are the leaf's seed rows, those of its first
-    /// chunk, once more; in a table or range ids go on from chunk to chunk.
+    /// The chunk's rows. If rows are re-inserted, a leaf by hash gets its seed rows (those of its
+    /// first chunk) again; in a table or a leaf by range, ids continue from chunk to chunk.
     pub(crate) fn rows(&self, chunk: &Chunk) -> RowSource {
         let Spread::Hash { leaves } = self.plan.chunking.spread else {
             return RowSource::new(chunk.rows.clone(), None);
@@ -137,9 +138,9 @@ impl<'a> Sink<'a> {
         RowSource::new(chunk.rows.clone(), Some(partition))
     }
 
-    /// Rows that the next COPY loads, of so many that are left. A COPY leaves the blocks empty by which
-    /// it extended the heap too far, up to 64: so the last rows of a leaf that nobody else fills go in
-    /// COPYs that end where the extension does.
+    /// Rows that the next COPY loads, of `left` rows. A COPY leaves up to 64 blocks empty if it has
+    /// extended the heap too far. So the last rows of a leaf that only one stream fills are loaded
+    /// by COPY commands that end exactly at an extension.
     fn copy_rows(&self, left: u64) -> u64 {
         let plan = self.plan;
         let most = left.min(plan.copy_rows);

@@ -1,4 +1,4 @@
-//! The steps, one after the other, as the plan says.
+//! Carries out the steps of the plan one after the other.
 
 use std::convert::Infallible;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ use server::Session;
 use server::quote::qualified;
 
 impl Filler<'_> {
-    /// All steps of the plan, while the volumes are watched.
+    /// Carries out all steps of the plan, while the volumes are watched.
     pub(crate) async fn execute(&self, session: Session) -> Result<Outcome, Cause> {
         tokio::select! {
             outcome = self.execute_steps(session) => outcome,
@@ -47,7 +47,8 @@ impl Filler<'_> {
             .await
     }
 
-    /// Steps that an interrupted run has done are done again only where that costs nothing.
+    /// Carries out the steps. Steps that an interrupted run has done are repeated only if that
+    /// costs nothing.
     async fn execute_steps(&self, session: Session) -> Result<Outcome, Cause> {
         if self.plan.stale_ledger {
             session.run(&ledger::remove(&self.plan.schema, &self.plan.tables.bulk.name)).await?;
@@ -119,7 +120,8 @@ impl Filler<'_> {
         })
     }
 
-    /// Makes what was to be made after the rows and removes the ledger, in one transaction.
+    /// Creates the indexes and constraints that come after the rows and removes the ledger, in one
+    /// transaction.
     async fn end(&self, session: &Session, ledger: &Ledger, clock: &mut Clock<'_, '_>) -> Result<(), Cause> {
         let mut ended = vec![ledger.drop()];
         ended.extend(self.at_end.clone());
@@ -157,8 +159,8 @@ impl Filler<'_> {
         Ok(())
     }
 
-    /// Tables and ledger. Where all is one transaction it stays open; so it does for the one
-    /// statement that creates and fills a table.
+    /// Creates tables and ledger. If the plan has a single transaction it stays open; also for the
+    /// one statement that creates and fills a table.
     async fn create(&self, session: &Session) -> Result<(), ConnectError> {
         session.run("BEGIN").await?;
         session.run_all(&ddl::create(self.plan)).await?;
@@ -173,7 +175,7 @@ impl Filler<'_> {
         Ok(())
     }
 
-    /// Branches and tellers, whole, in the transaction that created them.
+    /// Loads branches and tellers completely, in the transaction that created them.
     pub(crate) async fn copy_small_tables(&self, session: &Session) -> Result<(), ConnectError> {
         for table in self.plan.tables.small.iter().filter(|table| table.rows > 0) {
             let copy = Copy::new(&self.plan.schema, table, self.plan.format, Constants::Defaulted, true);

@@ -27,8 +27,9 @@ impl Filler<'_> {
         Ok(())
     }
 
-    /// Statistics of a table whose pages were written all-visible and frozen: there is nothing to vacuum. The
-    /// server need not look at what is known (since 18 it can be told).
+    /// Sets the statistics of a table whose pages were written all-visible and frozen: there is
+    /// nothing to vacuum. Since 18, statistics that pgrig knows can be set without reading the
+    /// table.
     async fn analyze_direct(&self, session: &Session, table: &Table) -> Result<(), ConnectError> {
         let plan = self.plan;
         let name = qualified(&plan.schema, &table.name);

@@ -1,4 +1,4 @@
-//! Long statements, and how far they have come.
+//! Reports the progress of long statements.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use server::Session;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Filler<'_> {
-    /// Runs a long statement while another session asks how far it is. That is a courtesy: if it
-    /// fails (no connection left, say), only the display is poorer.
+    /// Runs a long statement while another session asks for its progress. If asking fails (e.g. no
+    /// connection is left), only the progress display is missing.
     pub(crate) async fn watched(&self, session: &Session, sql: &str) -> Result<(), ConnectError> {
         let pid = session.pid().await?;
         tokio::select! {

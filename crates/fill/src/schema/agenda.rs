@@ -1,4 +1,4 @@
-//! The tasks of a schema fill: which of them may begin.
+//! The tasks of a schema fill, and which of them may begin.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -20,7 +20,7 @@ pub(super) enum Task {
     ForeignKey {
         /// Place of its table.
         place: usize,
-        /// Among those of the table.
+        /// Index of the foreign key among those of the table.
         number: usize,
         /// Place of the table that it refers to, if that is one of those to fill.
         referenced: Option<usize>,
@@ -28,7 +28,8 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// Places of the tables that no other task may work on meanwhile: the server locks both tables of a foreign key.
+    /// Places of the tables that no other task may work on meanwhile: for a foreign key both its
+    /// tables, because the server locks both.
     fn tables(&self) -> impl Iterator<Item = usize> {
         let (place, other) = match self {
             Self::Table { place } => (*place, None),
@@ -37,7 +38,7 @@ impl Task {
         [place].into_iter().chain(other)
     }
 
-    /// Whether all that it needs is there, and free.
+    /// Whether everything that it needs is finished, and its tables are free.
     fn may_begin(&self, state: &State) -> bool {
         match self {
             Self::Table { .. } => true,
@@ -64,7 +65,8 @@ struct State {
 }
 
 impl Agenda {
-    /// The tables in their order, side by side the largest ones first, then foreign keys.
+    /// The tables in their order (if filled side by side, the largest ones first), then the foreign
+    /// keys.
     pub(super) fn of(plan: &SchemaPlan) -> Self {
         let place_of = |(schema, name): &(String, String)| {
             plan.tables.iter().position(|table| table.schema == *schema && table.name == *name)
@@ -108,7 +110,7 @@ impl Agenda {
         }
     }
 
-    /// A task has ended.
+    /// Takes note that a task has ended; `well` says whether it succeeded.
     pub(super) fn end(&self, task: &Task, well: bool) {
         let mut state = self.lock();
         for table in task.tables() {

@@ -1,10 +1,11 @@
-//! Fills all tables of a schema. A composition of fills of single tables: the same rooms, one level up.
+//! Fills all tables of a schema: composed of fills of single tables, with the same modules
+//! (request, plan, run, outcome).
 //!
-//! - `request`: which tables, how much, what is known of single tables.
+//! - `request`: which tables, how many rows, and what the user says of single tables.
 //! - `plan/`: [`plan_schema`] reads the tables, puts them in an order in which each comes after those that it
 //!   references, decides on the rows of each, and has a [`Plan`](crate::Plan) made for each. Keys of tables that come
 //!   earlier are known before their rows are there, because a value follows from its row number.
-//! - `record`: the table beside the filled ones that holds what an interrupted fill is to be completed with.
+//! - `record`: the table beside the filled ones from which an interrupted fill is completed.
 //! - `run`: [`run_schema`] creates the tables and carries out the plans, in the order that the `agenda` keeps.
 
 mod agenda;

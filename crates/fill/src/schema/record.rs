@@ -1,8 +1,9 @@
 //! The record of a schema fill: a table beside the filled ones, as long as the fill lasts.
 //!
-//! Its comment holds the request, each row a table with the rows that it is to get. The same request finds it and
-//! completes the fill. A table is marked as filled in the transaction that removes its own ledger: so one that has
-//! neither mark nor ledger has not been begun.
+//! Its comment holds the request. Each row holds a table, with the description of its rows. The
+//! same request finds the record and completes the fill. A table is marked as filled in the
+//! transaction that removes its own ledger, so a table with neither mark nor ledger has not been
+//! begun.
 
 use catalog::SequenceTaken;
 use rowgen::Table;
@@ -53,9 +54,9 @@ pub(super) struct Begun {
 
 /// A record that was found.
 pub(super) enum Found {
-    /// Of this request.
+    /// The record of this request.
     Same(Begun),
-    /// Of another one, in this schema.
+    /// The record of another request, in this schema.
     Other(String),
 }
 
@@ -64,7 +65,7 @@ pub(super) fn name(schema: &str) -> String {
     qualified(schema, NAME)
 }
 
-/// Looks for the record of a schema fill in the database, first of all of this request.
+/// Looks for the record of a schema fill in the database, preferably of this request.
 ///
 /// # Errors
 /// If the server cannot be asked.
@@ -91,8 +92,8 @@ pub(super) async fn find(
     Ok(other.map(Found::Other))
 }
 
-/// Tables of the record in this schema that are there without indexes and foreign keys that were to be made after their
-/// rows.
+/// Names of the tables of this schema's record whose postponed indexes and foreign keys have not
+/// been created yet.
 ///
 /// # Errors
 /// If the server cannot be asked.
@@ -158,7 +159,7 @@ pub(super) fn mark(schema: &str, place: usize) -> String {
     format!("UPDATE {} SET is_filled = true WHERE number = {}", qualified(schema, NAME), place + 1)
 }
 
-/// The statement that ends it: the fill is complete.
+/// The statement that drops the record once the fill is complete.
 pub(super) fn drop(schema: &str) -> String {
     format!("DROP TABLE IF EXISTS {}", qualified(schema, NAME))
 }

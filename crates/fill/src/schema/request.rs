@@ -11,12 +11,12 @@ use crate::request::{CopyFormat, InitSteps, MethodChoice, Persistence, Triggers}
 /// The same request given again completes a fill that was interrupted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SchemaRequest {
-    /// SQL that creates the tables first; none: those of the database.
+    /// SQL that creates the tables first; none for the tables that the database has.
     pub ddl: Option<String>,
     /// Whether roles that the SQL names and the server does not have are created.
     #[serde(default)]
     pub create_roles: bool,
-    /// Only tables of this schema; with `ddl`, where its unqualified names go.
+    /// The only schema whose tables are filled; with `ddl`, the schema of its unqualified names.
     pub schema: Option<String>,
     /// Tables that are left out, `name` or `schema.name`.
     pub exclude: Vec<String>,
@@ -28,7 +28,8 @@ pub struct SchemaRequest {
     pub scale: f64,
     /// Specifications of single columns: `table.column=specification`.
     pub columns: Vec<String>,
-    /// The same from a model: for tables that are filled, and columns that `columns` says nothing of.
+    /// The same from a model. Used for filled tables, and for columns that `columns` does not
+    /// mention.
     #[serde(default)]
     pub modelled: Vec<String>,
     /// Whether rows are added to those that are there.
@@ -41,7 +42,7 @@ pub struct SchemaRequest {
     pub streams: Option<std::num::NonZeroU16>,
     /// COPY's format; none means chosen.
     pub format: Option<CopyFormat>,
-    /// Of the random values.
+    /// Seed of the random values.
     pub seed: u64,
     /// Whether names of columns say nothing of their values.
     #[serde(default)]
@@ -61,7 +62,8 @@ pub enum SchemaAmount {
     Size(u64),
     /// Rows of each table, as far as its keys leave room.
     Rows(u64),
-    /// As the rules say; tables without a rule have rows for each row of those that they reference.
+    /// As the rules say. A table without a rule gets rows in proportion to the tables that it
+    /// references.
     Rules,
 }
 
@@ -70,7 +72,7 @@ pub enum SchemaAmount {
 pub struct RowsRule {
     /// `name` or `schema.name`.
     pub table: String,
-    /// The factor.
+    /// The number of rows.
     pub rows: TableRows,
 }
 

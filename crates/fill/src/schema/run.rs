@@ -85,7 +85,7 @@ struct Done {
     tables: Vec<FilledTable>,
     /// Time of foreign keys.
     foreign_keys: Duration,
-    /// What went wrong first.
+    /// The first error.
     failure: Option<FillError>,
 }
 
@@ -105,7 +105,8 @@ impl Done {
 }
 
 impl SchemaRun<'_> {
-    /// Does one task after the other. Once one has failed, no lane begins another, and what they do is interrupted.
+    /// Does one task after the other. Once a task has failed, no lane begins another one, and
+    /// running tasks are interrupted.
     async fn lane(&self) -> Done {
         let mut done = Done::default();
         while let Some(task) = self.agenda.next().await {
@@ -157,7 +158,7 @@ impl SchemaRun<'_> {
         })
     }
 
-    /// Resolves when the user wants to stop, or another lane has failed.
+    /// Resolves when the user wants to stop, or when another lane has failed.
     fn stop(&self) -> impl Future<Output = ()> {
         let interrupt = self.interrupt.clone();
         async move {
@@ -181,7 +182,7 @@ impl SchemaRun<'_> {
         filled.map_err(|source| failed(self.plan, (place, self.agenda.filled()), source))
     }
 
-    /// Does work that is no table's, unless the user wants to stop.
+    /// Does work that belongs to no single table, unless the user wants to stop.
     async fn interruptible<T>(
         &self,
         work: impl Future<Output = Result<T, FillError>>,
@@ -197,8 +198,8 @@ impl SchemaRun<'_> {
     }
 }
 
-/// Makes sure that no other session is at this fill and that nothing has changed since it was planned, and creates the
-/// tables and the record in one transaction.
+/// Makes sure that no other session runs this fill and that nothing has changed since it was
+/// planned. Creates the tables and the record in one transaction.
 ///
 /// # Errors
 /// If there is such a session, or something has changed.
@@ -226,7 +227,8 @@ async fn begin(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
     Ok(())
 }
 
-/// Fills materialized views that refer to the tables, if the SQL created them, and removes the record.
+/// Refreshes the materialized views that refer to the tables, if the SQL created them, and removes
+/// the record.
 async fn end(session: &Session, plan: &SchemaPlan) -> Result<Vec<String>, FillError> {
     let created = plan.tables.iter().filter(|_| plan.request.ddl.is_some());
     let tables: Vec<String> = created.map(|table| qualified(&table.schema, &table.name)).collect();

@@ -1,5 +1,6 @@
-//! Names in a dump that the server does not have: roles, settings and extensions. The statements that only concern those are
-//! left out, so that a dump from elsewhere creates its tables here.
+//! Finds names in a dump that the server does not have: roles, settings and extensions. Statements
+//! that concern only those are left out, so that a dump of another server can create its tables
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -21,9 +22,9 @@ const NO_SETTINGS: [&str; 8] =
 
 /// A script as this server can run it.
 pub(crate) struct Adapted {
-    /// Without the statements that were left out; lines keep their numbers.
+    /// The script without the statements that are left out; line numbers stay the same.
     pub(crate) sql: String,
-    /// Statements to be run before.
+    /// Statements that must be run before it.
     pub(crate) before: Vec<String>,
     /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
@@ -158,7 +159,7 @@ impl Names {
 /// A word, a name or a sign of a statement, outside of parentheses.
 #[derive(Debug)]
 struct Item {
-    /// As a name, folded; of others their text.
+    /// The name, folded; for other items their text.
     text: String,
     is_quoted: bool,
 }

@@ -12,8 +12,8 @@ use crate::run::scratch::SCRATCH_MARK;
 use connect::Connection;
 use server::quote::{identifier, literal, qualified};
 
-/// Everything that the step `create` runs, in order. Constant columns have their values as defaults
-/// while the load lasts.
+/// All statements of the step `create`, in order. Constant columns have their values as defaults
+/// during the load.
 pub(crate) fn create(plan: &Plan) -> Vec<String> {
     let tables = &plan.tables;
     if plan.is_own_table() {
@@ -58,7 +58,7 @@ pub(crate) fn create(plan: &Plan) -> Vec<String> {
     schema.into_iter().chain(small).chain(bulk).chain(marks).collect()
 }
 
-/// The statement that marks a table of the ladder's, which drops no others.
+/// The comment that marks a table as one of `--ladder`, so that only such tables are dropped later.
 pub(crate) fn mark(plan: &Plan, table: &Table) -> Option<String> {
     let name = qualified(&plan.schema, &table.name);
     plan.request.is_scratch.then(|| format!("COMMENT ON TABLE {name} IS {}", literal(SCRATCH_MARK)))
@@ -113,8 +113,9 @@ fn default(column: &Column) -> Option<String> {
     }
 }
 
-/// The user's SQL, after what has to be there `before`, run so that it cannot end the transaction that it is run in: the server refuses
-/// COMMIT and the like there. What it does not qualify goes to `schema`, if one is given.
+/// The user's SQL, after the statements of `before`, wrapped so that it cannot end its transaction:
+/// the server refuses COMMIT and similar commands there. Unqualified names belong to `schema`, if
+/// one is given.
 pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, script: &Adapted) -> Vec<String> {
     let create =
         schema.filter(|_| create_schema).map(|schema| format!("CREATE SCHEMA {}", identifier(schema)));
@@ -144,8 +145,8 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
     Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed{remedy}") })
 }
 
-/// The line of the user's SQL that the server complains about, if it tells: one that is run within another
-/// statement has a position of its own.
+/// The line of the user's SQL that the server complains about, if it is known. For SQL that runs
+/// within another statement, the server reports the position in the inner text.
 fn line_of(error: &tokio_postgres::Error) -> Option<usize> {
     let ErrorPosition::Internal { position, query } = error.as_db_error()?.position()? else { return None };
     let before = query.chars().take(usize::try_from(*position).ok()?);
@@ -166,8 +167,8 @@ pub(crate) fn create_table_as(plan: &Plan, table: &Table) -> String {
     )
 }
 
-/// Gives a table that exists the load's defaults again: crash recovery may have emptied unlogged
-/// tables after they were taken away.
+/// Sets the load's defaults on an existing table again: crash recovery may have emptied unlogged
+/// tables after the defaults were dropped.
 pub(crate) fn set_defaults(plan: &Plan, table: &Table) -> Option<String> {
     alter_columns(plan, table, |column| default(column).map(|value| format!("SET DEFAULT {value}")))
 }
@@ -213,7 +214,8 @@ pub(crate) fn add_index(plan: &Plan, table: &Table) -> Option<String> {
     }
 }
 
-/// The primary key of a relation that holds rows of the bulk table. One of the whole table takes it over.
+/// Adds the primary key of a relation that holds rows of the bulk table. The primary key of the
+/// whole table then uses it.
 pub(crate) fn add_key(plan: &Plan, relation: &str) -> Vec<String> {
     let leaf = Table { name: relation.to_owned(), ..plan.tables.bulk.clone() };
     add_index(plan, &leaf).into_iter().collect()
@@ -258,8 +260,8 @@ impl ForeignKey {
     }
 }
 
-/// Drops foreign keys that an earlier run has added: a table that others reference cannot be truncated. The step that
-/// adds them comes later.
+/// Drops foreign keys that an earlier run has added, because a referenced table cannot be
+/// truncated. A later step adds them again.
 pub(crate) fn drop_foreign_keys(plan: &Plan) -> Vec<String> {
     let is_in_the_way = plan.method.is_frozen() && plan.includes(InitStep::ForeignKeys);
     let keys = FOREIGN_KEYS.iter().filter(|_| is_in_the_way);

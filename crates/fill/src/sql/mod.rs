@@ -1,4 +1,5 @@
-//! Statements that pgrig sends: queries as files beside this one, and what is built from a plan.
+//! Statements that pgrig sends: queries from files beside this one, and statements that are built
+//! from a plan.
 
 pub(crate) mod absent;
 pub(crate) mod ddl;

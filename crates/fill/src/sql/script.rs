@@ -1,4 +1,4 @@
-//! SQL files, read as far as psql would read them differently from the server.
+//! Reads SQL files that are written for psql, as far as psql and the server read them differently.
 
 use ::sql::{Kind, Text};
 

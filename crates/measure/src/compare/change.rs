@@ -12,15 +12,16 @@ use crate::verdict::Verdict;
 pub struct Change {
     /// The estimate.
     pub ratio: f64,
-    /// Holds the true ratio in 95 of 100 cases; none with too few values.
+    /// Contains the true ratio in 95 of 100 cases; none if there are too few values.
     pub interval: Option<Estimate>,
     /// Verdict.
     pub verdict: Verdict,
 }
 
 impl Change {
-    /// Of rounds that each have a value of the baseline and one of the candidate, measured soon after each other: what
-    /// slows the machine for minutes slows both, and falls out of their ratio. None if a value is not above 0.
+    /// The change from rounds, each with a value of the baseline and one of the candidate, measured
+    /// shortly after each other: a slowdown of the machine for minutes affects both, and cancels
+    /// out of their ratio. None if a value is not above 0.
     ///
     /// The interval is that of the ratios' median ([`Median::of_ratio`]); with fewer than six rounds there is none, and
     /// the verdict is inconclusive.
@@ -33,8 +34,8 @@ impl Change {
     }
 }
 
-/// Improved or regressed: the sides differ, by `threshold` or more. No change: all of the interval is within
-/// `threshold` of 1.
+/// Improved or regressed: the sides differ by `threshold` or more. No change: the whole interval is
+/// within `threshold` of 1.
 pub(super) fn verdict(
     differs: bool,
     ratio: f64,

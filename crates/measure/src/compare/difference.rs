@@ -13,11 +13,11 @@ use crate::run::{Environment, Run, Setting, Status};
 pub struct Difference {
     /// Its name: `server version`, `setting wal_level`, `request.size`, …
     pub what: String,
-    /// As the baseline has it.
+    /// The baseline's value.
     pub baseline: String,
-    /// As the candidate has it.
+    /// The candidate's value.
     pub candidate: String,
-    /// Whether runs that differ in it do not compare: the results may differ because of it alone.
+    /// Whether it makes the runs incomparable: it alone may cause a difference of the results.
     pub hinders: bool,
 }
 
@@ -27,11 +27,12 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Parts of a request that leave the work as it is: how often it is done, how it is judged, what is random in
-/// it, where tables go, what becomes of them.
+/// Parts of a request that do not change the work: the number of repetitions, the judgement, random
+/// seeds, the place of tables and whether they are kept.
 const SAME_WORK: [&str; 9] =
     ["trials", "seed", "schema", "keep", "memory", "budget", "threshold", "fail_if", "anyway"];
-/// Parts of a plan that follow from what was there before, are left to chance, or say the same in words.
+/// Parts of a plan that follow from the earlier state of the server, are random, or repeat other
+/// parts in words.
 const NO_PLAN: [&str; 9] = [
     "rounds",
     "request",
@@ -60,14 +61,15 @@ const PLACES: [&str; 12] = [
 ];
 /// The part of a request that says whether the user chose the seed of random numbers; `tps` has it.
 const SEED_CHOSEN: &str = "seed_chosen";
-/// Memory may differ so much, as a share, on the same machine after it was started anew.
+/// Share by which the memory of the same machine may differ after a reboot.
 const SAME_MEMORY: f64 = 0.01;
-/// Settings that are amounts of memory or disk may differ so much, as a share: some are chosen by what is free.
+/// Share by which settings that are sizes of memory or disk may differ: some are chosen by the free
+/// space.
 const SAME_SIZE: f64 = 0.1;
-/// Differences of size of no more than this share are not named.
+/// Sizes that differ by no more than this share are not reported.
 const EQUAL_SIZE: f64 = 0.01;
 
-/// All that differs, the most important first.
+/// All differences, the most important first.
 pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     let mut found = Differences::default();
     found.look("verb", &baseline.verb, &candidate.verb, true);
@@ -96,7 +98,7 @@ pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     found.0
 }
 
-/// The requests of both runs, without a seed of random numbers that nobody chose.
+/// The requests of both runs, without a random seed that the user did not choose.
 fn requests(baseline: &Run, candidate: &Run) -> [Value; 2] {
     let is_chosen = |run: &Run| run.request[SEED_CHOSEN].as_bool().unwrap_or(run.verb != "tps");
     let is_either_chosen = is_chosen(baseline) || is_chosen(candidate);
@@ -125,7 +127,7 @@ pub fn differing_settings(then: &[Setting], now: &[Setting]) -> Vec<Difference> 
     found.0
 }
 
-/// Whether both are amounts of bytes as SHOW prints them, and differ by such a share at most.
+/// Whether both are sizes as SHOW prints them, and differ by at most this share.
 fn are_like_sizes([then, now]: [&str; 2], share: f64) -> bool {
     let (Some(then), Some(now)) = (size(then), size(now)) else { return false };
     (then - now).abs() <= share * then
@@ -181,7 +183,7 @@ impl Differences {
         self.look("pgrig", &then.pgrig, &now.pgrig, false);
     }
 
-    /// Two JSON values, leaf by leaf; `hinders` is asked of a leaf's own name.
+    /// Compares two JSON values leaf by leaf; `hinders` is called with the name of a leaf.
     fn json(&mut self, root: &str, values: [&Value; 2], hinders: impl Fn(&str) -> bool) {
         let leaves = values.map(|value| {
             let mut all = BTreeMap::new();

@@ -1,14 +1,15 @@
-//! Exact tests of two sides: paired rounds, and runs that were not measured in turn.
+//! Exact tests of two sides: paired rounds, or runs that were not measured in turn.
 //!
-//! Both are rank tests with the estimate and the interval that belong to them, so that estimate, interval and test
-//! never contradict each other. They suppose nothing of the noise but that it strikes both sides alike.
+//! Both are rank tests with matching estimates and intervals, so that estimate, interval and test
+//! never contradict each other. They assume only that the noise affects both sides in the same way.
 
 use crate::paired::Estimate;
 use crate::sample::Sample;
 
 /// Probability that the interval misses the true ratio, and that any of the judged figures has a false verdict.
 pub(crate) const FALSE_ALARMS: f64 = 0.05;
-/// More pairs of values, or more values on a side, have their ranks taken as normally distributed.
+/// For more pairs of values, or more values on a side, the statistic is taken to be normally
+/// distributed.
 const MOST_COUNTED: usize = 60;
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_964;
@@ -18,14 +19,16 @@ const Z: f64 = 1.959_964;
 pub struct Tested {
     /// The estimate of Hodges and Lehmann ("Estimates of Location Based on Rank Tests", 1963).
     pub ratio: f64,
-    /// Holds the true ratio in 95 of 100 cases; none if there are too few values.
+    /// Contains the true ratio in 95 of 100 cases; none if there are too few values.
     pub interval: Option<Estimate>,
-    /// Probability that sides that do not differ look as different as this, two-sided.
+    /// p-value, two-sided: the probability of a difference at least this large between sides that
+    /// do not differ.
     pub p: f64,
 }
 
-/// Of rounds, each with a value of the baseline and one of the candidate: Wilcoxon's signed-rank test on the logarithms
-/// of their ratios. None without a round, or if a value is not above 0.
+/// The test for rounds, each with a value of the baseline and one of the candidate: Wilcoxon's
+/// signed-rank test on the logarithms of their ratios. None without a round, or if a value is not
+/// above 0.
 pub fn of_rounds(rounds: &[(f64, f64)]) -> Option<Tested> {
     let logarithms: Option<Vec<f64>> = rounds.iter().map(|(one, other)| log_ratio(*one, *other)).collect();
     let logarithms = logarithms?;
@@ -40,7 +43,8 @@ pub fn of_rounds(rounds: &[(f64, f64)]) -> Option<Tested> {
     Some(tested(&averages, &rank_sums))
 }
 
-/// Of two sides of runs: the test of Mann and Whitney. None without a run on each side, or if a value is not above 0.
+/// The test for two sides of runs: Mann and Whitney's. None without a run on each side, or if a
+/// value is not above 0.
 pub(crate) fn of_sides(baseline: &[f64], candidate: &[f64]) -> Option<Tested> {
     let pairs = candidate.iter().flat_map(|new| baseline.iter().map(move |old| log_ratio(*old, *new)));
     let logarithms: Option<Vec<f64>> = pairs.collect();
@@ -58,8 +62,9 @@ pub(crate) fn least_p_of_sides(baseline: usize, candidate: usize) -> f64 {
     Distribution::of_two_sides(baseline, candidate).two_sided(0)
 }
 
-/// The figures that differ. A figure that does not differ is named in at most `alpha` of all cases, however many
-/// figures there are: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
+/// Which figures differ. The probability that at least one figure that does not differ is reported
+/// is at most `alpha`, for any number of figures: Holm, "A Simple Sequentially Rejective Multiple
+/// Test Procedure" (1979).
 pub(crate) fn holm(p_values: &[f64], alpha: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|one, other| p_values[*one].total_cmp(&p_values[*other]));
@@ -78,8 +83,8 @@ fn log_ratio(baseline: f64, candidate: f64) -> Option<f64> {
     (baseline > 0.0 && candidate > 0.0 && ratio.is_finite() && ratio > 0.0).then(|| ratio.ln())
 }
 
-/// The test's statistic is how many of the logarithms are above 0; the estimate is their median, and the interval is
-/// between two of them.
+/// The statistic is the number of logarithms above 0. The estimate is their median, and the
+/// interval lies between two of them.
 fn tested(logarithms: &Sample, distribution: &Distribution) -> Tested {
     let values = logarithms.values();
     let below = values.iter().filter(|value| **value < 0.0).count();
@@ -95,16 +100,16 @@ fn tested(logarithms: &Sample, distribution: &Distribution) -> Tested {
     Tested { ratio, interval, p: distribution.two_sided(fewer) }
 }
 
-/// Distribution of a rank test's statistic where both sides are alike; it is symmetric.
+/// Distribution of a rank test's statistic if both sides are alike. It is symmetric.
 enum Distribution {
     /// The probability of each value from 0 to the middle.
     Counted(Vec<f64>),
-    /// Nearly normal.
+    /// A normal distribution, for many values.
     Normal { mean: f64, deviation: f64 },
 }
 
 impl Distribution {
-    /// The sum of the ranks of the positive ones of n differences.
+    /// Distribution of the sum of the positive ranks of n signed differences.
     fn of_signed_ranks(n: usize) -> Self {
         if n > MOST_COUNTED {
             let n = n as f64;
@@ -122,7 +127,8 @@ impl Distribution {
         Self::Counted(shares)
     }
 
-    /// Distribution of the number of pairs, of a value here and one there, that are in one order.
+    /// Distribution of the number of pairs, one value from each side, whose first value is the
+    /// greater.
     fn of_two_sides(n: usize, m: usize) -> Self {
         if n.max(m) > MOST_COUNTED {
             let (n, m) = (n as f64, m as f64);
@@ -149,7 +155,7 @@ impl Distribution {
         Self::Counted(shares)
     }
 
-    /// Probability that the statistic is so far from its middle, or farther, on either side.
+    /// Probability that the statistic is at least so far from its middle, on either side.
     fn two_sided(&self, fewer: usize) -> f64 {
         let tail = match self {
             Self::Counted(shares) => shares.iter().take(fewer + 1).sum(),
@@ -161,7 +167,8 @@ impl Distribution {
         (2.0_f64 * tail).min(1.0)
     }
 
-    /// Number of logarithms outside the interval, on each side; none if all of them would be too few.
+    /// Number of logarithms outside the interval on each side; none if there are too few for an
+    /// interval.
     fn outside(&self) -> Option<usize> {
         match self {
             Self::Counted(shares) => {

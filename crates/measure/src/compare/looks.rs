@@ -1,12 +1,14 @@
-//! Looks at the rounds so far, fixed before the first of them.
+//! Points in time (looks) at which the rounds so far are judged. They are fixed before the first
+//! round.
 
 use super::exact::FALSE_ALARMS;
 
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_964;
 
-/// After which rounds figures are judged, each with its share of the false verdicts that all looks together may have.
-/// (To look after every round, and to stop at the first difference, finds one sooner or later where there is none.)
+/// The rounds after which figures are judged, each with its share of the allowed false verdicts.
+/// (Looking after every round, and stopping at the first difference, would sooner or later find one
+/// where there is none.)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Looks(Vec<Look>);
 
@@ -20,11 +22,13 @@ pub struct Look {
 }
 
 impl Looks {
-    /// After some rounds, and after the last one. Rounds beyond the last are left out.
+    /// Looks after the rounds in `early`, and after the last one. Rounds beyond the last are
+    /// ignored.
     ///
-    /// Shares grow as the bounds of O'Brien and Fleming do (Lan and DeMets, "Discrete sequential boundaries for clinical
-    /// trials", 1983): early looks get little, so that the last one keeps nearly all. They add up, so that looks need no
-    /// assumption about how they depend on each other.
+    /// Shares grow as the bounds of O'Brien and Fleming do (Lan and DeMets, "Discrete sequential
+    /// boundaries for clinical trials", 1983): early looks get little, so that the last one keeps
+    /// nearly all. The shares add up to the total, so no assumption about the dependence between
+    /// looks is needed.
     pub fn new(early: &[usize], rounds: usize) -> Self {
         let mut places: Vec<usize> =
             early.iter().copied().filter(|round| (1..rounds).contains(round)).collect();

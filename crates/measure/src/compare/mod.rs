@@ -1,8 +1,9 @@
 //! Verdicts between sides of saved runs.
 //!
-//! The run is the unit: each has one value of a figure ([`crate::figures()`]), whatever its number of trials. Few figures
-//! are judged, together (`holm`); all others are shown with their change. Differences of request, server,
-//! machine and connection are named ([`Difference`]), since a change may be due to them.
+//! The run is the unit of comparison: it has one value of each figure ([`crate::figures()`]),
+//! whatever its number of trials. A few figures are judged together (`holm`); all others are only
+//! shown with their change. Differences of request, server, machine and connection are reported
+//! ([`Difference`]), because they may be the cause of a change.
 
 mod change;
 mod difference;
@@ -29,11 +30,11 @@ use exact::Tested;
 /// Parameters of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Changes of less than this do not matter: 0.05 is 5 %.
+    /// Changes of less than this share do not matter: 0.05 is 5 %.
     pub threshold: f64,
     /// Probability of a false verdict on the judged figures together.
     pub alpha: f64,
-    /// The figures to judge ([`Figure::is_named`]) instead of the default ones; none if empty.
+    /// The figures to judge ([`Figure::is_named`]); empty for the default ones.
     pub figures: Vec<String>,
 }
 
@@ -43,16 +44,16 @@ impl Default for Options {
     }
 }
 
-/// Two sides of runs beside each other.
+/// A comparison of two sides of runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Differences besides the figures.
+    /// Differences of the runs other than figures.
     pub differences: Vec<Difference>,
     /// The figures that all runs have: those that are judged first, then in the order of the first baseline.
     pub compared: Vec<Compared>,
     /// Figures to judge that some runs do not have, or that have no ratio.
     pub unmeasured: Vec<Figure>,
-    /// Least number of runs for a verdict, if these are fewer.
+    /// Least number of runs for a verdict; none if there are enough.
     pub needed: Option<Needed>,
 }
 
@@ -66,13 +67,14 @@ pub struct Compared {
     pub baseline: Vec<f64>,
     /// The value of each candidate; of paired runs in the same order.
     pub candidate: Vec<f64>,
-    /// A typical baseline and a typical candidate, whose ratio is `ratio`.
+    /// A typical value of each side; their ratio is `ratio`.
     pub typical: [f64; 2],
     /// Ratio of the candidate to the baseline.
     pub ratio: f64,
     /// Holds the true ratio in 95 of 100 cases; none with too few runs.
     pub interval: Option<Estimate>,
-    /// Probability that sides that are alike look as different as this.
+    /// p-value: the probability of a difference at least this large between sides that do not
+    /// differ.
     pub p: f64,
     /// The verdict; none if the figure is not judged.
     pub verdict: Option<Verdict>,
@@ -132,7 +134,7 @@ impl Comparison {
     }
 }
 
-/// All figures of the runs, in the order in which they come first, and whether they are judged.
+/// All figures of the runs, in the order of their first occurrence, and whether each is judged.
 fn asked(sides: &Sides, all: &[Vec<Vec<(Figure, f64)>>; 2], options: &Options) -> Vec<(Figure, bool)> {
     let mut known: Vec<&Figure> = Vec::new();
     for (figure, _) in all.iter().flatten().flatten() {
@@ -160,7 +162,7 @@ fn values(runs: &[Vec<(Figure, f64)>], figure: &Figure) -> Option<Vec<f64>> {
 }
 
 impl Compared {
-    /// Gives the figure back if it has no ratio.
+    /// Compares a figure. Returns the figure as an error if it has no ratio.
     fn of(figure: Figure, baseline: Vec<f64>, candidate: Vec<f64>, sides: &Sides) -> Result<Self, Figure> {
         let tested = if sides.is_paired() {
             let rounds: Vec<(f64, f64)> = baseline.iter().copied().zip(candidate.iter().copied()).collect();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::exact::{least_p_of_rounds, least_p_of_sides};
 use super::sides::Sides;
 
-/// More are not looked for.
+/// Greatest number of runs that is tried.
 const MOST: usize = 1000;
 
 /// The least number of runs with which a verdict can be reached.
@@ -42,8 +42,8 @@ impl fmt::Display for Needed {
     }
 }
 
-/// The least number of rounds with which a verdict about so many figures can be reached: the test's least p-value is
-/// at most `alpha` by figures.
+/// Least number of rounds for a verdict about so many figures: the least p-value of the test is
+/// then at most `alpha` divided by the number of figures.
 pub fn fewest_rounds(figures: usize, alpha: f64) -> usize {
     let level = alpha / figures.max(1) as f64;
     (1..MOST).find(|rounds| least_p_of_rounds(*rounds) <= level).unwrap_or(MOST)

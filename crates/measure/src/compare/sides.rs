@@ -14,13 +14,13 @@ pub struct Sides {
     is_paired: bool,
 }
 
-/// Why runs are no rounds.
+/// Why runs are not paired rounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPairs {
-    /// One side has more runs.
+    /// The sides have different numbers of runs.
     #[error("--paired needs the same number of runs on each side; the baseline has {0}, the candidate {1}")]
     Counts(usize, usize),
-    /// A run began before the round before it was complete.
+    /// A run began before the previous round was complete.
     #[error("runs {0} and {1} did not alternate: compare them without --paired")]
     Order(String, String),
 }
@@ -34,7 +34,7 @@ impl Classified for NoPairs {
 }
 
 impl Sides {
-    /// Runs that were not measured in turn. None if a side has no run.
+    /// Sides of runs that were not measured in turn. None if a side has no run.
     pub fn new(mut baseline: Vec<Run>, mut candidate: Vec<Run>) -> Option<Self> {
         in_order(&mut baseline);
         in_order(&mut candidate);
@@ -42,7 +42,8 @@ impl Sides {
         (!is_empty).then_some(Self { baseline, candidate, is_paired: false })
     }
 
-    /// Runs that were measured in turn: the first baseline and the first candidate are the first round, and so on.
+    /// Sides of runs that were measured in turn: the first baseline and the first candidate are the
+    /// first round, and so on.
     ///
     /// # Errors
     /// [`NoPairs`], if a run of one round began before one of the round before.
@@ -80,8 +81,9 @@ impl Sides {
         self.is_paired
     }
 
-    /// Whether one side ran before the other, or mostly so. A machine that became slower or faster meanwhile looks like
-    /// a change then, and no test can tell the one from the other.
+    /// Whether all, or most, runs of one side were before those of the other. A change in the
+    /// machine's speed in between then looks like a difference of the sides, and no test can tell
+    /// them apart.
     pub fn is_apart(&self) -> bool {
         let mut all: Vec<&str> = self.baseline.iter().chain(&self.candidate).map(start).collect();
         all.sort_unstable();

@@ -1,12 +1,12 @@
-//! Middle of the bulk of some numbers, and its uncertainty: trimmed means, resampled.
+//! Trimmed means of some numbers, and their uncertainty by resampling.
 
 use fastrand::Rng;
 
 use super::estimate::{Estimate, REACH_95};
 
-/// Share that is cut off at each end.
+/// Share of the values that is cut off at each end.
 const TRIM: f64 = 0.2;
-/// Resamples: their 2.5 % quantile then wanders by a thirtieth of the interval.
+/// Number of resamples: with so many, the 2.5 % quantile varies by a thirtieth of the interval.
 const RESAMPLES: usize = 2000;
 
 /// The mean of at least one number without the lowest and the highest fifth.
@@ -14,15 +14,15 @@ pub fn trimmed_mean(values: &[f64]) -> f64 {
     Column::new(values).location()
 }
 
-/// Numbers of the same rounds, ready to be resampled.
+/// Values of one quantity, one for each round, prepared for resampling.
 pub(super) struct Column {
     sorted: Vec<f64>,
-    /// Each round's place in `sorted`.
+    /// Index of each round's value in `sorted`.
     ranks: Vec<usize>,
 }
 
 impl Column {
-    /// Of at least one number, round by round.
+    /// At least one number, in the order of rounds.
     pub(super) fn new(values: &[f64]) -> Self {
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|one, other| values[*one].total_cmp(&values[*other]));
@@ -33,12 +33,13 @@ impl Column {
         Self { sorted: order.iter().map(|round| values[*round]).collect(), ranks }
     }
 
-    /// The mean without the lowest and the highest fifth.
+    /// The trimmed mean.
     pub(super) fn location(&self) -> f64 {
         self.location_of(&vec![1; self.sorted.len()])
     }
 
-    /// The same if each number, in ascending order, were there so many times; as many as rounds in all.
+    /// The trimmed mean if each number, in ascending order, occurred so many times; the counts add
+    /// up to the number of rounds.
     fn location_of(&self, counts: &[u32]) -> f64 {
         let cut = trimmed(self.sorted.len());
         let (first, end) = (cut, self.sorted.len() - cut);
@@ -57,7 +58,7 @@ impl Column {
         &self.ranks
     }
 
-    /// Spearman's correlation of each round with the next: 0 if they have nothing to do with each other.
+    /// Spearman's correlation of each round with the next one: about 0 if rounds are independent.
     pub(super) fn autocorrelation(&self) -> f64 {
         let middle = (self.ranks.len() as f64 - 1.0) / 2.0;
         let off = |rank: &usize| *rank as f64 - middle;
@@ -66,15 +67,16 @@ impl Column {
         if all > 0.0 { neighbours / all } else { 0.0 }
     }
 
-    /// Whether that is more than chance makes of independent rounds in 95 of 100 cases.
+    /// Whether the autocorrelation is greater than that of independent rounds in 95 of 100 cases.
     pub(super) fn is_autocorrelated(&self) -> bool {
         self.autocorrelation() > 1.645 / (self.ranks.len() as f64).sqrt()
     }
 
-    /// Number of consecutive rounds to draw together, so that resamples are correlated as the rounds are: 1 if these
-    /// are independent. Carlstein's rule ("The use of subseries values for estimating the variance of a general
-    /// statistic from a stationary sequence", 1986). Not only where the correlation is beyond doubt: what few rounds
-    /// do not show would make their intervals too narrow.
+    /// Number of consecutive rounds that are drawn together, so that resamples are as correlated as
+    /// the rounds: 1 if rounds are independent. Carlstein's rule ("The use of subseries values for
+    /// estimating the variance of a general statistic from a stationary sequence", 1986). It is
+    /// applied even if the correlation is not significant: a correlation that few rounds do not
+    /// show would make their intervals too narrow.
     pub(super) fn block(&self) -> usize {
         let rounds = self.ranks.len() as f64;
         let found = self.autocorrelation();
@@ -99,8 +101,8 @@ fn trimmed(count: usize) -> usize {
     cut
 }
 
-/// The location of each of some columns in resamples of their rounds, drawn for all of them alike. The cost
-/// is [`RESAMPLES`] times columns times rounds.
+/// Trimmed means of some columns in resamples of their rounds; each resample draws the same rounds
+/// for all columns. The cost is proportional to [`RESAMPLES`] times columns times rounds.
 pub(super) fn resample<const N: usize>(columns: [&Column; N], block: usize, seed: u64) -> Vec<[f64; N]> {
     let rounds = columns[0].ranks.len();
     let mut random = Rng::with_seed(seed);
@@ -127,11 +129,12 @@ pub(super) fn resample<const N: usize>(columns: [&Column; N], block: usize, seed
         .collect()
 }
 
-/// The 95 % interval about `value` that resampled values of it leave, of so many rounds in such blocks.
+/// The 95 % interval around `value`, from its resampled values. `rounds` is the number of rounds,
+/// `block` the number drawn together.
 ///
-/// Percentiles, stretched: a resample varies less than the rounds did by the factor √((n-1)/n), and with few
-/// rounds the spread itself is uncertain, for which Student's t stands (Hesterberg, "What Teachers Should Know
-/// About the Bootstrap", 2015).
+/// The interval of percentiles is widened: a resample varies less than the rounds by the factor
+/// √((n-1)/n), and with few rounds the scatter itself is uncertain, which Student's t accounts for
+/// (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015).
 pub(super) fn interval(value: f64, resampled: &mut [f64], rounds: usize, block: usize) -> Estimate {
     resampled.sort_by(f64::total_cmp);
     let tail = resampled.len() / 40;

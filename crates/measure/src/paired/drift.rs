@@ -1,16 +1,17 @@
-//! Whether the machine got faster or slower while rounds were measured.
+//! Finds out whether the machine became faster or slower while rounds were measured.
 
 use super::bootstrap::Column;
 use super::rounds::Rounds;
 
-/// Least distance of a trend's correlation with time from 0, in standard deviations: by chance, 3 in 1,000 are as
-/// far.
+/// Least distance of a trend's correlation with time from 0, in standard deviations: chance exceeds
+/// it in 3 of 1,000 cases.
 const SURE: f64 = 3.0;
 
-/// Share by which the last third of the rounds took longer (below 0: shorter) than the first, arms taken together;
-/// none if that is less than `least`, or there is no trend in the rounds.
+/// Share by which the last third of the rounds took longer (below 0: shorter) than the first third,
+/// over all arms. None if that is less than `least`, or if rounds have no trend.
 ///
-/// Per-round differences are free of it. But whoever reads seconds should know.
+/// Differences within rounds are not affected by it. But a reader of the absolute times should
+/// know.
 pub(super) fn drift(rounds: &Rounds, least: f64) -> Option<f64> {
     let levels = levels(rounds);
     let third = levels.len() / 3;
@@ -21,7 +22,8 @@ pub(super) fn drift(rounds: &Rounds, least: f64) -> Option<f64> {
     (change.abs() > least && trend.abs() > SURE).then_some(change)
 }
 
-/// Each round's time: the mean over arms of what each took beside its own usual time.
+/// Speed of the machine in each round: the mean over arms of each arm's time divided by its usual
+/// time.
 fn levels(rounds: &Rounds) -> Vec<f64> {
     let arms = rounds.arms();
     let usual: Vec<f64> =

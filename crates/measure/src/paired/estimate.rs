@@ -1,8 +1,8 @@
-//! A number, and how sure it is.
+//! A number with its uncertainty.
 
 use serde::{Deserialize, Serialize};
 
-/// A value with the interval that has the true one in 95 of 100 cases: low ≤ value ≤ high.
+/// A value with an interval that contains the true value in 95 of 100 cases: low ≤ value ≤ high.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The best single guess.
@@ -22,7 +22,7 @@ impl Estimate {
         (self.high - self.low) / 2.0
     }
 
-    /// Greatest distance of the interval from 0.
+    /// Greatest absolute value in the interval.
     pub fn reach(&self) -> f64 {
         self.low.abs().max(self.high.abs())
     }
@@ -32,8 +32,8 @@ impl Estimate {
         self.low > 0.0 || self.high < 0.0
     }
 
-    /// Probability of an estimate so far from 0 if the true value is 0. Below 0.05 if, and only if, the interval
-    /// excludes 0.
+    /// p-value: the probability of an estimate at least so far from 0 if the true value is 0. It is
+    /// below 0.05 exactly if the interval excludes 0.
     pub(super) fn p_value(&self) -> f64 {
         let towards_zero = if self.value > 0.0 { self.value - self.low } else { self.high - self.value };
         if towards_zero <= 0.0 {

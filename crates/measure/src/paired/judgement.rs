@@ -1,4 +1,4 @@
-//! From rounds to verdicts.
+//! Makes verdicts from rounds.
 
 use serde::Serialize;
 
@@ -8,24 +8,25 @@ use super::estimate::{Estimate, REACH_95};
 use super::rounds::{Arm, Rounds};
 use crate::verdict::Verdict;
 
-/// With fewer rounds nothing is told.
+/// With fewer rounds there is no judgement.
 pub const FEWEST_ROUNDS: usize = 15;
 /// Probability that pgrig reports one difference or more between candidates that do not differ.
 const FALSE_ALARMS: f64 = 0.05;
-/// An interval is narrow enough if it reaches so far to either side, as a share of the threshold: then a
-/// difference of twice the threshold, and none at all, are both told for what they are.
+/// An interval is narrow enough if it extends no farther than this to either side, as a share of
+/// the threshold: then a difference of twice the threshold is recognised, and so is no difference
+/// at all.
 const NARROW: f64 = 0.5;
-/// A verdict that would take more rounds than this is out of reach.
+/// A verdict that would need more rounds than this counts as out of reach.
 const MOST_ROUNDS: f64 = 100_000.0;
 
 /// Estimates and verdicts of all pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// Each candidate's own time, seconds per row: the empty loop's subtracted where there is one.
+    /// Each candidate's own time, seconds per row: without the empty loop, if there is one.
     pub own: Vec<Estimate>,
     /// The empty loop's time, seconds per row.
     pub empty: Option<Estimate>,
-    /// A′ less A, seconds per row: what noise makes of no difference.
+    /// Difference of A′ and A, seconds per row: what noise alone causes.
     pub repeat: Estimate,
     /// Share by which rounds became slower (below 0: faster) from the first third to the last; none if they did not.
     pub drift: Option<f64>,
@@ -40,48 +41,52 @@ pub struct Judgement {
     pub baseline: usize,
     /// Index of the compared candidate.
     pub candidate: usize,
-    /// The additional time of the candidate (below 0: less), seconds per row.
+    /// Time of the candidate minus that of the baseline, seconds per row.
     pub difference: Estimate,
-    /// The same as a share of the baseline's own time; none where that cannot be told from nothing.
+    /// The difference as a share of the baseline's own time; none if that time is not significantly
+    /// above 0.
     pub relative: Option<Estimate>,
     /// Verdict.
     pub verdict: Verdict,
-    /// The least difference that matters, seconds per row: the threshold's share of the baseline's own time; of its
-    /// whole time, where the own one cannot be told from nothing.
+    /// The least difference that matters, seconds per row: the threshold times the baseline's own
+    /// time (or times its whole time, if the own time is not significantly above 0).
     pub margin: f64,
-    /// The difference of A′ from A, seconds per row. pgrig reports no smaller difference, and denies none where this
-    /// is more than `margin`.
+    /// The difference of A′ and A, seconds per row. pgrig reports no difference smaller than this,
+    /// and never reports "no change" if this is more than `margin`.
     pub noise_floor: f64,
     /// Whether differences of successive rounds are correlated: then the same number of rounds tells less.
     pub autocorrelated: bool,
-    /// Number of further rounds for a verdict, going by those so far; none if there is one, or it is out of reach,
-    /// because the difference is almost the margin or too little of the noise floor is chance.
+    /// Estimated number of further rounds for a verdict. None if there is a verdict, or if it is
+    /// out of reach, because the difference is close to the margin or the noise floor hardly
+    /// depends on the number of rounds.
     pub rounds_needed: Option<u32>,
-    /// Whether the intervals of the difference and of A′ are so narrow that more rounds add little: what to stop at.
+    /// Whether the intervals of the difference and of A′ are so narrow that more rounds would
+    /// hardly change them, so that measuring may stop.
     pub is_narrow_enough: bool,
 }
 
 impl Judged {
-    /// Whether a candidate's own time can be told from nothing: else the empty loop takes as long.
+    /// Whether a candidate's own time is significantly above 0; otherwise it takes no longer than
+    /// the empty loop.
     pub fn is_measurable(&self, candidate: usize) -> bool {
         self.own[candidate].low > 0.0
     }
 
-    /// Whether to stop: all intervals are narrow enough, whatever the verdicts. (Who stops as soon as there is
-    /// a difference finds one sooner or later where there is none.)
+    /// Whether to stop: all intervals are narrow enough, whatever the verdicts are. (Stopping as
+    /// soon as there is a difference would sooner or later find one where there is none.)
     pub fn is_narrow_enough(&self) -> bool {
         self.pairs.iter().all(|pair| pair.is_narrow_enough)
     }
 }
 
-/// Judges pairs (baseline, candidate) of candidates, counted from 0. `threshold` is the least difference that
-/// matters, as a share: 0.01 is 1 %. The same rounds and seed give the same result. None with fewer than
-/// [`FEWEST_ROUNDS`].
+/// Judges pairs (baseline, candidate) of candidates, counted from 0. `threshold` is the least
+/// difference that matters, as a share: 0.01 is 1 %. The same rounds and seed give the same result.
+/// None with fewer than [`FEWEST_ROUNDS`] rounds.
 ///
 /// Each pair costs 2000 resamples of all rounds: milliseconds for a hundred of them.
 ///
 /// # Panics
-/// If a pair names a candidate that there is not.
+/// If a pair names a candidate that does not exist.
 pub fn judge(rounds: &Rounds, pairs: &[(usize, usize)], threshold: f64, seed: u64) -> Option<Judged> {
     if rounds.count() < FEWEST_ROUNDS {
         return None;
@@ -100,7 +105,7 @@ pub fn judge(rounds: &Rounds, pairs: &[(usize, usize)], threshold: f64, seed: u6
     Some(Judged { own, empty, repeat, drift: drift(rounds, threshold), pairs: judgements })
 }
 
-/// Middle of the bulk of some numbers, one of each round.
+/// Trimmed mean with interval of some numbers, one from each round.
 fn estimate(values: &[f64], seed: u64) -> Estimate {
     let column = Column::new(values);
     let block = column.block();
@@ -135,7 +140,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// All of a judgement but what depends on the other pairs: it is inconclusive as yet.
+    /// A judgement without the parts that depend on the other pairs; its verdict is inconclusive
+    /// for now.
     fn compare(&self, baseline: usize, candidate: usize) -> Judgement {
         let rounds = self.rounds;
         let differences =
@@ -170,8 +176,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The differences that exist; one in 20 such lists may have one that does not: Holm, "A simple sequentially
-/// rejective multiple test procedure" (1979).
+/// Which differences exist. At most one in 20 such lists contains a difference that does not: Holm,
+/// "A simple sequentially rejective multiple test procedure" (1979).
 fn holm(judgements: &[Judgement]) -> Vec<bool> {
     let p_values: Vec<f64> = judgements.iter().map(|judgement| judgement.difference.p_value()).collect();
     let mut order: Vec<usize> = (0..p_values.len()).collect();
@@ -200,7 +206,8 @@ impl Judgement {
         }
     }
 
-    /// Intervals shrink with the root of the number of rounds; estimates are taken to stay.
+    /// Assumes that intervals shrink with the square root of the number of rounds, and that
+    /// estimates stay.
     fn rounds_needed(&self, rounds: usize, pairs: usize) -> Option<u32> {
         if self.verdict != Verdict::Inconclusive {
             return None;

@@ -1,9 +1,10 @@
-//! The faster of some candidates, judged from rounds in which each was timed once.
+//! Judges which of some candidates is faster, from rounds in which each was timed once.
 //!
-//! A noisy machine is noisy for all arms of a round alike, so what is looked at is each round's difference of
-//! two arms, never an arm's mean beside another one's. [`Orders`] says in which order arms run, [`Rounds`]
-//! holds what they took, [`judge`] says what that means. docs/src/methodology/nanoseconds.md has it in prose, and why; the tests
-//! (`tests/paired.rs`) count how often it is right.
+//! Noise of the machine affects all arms of a round in the same way. So the differences of two arms
+//! within each round are judged, not the difference of the arms' means. [`Orders`] gives the order
+//! of arms, [`Rounds`] holds their times, [`judge`] makes verdicts.
+//! docs/src/methodology/nanoseconds.md explains the method and the reasons; the tests
+//! (`tests/paired.rs`) count how often verdicts are right.
 
 mod bootstrap;
 mod drift;

@@ -1,22 +1,23 @@
-//! In which order the arms of a round run.
+//! The order of the arms in a round.
 
 use fastrand::Rng;
 
-/// Orders of rounds without an end: who goes first, and after whom, is left to chance but balanced.
+/// An endless sequence of orders: random, but balanced in position and in neighbours.
 ///
-/// Each block is a Williams design ("Experimental designs balanced for the estimation of residual effects of
-/// treatments", 1949) with the arms shuffled: in a block of as many rounds as arms (twice as many, if their
-/// number is odd) each arm has each place equally often, and follows each other arm equally often.
+/// Each block is a Williams design ("Experimental designs balanced for the estimation of residual
+/// effects of treatments", 1949) with shuffled arms: in a block of as many rounds as arms (twice as
+/// many for an odd number) each arm is at each position equally often, and follows each other arm
+/// equally often.
 #[derive(Clone, Debug)]
 pub struct Orders {
     arms: usize,
     random: Rng,
-    /// The rest of the block, as arms' places in [`super::Rounds::arms`].
+    /// The remaining rounds of the block, as indexes of arms in [`super::Rounds::arms`].
     block: Vec<Vec<usize>>,
 }
 
 impl Orders {
-    /// Of so many arms; the same seed gives the same orders.
+    /// Orders of so many arms. The same seed gives the same orders.
     pub fn new(arms: usize, seed: u64) -> Self {
         Self { arms, random: Rng::with_seed(seed), block: Vec::new() }
     }

@@ -7,7 +7,7 @@ pub enum Arm {
     Candidate(usize),
     /// The loop alone, without any candidate in it.
     Empty,
-    /// A again: A′, by which the noise is known.
+    /// The first candidate again: A′, which shows the noise.
     Repeat,
 }
 
@@ -17,12 +17,12 @@ pub enum Arm {
 pub struct Rounds {
     candidates: usize,
     has_empty: bool,
-    /// Round after round, each in the order of [`Rounds::arms`].
+    /// Times of all rounds one after the other, each in the order of [`Rounds::arms`].
     times: Vec<f64>,
 }
 
 impl Rounds {
-    /// None yet, of so many candidates (at least 1), with an arm for the empty loop or without.
+    /// An empty set for so many candidates (at least 1), with or without an arm for the empty loop.
     pub fn new(candidates: usize, has_empty: bool) -> Self {
         Self { candidates: candidates.max(1), has_empty, times: Vec::new() }
     }
@@ -33,10 +33,11 @@ impl Rounds {
         (0..self.candidates).map(Arm::Candidate).chain(empty).chain([Arm::Repeat]).collect()
     }
 
-    /// Adds a round: seconds per row of each arm, in the order of [`Rounds::arms`], in whichever they ran.
+    /// Adds a round: seconds per row of each arm, in the order of [`Rounds::arms`], whatever the
+    /// order in which they ran.
     ///
     /// # Panics
-    /// If there is not one time for each arm, or one is not finite and above 0: neither can be measured.
+    /// If there is not one time for each arm, or if one is not finite and above 0.
     pub fn push(&mut self, round: &[f64]) {
         assert_eq!(round.len(), self.width(), "a time for each arm");
         assert!(round.iter().all(|time| time.is_finite() && *time > 0.0), "times above 0: {round:?}");
@@ -67,12 +68,12 @@ impl Rounds {
         self.times.iter().skip(place).step_by(self.width()).copied()
     }
 
-    /// One arm's times less another one's, round by round.
+    /// One arm's times minus another one's, round by round.
     pub(super) fn differences(&self, arm: Arm, less: Arm) -> Vec<f64> {
         self.times(arm).zip(self.times(less)).map(|(time, less)| time - less).collect()
     }
 
-    /// An arm's times without the empty loop's, where that is known.
+    /// An arm's times minus the empty loop's, if that is timed.
     pub(super) fn own_times(&self, arm: Arm) -> Vec<f64> {
         if self.has_empty { self.differences(arm, Arm::Empty) } else { self.times(arm).collect() }
     }

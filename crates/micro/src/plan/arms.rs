@@ -5,21 +5,22 @@ use measure::paired::Arm;
 use crate::candidate::Body;
 use crate::request::Request;
 
-/// One of them.
+/// An arm that is timed.
 #[derive(Debug)]
 pub(crate) struct Timed {
     pub(crate) arm: Arm,
-    /// In documents and tables.
+    /// Its name in documents and tables.
     pub(crate) name: String,
     pub(crate) body: Body,
 }
 
-/// The name of the loop without a candidate.
+/// Name of the arm without a candidate.
 pub const EMPTY: &str = "empty";
-/// The name of the first candidate's repetition.
+/// Name of the arm that repeats the first candidate.
 pub const REPEAT: &str = "repeat";
 
-/// In the order of [`measure::paired::Rounds::arms`], of the candidates that are not left out.
+/// The arms in the order of [`measure::paired::Rounds::arms`], without candidates that are left
+/// out.
 pub(crate) fn arms(request: &Request, left_out: &[usize]) -> Vec<Timed> {
     let names = request.names();
     let candidates: Vec<(String, &Body)> = names

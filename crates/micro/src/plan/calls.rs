@@ -2,9 +2,9 @@
 
 use sql::{Kind, Text};
 
-/// Words before a parenthesis that is no call's: `INSERT INTO t (a)`, `AS g(i)`.
+/// Words after which a parenthesis does not belong to a call: `INSERT INTO t (a)`, `AS g(i)`.
 const NO_CALLS_AFTER: [&str; 3] = ["into", "as", "table"];
-/// Names that the grammar turns into something else, by whatever name EXPLAIN then prints it
+/// Names that the grammar turns into something else, which EXPLAIN prints under another name
 /// (`func_expr_common_subexpr`, gram.y, and the keywords that may stand before a parenthesis).
 const SYNTAX: [&str; 24] = [
     "extract",
@@ -33,7 +33,7 @@ const SYNTAX: [&str; 24] = [
     "similar",
 ];
 
-/// The functions called, as often as they are, without their schemas.
+/// The called functions without their schemas, each as often as it is called.
 pub(crate) fn calls(sql: &str) -> Vec<String> {
     let mut calls = Vec::new();
     let (mut last, mut before_last) = (Token::Other, Token::Other);

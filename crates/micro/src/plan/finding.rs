@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// One such thing, of one candidate.
+/// A finding on one candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The candidate's name.
@@ -14,49 +14,50 @@ pub struct Finding {
     pub kind: Kind,
 }
 
-/// The kinds there are.
+/// Kinds of findings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "finding", rename_all = "kebab-case")]
 pub enum Kind {
-    /// The planner computed all of it.
+    /// The planner replaced the expression by a constant.
     Folded {
         /// The constant.
         value: String,
     },
-    /// Calls that the plan does not have.
+    /// The plan lacks calls that the user's text has.
     Dropped {
         /// The functions.
         functions: Vec<String>,
     },
-    /// It is computed once for all rows.
+    /// An expression is computed once for all rows.
     Once {
         /// The expression that is evaluated once.
         what: String,
     },
-    /// Parallel workers take part.
+    /// The plan uses parallel workers.
     Parallel,
-    /// The statement is compiled.
+    /// The statement is JIT-compiled.
     Compiled {
-        /// Because its cost is above this; none if it was seen to be.
+        /// The cost above which the settings make the server compile; none if an execution showed
+        /// that it was compiled.
         above: Option<u64>,
     },
-    /// SQL functions were replaced by what they do.
+    /// SQL functions were inlined.
     Inlined {
         /// The functions.
         functions: Vec<String>,
     },
-    /// A series of numeric numbers.
+    /// `generate_series` makes numbers of type numeric.
     NumericSeries,
-    /// A plan of another kind than the first candidate's.
+    /// The plan has other kinds of nodes than the first candidate's.
     OtherShape {
         /// The first one's.
         first: String,
         /// This one's.
         this: String,
     },
-    /// Temporary files are written.
+    /// The execution writes temporary files.
     Spills {
-        /// Blocks.
+        /// Number of blocks.
         blocks: u64,
         /// Rows of the sample.
         rows: u64,
@@ -66,12 +67,12 @@ pub enum Kind {
         /// Their names.
         names: Vec<String>,
     },
-    /// The server does not tell how it executes this.
+    /// The server does not EXPLAIN this statement.
     Unexplained,
 }
 
 impl Kind {
-    /// Whether it is not measured, unless the user insists.
+    /// Whether the candidate is not measured, unless the user insists.
     pub fn is_refused(&self) -> bool {
         matches!(
             self,

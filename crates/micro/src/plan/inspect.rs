@@ -1,4 +1,5 @@
-//! A candidate's plan is read before anything is timed: is what the user wrote still in it?
+//! Reads a candidate's plan before anything is timed, and checks that it still contains what the
+//! user wrote.
 
 use serde_json::Value;
 use tokio_postgres::error::SqlState;
@@ -15,7 +16,7 @@ use server::Session;
 /// The statement and plan that the server would execute.
 #[derive(Debug)]
 pub(crate) struct Inspected {
-    /// In its own words.
+    /// The statement as the server's plan prints it.
     pub(crate) executed: String,
     /// Kinds of nodes; none if the plan cannot be read.
     pub(crate) shape: Option<String>,
@@ -52,7 +53,7 @@ pub(crate) async fn inspect(
     Ok(Inspected { executed, shape: Some(tree.shape()), kinds })
 }
 
-/// Executes the statement once, and rolls it back: what only then is to be seen.
+/// Executes the statement once and rolls it back, for findings that only an execution shows.
 pub(crate) async fn observe(
     session: &Session,
     name: &str,
@@ -89,7 +90,7 @@ pub(crate) fn compare_shapes(candidates: &[(String, Inspected)]) -> Vec<Finding>
     differing.collect()
 }
 
-/// None if the server does not explain such statements.
+/// The plan; none if the server does not explain such statements.
 async fn explained(
     session: &Session,
     name: &str,
@@ -114,7 +115,7 @@ async fn explained(
     }
 }
 
-/// The counted expression, as the plan has it.
+/// The expression that is counted, as the plan prints it.
 fn counted(tree: &PlanTree) -> Option<&str> {
     tree.first_output()?.strip_prefix("count(")?.strip_suffix(')')
 }
@@ -143,7 +144,7 @@ fn executed_expression(tree: &PlanTree) -> String {
     std::iter::once(counted).chain(subplans).collect::<Vec<_>>().join("\n")
 }
 
-/// Calls in the user's text that the plan has not, or not as often.
+/// Calls in the user's text that the plan lacks, or has less often.
 async fn missing_calls(session: &Session, text: &str, tree: &PlanTree) -> Result<Vec<Kind>, ConnectError> {
     let mut names = calls::calls(text);
     names.sort();
@@ -181,7 +182,7 @@ async fn of_plan(session: &Session, tree: &PlanTree) -> Result<Vec<Kind>, Connec
     Ok(kinds)
 }
 
-/// Whether the session's settings have it compiled.
+/// Whether the session's settings make the server JIT-compile the plan.
 async fn compiled_by_cost(session: &Session, tree: &PlanTree) -> Result<Option<Kind>, ConnectError> {
     let above: Option<f64> = session.row(include_str!("../sql/jit.sql"), &[]).await?.get("above");
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cost, not below 0")]

@@ -1,4 +1,4 @@
-//! Whether SQL text is a constant, as people write it and as EXPLAIN prints it.
+//! Recognises constants in SQL text, as people write them and as EXPLAIN prints them.
 
 use sql::{Kind, Text};
 
@@ -44,7 +44,7 @@ fn word(text: &str) -> Option<usize> {
     ["null", "true", "false"].iter().any(|word| text[..end].eq_ignore_ascii_case(word)).then_some(end)
 }
 
-/// Whether nothing but types to cast to is left.
+/// Whether the rest of the text consists only of casts.
 fn is_casts(text: &str) -> bool {
     let text = text.trim();
     let Some(casts) = text.strip_prefix("::") else { return text.is_empty() };

@@ -17,13 +17,14 @@ use crate::run::session::Given;
 pub struct Plan {
     /// The arms that are timed in every round, the candidates first.
     pub arms: Vec<ArmPlan>,
-    /// Candidates that the server does not have.
+    /// Optional candidates that the server does not support.
     pub left_out: Vec<LeftOut>,
     /// The session's settings.
     pub settings: Vec<Given>,
     /// Rows of a sample.
     pub rows: u64,
-    /// Seconds of a statement that are not its rows'; none until it was measured.
+    /// Fixed time of a statement, seconds, besides the time of its rows; none before it is
+    /// measured.
     pub fixed: Option<f64>,
     /// Schema of the tables.
     pub schema: Option<String>,
@@ -38,7 +39,7 @@ pub struct Plan {
 pub struct ArmPlan {
     /// The candidate's name, `empty` or `repeat`.
     pub name: String,
-    /// Its part.
+    /// Its role.
     pub role: Role,
     /// SQL that creates its table, if it has one.
     pub ddl: Option<String>,
@@ -48,7 +49,7 @@ pub struct ArmPlan {
     pub executed: String,
     /// The plan's kinds of nodes.
     pub shape: Option<String>,
-    /// Seconds that a sample may take; none until it was tried.
+    /// Expected time of a sample, seconds; none before it is tried.
     pub sample: Option<f64>,
 }
 
@@ -56,11 +57,11 @@ pub struct ArmPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// One of those compared.
+    /// One of the compared candidates.
     Candidate,
     /// The empty loop, whose time is subtracted.
     Empty,
-    /// The first candidate again.
+    /// The first candidate again, to show the noise.
     Repeat,
 }
 
@@ -79,12 +80,12 @@ impl Plan {
         self.arms.iter().filter(|arm| arm.role == Role::Candidate).map(|arm| arm.name.as_str())
     }
 
-    /// Whether something is subtracted from each candidate's time.
+    /// Whether the time of an empty loop is subtracted from each candidate's.
     pub fn has_empty(&self) -> bool {
         self.arms.iter().any(|arm| arm.role == Role::Empty)
     }
 
-    /// The share of the shortest candidate's sample that is not time of its rows.
+    /// Fixed time as a share of the shortest candidate's sample.
     pub fn fixed_share(&self) -> Option<f64> {
         let of_candidates = self.arms.iter().filter(|arm| arm.role == Role::Candidate);
         let shortest = of_candidates.filter_map(|arm| arm.sample).reduce(f64::min)?;

@@ -23,7 +23,7 @@ impl PlanTree {
         shape(self.top())
     }
 
-    /// Everything that is computed, as the server prints it: a line for each node.
+    /// All computed expressions as the server prints them: a line for each node.
     pub(crate) fn executed(&self) -> String {
         let mut lines = Vec::new();
         describe(self.top(), 0, &mut lines);
@@ -35,7 +35,7 @@ impl PlanTree {
         self.top()["Output"][0].as_str()
     }
 
-    /// Of each subplan its name and what it computes.
+    /// Name and expressions of each subplan.
     pub(crate) fn subplans(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         self.each(&mut |node| {
@@ -62,22 +62,22 @@ impl PlanTree {
         is_parallel
     }
 
-    /// Planner's cost, in its own unit.
+    /// The planner's cost, in its own unit.
     pub(crate) fn cost(&self) -> Option<f64> {
         self.top()["Total Cost"].as_f64()
     }
 
-    /// Whether code was compiled for it. Told only of a statement that was executed.
+    /// Whether it was JIT-compiled. Known only for an executed statement.
     pub(crate) fn was_compiled(&self) -> bool {
         self.0.get("JIT").is_some()
     }
 
-    /// Blocks written to temporary files. Told only of a statement that was executed.
+    /// Blocks written to temporary files. Known only for an executed statement.
     pub(crate) fn spilled_blocks(&self) -> u64 {
         self.top()["Temp Written Blocks"].as_u64().unwrap_or(0)
     }
 
-    /// Triggers that fired. Told only of a statement that was executed.
+    /// Triggers that fired. Known only for an executed statement.
     pub(crate) fn triggers(&self) -> Vec<&str> {
         let triggers = self.0["Triggers"].as_array().map_or(&[][..], Vec::as_slice);
         triggers.iter().filter_map(|trigger| trigger["Trigger Name"].as_str()).collect()

@@ -1,4 +1,4 @@
-//! The session at work: set up, inspected, timed, cleared.
+//! The measuring session: sets up, inspects plans, takes samples, and drops objects.
 
 use std::cell::{Cell, RefCell};
 use std::pin::{Pin, pin};
@@ -24,7 +24,7 @@ use connect::{ConnectError, Connection, ServerError};
 use measure::paired::Arm;
 use server::{Session, Sessions};
 
-/// Rows of a statement that is only looked at.
+/// Number of rows of a statement whose plan is read but not timed.
 const LOOK_ROWS: u64 = 100_000;
 
 pub(crate) struct Bench<'a> {
@@ -32,11 +32,11 @@ pub(crate) struct Bench<'a> {
     pub(crate) sessions: Sessions<'a>,
     pub(crate) session: Session,
     scratch: Option<Scratch>,
-    /// Whether --setup may have done something.
+    /// Whether --setup may have changed something.
     is_set_up: Cell<bool>,
     /// Whether this role may have the server write a checkpoint.
     may_checkpoint: Cell<bool>,
-    /// Checkpoints of pgrig's own.
+    /// Number of checkpoints that pgrig asked for.
     pub(crate) checkpoints: Cell<u64>,
     /// Complete rounds.
     pub(crate) rounds: Cell<usize>,
@@ -62,7 +62,8 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Settings for samples of so many rows, what candidates need, and the user's own setup.
+    /// Applies settings for samples of so many rows, creates what candidates need, and runs the
+    /// user's setup.
     pub(crate) async fn begin(&self, connection: &Connection, rows: u64) -> Result<Vec<Given>, MicroError> {
         let settings = set(&self.session, self.request, rows).await?;
         let listeners = listeners(&self.session).await?;
@@ -82,7 +83,7 @@ impl<'a> Bench<'a> {
         Ok(settings)
     }
 
-    /// The user's teardown.
+    /// Runs the user's teardown.
     pub(crate) async fn tear_down(&self) -> Result<(), MicroError> {
         // What failed may have left a transaction open.
         self.session.run("ROLLBACK").await?;
@@ -95,7 +96,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Drops all that pgrig made.
+    /// Drops everything that pgrig created.
     pub(crate) async fn clear(&self) -> Result<(), ConnectError> {
         match &self.scratch {
             Some(scratch) => scratch.clear(&self.session).await,
@@ -103,7 +104,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Candidates that the server takes, their plans read. What is refused is refused here.
+    /// Reads the plans of the candidates that the server accepts. Candidates that must not be
+    /// measured are refused here.
     pub(crate) async fn look(&self, settings: Vec<Given>) -> Result<(Vec<Timed>, Plan), MicroError> {
         let rows = if self.request.has_rows() { self.request.rows.unwrap_or(LOOK_ROWS) } else { 1 };
         let (mut left_out, mut numbers) = (Vec::new(), Vec::new());
@@ -160,7 +162,7 @@ impl<'a> Bench<'a> {
         Ok((arms, plan))
     }
 
-    /// Why an optional candidate has to be left out, if so.
+    /// Tries an optional candidate. Returns why it has to be left out; none if it does not.
     async fn try_out(
         &self,
         name: &str,
@@ -182,7 +184,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Refuses what is not to be measured.
+    /// Refuses candidates with findings that must not be measured.
     pub(crate) fn refuse(&self, findings: &[Finding]) -> Result<(), MicroError> {
         let refused = findings.iter().filter(|finding| finding.kind.is_refused());
         let sentences: Vec<String> = refused.map(ToString::to_string).collect();
@@ -193,7 +195,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Finds the number of rows, and looks once at how each candidate is executed with so many.
+    /// Finds the number of rows, and executes each candidate once with that number to complete the
+    /// findings.
     pub(crate) async fn size_up(&self, arms: &[Timed], plan: &mut Plan) -> Result<(), MicroError> {
         let choice = rows::choose(self, arms, self.request.budget).await?;
         plan.rows = choice.rows;
@@ -225,7 +228,8 @@ impl<'a> Bench<'a> {
         arm.body.sql(rows, &self.table(number))
     }
 
-    /// Makes all tables anew, and has what is dirty written, so that no arm pays for another one.
+    /// Creates all tables again, and makes the server write dirty buffers, so that no arm is slowed
+    /// by another one's.
     pub(crate) async fn create_tables(&self, arms: &[Timed]) -> Result<(), MicroError> {
         let Some(scratch) = &self.scratch else { return Ok(()) };
         for (number, arm) in arms.iter().enumerate() {
@@ -236,7 +240,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// A checkpoint, if this role may have one.
+    /// Asks for a checkpoint, if this role may.
     pub(crate) async fn checkpoint(&self) -> Result<(), MicroError> {
         if !self.may_checkpoint.get() {
             return Ok(());
@@ -254,7 +258,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// The notes so far.
+    /// Notes on the results so far.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.notes.borrow().clone()
     }
@@ -290,7 +294,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Executes it once: from the moment when it is sent to the one when the server is ready again.
+    /// Executes the statement once. Returns the time from sending it until the server is ready
+    /// again.
     pub(crate) async fn sample(&self, arm: &Timed, statement: &Statement) -> Result<Duration, MicroError> {
         let client = &self.session.connection.client;
         let execute = async {
@@ -312,7 +317,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Bytes of WAL since the server was made; none where it does not tell.
+    /// Position of the WAL, bytes since its beginning; none if the server does not tell it.
     pub(crate) async fn wal(&self) -> Result<Option<f64>, MicroError> {
         let so_far = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8";
         match self.session.row(so_far, &[]).await {
@@ -323,7 +328,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The server's words, where they are about, and what to do.
+/// The server's message, its place in the user's text, and the remedy.
 fn told(error: &ServerError, source: Option<(&str, usize)>) -> String {
     let remedy = match error.code {
         SqlState::FEATURE_NOT_SUPPORTED if error.message.contains("set-returning") => {

@@ -1,4 +1,4 @@
-//! The article's table: what a row takes, and how much that scatters, by the number of rows in a sample.
+//! The article's table: time per row and its scatter, by the number of rows in a sample.
 
 use std::time::{Duration, Instant};
 
@@ -22,21 +22,21 @@ pub const ROWS: [u64; 12] = [
     10_000_000,
 ];
 
-/// Rows up to which a round has more than one sample: they take next to no time.
+/// Up to this number of rows a round has several samples, because they take little time.
 const FEW: u64 = 100_000;
-/// Samples of a round up to `FEW` rows.
+/// Samples of a round for up to [`FEW`] rows.
 const SAMPLES_OF_FEW: usize = 10;
 
-/// Samples of a number of rows that remain after the cut, at least, before its standard deviation is compared with
-/// another one's. That of n normal values has a standard error of 1 / sqrt(2 (n - 1)): 16 % with 20 values. One
-/// of 3 samples, of which the cut leaves a single one, is 0.
+/// Least number of samples that remain after the cut, before their standard deviation is compared
+/// with another one's. The standard deviation of n normal values has a standard error of 1 / sqrt(2
+/// (n - 1)): 16 % with 20 values. (Of 3 samples the cut leaves one, whose deviation is 0.)
 const LEAST_CUT: usize = 20;
-/// The samples that leave so many: of 26 the cut takes 3 at either end.
+/// Number of samples from which the cut leaves so many: of 26 it removes 3 at either end.
 const LEAST_SAMPLES: usize = 26;
-/// Standard deviations that differ by less cannot be told apart: with 20 values each, the F test at 5 % takes
-/// variances that differ by 2.53 times, which is 1.59 squared.
+/// Standard deviations whose ratio is smaller than this cannot be told apart: with 20 values each,
+/// the F test at 5 % requires variances that differ by 2.53 times, which is 1.59 squared.
 const TOLD_APART: f64 = 1.59;
-/// Warming up may take this share of the budget.
+/// Warming up may take the budget divided by this.
 const WARMING_UP: u32 = 2;
 /// Factor of a suggested budget over the estimate.
 const SPARE: f64 = 1.3;
@@ -54,53 +54,56 @@ pub struct Calibration {
     pub left_out: Vec<u64>,
 }
 
-/// One number of rows.
+/// Samples with one number of rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// Rows of a sample.
     pub rows: u64,
     /// Seconds of each sample, the first one left out.
     pub seconds: Vec<f64>,
-    /// Blocks that a sample writes to temporary files.
+    /// Number of blocks that a sample writes to temporary files.
     pub spilled: u64,
-    /// Seconds that warming up took.
+    /// Time of the warm-up, seconds.
     pub warm_up: f64,
 }
 
-/// The conclusion of the samples about the best number of rows.
+/// Result: the best number of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// Samples of `rows` scatter least; those of `alike` cannot be told from that.
+    /// The samples with `rows` rows scatter least. Those with `alike` rows do not scatter
+    /// significantly more.
     Steadiest {
         /// The number of rows with the least standard deviation after the cut.
         rows: u64,
         /// Others of which it is about the same.
         alike: Vec<u64>,
     },
-    /// Too few samples.
+    /// There are too few samples.
     TooFew {
-        /// Of these numbers of rows, the ones left out too.
+        /// The numbers of rows with too few samples, including those that were left out.
         rows: Vec<u64>,
-        /// A budget that is likely to do, seconds.
+        /// A budget that is likely to be enough, seconds.
         budget: u64,
     },
 }
 
 impl Point {
-    /// Seconds per row of each sample, and the same without what the cut takes; none if there is no sample.
+    /// Seconds per row of each sample: of all samples, and of those that the cut leaves. None if
+    /// there is no sample.
     pub fn per_row(&self) -> Option<(Sample, Sample)> {
         let all = Sample::new(self.seconds.iter().map(|seconds| seconds / self.rows as f64).collect())?;
         let cut = all.truncated().unwrap_or_else(|| all.clone());
         Some((all, cut))
     }
 
-    /// The standard deviation after the cut, seconds per row; none of too few samples.
+    /// The standard deviation after the cut, seconds per row; none if there are too few samples.
     fn deviation(&self) -> Option<f64> {
         let (_, cut) = self.per_row()?;
         cut.deviation().filter(|_| cut.count() >= LEAST_CUT)
     }
 
-    /// Seconds of a sample: the longest so far, or warming up, which took longer.
+    /// Expected time of a sample, seconds: of the longest so far, or of the warm-up if that was
+    /// longer.
     fn sample(&self) -> f64 {
         self.seconds.iter().copied().reduce(f64::max).unwrap_or(self.warm_up)
     }
@@ -134,8 +137,9 @@ impl Calibration {
         Some(Conclusion::Steadiest { rows, alike: alike.map(|(rows, _)| rows).collect() })
     }
 
-    /// Seconds in which each number of rows would have enough samples, going by those so far. A sample that was
-    /// left out takes as long by row as the largest that was not.
+    /// Time in which each number of rows would get enough samples, seconds, estimated from the
+    /// samples so far. For numbers of rows that were left out, the time per row of the largest
+    /// measured number is used.
     fn sufficient_budget(&self) -> u64 {
         let rounds = |point: &Point| LEAST_SAMPLES.div_ceil(point.samples()).max(2) as f64;
         let known = self.points.iter().map(|point| point.warm_up + rounds(point) * point.round());
@@ -172,8 +176,9 @@ impl Budget {
     }
 }
 
-/// Samples of all numbers of rows, in rounds of shuffled order. Nothing begins that is likely to end after the
-/// budget; the largest numbers of rows are left out if it has no room for them.
+/// Takes samples with all numbers of rows, in rounds of shuffled order. Begins no sample that would
+/// probably end after the budget. If the budget is too small, the largest numbers of rows are left
+/// out.
 pub(crate) async fn run(
     bench: &Bench<'_>,
     arms: &[Timed],
@@ -211,7 +216,8 @@ pub(crate) async fn run(
     Ok(found)
 }
 
-/// Executes each number of rows once, the fewest first, as long as there is time; looks what spills.
+/// Executes each number of rows once, the smallest first, as long as there is time; records which
+/// of them write temporary files.
 async fn warm_up(
     bench: &Bench<'_>,
     arm: &Timed,

@@ -1,4 +1,5 @@
-//! Carries a request out: one session, rounds of samples, and everything made dropped again.
+//! Carries a request out: one session, rounds of samples. Everything that it creates is dropped
+//! again.
 
 pub(crate) mod bench;
 pub(crate) mod calibrate;
@@ -24,7 +25,7 @@ use server::interruption::{self, clear_up, until_stopped};
 
 /// Told of a run's progress.
 pub trait Observer {
-    /// Plans are read, the number of rows is found; rounds begin.
+    /// Plans have been read and the number of rows has been found; rounds begin.
     fn planned(&mut self, plan: &Plan);
     /// A round is complete.
     fn round(&mut self, round: &Round, outlook: Outlook);
@@ -33,7 +34,7 @@ pub trait Observer {
 /// Progress of rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Outlook {
-    /// Rounds that are judged so far.
+    /// Number of judged rounds so far.
     pub rounds: usize,
     /// Time that they took.
     pub elapsed: Duration,
@@ -50,13 +51,13 @@ pub struct Ended {
     pub notes: Vec<String>,
     /// Checkpoints that pgrig asked for.
     pub own_checkpoints: u64,
-    /// Why something of pgrig's, or what --setup made, is still there.
+    /// Why objects of pgrig's or of --setup could not be dropped; none if they were.
     pub left_behind: Option<String>,
 }
 
 /// Time that --teardown may take after an interruption.
 const TEARDOWN_GRACE: Duration = Duration::from_secs(1);
-/// Looks at how the server would execute the candidates, and times nothing.
+/// Finds out how the server would execute the candidates, without timing them.
 ///
 /// # Errors
 /// If the server does not take a candidate, or cannot be asked.
@@ -80,10 +81,11 @@ pub fn explain<'a>(
     })
 }
 
-/// Measures. `interrupt` resolves when the user wants to stop. Everything made is dropped again.
+/// Measures. `interrupt` resolves when the user wants to stop. Everything that was created is
+/// dropped again.
 ///
 /// # Errors
-/// If there is no session to measure with; what comes later is in [`Ended::result`].
+/// If no session for measuring can be opened. Later errors are in [`Ended::result`].
 pub fn run<'a>(
     target: &'a Target,
     connection: &'a Connection,
@@ -132,7 +134,8 @@ pub fn calibrate<'a>(
     })
 }
 
-/// Does the work until it ends or is interrupted, and clears up after it; why not, if that fails.
+/// Does the work until it ends or is interrupted, and cleans up after it. Returns why that failed,
+/// if it did.
 async fn guarded<T>(
     bench: &Bench<'_>,
     interrupt: impl Future<Output = ()>,

@@ -13,11 +13,12 @@ use crate::run::bench::Bench;
 use crate::run::{Observer, Outlook};
 use server::fault;
 
-/// An interval is narrow enough if it reaches so far to either side, as a share of what it is about: so it is for
-/// pairs too.
+/// An interval is narrow enough if it extends no farther than this to either side, as a share of
+/// the threshold or of the value; for pairs as well.
 const NARROW: f64 = 0.5;
 
-/// A budget is exceeded by so many times at most, for as few rounds as tell anything.
+/// Factor by which the budget may be exceeded at most, to get the fewest rounds that allow a
+/// verdict.
 const EXCEEDED: u32 = 3;
 
 /// Result of one round.
@@ -29,7 +30,8 @@ pub struct Round {
     pub order: Vec<usize>,
     /// Seconds of each arm's sample, in the plan's order.
     pub seconds: Vec<f64>,
-    /// Bytes of WAL written meanwhile, where that is asked and told.
+    /// Bytes of WAL that each arm's sample wrote; none if it was not asked for or the server does
+    /// not tell it.
     pub wal: Vec<Option<f64>>,
 }
 
@@ -70,7 +72,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Whether more rounds would add little.
+/// Whether more rounds would hardly change the result.
 fn is_narrow_enough(judged: &Judged, threshold: f64) -> bool {
     if !judged.pairs.is_empty() {
         return judged.is_narrow_enough();
@@ -78,18 +80,18 @@ fn is_narrow_enough(judged: &Judged, threshold: f64) -> bool {
     judged.own.iter().all(|own| own.half_width() <= NARROW * threshold * own.value.abs())
 }
 
-/// Rounds without any yet.
+/// An empty set of rounds for the plan's arms.
 pub(crate) fn empty_rounds(plan: &Plan) -> Rounds {
     Rounds::new(plan.candidates().count(), plan.has_empty())
 }
 
-/// Adds one to those that are judged.
+/// Adds a round to the judged ones.
 pub(crate) fn add(rounds: &mut Rounds, plan: &Plan, round: &Round) {
     let per_row: Vec<f64> = round.seconds.iter().map(|seconds| seconds / plan.rows as f64).collect();
     rounds.push(&per_row);
 }
 
-/// The others beside the first candidate.
+/// The judgement of the other candidates against the first one.
 pub(crate) fn judged(rounds: &Rounds, request: &Request) -> Option<Judged> {
     let pairs: Vec<(usize, usize)> = (1..rounds.candidates()).map(|other| (0, other)).collect();
     judge(rounds, &pairs, request.threshold, request.seed)

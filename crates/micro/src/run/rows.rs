@@ -1,4 +1,5 @@
-//! Number of rows of a sample: large enough that the fixed cost of a statement, and the clock, do not matter.
+//! Chooses the number of rows of a sample: so large that neither the fixed time of a statement nor
+//! the clock's resolution matters.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +9,18 @@ use crate::request::MOST_ROWS;
 use crate::run::bench::Bench;
 use crate::run::session::UNSPILLED_ROWS;
 
-/// The share of a candidate's sample that may be overhead and stay in its time.
+/// Greatest share of a candidate's sample that may be fixed time, which stays in the result.
 const FIXED_SHARE: f64 = 0.004;
-/// No sample is shorter: the kernel's interruptions are then a small part of each. And none is longer than it must
-/// be: a machine's speed changes within milliseconds, and samples that lie close together share it.
+/// Least length of a sample, seconds, so that interruptions by the kernel are a small part of it.
+/// Samples are not much longer: a machine's speed changes within milliseconds, and samples that are
+/// close together in time have the same speed.
 const SHORTEST: f64 = 2e-3;
-/// The same where tables are made anew for each round, which takes longer than that.
+/// Least length of a sample, seconds, if tables are created again for each round, which takes
+/// longer than the sample.
 const SHORTEST_OF_TABLES: f64 = 50e-3;
 /// Rounds that the budget must have room for.
 const ROUNDS: f64 = 40.0;
-/// A statement is tried with more rows until it takes so long.
+/// A statement is tried with more and more rows until it takes this long, seconds.
 const TELLING: f64 = 1e-3;
 /// Most trials of one statement to find its fixed cost.
 const TRIES: u32 = 30;
@@ -28,9 +31,9 @@ const TRYING: Duration = Duration::from_millis(300);
 #[derive(Debug)]
 pub(crate) struct Choice {
     pub(crate) rows: u64,
-    /// Seconds.
+    /// Fixed time of a statement, seconds.
     pub(crate) fixed: f64,
-    /// Seconds of a sample, of each arm.
+    /// Expected time of a sample of each arm, seconds.
     pub(crate) samples: Vec<f64>,
 }
 
@@ -63,8 +66,8 @@ pub(crate) async fn choose(
     Ok(Choice { rows, fixed: fixed.middle, samples })
 }
 
-/// Rows of a sample of which the cheapest candidate's takes `shortest` seconds, if the budget has room for enough
-/// rounds of that.
+/// Number of rows with which the cheapest candidate's sample takes `shortest` seconds, or fewer if
+/// the budget would not allow enough rounds.
 fn wanted(shortest: f64, candidates: &[f64], all: &[f64], budget: Duration) -> u64 {
     let cheapest = candidates.iter().copied().fold(f64::INFINITY, f64::min);
     let for_precision = shortest / cheapest.max(1e-12);
@@ -73,7 +76,7 @@ fn wanted(shortest: f64, candidates: &[f64], all: &[f64], budget: Duration) -> u
     rounded(for_precision.min(for_budget).clamp(1.0, UNSPILLED_ROWS.min(MOST_ROWS) as f64))
 }
 
-/// To two digits.
+/// The number rounded to two digits.
 fn rounded(rows: f64) -> u64 {
     let step = 10f64.powf((rows.log10().floor() - 1.0).max(0.0));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped by the caller")]
@@ -81,11 +84,11 @@ fn rounded(rows: f64) -> u64 {
     rows.max(1)
 }
 
-/// Seconds of a statement on one row.
+/// Time of a statement on one row, seconds.
 struct Fixed {
-    /// The middle of some.
+    /// Median of the trials.
     middle: f64,
-    /// Distance of half of them from it: half of the range between the quartiles.
+    /// Half of the range between the quartiles.
     scatter: f64,
 }
 
@@ -101,7 +104,8 @@ async fn fixed(bench: &Bench<'_>, number: usize, arm: &Timed) -> Result<Fixed, M
     Ok(Fixed { middle: at(2), scatter: (at(3) - at(1)) / 2.0 })
 }
 
-/// Seconds of one row more: from a few rows to as many as take a time that tells.
+/// Time of one further row, seconds: from the difference between a few rows and as many as take a
+/// measurable time.
 async fn row_time(bench: &Bench<'_>, number: usize, arm: &Timed, most: u64) -> Result<f64, MicroError> {
     let mut rows = most.min(100);
     loop {

@@ -17,19 +17,19 @@ pub const SCHEMA: &str = "pgrig_micro";
 const MARK: &str = "made by pgrig micro, whose next run drops it";
 /// Time to wait for another session at the same schema: one that a killed pgrig left behind ends by itself.
 const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
-/// Between attempts.
+/// Time between two attempts.
 const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A place for tables and extensions.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     schema: String,
-    /// Whether nobody gave it: then it is made and dropped.
+    /// Whether it is pgrig's own schema, which is created and dropped.
     is_own: bool,
 }
 
 impl Scratch {
-    /// Of a request that needs one.
+    /// The place for a request; none if it needs no tables and no extensions.
     pub(crate) fn of(request: &Request) -> Self {
         let schema = request.schema.clone().unwrap_or_else(|| SCHEMA.to_owned());
         Self { schema, is_own: request.schema.is_none() }
@@ -44,7 +44,8 @@ impl Scratch {
         qualified(&self.schema, &table_name(arm))
     }
 
-    /// Takes the schema in hand, drops what an earlier run has left, and makes the schema if need be.
+    /// Takes the lock on the schema, drops what an earlier run has left there, and creates the
+    /// schema if necessary.
     pub(crate) async fn prepare(&self, session: &Session, connection: &Connection) -> Result<(), MicroError> {
         refuse_odd_name(&self.schema)?;
         self.take_in_hand(session).await?;
@@ -72,7 +73,8 @@ impl Scratch {
         }
     }
 
-    /// Creates an extension that is not there yet; why not, if the server does not let it.
+    /// Creates an extension that does not exist yet. Returns why the server refuses that, if it
+    /// does.
     pub(crate) async fn extension(
         &self,
         session: &Session,
@@ -101,7 +103,8 @@ impl Scratch {
         }
     }
 
-    /// Makes an arm's table anew, without autovacuum. What is dropped for it is what pgrig has made.
+    /// Creates an arm's table again, without autovacuum. Drops an existing table only if pgrig has
+    /// made it.
     pub(crate) async fn create(
         &self,
         session: &Session,
@@ -119,7 +122,8 @@ impl Scratch {
         }
     }
 
-    /// In one transaction, which the mark joins: a table without it is never there for others to see.
+    /// Creates the table and its mark in one transaction, so that no other session sees a table
+    /// without the mark.
     async fn replace(&self, session: &Session, arm: usize, name: &str, ddl: &str) -> Result<(), MicroError> {
         let (table, unquoted) = (self.table(arm), table_name(arm));
         if marked::drop_table(session, &self.schema, &unquoted, MARK).await? == DropOutcome::Foreign {
@@ -152,7 +156,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// Drops all that is marked as pgrig's, and the schema unless somebody has put something else there.
+    /// Drops everything with pgrig's mark, and the schema unless it contains other objects.
     pub(crate) async fn clear(&self, session: &Session) -> Result<(), ConnectError> {
         // What failed may have left a transaction open.
         session.run("ROLLBACK").await?;

@@ -1,4 +1,4 @@
-//! The session that measures, and the settings that keep a time per row what it says.
+//! The session that measures, and the settings that make the times per row comparable.
 
 use serde::Serialize;
 
@@ -10,12 +10,12 @@ use server::quote::literal;
 
 /// Bytes of work_mem that `generate_series` in FROM takes for a row: 40 to 56 were seen, by release.
 const SERIES_BYTES: u64 = 64;
-/// At least so much work_mem, kB.
+/// Least work_mem, kB.
 const LEAST_WORK_MEM: u64 = 64 << 10;
-/// No sample may take more, kB: a server's memory is not pgrig's.
+/// Most work_mem, kB: pgrig must not use all of the server's memory.
 const MOST_WORK_MEM: u64 = 1 << 20;
 
-/// Rows whose series fits into the memory that every session is given.
+/// Number of rows whose series fits into the least work_mem.
 pub(crate) const UNSPILLED_ROWS: u64 = LEAST_WORK_MEM * 1024 / SERIES_BYTES;
 
 /// A setting of the session.
@@ -23,11 +23,12 @@ pub(crate) const UNSPILLED_ROWS: u64 = LEAST_WORK_MEM * 1024 / SERIES_BYTES;
 pub struct Given {
     /// Its name.
     pub name: String,
-    /// As SHOW tells it.
+    /// Its value as SHOW gives it.
     pub value: String,
 }
 
-/// Gives the session its settings; the user's --setup comes later and may give others, which are then found.
+/// Applies pgrig's settings to the session. The user's --setup runs later and may change them; the
+/// values then found count.
 pub(crate) async fn set(session: &Session, request: &Request, rows: u64) -> Result<Vec<Given>, ConnectError> {
     let mut settings = vec![
         ("jit", "off".to_owned()),
@@ -47,7 +48,7 @@ pub(crate) async fn set(session: &Session, request: &Request, rows: u64) -> Resu
     Ok(given)
 }
 
-/// kB that a series of so many rows takes, and no less than the session has.
+/// work_mem for a series of so many rows, kB; at least the session's own.
 async fn work_mem(session: &Session, rows: u64) -> Result<u64, ConnectError> {
     let own = "SELECT pg_size_bytes(current_setting('work_mem')) / 1024";
     let own = u64::try_from(session.row(own, &[]).await?.get::<_, i64>(0)).unwrap_or_default();
@@ -55,7 +56,7 @@ async fn work_mem(session: &Session, rows: u64) -> Result<u64, ConnectError> {
     Ok(series.clamp(LEAST_WORK_MEM, MOST_WORK_MEM).max(own))
 }
 
-/// Extensions that hook into every statement, and so take part of its time.
+/// Names of extensions with hooks in every statement, which take part of its time.
 pub(crate) async fn listeners(session: &Session) -> Result<Option<String>, ConnectError> {
     let row = session.row(include_str!("../sql/listeners.sql"), &[]).await?;
     let names: Vec<String> = row.get("names");

@@ -30,7 +30,7 @@ impl BtreeKey {
         }
     }
 
-    /// Of a word: the bytes that the type takes.
+    /// Mask of the bytes of a word that the type takes.
     fn mask(self) -> u64 {
         u64::MAX >> (64 - 8 * self.length())
     }
@@ -72,9 +72,9 @@ impl BtreeKey {
 /// ```
 ///
 /// # The sink
-/// It is given each block once, with its number and its finished page, whose LSN and checksum are 0. In
-/// the end all numbers from 0 to the last have come, but not in order, because at each level one page is
-/// held back while it is filled:
+/// The sink is called once for each block, with the block's number and the finished page, whose LSN
+/// and checksum are 0. In the end it has got all blocks from 0 to the last, but not in order,
+/// because the builder keeps one page of each level back while it fills it:
 ///
 /// - leaves come in ascending order;
 /// - a page of level 1 (one block in 285) comes when the highest number so far is less than block
@@ -89,7 +89,7 @@ pub struct BtreeBuilder {
     key: BtreeKey,
     leaf: Layout,
     inner: Layout,
-    /// Of each level from the leaves up; the top one is the root.
+    /// The open page of each level from the leaves up; the top one is the root.
     levels: Vec<OpenPage>,
     /// The greatest key so far.
     last_key: Option<i64>,
@@ -115,8 +115,8 @@ impl BtreeBuilder {
         }
     }
 
-    /// Adds `rows` rows of one heap block: the first one's key and place are given, the others' follow
-    /// them one by one.
+    /// Adds `rows` rows of one heap block. The key and the place of the first row are given; both
+    /// increase by one from row to row.
     ///
     /// # Errors
     /// The sink's.
@@ -227,8 +227,8 @@ impl BtreeBuilder {
         Ok(&mut self.levels[level])
     }
 
-    /// Finishes a level's full page and begins the next one. Blocks are given out as `_bt_buildadd` does:
-    /// first for the new page, then for its parent.
+    /// Finishes a level's full page and begins the next one. Block numbers are assigned as in
+    /// `_bt_buildadd`: first to the new page, then to its parent.
     fn turn<E>(&mut self, level: usize, sink: &mut impl FnMut(u32, &[u8]) -> Result<(), E>) -> Result<(), E> {
         let next = self.allocate();
         let page = &mut self.levels[level];

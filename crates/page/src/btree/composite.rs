@@ -12,9 +12,9 @@ use crate::Geometry;
 pub struct CompositeBuilder {
     tree: Tree<Columns>,
     columns: Columns,
-    /// Of the last row.
+    /// Key of the last row.
     last: Vec<i64>,
-    /// A tuple that is being made.
+    /// Buffer for the tuple that is being built.
     tuple: Vec<u8>,
 }
 
@@ -91,7 +91,7 @@ impl Columns {
 }
 
 impl Truncate for Columns {
-    /// No more columns than tell the tuples apart.
+    /// The high key between two leaves, with no more columns than tell the tuples apart.
     fn high_key(&self, last: &[u8], next: &[u8]) -> Vec<u8> {
         let mut end = TUPLE_HEADER as usize;
         let mut attributes = 0_u16;

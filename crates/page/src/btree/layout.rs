@@ -19,7 +19,7 @@ pub(super) struct Layout {
     pub(super) first: u32,
     /// Any other item's length, bytes.
     pub(super) other: u32,
-    /// Items after which a page is full, the one included that will be its high key.
+    /// Number of items of a full page, including the one that becomes its high key.
     pub(super) capacity: u32,
 }
 
@@ -30,8 +30,8 @@ impl Layout {
         Self::new(geometry, tuple, tuple, tuple + HIGH_KEY_TID, geometry.reserved(fillfactor))
     }
 
-    /// Inner pages over keys of so many bytes. Their first item has no key: it stands for everything
-    /// below the second.
+    /// Inner pages over keys of so many bytes. Their first item has no key: it leads to all keys
+    /// below the second item's.
     pub(super) fn inner(geometry: Geometry, key: u32) -> Self {
         let tuple = tuple_length(key);
         Self::new(geometry, TUPLE_HEADER, tuple, tuple, geometry.reserved(INNER_FILLFACTOR))

@@ -26,7 +26,7 @@ pub(super) struct OpenPage {
     layout: Layout,
     level: u32,
     block: u32,
-    /// Below which no key is in this page or to its right; none for the leftmost page.
+    /// Lower bound of the keys on this page; none for the leftmost page.
     low_key: Option<u64>,
     items: u32,
 }
@@ -103,8 +103,8 @@ impl OpenPage {
         self.put(if self.level == 0 { first } else { Tuple::downlink(first.block(), None) });
     }
 
-    /// Finishes the page as the last of its level: it has no high key, so the line pointers move up
-    /// (`_bt_slideleft`, which leaves the last one standing behind the end too).
+    /// Finishes the page as the last of its level. It has no high key, so the line pointers move up
+    /// by one (`_bt_slideleft`, which leaves a copy of the last line pointer after the end).
     pub(super) fn finish_last(&mut self, is_root: bool) {
         let (items, upper) = (self.items, self.layout.start(self.items - 1));
         header(pointer_at(items), upper, self.layout.special).write(&mut self.bytes);

@@ -1,5 +1,6 @@
-//! A tree over one column whose keys may be null, and the same for several rows, from keys in order: equal ones share a
-//! tuple with a posting list (`_bt_load` in `nbtsort.c`, `nbtdedup.c`).
+//! A B-tree over one column, from keys in ascending order. Keys may be null, and several rows may
+//! have the same key: equal keys share a tuple with a posting list (`_bt_load` in `nbtsort.c`,
+//! `nbtdedup.c`).
 
 use super::tree::{ALTERNATIVE_TID, HIGH_KEY_TID, Tree, Truncate, u16_at};
 use super::tuple::{TUPLE_HEADER, TupleId};
@@ -35,13 +36,14 @@ pub enum KeyLength {
 #[derive(Debug)]
 pub struct SortedBuilder {
     tree: Tree<Single>,
-    /// A tuple with a posting list is not longer, bytes; none if equal keys have tuples of their own.
+    /// Greatest length of a tuple with a posting list, bytes; none if equal keys have tuples of
+    /// their own.
     longest: Option<usize>,
-    /// The key of the rows that wait for their tuple: what comes between header and posting list.
+    /// Key of the rows whose tuple is not written yet: the bytes between header and posting list.
     key: Vec<u8>,
     is_null: bool,
     length: KeyLength,
-    /// Their places, as `ItemPointerData`.
+    /// Places of these rows, as `ItemPointerData`.
     places: Vec<u8>,
     /// A tuple that is being made.
     tuple: Vec<u8>,
@@ -52,8 +54,8 @@ pub struct SortedBuilder {
 struct Single;
 
 impl SortedBuilder {
-    /// An empty index. `fillfactor` is the leaves', in percent; `is_unique` says that equal keys, which only nulls can
-    /// have then, do not share tuples.
+    /// An empty index. `fillfactor` is the leaves', in percent. If `is_unique`, equal keys do not
+    /// share tuples; only nulls can then be equal.
     pub fn new(geometry: Geometry, length: KeyLength, fillfactor: u8, is_unique: bool) -> Self {
         // A tenth of a page, and no more than leaves room for a line pointer.
         let longest = ((geometry.block_size() * 10 / 100) & !7) - LINE_POINTER;
@@ -68,8 +70,8 @@ impl SortedBuilder {
         }
     }
 
-    /// Adds a row. The key is given as it is stored, without padding, a text with its header; none is null. It is no
-    /// longer than what the server leaves uncompressed.
+    /// Adds a row. The key is given as it is stored, without padding (a text with its header); none
+    /// is null. It must be so short that the server does not compress it.
     ///
     /// # Errors
     /// The sink's.
@@ -108,7 +110,7 @@ impl SortedBuilder {
         self.tree.finish(sink)
     }
 
-    /// Whether a row with this key goes into the tuple of those that wait.
+    /// Whether a row with this key goes into the tuple that is not written yet.
     fn shares(&self, key: Option<&[u8]>) -> bool {
         let Some(longest) = self.longest else { return false };
         let is_equal = match key {
@@ -120,7 +122,7 @@ impl SortedBuilder {
         is_equal && bytes.next_multiple_of(8) <= longest
     }
 
-    /// Makes the tuple of the rows that wait.
+    /// Writes the tuple of the rows that have been collected.
     fn flush<E>(&mut self, sink: &mut impl FnMut(u32, &[u8]) -> Result<(), E>) -> Result<(), E> {
         let rows =
             u16::try_from(self.places.len() / TID).expect("a posting list has at most a tenth of a page");
@@ -154,7 +156,8 @@ impl SortedBuilder {
 }
 
 impl Truncate for Single {
-    /// The key; and where that is the same on both sides, the place of the last row on the left.
+    /// The high key between two leaves: the key, and the place of the left leaf's last row if both
+    /// leaves have the same key there.
     fn high_key(&self, last: &[u8], next: &[u8]) -> Vec<u8> {
         let kind = |tuple: &[u8]| u16_at(tuple, 6) & (HAS_NULLS | HAS_VARWIDTH);
         let end = end_of_key(next);

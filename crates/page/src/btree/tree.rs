@@ -30,13 +30,14 @@ pub(super) trait Truncate {
 #[derive(Debug)]
 pub(super) struct Tree<T> {
     geometry: Geometry,
-    /// Of leaves, percent.
+    /// Fillfactor of leaves, percent.
     fillfactor: u8,
     truncate: T,
-    /// From the leaves up.
+    /// The levels, from the leaves up.
     levels: Vec<Level>,
     blocks: u32,
-    /// Equal keys of the types that are written are equal bytes.
+    /// Whether equal keys may share tuples (`btm_allequalimage`): equal keys of the types that are
+    /// written are equal bytes.
     shares_equal: bool,
 }
 
@@ -50,11 +51,11 @@ struct Level {
     number: u32,
     /// Free space below which a page is full.
     reserve: u32,
-    /// Its items, the place of the high key aside.
+    /// Number of its items, without the place of the high key.
     items: u32,
     /// Bytes of the last item that a high key made from it leaves out.
     extra: u32,
-    /// Below which nothing is on this page: a pivot tuple.
+    /// Lower bound of the page, as a pivot tuple.
     low_key: Vec<u8>,
 }
 
@@ -203,7 +204,7 @@ impl Level {
         self.items += 1;
     }
 
-    /// The last item is the lowest on the page.
+    /// The last item, which lies lowest on the page.
     fn last_item(&self) -> &[u8] {
         self.item_at(self.upper)
     }

@@ -38,7 +38,7 @@ pub(super) struct Tuple {
 }
 
 impl Tuple {
-    /// A leaf's: a key and where its row is, which is so many line pointers behind `first`.
+    /// A leaf's tuple: a key, and the row that is `behind` line pointers after `first`.
     pub(super) fn leaf(first: TupleId, behind: u32, key: u64) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "its length is 16 bytes")]
         let first = head(first.block, first.offset, TUPLE as u16);
@@ -55,8 +55,8 @@ impl Tuple {
         }
     }
 
-    /// A leaf's tuple as the leaf's high key: `_bt_truncate` leaves the key, which is enough to tell
-    /// the pages apart, and of the TID the block.
+    /// The high key that is made from a leaf's last tuple. `_bt_truncate` keeps the key, which is
+    /// enough to tell the pages apart, and the block of the TID.
     pub(super) fn into_high_key(self) -> Self {
         Self::downlink(self.block(), Some(self.key))
     }

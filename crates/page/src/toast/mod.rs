@@ -9,14 +9,15 @@ use crate::{Geometry, LINE_POINTER, PAGE_HEADER, TupleFlags, max_align};
 
 /// `TOAST_POINTER_SIZE`: what stays of a value that is moved out, bytes.
 const POINTER: usize = 18;
-/// Of a pointer: where the value's number is (`va_valueid`).
+/// Offset of the value's number (`va_valueid`) in a pointer.
 const VALUE_ID: usize = 10;
 /// `VARTAG_ONDISK`.
 const ON_DISK: u8 = 18;
 /// `VARHDRSZ`, and `VARHDRSZ_COMPRESSED`, which has the uncompressed length behind the header.
 const HEADER: usize = 4;
 const COMPRESSED_HEADER: usize = 8;
-/// Before the data of a chunk: a byte up to the multiple of 8 of the tuple, `chunk_id`, `chunk_seq` and a header.
+/// Bytes before a chunk's data: a byte of padding up to the tuple's next multiple of 8, `chunk_id`,
+/// `chunk_seq` and a header.
 const CHUNK_HEAD: u32 = 1 + 4 + 4 + 4;
 
 /// Storage of a column (`pg_attribute.attstorage`).
@@ -49,15 +50,16 @@ pub struct Toaster {
     attributes: Vec<ToastAttribute>,
     /// OID of the TOAST table; none if there is none.
     table: Option<u32>,
-    /// Length of a tuple above which it is looked at, bytes.
+    /// Length of a tuple above which its values are compressed or moved out, bytes.
     threshold: usize,
-    /// Length that such a tuple should get (`toast_tuple_target`), and the one that is worth moving [`ToastStorage::Main`] out.
+    /// Lengths that such a tuple is shortened to: `toast_tuple_target`, and the one for moving
+    /// [`ToastStorage::Main`] values out.
     target: usize,
     target_main: usize,
     /// Data of a chunk at most, bytes (`TOAST_MAX_CHUNK_SIZE`).
     chunk: usize,
     compressor: Compressor,
-    /// Of the row that is looked at.
+    /// Values of the row that is being shortened.
     values: Vec<Value>,
     /// Its compressed values, with headers.
     compressed: Vec<u8>,
@@ -69,7 +71,7 @@ struct Value {
     form: Form,
     /// With its header, bytes.
     size: usize,
-    /// Whether it is not looked at any more.
+    /// Whether the value stays as it is now.
     is_settled: bool,
     is_incompressible: bool,
 }
@@ -78,17 +80,17 @@ struct Value {
 enum Form {
     Null,
     Fixed {
-        /// In the body.
+        /// Offset in the body.
         start: usize,
     },
     /// With a header of 1 byte, or of 4 bytes.
     Inline {
-        /// In the body.
+        /// Offset in the body.
         start: usize,
         header: usize,
     },
     Compressed {
-        /// Among the compressed values.
+        /// Offset among the compressed values.
         start: usize,
         /// Length of the value without a header, bytes.
         raw: usize,
@@ -111,7 +113,7 @@ pub struct MovedValues {
     chunks: Vec<u32>,
     /// Bodies of the chunks' tuples.
     bytes: Vec<u8>,
-    /// Their ends.
+    /// Ends of the bodies in `bytes`.
     ends: Vec<usize>,
 }
 
@@ -316,7 +318,7 @@ impl Toaster {
 }
 
 impl Value {
-    /// Where the value begins that comes after so many bytes.
+    /// Offset at which a value begins that follows `offset` bytes.
     fn begin(&self, offset: usize, attribute: &ToastAttribute) -> usize {
         match self.form {
             Form::Null | Form::Moved { .. } | Form::Inline { header: 1, .. } => offset,
@@ -326,7 +328,7 @@ impl Value {
         }
     }
 
-    /// Bytes in the row.
+    /// Length of the value in the row, bytes.
     fn stored(&self) -> usize {
         if matches!(self.form, Form::Moved { .. }) { POINTER } else { self.size }
     }
@@ -377,7 +379,8 @@ impl Row<'_> {
         }
     }
 
-    /// The longest value that may be compressed, or moved out, of columns with storage MAIN, or with the others
+    /// The longest value that can still be compressed or, if not `to_compress`, moved out; only of
+    /// columns with storage MAIN if `is_main`, else of the others
     /// (`toast_tuple_find_biggest_attribute`).
     fn biggest(&self, to_compress: bool, is_main: bool) -> Option<usize> {
         let mut most = POINTER.next_multiple_of(8);

@@ -5,16 +5,17 @@
 
 /// Shorter values are not compressed (`min_input_size`).
 const SHORTEST: usize = 32;
-/// Of the input, in percent, that the output may have at most (`min_comp_rate` is 25).
+/// Greatest length of the output, percent of the input (`min_comp_rate` is 25).
 const MOST_PERCENT: usize = 75;
 /// Output bytes without any reference after which compression fails (`first_success_by`).
 const FIRST_SUCCESS: usize = 1024;
-/// Length of a match that ends the search (`match_size_good`), and how it shrinks from candidate to candidate, percent.
+/// Length of a match that ends the search (`match_size_good`), and the percentage by which it
+/// shrinks from candidate to candidate.
 const GOOD_MATCH: usize = 128;
 const GOOD_DROP: usize = 10;
 /// Longest match (`PGLZ_MAX_MATCH`).
 const LONGEST: usize = 273;
-/// Distances are below (12 bits; the search of the source ends here).
+/// Distances are below this (12 bits).
 const DISTANCE: usize = 0x0fff;
 /// Positions that are remembered (`PGLZ_HISTORY_SIZE`). Entry 0 stands for none.
 const HISTORY: u16 = 4096;
@@ -36,7 +37,8 @@ pub(super) struct Compressor {
     starts: Vec<u16>,
     entries: Vec<Entry>,
     next: u16,
-    /// Whether `next` stands for a position that has to leave its list first.
+    /// Whether the memory of `next` is in use, so that its position must be removed from its list
+    /// first.
     recycles: bool,
 }
 

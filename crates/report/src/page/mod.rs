@@ -13,11 +13,11 @@ use crate::sections::{self, Section};
 
 const PAGE_STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// Nothing is loaded from anywhere: all styles and scripts are in the page.
+/// Content security policy: nothing is loaded, because all styles and scripts are in the page.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
-/// Runs of one verb with what a report shows of them.
+/// Runs of one verb, with the report's sections on them.
 pub(crate) struct Part<'a> {
     /// The verb, with its mode.
     pub(crate) verb: String,
@@ -90,7 +90,7 @@ pub(crate) fn page(documents: &[Document]) -> String {
     page
 }
 
-/// The result, the conditions, and the command that repeats a run.
+/// Appends the result, the conditions, and the command that repeats a run.
 fn head(page: &mut String, part: &Part<'_>) {
     let is_alone = part.runs.len() == 1;
     let when = if is_alone { name_and_start(part.runs[0]) } else { format!("{} runs", part.runs.len()) };
@@ -230,7 +230,8 @@ fn figure(page: &mut String, plot: &Plot) {
     *page += "</figure>\n";
 }
 
-/// A table behind a fold. Cells have no end tags: HTML does not need them, and long tables have many.
+/// Appends a table in a closed `details` element. Cells have no end tags: HTML does not need them,
+/// and long tables have many cells.
 fn folded(page: &mut String, title: &str, table: &Table) {
     let title = html(title);
     let _ = write!(

@@ -1,4 +1,4 @@
-//! Lengths from zero, a row each.
+//! Draws a bar chart: a row for each value, with a bar from zero.
 
 use std::fmt::Write;
 

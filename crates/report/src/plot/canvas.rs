@@ -1,4 +1,4 @@
-//! The parts that all drawings share: the frame, text, axes, the legend.
+//! Parts that all drawings use: the frame, text, axes, the legend.
 
 use std::fmt::Write;
 
@@ -8,18 +8,18 @@ use crate::escape::{html, shortened};
 
 /// Width of a drawing in pixels.
 pub(crate) type Width = f64;
-/// On a screen, and on paper.
+/// Width on a screen, and on paper.
 pub(crate) const WIDE: Width = 720.0;
-/// On a telephone.
+/// Width on a telephone.
 pub(crate) const NARROW: Width = 328.0;
 /// Colours and fonts of drawings, as CSS.
 pub(crate) const STYLE: &str = include_str!("../page/plot.css");
 
-/// Width of a character at 12 pixels: text is measured without its font.
+/// Assumed width of a character at 12 pixels, because the font is not known.
 const CHARACTER: f64 = 6.9;
 /// Height of a line of the legend.
 const LEGEND_LINE: f64 = 20.0;
-/// Series that differ in colour and dash.
+/// Number of styles (colour and dash) for series.
 pub(super) const STYLES: usize = 8;
 
 /// Whether a drawing is for a telephone.
@@ -32,7 +32,7 @@ pub(super) fn text_width(text: &str) -> f64 {
     text.chars().map(|c| if u32::from(c) >= 0x1100 { 2.0 } else { 1.0 }).sum::<f64>() * CHARACTER
 }
 
-/// A text shortened to pixels.
+/// The text, shortened to so many pixels.
 pub(super) fn fitted(text: &str, pixels: f64) -> String {
     let mut shown = shortened(text, 400);
     while text_width(&shown) > pixels && shown.chars().count() > 2 {
@@ -41,7 +41,7 @@ pub(super) fn fitted(text: &str, pixels: f64) -> String {
     shown
 }
 
-/// The whole drawing: `attributes` of its element are for the script of a page.
+/// The whole drawing. The script of a page reads the `attributes` of its element.
 pub(super) fn frame(plot: &Plot, width: Width, height: f64, attributes: &str, content: &str) -> String {
     let kind = if is_narrow(width) { "narrow" } else { "wide" };
     format!(
@@ -90,7 +90,7 @@ pub(super) fn x_axis(axis: &Axis, scale: &Scale, (top, bottom): (f64, f64)) -> S
     drawn + &text(end, bottom + 34.0, "end soft", &axis.label)
 }
 
-/// The scale's description for the script of a page: spread, values, pixels, quantity.
+/// Attributes that describe the scale to the script of a page: spread, values, pixels, quantity.
 pub(super) fn described(axis: &Axis, scale: &Scale) -> String {
     format!(
         "{} {} {} {:.1} {:.1} {}",
@@ -103,7 +103,7 @@ pub(super) fn described(axis: &Axis, scale: &Scale) -> String {
     )
 }
 
-/// Names beside their samples, in as many lines as they need; and the height of these.
+/// The legend: samples with names in as many lines as necessary; and its height in pixels.
 pub(super) fn legend(entries: &[(String, String)], width: Width) -> (String, f64) {
     let mut drawn = String::new();
     let (mut x, mut y) = (8.0, 12.0);

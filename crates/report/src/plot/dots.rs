@@ -1,4 +1,4 @@
-//! Values with intervals, a row each.
+//! Draws values with intervals, a row each.
 
 use std::fmt::Write;
 
@@ -57,7 +57,7 @@ pub(super) fn svg(plot: &Plot, chart: &Dots, width: Width) -> String {
     frame(plot, width, bottom + 42.0, &attributes, &drawn)
 }
 
-/// The value, and a word on it.
+/// The value as text, with the row's remark.
 fn remark(chart: &Dots, row: &Dot) -> String {
     format!("{} {}", chart.axis.quantity.text(row.value), row.remark).trim_end().to_owned()
 }

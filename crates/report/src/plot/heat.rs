@@ -1,4 +1,4 @@
-//! Numbers in cells, coloured by size.
+//! Draws a heat map: numbers in cells, coloured by size.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::canvas::{Width, fitted, frame, is_narrow, text, text_width};
 use super::{Heat, Plot};
 use crate::escape::html;
 
-/// Colours of cells, from the lowest to the highest number.
+/// Number of colours, from the lowest to the highest value.
 pub(super) const SHADES: usize = 7;
 const CELL: f64 = 30.0;
 

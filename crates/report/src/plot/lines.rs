@@ -49,7 +49,7 @@ fn keys(chart: &Lines) -> Vec<(String, String)> {
     named.chain(event_keys(&chart.spans)).collect()
 }
 
-/// A sign of the style's own shape: lines differ by it too.
+/// A marker in the style's own shape, so that lines do not differ only by colour.
 pub(super) fn marker(style: usize, x: f64, y: f64) -> String {
     let shape = match style % 4 {
         0 => "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0",

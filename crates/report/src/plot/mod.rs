@@ -29,7 +29,7 @@ pub(crate) struct Plot {
     pub(crate) name: String,
     /// Title.
     pub(crate) title: String,
-    /// What it shows, in a sentence: for people who do not see it, and as its caption.
+    /// A sentence on what it shows: its caption, and a description for blind readers.
     pub(crate) caption: String,
     /// The drawing.
     pub(crate) drawing: Chart,
@@ -127,7 +127,7 @@ pub(crate) struct Dot {
     pub(crate) interval: Option<(f64, f64)>,
     /// Single observations.
     pub(crate) observed: Vec<f64>,
-    /// A word on it: a verdict.
+    /// A short remark, such as a verdict.
     pub(crate) remark: String,
 }
 
@@ -145,7 +145,7 @@ pub(crate) struct Bars {
 #[derive(Clone, Debug)]
 pub(crate) struct Heat {
     pub(crate) quantity: Quantity,
-    /// Meaning of rows and columns.
+    /// Label of the rows' dimension.
     pub(crate) row_label: String,
     pub(crate) column_label: String,
     pub(crate) rows: Vec<String>,

@@ -1,4 +1,4 @@
-//! From values to pixels and back, and the ticks of an axis.
+//! Converts values to pixels and back, and chooses the ticks of an axis.
 
 /// How values are spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct Scale {
 }
 
 impl Spread {
-    /// As the script of a page knows it.
+    /// The name for the script of a page.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Linear => "linear",
@@ -66,7 +66,7 @@ impl Scale {
         self.spread.back(low + share * (high - low))
     }
 
-    /// At most about `most` values to be named.
+    /// Values for ticks, about `most` at most.
     pub(crate) fn ticks(&self, most: usize, is_elapsed: bool) -> Vec<f64> {
         let (low, high) = self.values;
         match self.spread {
@@ -135,7 +135,7 @@ fn nines(high: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The range of an axis with whole ticks at its ends, that contains the values.
+/// The range of an axis that contains the values and ends at round ticks.
 pub(crate) fn range(
     spread: Spread,
     values: impl Iterator<Item = f64>,

@@ -1,10 +1,10 @@
-//! The numbers of a plot in rows and columns.
+//! Writes the numbers of a plot as a table.
 
 use std::collections::BTreeMap;
 
 use super::{Bars, Dots, Heat, Line, Lines, Stack};
 
-/// Rows of a table; longer series are told by periods.
+/// Most rows of a table; longer series are summed up by periods.
 const MOST: usize = 300;
 
 /// Rows and columns of text.

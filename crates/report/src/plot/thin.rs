@@ -1,7 +1,7 @@
-//! Fewer points for the eye: of each column of pixels the lowest and the highest.
+//! Reduces the number of points to draw: keeps the lowest and the highest in each column of pixels.
 
-/// The points to draw, in their order: of those that share a column of pixels the lowest and the highest, so that no peak
-/// is lost. `column` is that of an x.
+/// The points to draw, in order: of those in the same column of pixels the lowest and the highest,
+/// so that no peak is lost. `column` gives the column of an x.
 pub(crate) fn thinned(points: &[(f64, f64)], column: impl Fn(f64) -> i64) -> Vec<(f64, f64)> {
     let mut kept = Vec::new();
     for group in points.chunk_by(|one, next| column(one.0) == column(next.0)) {

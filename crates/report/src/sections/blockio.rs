@@ -51,7 +51,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     Shown { result, sections: vec![Section::new("Steps", plots)] }
 }
 
-/// Where the data of a step were, if all trials agree.
+/// Source of the step's data (a cache or storage), if all trials agree.
 fn state(run: &Run, step: &str) -> String {
     let events = run.trials.iter().flat_map(|trial| &trial.events);
     let mut found: Vec<&str> = events
@@ -62,7 +62,7 @@ fn state(run: &Run, step: &str) -> String {
     if let [one] = found.as_slice() { format!("({one})") } else { String::new() }
 }
 
-/// Bytes that each step must read and write, by its time.
+/// Plot of the least bytes that each step must read and write, divided by its time.
 fn rates(run: &Run, steps: &[&str]) -> Option<Plot> {
     let rate = |step: &str| {
         let of = |trial: &Trial| {

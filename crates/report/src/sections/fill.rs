@@ -12,7 +12,7 @@ use crate::quantity::Quantity;
 
 /// The trial of a schema that sums up its tables.
 const ALL: &str = "all tables";
-/// Points of a rate over time that are worth a plot.
+/// Least number of points of a rate for which a plot is made.
 const FEWEST: usize = 3;
 const STEPS: [&str; 7] =
     ["drop", "create", "generate", "vacuum", "primary-keys", "foreign-keys", "keys-and-indexes"];
@@ -175,7 +175,8 @@ fn probe(trial: &Trial, kind: &str) -> Option<Plot> {
     ))
 }
 
-/// The share of blocks that were found in shared_buffers: where it falls, the table has outgrown the cache.
+/// Plot of the share of blocks found in shared_buffers: where it falls, the table has outgrown the
+/// cache.
 fn hits(trial: &Trial, kind: &str) -> Option<Plot> {
     let (hits, reads) =
         (series(trial, &format!("probe-{kind}-hits"))?, series(trial, &format!("probe-{kind}-reads"))?);

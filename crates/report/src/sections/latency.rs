@@ -1,4 +1,4 @@
-//! Percentiles of histograms.
+//! Plots percentiles of latency histograms.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) fn merged(run: &Run, config: Option<&str>, name: &str) -> Option<Late
     (all.count() > 0).then_some(all)
 }
 
-/// The latency at each percentile, as far as there are latencies beyond it.
+/// The latency at each percentile, as far as latencies beyond it exist.
 pub(super) fn percentiles(latencies: &Latencies) -> Vec<(f64, f64)> {
     let decades = (latencies.count().max(2) as f64).log10();
     let point = |step: u32| {
@@ -66,7 +66,7 @@ pub(super) fn plot(lines: Vec<Line>) -> Option<Plot> {
     Some(Plot::new("percentiles", "Latency by percentile", first_up(&caption), Chart::Lines(chart)))
 }
 
-/// With a capital at the start.
+/// The text with a capital first letter.
 pub(super) fn first_up(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())

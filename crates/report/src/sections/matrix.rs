@@ -9,7 +9,7 @@ use crate::document::{configs, median};
 use crate::plot::{Chart, Heat, Line, Plot};
 use crate::quantity::Quantity;
 
-/// Cells whose latencies are drawn on top of each other.
+/// Most cells whose latencies are drawn in one plot.
 const MOST_LINES: usize = 8;
 
 pub(super) fn shown(run: &Run) -> Shown {
@@ -59,7 +59,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     Shown { result, sections: vec![Section::new("Cells", plots), Section::new("Latency", latencies)] }
 }
 
-/// The last axis in columns, all others in rows; nothing with one axis.
+/// Heat map: the last axis in columns, all others in rows; none with a single axis.
 fn heat(run: &Run, cells: &[String]) -> Option<Plot> {
     let axes = run.request["matrix"]["axes"].as_array().filter(|axes| axes.len() > 1)?;
     let values = |axis: &Value| axis["values"].as_array().map_or(0, Vec::len);

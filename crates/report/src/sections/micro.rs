@@ -9,7 +9,7 @@ use crate::plot::scale::Spread;
 use crate::plot::{Axis, Chart, Dot, Dots, Line, Lines, Plot, Table};
 use crate::quantity::Quantity;
 
-/// Candidates whose samples are drawn.
+/// Most candidates whose samples are drawn.
 const MOST_LINES: usize = 8;
 
 pub(super) fn shown(run: &Run) -> Shown {
@@ -92,7 +92,7 @@ fn row(name: &Value, estimate: &Value) -> Option<Dot> {
     })
 }
 
-/// The time of each sample, round by round: drift is a slope.
+/// Plot of each sample's time by round: drift shows as a slope.
 fn samples(run: &Run) -> Option<Plot> {
     let rounds: Vec<&Trial> = run.trials.iter().filter(|trial| trial.config == "round").collect();
     let first = rounds.first()?;

@@ -1,4 +1,4 @@
-//! What a report shows of runs: a module for each verb turns documents into sections.
+//! The sections of a report: a module for each verb makes them from documents.
 
 mod blockio;
 mod fill;
@@ -42,7 +42,7 @@ impl Section {
     }
 }
 
-/// The verb of a run, with the mode that makes its results another thing.
+/// The verb of a run, with its mode if results of different modes are not comparable.
 pub(crate) fn kind(run: &Run) -> String {
     let mode = match run.verb.as_str() {
         "tps" if run.request["matrix"].is_object() => " --matrix",

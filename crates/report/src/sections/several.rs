@@ -1,4 +1,4 @@
-//! Several runs of one verb: on top of each other, compared, and over time.
+//! Several runs of one verb: drawn in one plot, compared, and over time.
 
 use measure::compare::{Comparison, Options, Sides};
 use measure::{Figure, Run, Verdict, judged_figures};
@@ -11,12 +11,12 @@ use crate::plot::scale::Spread;
 use crate::plot::{Axis, Chart, Dot, Dots, Line, Lines, Plot, Table};
 use crate::quantity::Quantity;
 
-/// x and y.
+/// Points as x and y.
 type Points = Vec<(f64, f64)>;
 
-/// Runs whose lines are drawn on top of each other.
+/// Most runs whose lines are drawn in one plot.
 const MOST_LINES: usize = 8;
-/// Figures of which each run's value is drawn.
+/// Most figures whose values are drawn for each run.
 const MOST_FIGURES: usize = 40;
 
 pub(super) fn shown(runs: &[&Run]) -> Shown {
@@ -44,7 +44,7 @@ pub(super) fn shown(runs: &[&Run]) -> Shown {
     Shown { result, sections }
 }
 
-/// Labels, with the start where several runs share one.
+/// The runs' labels, with the start if several runs have the same.
 fn names(runs: &[&Run]) -> Vec<String> {
     let of = |(at, run): (usize, &&Run)| {
         let is_shared = runs.iter().enumerate().any(|(other, one)| other != at && name(one) == name(run));
@@ -61,7 +61,7 @@ fn names(runs: &[&Run]) -> Vec<String> {
         .collect()
 }
 
-/// Two sides: the runs of two labels, or two runs.
+/// The runs as two sides: those of two labels, or two single runs.
 fn sides(runs: &[&Run]) -> Option<Sides> {
     let mut labels: Vec<Option<&String>> = Vec::new();
     for run in runs {
@@ -170,7 +170,7 @@ fn compared(sides: &Sides, comparison: &Comparison) -> Section {
     Section { title: "Comparison".to_owned(), text, plots, tables }
 }
 
-/// The judged figures of each run, in the order in which they began: a history. No verdict on it is drawn.
+/// History: the judged figures of each run in order of start. It has no verdict.
 fn values(runs: &[&Run], names: &[String]) -> Option<Section> {
     let mut figures: Vec<Figure> = Vec::new();
     let of_each: Vec<Vec<(Figure, f64)>> = runs.iter().map(|run| judged_figures(run, &[])).collect();

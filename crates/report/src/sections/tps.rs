@@ -70,8 +70,9 @@ fn result(run: &Run) -> String {
     )
 }
 
-/// Counts of a series, as rates: each divided by the time since the point before. A last interval that is much shorter
-/// than the others counts with the one before: a few transactions in a millisecond are no rate.
+/// A series of counts as rates: each count divided by the time since the point before. A last
+/// interval that is much shorter than the others is merged with the one before, because a few
+/// transactions in a millisecond are no rate.
 pub(super) fn rates(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut intervals: Vec<(f64, f64, f64)> = Vec::new();
     for (end, count) in points {
@@ -87,7 +88,7 @@ pub(super) fn rates(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     intervals.into_iter().filter_map(rate).collect()
 }
 
-/// What happened meanwhile.
+/// Events during the trial.
 pub(super) fn spans(trial: &Trial) -> Vec<Span> {
     trial.events.iter().filter_map(span).collect()
 }
@@ -269,7 +270,8 @@ fn used(trial: &Trial) -> Vec<Plot> {
     plots
 }
 
-/// Rates of a series that begins with the measured part: its first point tells of an unknown time, so it is left out.
+/// Rates of a series that begins with the measured part. Its first point is left out, because the
+/// length of its interval is not known.
 fn rates_since(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points
         .windows(2)

@@ -133,7 +133,8 @@ fn compound(kind: &Kind, draw: &mut Draw, out: &mut Vec<u8>) {
     }
 }
 
-/// A range of up to so many steps, or one without end where the kind's values are no numbers.
+/// A range of up to `widest` steps; one without an upper bound if the kind's values are not
+/// counted.
 fn range(element: &Kind, widest: i64, draw: &mut Draw, out: &mut Vec<u8>) {
     let width = draw.between(1, widest);
     let mut scratch = Vec::new();
@@ -154,7 +155,7 @@ fn quarters(draw: &mut Draw) -> f64 {
     draw.between(0, 40_000) as f64 / 4.0
 }
 
-/// Below 10,000 where the kind goes that far.
+/// The greatest amount of money or numeric: just below 10,000 if the kind has room for that.
 fn most_amount(kind: &Kind) -> i64 {
     let decimals = match kind {
         Kind::Numeric(precision) => u32::try_from(decimals(*precision)).unwrap_or(0),

@@ -44,11 +44,11 @@ fn standard_normal(draw: &mut Draw) -> f64 {
 pub(super) struct Zipf {
     n: f64,
     s: f64,
-    /// The hat's integral from below 1 …
+    /// Integral of the hat function from below 1.
     first: f64,
-    /// … to above n.
+    /// Integral of the hat function to above n.
     last: f64,
-    /// Points so close below a whole number are taken without looking further.
+    /// A point that lies no farther than this below a whole number is accepted at once.
     close: f64,
 }
 
@@ -76,7 +76,7 @@ impl Zipf {
         libm::exp(-self.s * libm::log(x))
     }
 
-    /// Of the density, from 1 to `x`.
+    /// Integral of the density from 1 to `x`.
     fn integral(&self, x: f64) -> f64 {
         let log = libm::log(x);
         ratio(libm::expm1, (1.0 - self.s) * log) * log

@@ -3,14 +3,14 @@
 use crate::random::Stream;
 use crate::spread::{Alphabet, Letters};
 
-/// Letters for so many numbers.
+/// Makes the texts for a given number of numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Lettering {
     alphabet: Alphabet,
     lengths: Vec<u32>,
-    /// Numbers are below it, `u64::MAX` if their end is open.
+    /// Numbers are below this; `u64::MAX` if there is no limit.
     count: u64,
-    /// First characters, which the number decides.
+    /// Number of leading characters that follow from the number; the others are random.
     ordered: u32,
     most: u32,
 }
@@ -86,7 +86,7 @@ impl Lettering {
         length.clamp(first.min(last), first.max(last))
     }
 
-    /// The number among all that its characters can express, so that first letters vary.
+    /// Scales the number to the range that its characters can express, so that first letters vary.
     fn spread(&self, number: u64, base: u64) -> u64 {
         let Some(all) = base.checked_pow(self.ordered) else { return number };
         let spread = u128::from(number) * u128::from(all) / u128::from(self.count.max(1));

@@ -1,11 +1,11 @@
-//! Shares of a number of values for places that differ in room.
+//! Divides a number of values among places that have room for different numbers of values.
 
 /// A place that gets some of the values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// How many it has room for.
     pub(super) room: f64,
-    /// What it gets relative to others, as far as they have room; above 0.
+    /// Share of the values relative to other places, as long as there is room; above 0.
     pub(super) weight: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Column and row number to value.
+//! Makes the value of a column in a row.
 
 pub(crate) mod any;
 mod distribution;
@@ -319,7 +319,7 @@ impl Picking {
     }
 }
 
-/// A generator being read, best in row order: remembers what neighbouring rows share.
+/// Reads a generator, best in row order: it keeps values that neighbouring rows share.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     generator: &'a Generator,
@@ -384,7 +384,7 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// The value of a row, in units, if it takes no more than counting.
+    /// The value of a row, in units, if it can be computed by counting alone.
     #[inline]
     pub(crate) fn counted(&mut self, row: u64) -> Option<i64> {
         match &self.generator.source {
@@ -403,7 +403,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Of two numbers the one on that side; NULL of the other column orders nothing.
+/// The lesser or the greater of two values, by `side`; the own value if the other one is NULL.
 fn ordered<'a>(own: Value<'a>, other: Value<'_>, side: Side, units: Units) -> Value<'a> {
     match (own, other, side) {
         (Value::Units(own), Value::Units(other), Side::Lesser) => Value::Units(own.min(other)),
@@ -420,7 +420,7 @@ fn ordered<'a>(own: Value<'a>, other: Value<'_>, side: Side, units: Units) -> Va
     }
 }
 
-/// The table without its columns: for what follows from its name, seed and number of rows.
+/// The table without its columns, for code that needs only its name, seed and number of rows.
 fn bare(table: &Table) -> Table {
     Table { name: table.name.clone(), columns: Vec::new(), rows: table.rows, seed: table.seed }
 }

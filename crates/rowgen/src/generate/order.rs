@@ -3,11 +3,11 @@
 use super::shuffle;
 use crate::random::Stream;
 
-/// Ranks of rows whose number is not known: random numbers of that many.
+/// Number of ranks if the number of rows is not known.
 const OPEN: u64 = 1 << 62;
-/// Of so many rows, ANALYZE reads all: chance must not add to their correlation.
+/// Up to this number of rows ANALYZE reads all rows, so chance must not change their correlation.
 const READ_WHOLE: u64 = 30_000;
-/// Orders that are tried then; the one with the nearest correlation is taken.
+/// Number of orders that are tried for so few rows. The one with the nearest correlation is used.
 const TRIED: u64 = 16;
 const NEAR: f64 = 0.002;
 
@@ -25,8 +25,9 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// For so many rows, `u64::MAX` if their number is open. `ties` is the sum of the squared shares of all values: rows
-    /// with the same value ascend, which adds to the correlation.
+    /// The order of so many rows, `u64::MAX` if their number is not known. `ties` is the sum of the
+    /// squared shares of all values: rows with the same value ascend, which adds to the
+    /// correlation.
     pub(super) fn new(stream: Stream, rows: u64, correlation: f64, ties: f64) -> Self {
         let untied = if ties < 1.0 { (correlation - ties) / (1.0 - ties) } else { 0.0 };
         let order = Self::windows(stream, rows, untied);
@@ -58,7 +59,7 @@ impl Order {
         Self { stream, rows, width, is_descending }
     }
 
-    /// Of row number and rank.
+    /// Correlation of row number and rank.
     fn correlation(&self) -> f64 {
         let n = self.rows as f64;
         let mean = (n - 1.0) / 2.0;

@@ -23,7 +23,7 @@ pub(super) fn bytes(payload: Payload, length: u32, draw: &mut Draw, out: &mut Ve
     }
 }
 
-/// Made at once: of a known length, so that the compiler unrolls what makes it.
+/// Bytes that are made in one step. The length is constant so that the compiler unrolls the loop.
 type Block = [u8; 32];
 
 fn blocks(length: u32, out: &mut Vec<u8>, mut block: impl FnMut() -> Block) {
@@ -65,7 +65,7 @@ const SLOTS: usize = 512;
 struct Word {
     bytes: [u8; SLOT],
     length: u8,
-    /// Without the space.
+    /// The word without the space.
     text: &'static str,
 }
 

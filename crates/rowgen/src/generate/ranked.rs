@@ -1,18 +1,18 @@
-//! Rows to ranks in the order of a column's values, by way of other columns.
+//! Computes the rank of a row in the order of a column's values by way of other columns.
 
 use super::order::Order;
 use super::shuffle;
 use crate::random::Stream;
 use crate::ranking::{Joint, Line, Link, Ranking};
 
-/// Strata of a normal copula.
+/// Number of strata into which a normal copula is cut.
 const STRATA: usize = 64;
-/// Rounds in which shares of pairs of strata are fitted to those of the strata.
+/// Rounds in which the shares of pairs of strata are fitted to the shares of the strata.
 const ROUNDS: usize = 30;
 /// Rows among which NULLs are spread evenly.
 const BLOCK: u64 = 1_024;
 
-/// A [`Ranking`] over a number of rows. Ranks of NULLs are the last ones.
+/// A [`Ranking`] for a number of rows. The last ranks are those of NULLs.
 #[derive(Clone, Debug)]
 pub(super) struct Ranked {
     order: Order,
@@ -21,7 +21,7 @@ pub(super) struct Ranked {
 }
 
 impl Ranked {
-    /// Over so many rows, `u64::MAX` if their number is open.
+    /// The ranking of so many rows; `u64::MAX` if their number is not known.
     pub(super) fn new(ranking: &Ranking, seed: u64, table: &str, rows: u64) -> Self {
         let stream = |name: &str| Stream::new(seed, &[table, name]);
         let order = Order::new(stream(&ranking.first), rows, ranking.correlation, 0.0);
@@ -31,7 +31,7 @@ impl Ranked {
         Self { order, nulls, links: links.collect() }
     }
 
-    /// How many ranks are not NULL, of a column with that fraction of NULLs.
+    /// Number of ranks that are not NULL in a column with this fraction of NULLs.
     pub(super) fn not_null(&self, nulls: f64) -> u64 {
         part(self.order.count(), 1.0 - nulls)
     }
@@ -44,7 +44,7 @@ impl Ranked {
     }
 }
 
-/// Puts ranks of NULLs behind the others: as many as wanted, spread evenly over the ranks before.
+/// Puts the ranks of NULLs after the others: a wanted number of NULLs, spread evenly over the rows.
 #[derive(Clone, Copy, Debug)]
 struct Spaced {
     stream: Stream,
@@ -71,7 +71,8 @@ impl Spaced {
     }
 }
 
-/// Ranks of one column to ranks of another one: each to one, as nearly as both columns' strata allow.
+/// Maps ranks of one column to ranks of another one, each to a different one, as nearly as the
+/// strata of both columns allow.
 #[derive(Clone, Debug)]
 struct Mapping {
     stream: Stream,
@@ -85,7 +86,8 @@ struct Mapping {
     cells: Vec<Cell>,
     /// The first cell of each stratum of the other column, and the number of all.
     first: Vec<usize>,
-    /// None if ranks are shuffled within strata; else the width of the windows within which they are.
+    /// The width of the windows within which ranks are shuffled; none if they are shuffled within
+    /// strata.
     window: Option<u64>,
 }
 
@@ -188,7 +190,7 @@ fn firsts(line: &Line, count: u64) -> Vec<u64> {
     [0].into_iter().chain(cuts).chain([not_null, count]).collect()
 }
 
-/// The same of strata that are equally wide.
+/// First ranks of strata of equal width, and the number of ranks.
 fn even(line: &Line, strata: usize, count: u64) -> Vec<u64> {
     let cuts = (1..strata).map(|at| at as f64 / strata as f64).collect();
     firsts(&Line { nulls: line.nulls, cuts }, count)
@@ -198,7 +200,8 @@ fn widths(firsts: &[u64]) -> Vec<u64> {
     firsts.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
-/// Shares of pairs of strata, such that strata have their widths: pairs without a share get the rest.
+/// Shares of pairs of strata that add up to the widths of the strata. Pairs without a known share
+/// divide the rest.
 fn fitted(known: &[Vec<Option<f64>>], other: &[u64], own: &[u64]) -> Vec<Vec<f64>> {
     let mut shares: Vec<Vec<f64>> =
         known.iter().map(|row| row.iter().map(|share| share.unwrap_or(0.0)).collect()).collect();
@@ -245,7 +248,8 @@ fn fitted(known: &[Vec<Option<f64>>], other: &[u64], own: &[u64]) -> Vec<Vec<f64
     shares
 }
 
-/// Shares of pairs of strata, and those of NULLs, which are independent unless it is known how often both are NULL.
+/// Adds the strata of NULLs to shares of pairs of strata. NULLs are independent unless `both_null`
+/// says how often both columns are NULL.
 fn beside_nulls(shares: &[Vec<f64>], other: &[u64], own: &[u64], both_null: Option<f64>) -> Vec<Vec<f64>> {
     let fraction =
         |widths: &[u64]| *widths.last().unwrap_or(&0) as f64 / (widths.iter().sum::<u64>()).max(1) as f64;
@@ -289,7 +293,7 @@ fn normal(correlation: f64) -> Vec<Vec<f64>> {
     (0..STRATA).map(row).collect()
 }
 
-/// Of the standard normal distribution.
+/// Distribution function of the standard normal distribution.
 fn probability(at: f64) -> f64 {
     0.5 * libm::erfc(-at * std::f64::consts::FRAC_1_SQRT_2)
 }

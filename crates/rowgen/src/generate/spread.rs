@@ -1,4 +1,4 @@
-//! Rows to numbers that come again as often as a [`Spread`] says.
+//! Maps rows to numbers that repeat as often as a [`Spread`] says.
 
 use std::sync::Arc;
 
@@ -8,13 +8,14 @@ use super::shuffle;
 use crate::Spread;
 use crate::random::Stream;
 
-/// A [`Spread`] over a number of rows.
+/// A [`Spread`] for a number of rows.
 #[derive(Clone, Debug)]
 pub(super) struct Spreading {
     order: Order,
     stream: Stream,
     pieces: Vec<Piece>,
-    /// Of each bucket; none if all numbers but the frequent ones are equally frequent.
+    /// Weights of each bucket's numbers; empty if all numbers but the frequent ones are equally
+    /// frequent.
     weights: Vec<Weights>,
 }
 
@@ -23,7 +24,7 @@ pub(super) struct Spreading {
 struct Piece {
     /// First rank after it.
     until: u64,
-    /// Ranks.
+    /// Number of ranks.
     ranks: u64,
     first: u64,
     /// Length of the stretch.
@@ -35,11 +36,12 @@ struct Piece {
     is_drawn: bool,
 }
 
-/// Ranks by which a rank is moved at random, up or down, where values are drawn.
+/// A rank is moved at random by at most this many ranks, up or down, where values are drawn.
 pub(super) const DISTURBED: u64 = 16;
 
-/// The number of values to draw from, so that so many different ones are among the rows; none if rows are so many that
-/// it makes no difference, or each has a value of its own.
+/// The number of values to draw from, so that about `distinct` different ones occur among the rows.
+/// None if there are so many rows that drawing makes no difference, or if each row has a value of
+/// its own.
 pub(super) fn drawn(distinct: u64, rows: u64) -> Option<u64> {
     let share = distinct as f64 / rows.max(1) as f64;
     if !(0.1..0.999).contains(&share) {
@@ -56,10 +58,11 @@ pub(super) fn drawn(distinct: u64, rows: u64) -> Option<u64> {
     Some(values.max(distinct))
 }
 
-/// Parts of a place, bits: many values lie between two ranks where nearly every row has a value of its own.
+/// Binary digits of the fraction of a place: many values lie between two ranks where nearly every
+/// row has its own value.
 pub(super) const PARTS: u32 = 16;
 
-/// A place among so many, moved at random by a few; in parts of a place.
+/// A place, moved at random by a few places within `count`; in units of 2^-[`PARTS`] places.
 pub(super) fn disturbed(place: u64, count: u64, stream: Stream, rank: u64) -> u128 {
     let moved = stream.further().draw(rank).below((2 * DISTURBED + 1) << PARTS);
     let moved = (u128::from(place) << PARTS) + u128::from(moved);
@@ -78,7 +81,7 @@ pub(super) fn count_of(distinct: f64, rows: u64) -> u64 {
 }
 
 impl Spreading {
-    /// Over so many rows (`u64::MAX`: open), with `distinct` of `count` numbers.
+    /// The numbers of so many rows (`u64::MAX`: not known), with `distinct` of `count` numbers.
     pub(super) fn new(spread: &Spread, stream: Stream, rows: u64, count: u64, distinct: u64) -> Self {
         let count = count.max(1);
         let distinct = distinct.clamp(1, count);
@@ -102,8 +105,8 @@ impl Spreading {
         Self { order, stream: stream.further(), pieces: pieces.all, weights }
     }
 
-    /// Over so many rows, with numbers that are drawn, so that as many are different as the spread says. The second value
-    /// is the number of all.
+    /// The numbers of so many rows, drawn so that as many are different as the spread says. The
+    /// second value is the number of numbers to draw from.
     pub(super) fn drawn(spread: &Spread, stream: Stream, rows: u64) -> (Self, u64) {
         let count = count_of(spread.distinct, rows);
         let common = spread.common.len() as u64;
@@ -137,8 +140,9 @@ impl Spreading {
     }
 }
 
-/// The weights of each bucket's numbers. Buckets have equal shares of the rows: if that tells most of how much numbers
-/// differ in their weights, the densest buckets have the greatest weights; else all have the same ones.
+/// The weights of each bucket's numbers. Buckets have equal shares of the rows. If that explains
+/// most of the difference between the weights, the densest buckets get the greatest weights;
+/// otherwise all buckets get the same weights.
 fn weights(spread: &Spread, buckets: &[(u64, u64)], count: u64, stream: Stream) -> Vec<Weights> {
     if spread.weights.is_empty() {
         return Vec::new();
@@ -168,10 +172,10 @@ fn weights(spread: &Spread, buckets: &[(u64, u64)], count: u64, stream: Stream) 
     weights.into_iter().flatten().collect()
 }
 
-/// Most numbers after which weights come again.
+/// Most numbers after which the weights repeat.
 const CYCLE: u64 = 8_192;
 
-/// Weights of numbers: the same ones come again after a number of them, so that no table of all is needed.
+/// Weights of numbers. They repeat after a number of them, so that no table of all is needed.
 #[derive(Clone, Debug)]
 struct Weights {
     /// Sums of the weights before each number, and of all.
@@ -179,8 +183,8 @@ struct Weights {
 }
 
 impl Weights {
-    /// For so many numbers; `weights` has each weight with the fraction of the numbers that have it. Of these, the weights
-    /// between two fractions.
+    /// Weights for `count` numbers. `weights` has each weight with the fraction of the numbers that
+    /// have it; only the weights between the fractions `low` and `high` are used.
     fn new(weights: &[(f64, f64)], (low, high): (f64, f64), count: u64, stream: Stream) -> Self {
         let cycle = count.clamp(1, CYCLE);
         let all: f64 = weights.iter().map(|(_, fraction)| fraction).sum();
@@ -220,7 +224,8 @@ impl Weights {
         (number / cycle) as f64 * self.before[self.before.len() - 1] + self.before[rest]
     }
 
-    /// The number, of so many from `first` on, below which lies that share of their weights.
+    /// The number, of `length` numbers from `first` on, up to which the weights add up to that
+    /// share.
     fn number(&self, first: u64, length: u64, share: f64) -> u64 {
         let (low, high) = (self.below(first), self.below(first + length));
         if high <= low {
@@ -237,7 +242,7 @@ impl Weights {
     }
 }
 
-/// Numbers that share a part of the rows.
+/// Consecutive numbers that have a share of the rows together.
 struct Stretch {
     first: u64,
     length: u64,

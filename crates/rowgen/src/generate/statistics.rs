@@ -1,4 +1,4 @@
-//! Rows to numbers, dates and times as [`Statistics`] describe them.
+//! Maps rows to numbers, dates and times with given [`Statistics`].
 
 use std::cmp::Ordering;
 
@@ -18,7 +18,7 @@ pub(super) struct Describing {
     pieces: Vec<Piece>,
 }
 
-/// What a place within a piece stands for.
+/// How a position within a piece becomes a value.
 #[derive(Clone, Copy, Debug)]
 enum Scale {
     /// Whole multiples of a step above a piece's least value.
@@ -32,14 +32,14 @@ struct Piece {
     /// First rank after it.
     until: u64,
     ranks: u64,
-    /// Different values that there are.
+    /// Number of different values.
     values: u64,
     /// Whether values are drawn from these: some come more often than others, some not at all.
     is_drawn: bool,
     low: Number,
-    /// From the least value to after the greatest.
+    /// Distance from the least value to just after the greatest.
     width: f64,
-    /// Distance of which all values are multiples; 0 for real numbers.
+    /// All values are multiples of this distance; 0 for real numbers.
     step: f64,
 }
 
@@ -183,7 +183,8 @@ fn real() -> Bounds<f64, impl Fn(f64, f64) -> f64, impl Fn(f64) -> f64> {
 }
 
 impl Statistics {
-    /// For each frequent value the fraction of the rows with other values that stand before it.
+    /// For each frequent value, the fraction of the rows with infrequent values that come before
+    /// it.
     pub fn gaps(&self) -> Vec<f64> {
         fn of<T>(stretches: &[Stretch<T>]) -> Vec<f64> {
             let rest: f64 = stretches.iter().filter(|stretch| !stretch.is_common).map(|one| one.share).sum();

@@ -1,4 +1,4 @@
-//! Topics to values of a kind.
+//! Makes a topic's values for a kind.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::{Kind, Units};
 
 /// Digits that the number of a row may have where a text has a greatest length.
 const NUMBER_DIGITS: u32 = 13;
-/// Number of rows with numbers of that many digits.
+/// Number of rows whose numbers have at most that many digits.
 pub(crate) const NUMBERS: u64 = 10_u64.pow(NUMBER_DIGITS);
 /// No sentence is longer, characters.
 const LONGEST_SENTENCE: u32 = 90;
@@ -19,7 +19,7 @@ const LONGEST_SENTENCE: u32 = 90;
 const SHORTEST_SENTENCE: u32 = 16;
 /// Words are not made shorter than that to fit a column, characters.
 const SHORTEST_WORD: usize = 3;
-/// Most words are shorter, bytes.
+/// Length of the copy that is made of each word, bytes: most words are shorter.
 const COPIED: usize = 16;
 /// No word of a list is longer, characters.
 const LONGEST_WORD: usize = 64;
@@ -31,7 +31,7 @@ pub(crate) enum Form {
     Text { pieces: Vec<Piece>, longest: u32 },
     /// `low`, `low + step` … `count` of them.
     Stepped { low: i64, step: i64, count: u64 },
-    /// The same, divided.
+    /// As `Stepped` with step 1, divided by `by`.
     Divided { low: i64, count: u64, by: f64 },
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Piece {
     Sentence { longest: u32 },
 }
 
-/// A word, and room for one that is copied at once: a copy of known length takes no call.
+/// A word, with room for a copy of constant length, which the compiler inlines.
 #[derive(Clone, Debug)]
 pub(crate) struct Word {
     start: [u8; COPIED],
@@ -74,7 +74,8 @@ impl Word {
 }
 
 impl Form {
-    /// None if the topic does not suit the kind, or its values are too long for it. `numbered`: with the row's number.
+    /// None if the topic does not suit the kind, or its values are too long for it. `numbered` says
+    /// that values contain the row's number.
     pub(crate) fn new(topic: Topic, kind: &Kind, numbered: bool) -> Option<Self> {
         match topic.make() {
             Make::Text(parts) if kind.is_text() => {

@@ -8,7 +8,7 @@ use crate::{Kind, Units, render};
 
 /// Characters of unique text: in the order that most collations give them, too.
 const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-/// Number of characters that count past 64 bits.
+/// With this many characters, there are more than 2^64 texts.
 pub(crate) const LONGEST: u32 = 13;
 
 impl Kind {
@@ -139,7 +139,8 @@ pub(super) fn step(kind: &Kind) -> i64 {
     }
 }
 
-/// Version 4: of `high` the bits 12 to 15 give way to the version, of `low` the first two to the variant.
+/// A uuid of version 4: bits 12 to 15 of `high` are replaced by the version, the first two of `low`
+/// by the variant.
 pub(super) fn uuid(high: u64, low: u64) -> u128 {
     let bits = u128::from(high) << 64 | u128::from(low);
     let version = 0xF << 76;

@@ -1,4 +1,4 @@
-//! Arguments to units of the column's type.
+//! Converts arguments to units of the column's type.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span, SpanRelativeTo, Timestamp};
@@ -7,7 +7,7 @@ use super::SpecError;
 use crate::Kind;
 use crate::units::{DAY, decimals};
 
-/// Of 2000-01-01 00:00 UTC in the Unix calendar, microseconds.
+/// The time 2000-01-01 00:00 UTC, microseconds since 1970.
 const EPOCH: i64 = 946_684_800_000_000;
 
 /// A value of the type, in units.

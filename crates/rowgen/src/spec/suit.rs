@@ -1,4 +1,4 @@
-//! Name and arguments to values of the column's type.
+//! Converts a specification's name and arguments to values of the column's type.
 
 use super::amount::{count, real, step, value};
 use super::name::Name;
@@ -127,12 +127,12 @@ fn letters(arguments: &[String]) -> Result<Values, SpecError> {
 
 const NUMBER: &str = "a number";
 
-/// Of a mean, in units; it need not be whole.
+/// Reads a mean, in units; it need not be whole.
 fn position(text: &str, kind: &Kind) -> Result<f64, SpecError> {
     if is_number(kind) || kind.is_text() { scaled(text, kind) } else { Ok(value(kind, text)? as f64) }
 }
 
-/// Of a standard deviation, in units; it need not be whole.
+/// Reads a standard deviation, in units; it need not be whole.
 fn width(text: &str, kind: &Kind) -> Result<f64, SpecError> {
     if is_number(kind) || kind.is_text() { scaled(text, kind) } else { Ok(step(kind, text)? as f64) }
 }

@@ -23,7 +23,7 @@ pub(super) fn call(text: &str) -> Result<(&str, Vec<&str>), &'static str> {
     Ok((name.trim(), arguments))
 }
 
-/// At the commas that are neither in quotes nor in parentheses.
+/// Splits the text at commas that are neither in quotes nor in parentheses.
 fn split(text: &str) -> Result<Vec<&str>, &'static str> {
     let mut parts = Vec::new();
     let (mut start, mut depth, mut quoted) = (0, 0_u32, false);

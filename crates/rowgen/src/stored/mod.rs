@@ -146,7 +146,8 @@ fn stored(kind: &Kind, value: Value<'_>) -> Stored {
     varying(kind, length)
 }
 
-/// With its header; the short one counts to 127, itself included.
+/// A value of varying length, with its header. A short header is used up to 127 bytes, itself
+/// included.
 fn varying(kind: &Kind, length: u32) -> Stored {
     // typstorage in pg_type.dat: a plain one has no short header.
     if length <= 126 && *kind != Kind::TsQuery {
@@ -159,7 +160,7 @@ fn varying(kind: &Kind, length: u32) -> Stored {
 /// Address family, bits of the network, address (`inet_struct`).
 const IPV4: u32 = 6;
 
-/// Number of bits, then they.
+/// Length of a bit string: the number of bits, then the bits.
 fn bits(length: u32) -> u32 {
     4 + length.div_ceil(8)
 }

@@ -1,4 +1,4 @@
-//! Stored length of what is given in a type's input syntax.
+//! Stored length of values that are given in a type's input syntax.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use crate::generate::any;
 use crate::random::Draw;
 use crate::{Kind, render};
 
-/// The array's own header, in which its data's alignment counts.
+/// Length of the array's varlena header. The alignment of its elements is counted from before it.
 const HEADER: usize = 4;
 
 /// Number of dimensions, no null bitmap, type of the elements; length and lower bound of the dimension;
@@ -38,7 +38,8 @@ pub(super) fn drawn(element: &Kind, mut draw: Draw, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what comes before so many elements. Returns from where they are aligned; none if the type's OID is not known.
+/// Appends the header of an array of so many elements. Returns the offset from which elements are
+/// aligned; none if the type's OID is not known.
 fn begin(element: &Kind, count: u32, out: &mut Vec<u8>) -> Option<usize> {
     let begin = out.len();
     let dimensions = u32::from(count > 0);
@@ -122,7 +123,8 @@ fn quoted_part(text: &str) -> Option<(Cow<'_, str>, &str)> {
     }
 }
 
-/// Up to what means something in an array, and that; NULL is no value.
+/// The text up to the next character that has a meaning in an array, and the rest; the word NULL is
+/// none.
 fn plain_part(text: &str, delimiter: char) -> Option<(Cow<'_, str>, &str)> {
     let special = |byte: u8| char::from(byte) == delimiter || b"{}\"\\ \t\n\r\x0b\x0c".contains(&byte);
     let (part, after) = text.split_at(text.bytes().position(special).unwrap_or(text.len()));

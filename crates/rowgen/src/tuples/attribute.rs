@@ -23,10 +23,10 @@ pub(super) enum Content {
     Constant(Vec<u8>),
     Generated {
         generator: Generator,
-        /// Of the payloads, least and greatest, bytes.
+        /// Least and greatest length of the payloads, bytes.
         lengths: (u32, u32),
     },
-    /// Of a generated column.
+    /// The values of a generated column.
     Computed(Computed),
 }
 
@@ -39,7 +39,8 @@ pub(super) enum Layout {
         /// Bytes.
         align: u32,
     },
-    /// With a header of 1 byte if the payload has up to `short`, else of 4 bytes and aligned.
+    /// With a header of 1 byte if the payload has at most `short` bytes, else with an aligned
+    /// header of 4 bytes.
     Varlena {
         /// Bytes.
         align: u32,
@@ -75,7 +76,7 @@ pub(super) fn has_form(kind: &Kind) -> bool {
 }
 
 impl Attribute {
-    /// Of a column that is supported.
+    /// The attribute of a column that is supported.
     pub(super) fn new(table: &Table, column: &Column, formula: Option<&Formula>) -> Self {
         if let Some(formula) = formula {
             return Self::computed(table, column, formula);
@@ -157,8 +158,8 @@ impl Layout {
         }
     }
 
-    /// The offset after an attribute with so many bytes of payload, and its payload's. The offset before
-    /// counts from where the attributes begin.
+    /// Offsets of an attribute with `payload` bytes of payload that follows `offset`. Offsets count
+    /// from where the attributes begin.
     pub(super) fn place(self, offset: u32, payload: u32) -> Extent {
         let begin = match self {
             Self::Fixed { align, .. } => offset.next_multiple_of(align),
@@ -172,9 +173,9 @@ impl Layout {
 /// Offsets from where the attributes begin, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
-    /// Of the payload.
+    /// Offset of the payload.
     pub(super) payload: u32,
-    /// After the attribute.
+    /// Offset of the first byte after the attribute.
     pub(super) end: u32,
 }
 

@@ -55,7 +55,7 @@ impl Tuples {
         self.shapes.is_empty()
     }
 
-    /// Of all bodies.
+    /// Length of all bodies together, bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }

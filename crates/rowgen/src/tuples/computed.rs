@@ -20,7 +20,7 @@ pub(super) struct Computed {
     formula: Formula,
     kind: Kind,
     inputs: Vec<Option<Generator>>,
-    /// Of the payloads, at most, bytes.
+    /// Length of the longest payload, bytes.
     pub(super) longest: u32,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Computing<'a> {
 }
 
 impl Computed {
-    /// Of a formula that suits the kind.
+    /// The values of a formula that suits the kind.
     pub(super) fn new(table: &Table, kind: &Kind, formula: &Formula) -> Self {
         let needed = formula.inputs();
         let input = |(position, column)| needed.contains(&position).then(|| Generator::new(table, column));
@@ -94,7 +94,8 @@ impl Computing<'_> {
     }
 }
 
-/// None is NULL; so are numbers too great to be computed here, of which the server finds out.
+/// The value of a formula; none for NULL. None also for numbers that are too great to be computed
+/// here: the check by the server finds such rows.
 fn evaluate(formula: &Formula, inputs: &mut [Option<Reader<'_>>], row: u64) -> Option<Scalar> {
     match formula {
         Formula::Null => None,
@@ -219,7 +220,7 @@ fn cast(to: Class, value: Scalar) -> Scalar {
     }
 }
 
-/// Without so many decimals, ties away from zero.
+/// The number with so many decimals removed, rounded half away from zero.
 fn rounded(number: i128, decimals: u16) -> i128 {
     let Some(power) = power(decimals) else { return 0 };
     let (whole, rest) = (number / power, number % power);

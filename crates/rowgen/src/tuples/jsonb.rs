@@ -15,9 +15,10 @@ const DEEPEST: u32 = 32;
 const SCALAR: u32 = 0x1000_0000;
 const OBJECT: u32 = 0x2000_0000;
 const ARRAY: u32 = 0x4000_0000;
-/// `JENTRY_HAS_OFF`: an entry with where its item ends; others have how long it is.
+/// `JENTRY_HAS_OFF`: marks an entry that holds the end of its item; other entries hold the item's
+/// length.
 const HAS_OFFSET: u32 = 0x8000_0000;
-/// `JB_OFFSET_STRIDE`: from one such entry to the next.
+/// `JB_OFFSET_STRIDE`: distance of two entries that hold an end.
 const STRIDE: usize = 32;
 /// `VARHDRSZ` and entries are aligned to an int.
 const ALIGN: u32 = 4;
@@ -69,7 +70,8 @@ pub(super) fn object(json: &Json, out: &mut Vec<u8>) {
 /// Keys of a [`Json`] by their length, then by their bytes.
 const KEYS: [&str; 5] = ["id", "name", "tags", "price", "active"];
 
-/// The same of every [`Json`]: the header, entries of the keys, room for those of the values, the keys.
+/// The bytes that are the same in every [`Json`]: the header, the entries of the keys, room for the
+/// entries of the values, the keys.
 static BEFORE_VALUES: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut items: Vec<Node<'_>> = KEYS.map(Node::Text).to_vec();
     items.resize(2 * KEYS.len(), Node::Null);

@@ -7,7 +7,7 @@ use crate::generate::{Form, ITEMS, JSON, JSONB, LONG, UNIQUE_TEXT, XML, digits};
 use crate::value::Value;
 use crate::{Keys, Kind, Letters, Reference, Values};
 
-/// No body of these attributes is longer, bytes.
+/// Length of the longest body of these attributes, bytes.
 pub(super) fn body(attributes: &[Attribute]) -> u32 {
     let has_nulls = attributes.iter().any(Attribute::may_be_null);
     let before =
@@ -106,14 +106,14 @@ fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
     }
 }
 
-/// Text is no shorter than the characters that keep it in order.
+/// Least and greatest length of [`Letters`]: at least the characters that keep them in order.
 fn letters_of(letters: &Letters, kind: &Kind) -> (u32, u32) {
     let most = kind.characters().unwrap_or(u32::MAX);
     let longest = letters.lengths.last().copied().unwrap_or(1);
     (1, longest.max(digits(letters.alphabet, u64::MAX)).min(most))
 }
 
-/// Of a range, with alignment, bytes.
+/// Greatest length of a range's bounds, with alignment, bytes.
 fn bounds(element: &Kind, values: &Values) -> u32 {
     let (_, most) = payloads(element, values);
     2 * (most + 1).next_multiple_of(8)

@@ -37,7 +37,7 @@ use crate::{Column, Formula, Table, Values};
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unstorable {
-    /// The type's stored form holds what only the server knows, or is not known here.
+    /// Only the server knows the type's stored form or a part of it.
     #[error("{column} has type {kind}, which pgrig writes by COPY only")]
     Kind {
         /// Unquoted name.
@@ -78,7 +78,7 @@ pub enum Unstorable {
 pub struct TupleEncoder {
     attributes: u16,
     longest: u32,
-    /// Rows that have values in all columns.
+    /// Number of rows for which all columns have values.
     limit: u64,
     rows: RowTemplate,
 }
@@ -144,9 +144,9 @@ impl TupleEncoder {
         }
     }
 
-    /// No body is longer, bytes. Its tuple has 23 more; one of more than `TOAST_TUPLE_THRESHOLD`
-    /// (`access/heaptoast.h`, 2032 bytes for blocks of 8 kB) PostgreSQL would compress, or move parts of it
-    /// out, which is not done here.
+    /// Length of the longest body, bytes. Its tuple has 23 bytes more. PostgreSQL would compress a
+    /// tuple of more than `TOAST_TUPLE_THRESHOLD` bytes (`access/heaptoast.h`; 2032 for blocks of 8
+    /// kB), or move parts of it out of line. The encoder does neither.
     pub fn longest(&self) -> u32 {
         self.longest
     }
@@ -154,7 +154,8 @@ impl TupleEncoder {
     /// Appends the rows numbered `range` (from 0).
     ///
     /// # Panics
-    /// If a column is [`Values::Unique`] and there are not so many values; COPY's server would refuse them.
+    /// If a column is [`Values::Unique`] and has fewer values than rows. (By COPY, the server would
+    /// refuse such rows.)
     pub fn encode(&self, range: Range<u64>, out: &mut Tuples) {
         self.check(range.clone().next_back());
         match &self.rows {

@@ -21,7 +21,7 @@ struct Range {
     high: Option<String>,
 }
 
-/// Whether ranges of these have a form here: the order of their values is known.
+/// Whether pgrig writes ranges over this kind: it has to know the order of the values.
 pub(super) fn has_form(element: &Kind) -> bool {
     matches!(
         element,
@@ -54,7 +54,8 @@ pub(super) fn payload(oid: u32, element: &Kind, text: &str, out: &mut Vec<u8>) -
 /// OID of the type, number of ranges; where the bounds of each but the first begin; flags; bounds
 /// (`write_multirange_data`).
 pub(super) fn multirange(oid: u32, element: &Kind, text: &str, out: &mut Vec<u8>) -> Option<()> {
-    /// Every fourth place is an offset, the others are distances (`MULTIRANGE_ITEM_OFFSET_STRIDE`, `_OFF_BIT`).
+    /// Every fourth item holds an offset, the others hold distances
+    /// (`MULTIRANGE_ITEM_OFFSET_STRIDE`, `_OFF_BIT`).
     const STRIDE: usize = 4;
     const IS_OFFSET: u32 = 0x8000_0000;
     let ranges = merged(element, read_all(element, text)?)?;
@@ -97,7 +98,8 @@ fn read_all(element: &Kind, text: &str) -> Option<Vec<Range>> {
     Some(ranges)
 }
 
-/// In order, those that meet as one. Only of ranges that include their low bound, and not their high one.
+/// The ranges in ascending order, with adjacent and overlapping ones merged. The ranges must
+/// include their lower bound and exclude the upper one.
 fn merged(element: &Kind, ranges: Vec<Range>) -> Option<Vec<Range>> {
     let mut keyed = Vec::new();
     for range in ranges {
@@ -194,7 +196,7 @@ enum Key {
 }
 
 impl Key {
-    /// After all others.
+    /// A key after all others.
     const END: Self = Self::Whole(i128::MAX);
 
     fn total_cmp(&self, other: &Self) -> std::cmp::Ordering {

@@ -1,4 +1,4 @@
-//! Rows of one length: a body that is copied, with what changes patched in.
+//! Rows of one length: a body is copied, and the bytes that differ from row to row are overwritten.
 
 use super::attribute::{Attribute, Content, is_integer, is_its_text, payload};
 use super::batch::{Features, Tuples};
@@ -6,7 +6,7 @@ use super::varying::{Varying, before_attributes};
 use crate::generate::{Generator, Reader};
 use crate::value::Value;
 
-/// Copied at once, bytes.
+/// Size of the copies of a body that are appended in one step, bytes.
 const COPIED: usize = 16 << 10;
 
 /// A body with the places of what changes in it.
@@ -15,7 +15,7 @@ pub(super) struct Template {
     /// Copies of the body: enough to copy at once, few enough to stay in the processor's cache while the changing
     /// bytes are patched in.
     copies: Vec<u8>,
-    /// Of one, bytes.
+    /// Length of one body, bytes.
     length: usize,
     features: Features,
     patches: Vec<Patch>,
@@ -30,7 +30,7 @@ struct Patch {
 }
 
 impl Template {
-    /// None if lengths, or what is NULL, differ from row to row.
+    /// None if the lengths, or the columns that are NULL, differ from row to row.
     pub(super) fn new(rows: &Varying) -> Option<Self> {
         // Any row will do.
         let mut row = Tuples::new();
@@ -65,7 +65,7 @@ impl Template {
         Some(Self { copies, length, features, patches })
     }
 
-    /// Of a body, bytes.
+    /// Length of a body, bytes.
     pub(super) fn length(&self) -> u32 {
         u32::try_from(self.length).expect("a row is below 1 GB")
     }
@@ -98,7 +98,8 @@ impl<'a> From<&'a Patch> for Patching<'a> {
 }
 
 impl Patching<'_> {
-    /// In each of the bodies, which stand one after another, for each of the rows.
+    /// Overwrites the payload in each of the bodies, which stand one after another, by those of the
+    /// rows.
     fn patch(&mut self, bodies: &mut [u8], body: usize, rows: impl Iterator<Item = u64>) {
         let Self { patch: Patch { offset, length, generator }, reader, scratch } = self;
         let (offset, length) = (*offset, *length);

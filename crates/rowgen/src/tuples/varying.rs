@@ -1,4 +1,4 @@
-//! Rows attribute by attribute.
+//! Writes rows attribute by attribute.
 
 use super::attribute::{Attribute, Content, Layout, payload};
 use super::batch::{Features, Tuples};
@@ -24,7 +24,7 @@ enum Field<'a> {
     Generated {
         layout: Layout,
         reader: Reader<'a>,
-        /// Whether the stored text is what the reader appends.
+        /// Whether the reader can append the text directly as it is stored.
         is_appended: bool,
     },
     Computed(Layout, Computing<'a>),

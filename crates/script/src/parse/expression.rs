@@ -22,7 +22,8 @@ enum Level {
     Unary,
 }
 
-/// The expression that is the rest of a meta command, and the place behind the command.
+/// Reads the expression that is the rest of a meta command. Returns also the offset after the
+/// command.
 pub(super) fn read(text: &str, at: usize, names: &mut Names) -> Result<(Expression, usize), Fault> {
     let mut parser = Parser { text, next: token(text, at)?, names, operations: 0, levels: 0 };
     let node = parser.operation(Level::Or)?;
@@ -53,7 +54,7 @@ impl Parser<'_, '_> {
         self.advance()
     }
 
-    /// Goes past the next token if it is this one.
+    /// Skips the next token if it is this one.
     fn skip(&mut self, token: Token<'_>) -> Result<bool, Fault> {
         let found = self.next.token == token;
         if found {
@@ -62,13 +63,13 @@ impl Parser<'_, '_> {
         Ok(found)
     }
 
-    /// Counts one operation more.
+    /// Counts one more operation.
     fn grow(&mut self) -> Result<(), Fault> {
         self.operations += 1;
         if self.operations > MOST_OPERATIONS { Err(self.next.fault(Problem::TooLong)) } else { Ok(()) }
     }
 
-    /// An operand with the operators after it that bind at least so tightly.
+    /// An operand with the following operators that bind at least as tightly as `least`.
     fn operation(&mut self, least: Level) -> Result<Node, Fault> {
         self.levels += 1;
         if self.levels > MOST_LEVELS {
@@ -137,7 +138,7 @@ impl Parser<'_, '_> {
         Ok(Node::Constant(constant))
     }
 
-    /// An operand that has operands itself.
+    /// An operand that itself has operands.
     fn compound(&mut self, lexed: Lexed<'_>) -> Result<Node, Fault> {
         self.grow()?;
         if let Token::Function(name) = lexed.token {

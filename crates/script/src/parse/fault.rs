@@ -1,4 +1,4 @@
-//! An error while it is not yet said in which script and line.
+//! Errors before their script and line are known.
 
 use crate::error::{Problem, ScriptError};
 use crate::source::Source;
@@ -13,11 +13,11 @@ pub(super) struct Fault {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin {
-    /// This very character.
+    /// At this character.
     Character(usize),
-    /// Something in the line that this character is in.
+    /// In the line of this character.
     Line(usize),
-    /// Nowhere in particular.
+    /// In the script as a whole.
     Script,
 }
 
@@ -26,7 +26,7 @@ impl Fault {
         Self { problem, place, command: None }
     }
 
-    /// In this meta command.
+    /// Adds the meta command that the error is in.
     pub(super) fn within(self, command: &str) -> Self {
         Self { command: Some(command.into()), ..self }
     }

@@ -1,4 +1,4 @@
-//! Finds the way through `\if`, `\elif`, `\else` and `\endif` (`CheckConditional` in `pgbench.c`).
+//! Links `\if`, `\elif`, `\else` and `\endif` by jumps (`CheckConditional` in `pgbench.c`).
 
 use super::fault::{Fault, Origin};
 use super::pipeline;
@@ -6,7 +6,7 @@ use crate::command::{Action, Command};
 use crate::error::Problem;
 use crate::expression::Expression;
 
-/// A command as read.
+/// A command as it was read.
 pub(super) struct Part {
     pub(super) what: What,
     /// Offset of the first byte.
@@ -27,9 +27,9 @@ pub(super) enum What {
 /// An `\if` that is not ended.
 struct Open {
     at: usize,
-    /// The last condition, if there was no `\else` since.
+    /// Index of the last condition, if there was no `\else` after it.
     test: Option<usize>,
-    /// The ends of branches.
+    /// Indexes of the jumps at the ends of branches.
     jumps: Vec<usize>,
 }
 
@@ -49,11 +49,11 @@ pub(super) fn commands(parts: Vec<Part>, text: &str) -> Result<Vec<Command>, Fau
 
 struct Linker<'a> {
     text: &'a str,
-    /// Places of the commands in the script.
+    /// Offsets of the commands in the script.
     places: Vec<usize>,
     commands: Vec<Command>,
     open: Vec<Open>,
-    /// Up to where lines are counted, and the number of the line there.
+    /// Offset up to which lines have been counted, and the number of the line there.
     counted: usize,
     line: usize,
 }
@@ -99,7 +99,8 @@ impl Linker<'_> {
         Ok(())
     }
 
-    /// Ends a branch of the innermost `\if` with the jump at `end`; the test that leads to the next one.
+    /// Ends a branch of the innermost `\if` with the jump at `end`. Returns the test that leads to
+    /// the next branch.
     fn branch(&mut self, name: &'static str, at: usize, end: usize) -> Result<usize, Fault> {
         let open = self.open.last_mut().ok_or_else(|| no_if(name, at))?;
         open.jumps.push(end);
@@ -107,7 +108,7 @@ impl Linker<'_> {
         open.test.take().ok_or_else(after_else)
     }
 
-    /// Says where a jump or a failed test goes on.
+    /// Sets the target of a jump or of a failed test.
     fn lead(&mut self, from: usize, to: usize) {
         match &mut self.commands[from].action {
             Action::Jump(target) | Action::Test { otherwise: target, .. } => *target = to,

@@ -16,7 +16,8 @@ pub(super) enum Meta {
     Receive(Receive),
 }
 
-/// The meta command whose backslash is at this place, and the place behind it. A backslash alone is none.
+/// Reads the meta command whose backslash is at this offset. Returns also the offset after it. A
+/// lone backslash is no command.
 pub(super) fn read(text: &str, at: usize, names: &mut Names) -> Result<(Option<Meta>, usize), Fault> {
     let mut words = Words::from(text, at + 1);
     let Some(name) = words.next() else {
@@ -64,7 +65,7 @@ impl<'a> Command<'a, '_> {
         Ok((meta, self.words.place()))
     }
 
-    /// Of the command as a whole.
+    /// An error in the command as a whole.
     fn fault(&self, problem: Problem) -> Fault {
         Fault::new(problem, Origin::Line(self.at))
     }
@@ -127,7 +128,8 @@ impl<'a> Command<'a, '_> {
         Ok(Action::SetShell { slot: self.names.intern(variable.text), shell: self.shell(command) })
     }
 
-    /// A word that begins with one colon is a variable, with two it loses one.
+    /// A word that begins with one colon is a variable; of a word that begins with two colons, one
+    /// is removed.
     fn shell(&mut self, arguments: &[Word<'a>]) -> Shell {
         let words = arguments.iter().map(|word| match word.text.strip_prefix(':') {
             None => command::Word::Text(word.text.to_owned()),

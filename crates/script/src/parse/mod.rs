@@ -1,5 +1,5 @@
-//! Reads scripts (`ParseScript` in `pgbench.c`): statements and meta commands in turn, then [`link`] finds
-//! the way through `\if`.
+//! Reads scripts (`ParseScript` in `pgbench.c`): statements and meta commands alternately; then
+//! [`link`] links the conditions.
 
 mod expression;
 mod fault;
@@ -23,7 +23,7 @@ use crate::variables::{Names, begins_name, is_in_name};
 /// Most parameters that the protocol's Bind message can have.
 const MOST_PARAMETERS: usize = u16::MAX as usize;
 
-/// Parses a script; the names of its variables are added to the others.
+/// Parses a script, and adds the names of its variables to `names`.
 pub(crate) fn script(source: &Source, names: &mut Names) -> Result<Script, ScriptError> {
     read(&source.text, names)
         .and_then(|parts| link::commands(parts, &source.text))
@@ -31,7 +31,7 @@ pub(crate) fn script(source: &Source, names: &mut Names) -> Result<Script, Scrip
         .map_err(|fault| fault.of(source))
 }
 
-/// All commands. `\gset` and `\aset` are joined to their statements.
+/// Reads all commands. `\gset` and `\aset` are joined to their statements.
 fn read(text: &str, names: &mut Names) -> Result<Vec<Part>, Fault> {
     let mut statements = Statements::of(text);
     let mut parts: Vec<Part> = Vec::new();
@@ -71,8 +71,8 @@ fn read(text: &str, names: &mut Names) -> Result<Vec<Part>, Fault> {
     }
 }
 
-/// A statement with the places of `:name` in it (`parseVariable` and its callers: quotes and comments do not
-/// matter, what follows several colons is no variable).
+/// A statement with the places of `:name` in it (`parseVariable` and its callers). Quotes and
+/// comments are not considered; a name after several colons is no variable.
 fn sql(text: String, at: usize, names: &mut Names) -> Result<Sql, Fault> {
     let bytes = text.as_bytes();
     let mut references = Vec::new();

@@ -1,5 +1,5 @@
-//! Refuses scripts whose pipelines cannot work, whichever way conditions go. pgbench finds out when it gets
-//! there.
+//! Refuses scripts whose pipelines cannot work, for any values of conditions. pgbench finds that
+//! out only during the run.
 
 use super::fault::{Fault, Origin};
 use crate::command::{Action, Command};
@@ -19,7 +19,7 @@ impl Reached {
     }
 }
 
-/// Follows all ways; jumps only lead forward.
+/// Follows all paths through the script; jumps only lead forward.
 pub(super) fn check(commands: &[Command], places: &[usize]) -> Result<(), Fault> {
     let mut reached = vec![Reached::default(); commands.len() + 1];
     reached[0].outside = true;

@@ -7,7 +7,8 @@ use crate::variables::{begins_name, is_in_name};
 
 /// A statement, its semicolon included.
 pub(super) struct Statement {
-    /// Without blanks and `--` comments before it; `\;` is a semicolon in it.
+    /// Text of the statement, without blanks and `--` comments before it; `\;` has become a
+    /// semicolon.
     pub(super) text: String,
     /// Offset of the first byte.
     pub(super) at: usize,
@@ -19,7 +20,7 @@ pub(super) struct Statement {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     Semicolon,
-    /// A meta command's backslash, which is next.
+    /// The backslash of a meta command, which comes next.
     Backslash,
     Script,
 }
@@ -28,7 +29,7 @@ pub(super) enum Ended {
 pub(super) struct Statements<'a> {
     text: &'a str,
     at: usize,
-    /// Places of open parentheses.
+    /// Offsets of open parentheses.
     parentheses: Vec<usize>,
     body: FunctionBody,
 }
@@ -43,12 +44,12 @@ impl<'a> Statements<'a> {
         self.at
     }
 
-    /// Goes on from a place behind a meta command.
+    /// Continues after a meta command.
     pub(super) fn go_on(&mut self, at: usize) {
         self.at = at;
     }
 
-    /// The next statement, none if there is nothing, and what ended it.
+    /// The next statement (none if there is nothing), and what ended it.
     pub(super) fn read(&mut self) -> Result<(Option<Statement>, Ended), Fault> {
         let mut text = String::new();
         let mut start = self.at;
@@ -88,12 +89,12 @@ impl<'a> Statements<'a> {
         }
     }
 
-    /// Goes past blanks and `--` comments.
+    /// Skips blanks and `--` comments.
     fn skip_blank(&mut self) {
         self.at = blank_end(self.text, self.at);
     }
 
-    /// End of the token that begins here. Parentheses and function bodies are kept track of.
+    /// End of the token that begins here. Keeps track of parentheses and function bodies.
     fn token_end(&mut self) -> Result<usize, Fault> {
         let (text, at) = (self.text, self.at);
         match &text.as_bytes()[at..] {
@@ -147,7 +148,7 @@ fn identifier_end(text: &str, at: usize) -> usize {
     at + more.count()
 }
 
-/// Comments can be in comments.
+/// End of a comment; comments can be nested.
 fn comment_end(text: &str, start: usize) -> Result<usize, Fault> {
     let mut depth = 0;
     let mut at = start;
@@ -170,7 +171,8 @@ fn comment_end(text: &str, start: usize) -> Result<usize, Fault> {
     }
 }
 
-/// Two quotes stand for one. Strings that go on in the next line are as good as two strings here.
+/// End of a quoted text; two quotes stand for one. A string that continues on the next line counts
+/// as two strings, which makes no difference here.
 fn quote_end(text: &str, start: usize, quote: u8, what: &'static str) -> Result<usize, Fault> {
     let mut at = start + 1;
     loop {
@@ -183,7 +185,7 @@ fn quote_end(text: &str, start: usize, quote: u8, what: &'static str) -> Result<
     }
 }
 
-/// With backslashes before quotes; it can go on in the next line, then without the E.
+/// End of a string with escapes. It can continue on the next line, there without the E.
 fn escape_string_end(text: &str, start: usize) -> Result<usize, Fault> {
     let mut at = start + 2;
     loop {
@@ -226,8 +228,9 @@ fn unterminated(what: &'static str, at: usize) -> Fault {
     Fault::new(Problem::Unterminated(what), Origin::Character(at))
 }
 
-/// Whether a statement is within the `BEGIN … END` of a function's SQL body, by psql's rule of thumb: it
-/// begins with CREATE [OR REPLACE] {FUNCTION | PROCEDURE}, and each CASE has an END too.
+/// Tracks whether a statement is within the `BEGIN … END` of a function's SQL body, by psql's
+/// heuristic: the statement begins with CREATE [OR REPLACE] {FUNCTION | PROCEDURE}, and each CASE
+/// has an END too.
 #[derive(Default)]
 struct FunctionBody {
     /// The first letters of the first words, if they are some of these.
@@ -241,7 +244,7 @@ impl FunctionBody {
         self.count = 0;
     }
 
-    /// The next word. Within parentheses none begins or ends a body.
+    /// Takes note of the next word. Words within parentheses neither begin nor end a body.
     fn word(&mut self, word: &str, outside: bool) {
         let is = |other: &str| word.eq_ignore_ascii_case(other);
         if self.count == 0 {

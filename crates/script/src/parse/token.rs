@@ -43,13 +43,13 @@ pub(super) enum Token<'a> {
     True,
     False,
     Integer(i64),
-    /// 2^63, which stands only after a minus.
+    /// 2^63, which is allowed only after a minus.
     GreatestIntegerAndOne,
     Double(f64),
     Variable(&'a str),
     /// Any other word.
     Function(&'a str),
-    /// The command ends.
+    /// End of the command.
     EndOfCommand,
 }
 
@@ -109,7 +109,7 @@ const KEYWORDS: [(&str, Token<'static>); 14] = [
     ("false", Token::False),
 ];
 
-/// The token that begins here, blanks aside.
+/// The token that begins here, after blanks.
 pub(super) fn token(text: &str, at: usize) -> Result<Lexed<'_>, Fault> {
     let (start, ended) = skip(text, at);
     if ended {
@@ -149,7 +149,8 @@ fn double(digits: &str) -> Result<Token<'static>, Problem> {
     number::double(digits).map(Token::Double).ok_or_else(|| Problem::DoubleOverflow(digits.to_owned()))
 }
 
-/// The length of a number without a sign, and whether it has a point or an exponent; `None` if here is none.
+/// The length of a number without a sign, and whether it has a point or an exponent; `None` if
+/// there is no number here.
 fn number_length(text: &str) -> Option<(usize, bool)> {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();

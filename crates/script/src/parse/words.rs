@@ -18,7 +18,7 @@ impl<'a> Words<'a> {
         Self { text, at }
     }
 
-    /// The place up to which it is read: the line's end once there are no more words.
+    /// Offset up to which words have been read; the line's end once there are no more.
     pub(super) fn place(&self) -> usize {
         self.at
     }
@@ -53,7 +53,8 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0B | 0x0C)
 }
 
-/// End of blanks and continued lines; true if the command ends there, then behind its line.
+/// End of blanks and continued lines. Returns true, and the offset after the line, if the command
+/// ends there.
 pub(super) fn skip(text: &str, mut at: usize) -> (usize, bool) {
     loop {
         match text.as_bytes().get(at) {

@@ -10,16 +10,16 @@ use tokio::io::unix::AsyncFd;
 use super::Process;
 
 impl Process {
-    /// Whether it may still run, for all that can be told from here: of processes in another namespace, nothing can.
-    /// Those of an earlier start of this machine do not run.
+    /// Whether the process may still run, as far as this process can tell. It can tell nothing of
+    /// processes in another namespace. Processes from before the last boot do not run.
     pub fn may_be_alive(&self) -> bool {
         !self.is_here() || self.is_alive()
     }
 
-    /// Returns once it has exited; never, if that cannot be told from here.
+    /// Returns once the process has exited; never, if that cannot be told from here.
     ///
     /// # Errors
-    /// If it cannot be watched: descriptors are used up, or the kernel is older than 5.3.
+    /// If the process cannot be watched: descriptors are used up, or the kernel is older than 5.3.
     pub async fn exit(&self) -> io::Result<()> {
         if !self.is_here() {
             return std::future::pending().await;
@@ -30,7 +30,8 @@ impl Process {
         Ok(())
     }
 
-    /// None if it is gone. Opened first and looked at then: the id may have gone to another in between.
+    /// A descriptor of the process; none if it is gone. The descriptor is opened before the process
+    /// is checked, because its id may have been reused in between.
     fn open(&self) -> io::Result<Option<OwnedFd>> {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         let Some(pid) = pid else { return Ok(None) };

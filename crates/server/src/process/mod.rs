@@ -1,4 +1,4 @@
-//! Processes, told from all others that ever had or will have their ids. From proc(5).
+//! Identifies processes uniquely, although ids are reused. From proc(5).
 
 mod exit;
 
@@ -9,14 +9,14 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use serde::{Deserialize, Serialize};
 
-/// A process, told from all others that ever had or will have its id.
+/// A process, identified uniquely among all processes that ever had or will have its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Its id.
     pub pid: u32,
-    /// Its start, in clock ticks since the machine's.
+    /// Its start, in clock ticks since the machine was booted.
     pub start: u64,
-    /// This start of the machine, and the namespace in which the id counts.
+    /// Boot id of the machine, and the pid namespace in which the id is valid.
     pub machine: String,
 }
 
@@ -47,8 +47,9 @@ impl Process {
         self.machine == machine() && Stat::read(self.pid).as_ref().is_some_and(|stat| self.is(stat))
     }
 
-    /// Whether it still runs, if that can be known. `host` is what [`host`] said to it: another host's processes
-    /// cannot be seen from here, but once this host has started anew, all those from before are gone.
+    /// Whether it still runs, if that can be known. `host` is the value of [`host`] in that
+    /// process. Processes of another host cannot be seen from here; after this host has been
+    /// rebooted, all of its earlier processes are gone.
     pub fn fate(&self, host: &str) -> Fate {
         let (Some((boot, space)), Some((own_boot, own_space))) = (parts(&self.machine), parts(machine()))
         else {
@@ -77,7 +78,7 @@ impl Process {
         self.is_alive().then(|| command_line(self.pid)).flatten()
     }
 
-    /// Whether its id counts here, or did before the machine was started anew.
+    /// Whether its id is valid here, or was before the machine was rebooted.
     pub fn is_here(&self) -> bool {
         let space = |machine: &str| machine.split_once(' ').map(|(_, space)| space.to_owned());
         space(&self.machine) == space(machine())
@@ -107,12 +108,12 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Of the process with this id; none if there is none.
+    /// Status of the process with this id; none if there is none.
     pub fn read(pid: u32) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name is in parentheses, and may contain any.
+    /// Parses the text. The name is in parentheses, and may contain parentheses itself.
     fn parse(text: &str) -> Option<Self> {
         let (before, after) = text.rsplit_once(") ")?;
         let name = before.split_once('(')?.1.to_owned();
@@ -127,7 +128,8 @@ impl Stat {
     }
 }
 
-/// Changes when the machine starts anew, and differs between containers.
+/// Identifies the boot and the pid namespace: it changes at a reboot, and differs between
+/// containers.
 fn machine() -> &'static str {
     static MACHINE: OnceLock<String> = OnceLock::new();
     MACHINE.get_or_init(|| {
@@ -142,8 +144,8 @@ fn parts(machine: &str) -> Option<(&str, &str)> {
     machine.split_once(' ').filter(|(boot, space)| !boot.is_empty() && !space.is_empty())
 }
 
-/// Stays when the machine starts anew, and tells machines apart that share a directory. Containers of one image have
-/// the same machine-id, but each a host name of its own.
+/// Identifies the host: it stays the same after a reboot, and differs between machines that share a
+/// directory. Containers of one image have the same machine-id, but different host names.
 pub fn host() -> &'static str {
     static HOST: OnceLock<String> = OnceLock::new();
     HOST.get_or_init(|| {

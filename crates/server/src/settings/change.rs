@@ -1,4 +1,4 @@
-//! Changing what a server was like.
+//! Changes settings and tables of a server.
 
 use futures_util::future::LocalBoxFuture;
 use std::cell::Cell;
@@ -17,19 +17,19 @@ use super::{alter, tables};
 use crate::session::{Session, Sessions};
 use connect::{ConnectError, Target};
 
-/// For the server to load its configuration again: it only has to read two files.
+/// Time for the server to load its configuration again: it only has to read two files.
 const RELOAD_DEADLINE: Duration = Duration::from_secs(30);
-/// Between two looks, each in a session of its own.
+/// Time between two checks, each in a session of its own.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// For another pgrig's session that is ending.
+/// Time to wait for the ending session of another pgrig.
 const IN_HAND_DEADLINE: Duration = Duration::from_secs(5);
-/// For statements of a pgrig that is gone.
+/// Time to wait for statements of a pgrig that is gone.
 const SESSIONS_DEADLINE: Duration = Duration::from_mins(1);
 /// Time that a change of a table's persistence waits for other sessions.
 pub(super) const LOCK_TIMEOUT: &str = "SET lock_timeout = '1min'";
-/// The setting without which nothing is forced to disk.
+/// Name of the setting that makes the server sync data to disk.
 pub(super) const FSYNC: &str = "fsync";
-/// Begins the application_name of the sessions that change things.
+/// Prefix of the application_name of sessions that change settings.
 const SESSION_NAME: &str = "pgrig settings";
 
 /// Changes settings and tables' persistence of one server, journalled. Dropping it leaves the journal, and
@@ -38,7 +38,7 @@ pub struct Changer {
     server: Server,
     session: Session,
     journal: Journal,
-    /// Whether anything may be changed by now.
+    /// Whether anything may have been changed so far.
     has_changed: Cell<bool>,
     /// Whether fsync may have been off.
     was_without_fsync: Cell<bool>,
@@ -61,8 +61,9 @@ impl Changer {
         )
     }
 
-    /// The same, where the target's database must not be in use between two changes, because it is copied. Its rights
-    /// are those that count: sessions elsewhere only wait.
+    /// As [`Changer::begin`], for a target whose database must have no sessions between two
+    /// changes, because it is copied. The role's privileges in that database count; sessions that
+    /// wait are in another one.
     ///
     /// # Errors
     /// As [`Changer::begin`].
@@ -104,12 +105,13 @@ impl Changer {
         self.journal.path()
     }
 
-    /// The server, in sessions that are ended before all is put back, should one be left behind.
+    /// The server, for sessions that are to be ended before everything is restored, if one of them
+    /// is still open.
     pub fn target(&self) -> &Target {
         &self.server.waiting
     }
 
-    /// Connects anew: the server was restarted.
+    /// Connects again after a restart of the server.
     ///
     /// # Errors
     /// If that fails.
@@ -118,7 +120,7 @@ impl Changer {
         Ok(self.session.run(LOCK_TIMEOUT).await?)
     }
 
-    /// Has the server judge each value, without any coming into force.
+    /// Makes the server check each value without changing any setting.
     ///
     /// # Errors
     /// [`SettingsError::Value`].
@@ -137,9 +139,10 @@ impl Changer {
         })
     }
 
-    /// Sets all settings of the journal: each as `wanted` says, and the others as they were found. Returns what
-    /// SHOW says of them in a new session. If that turns fsync on again, what was written without it is forced to
-    /// disk, on this machine.
+    /// Sets all settings of the journal: those in `wanted` to the given values, the others to those
+    /// found at the beginning. Returns the values that SHOW gives in a new session. If that turns
+    /// fsync on again, data that was written without it is forced to disk, if the server is on this
+    /// machine.
     ///
     /// # Errors
     /// If the server refuses a value, or a new session does not have it.
@@ -178,7 +181,7 @@ impl Changer {
         })
     }
 
-    /// Makes the journal's tables unlogged, or logged again. Whether any had to be changed.
+    /// Makes the journal's tables unlogged, or logged again. Returns whether any had to be changed.
     ///
     /// # Errors
     /// If a statement fails: somebody may hold a lock on a table for a minute.
@@ -187,7 +190,7 @@ impl Changer {
         Ok(!tables::set_persistence(&self.session, &self.record().tables, unlogged).await?.is_empty())
     }
 
-    /// Puts everything back, whatever state this is in.
+    /// Restores everything, in any state.
     ///
     /// # Errors
     /// If something could not be put back; the journal then stays, and says why.
@@ -229,13 +232,13 @@ impl Changer {
     }
 }
 
-/// Has ALTER SYSTEM say what it said before.
+/// Restores the value that ALTER SYSTEM had set before, or removes it if there was none.
 pub(super) async fn reset(session: &Session, before: &Before) -> Result<(), SettingsError> {
     let done = session.run(&alter(&before.name, before.altered.as_deref())).await;
     done.map_err(|error| SettingsError::alter_system(&before.name, error))
 }
 
-/// Whether the value is at fault, and not for example the disk.
+/// Whether the error is about the value, and not, for example, about the disk.
 fn is_about_value(error: &ConnectError) -> bool {
     error.sqlstate().is_some_and(|state| {
         state.code().starts_with("22")
@@ -247,15 +250,17 @@ fn value_of_fsync(wanted: &[(String, String)]) -> bool {
     wanted.iter().any(|(name, _)| name == FSYNC)
 }
 
-/// One server, in sessions that bear the record's name.
+/// One server, for sessions whose application_name is the record's.
 pub(super) struct Server {
-    /// The database in which the role has its rights: EXECUTE on a function is each database's own.
+    /// The database in which the role has its privileges: EXECUTE on a function is granted in each
+    /// database separately.
     pub(super) acting: Target,
-    /// Target of the sessions that stay. The same, unless that one must not be in use.
+    /// Target of long-lived sessions. It is the same as `acting`, unless that database must have no
+    /// sessions.
     pub(super) waiting: Target,
 }
 
-/// The same server, in sessions that show who they are.
+/// The same server, for sessions whose application_name names the record.
 pub(super) fn named_session(target: &Target, record: &Record) -> Target {
     target.clone().with_application_name(&format!("{SESSION_NAME} {}", record.id))
 }
@@ -301,7 +306,7 @@ pub(super) async fn statistics_since(session: &Session) -> Result<Option<String>
     Ok(session.row(query, &[]).await?.get(0))
 }
 
-/// None where the role may not ask.
+/// The system identifier; none if the role may not ask.
 pub(super) async fn system_identifier(session: &Session) -> Result<Option<String>, ConnectError> {
     let query = "SELECT system_identifier::text FROM pg_control_system()";
     match session.row(query, &[]).await {
@@ -333,7 +338,7 @@ pub(super) async fn reload(session: &Session, server: &Server) -> Result<Session
     }
 }
 
-/// In the database where the role may.
+/// Asks the server to reload, in the database where the role may do so.
 async fn ask_to_reload(session: &Session, server: &Server) -> Result<(), ConnectError> {
     let query = "SELECT pg_reload_conf()";
     if server.waiting.dbname() == server.acting.dbname() {
@@ -358,7 +363,7 @@ async fn file_errors(session: &Session) -> String {
     }
 }
 
-/// Whether it was changed, and is on now.
+/// Whether fsync is among the changed settings, and is on now.
 pub(super) fn has_fsync(shown: &[(String, String)]) -> bool {
     shown.iter().any(|(name, value)| name == FSYNC && value == "on")
 }
@@ -367,7 +372,8 @@ pub(super) async fn show(session: &Session, name: &str) -> Result<String, Connec
     Ok(session.row("SELECT current_setting($1)", &[&name]).await?.get(0))
 }
 
-/// The value of SHOW in this session: the wanted one; with none, the earlier one.
+/// The value of SHOW in this session. It must be the wanted one, or the earlier one if none is
+/// wanted.
 async fn in_force(fresh: &Session, before: &Before, wanted: Option<&str>) -> Result<String, SettingsError> {
     let shown = show(fresh, &before.name).await?;
     let row = fresh.row(include_str!("../sql/settings_look.sql"), &[&before.name]).await?;

@@ -12,13 +12,13 @@ pub const SYNC_BY_HAND: &str = "fsync was off during the run, and the server may
                                 on its host now. Until then, a crash of that host may corrupt EVERY database of \
                                 the cluster";
 
-/// The same, where fsync is on by now, and nobody knows whether it was off.
+/// The same, if fsync is on now and it is not known whether it was off.
 pub const SYNC_BY_HAND_PERHAPS: &str = "fsync may have been off during the run, and the server may be on another \
                                         machine: run sync on its host now. Until then, a crash of that host may \
                                         corrupt EVERY database of the cluster";
 
-/// Has all that was written while fsync was off forced to disk, once that is on again. Returns whether the server is
-/// known to be on this machine: if not, somebody has to run sync on its host.
+/// Forces everything to disk that was written while fsync was off, once fsync is on again. Returns
+/// whether the server is known to be on this machine; if not, somebody has to run sync on its host.
 ///
 /// Checkpoints without fsync forget what they should have synced, of every database of the cluster
 /// (`ProcessSyncRequests`, src/backend/storage/sync/sync.c), and later ones do not make up for it; nor was WAL synced. So

@@ -14,7 +14,7 @@ pub enum SettingsError {
         /// As given.
         name: String,
     },
-    /// It can be set by nobody.
+    /// The setting cannot be changed.
     #[error("{name} cannot be changed: it is fixed when the server is built or the cluster is created")]
     Fixed {
         /// The setting.
@@ -28,7 +28,7 @@ pub enum SettingsError {
         /// Why there can be no restart, and what to do.
         why: &'static str,
     },
-    /// ALTER SYSTEM would write it down as one name.
+    /// The setting is a list, which ALTER SYSTEM would write as one name.
     #[error("{name} is a list, which pgrig does not change; set it in the server first")]
     List {
         /// The setting.
@@ -44,7 +44,7 @@ pub enum SettingsError {
         /// Remedy.
         remedy: String,
     },
-    /// The role may not.
+    /// The role lacks a privilege.
     #[error("role {role} may not change settings of this server ({what}): {remedy}")]
     NotAllowed {
         /// The role connected as.
@@ -54,7 +54,7 @@ pub enum SettingsError {
         /// The remedy.
         remedy: String,
     },
-    /// Another pgrig is at it.
+    /// Another pgrig is changing settings of the server.
     #[error("another pgrig is changing settings of this server (server process {pid}); wait until it ends")]
     InHand {
         /// The server process of its session.
@@ -78,7 +78,7 @@ pub enum SettingsError {
         /// The server's words.
         error: Box<ConnectError>,
     },
-    /// SHOW says something else than was set.
+    /// SHOW gives another value than was set.
     #[error("{name} is {shown}, not {wanted} as set by ALTER SYSTEM: {why}")]
     NotInForce {
         /// The setting.
@@ -106,7 +106,7 @@ pub enum SettingsError {
         /// The reason and the remedy.
         why: String,
     },
-    /// Another server answers than the one whose settings were changed.
+    /// The server that answers is not the one whose settings were changed.
     #[error("another server now runs at this address (its system identifier differs)")]
     OtherServer,
     /// Sessions of a pgrig that is gone do not end.
@@ -162,7 +162,7 @@ fn whose(error: &std::io::Error) -> &'static str {
 }
 
 impl SettingsError {
-    /// A failed ALTER SYSTEM, unless it is the connection that failed.
+    /// The error of a failed ALTER SYSTEM, unless the connection failed.
     pub(super) fn alter_system(name: &str, error: ConnectError) -> Self {
         match error {
             ConnectError::Query { .. } => Self::AlterSystem { name: name.to_owned(), error: error.into() },

@@ -1,8 +1,10 @@
-//! `PGRIG_HOME/journal/<id>.json`: what a server was like before pgrig changed it.
+//! `PGRIG_HOME/journal/<id>.json`: the state of a server before pgrig changed it.
 //!
-//! Written whole, and made durable, before the first change; deleted when all is as it was. It names the process that
-//! changes things ([`Process`](crate::process::Process)): once that is gone, any pgrig puts things back that gets the
-//! flock(2) of `<id>.lock`. The journal itself is locked by its process too, for those that cannot see that process.
+//! The journal is written completely and durably before the first change, and deleted when
+//! everything is restored. It names the process that makes the changes
+//! ([`Process`](crate::process::Process)). Once that process is gone, the pgrig that gets the
+//! flock(2) of `<id>.lock` restores everything. The process also locks the journal itself, for
+//! pgrigs that cannot see that process.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -15,23 +17,24 @@ use super::private;
 use super::record::Record;
 use crate::process::{Fate, Process};
 
-/// Whoever tidies up holds a lock for a moment.
+/// Attempts to get a lock: a process that cleans up may hold it for a moment.
 const TRIES: u32 = 100;
 const EVERY: Duration = Duration::from_millis(10);
 
-/// A journal of this process, or one of a process that is gone, which nobody else puts back.
+/// A journal of this process, or of a process that is gone and whose changes no other process is
+/// restoring.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     /// Content.
     pub record: Record,
     _claim: Option<Claim>,
-    /// Of the journal itself: older pgrigs go by that alone.
+    /// Lock of the journal itself: older versions of pgrig check only this one.
     _lock: Option<File>,
 }
 
 impl Journal {
-    /// Writes a journal into `directory`, so that it survives whatever happens next.
+    /// Writes a journal durably into `directory`.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -86,17 +89,17 @@ impl Journal {
         &self.path
     }
 
-    /// Writes down why things stay as they are.
+    /// Records in the journal why the changes stay.
     ///
     /// # Errors
-    /// If that cannot be written; the journal is then what it was.
+    /// If that cannot be written; the journal is then unchanged.
     pub fn give_up(self, why: String) -> io::Result<()> {
         let mut record = self.record;
         record.gave_up = Some(why);
         save(&self.path, &record).map(drop)
     }
 
-    /// Deletes it: all is as it was.
+    /// Deletes the journal: everything is restored.
     ///
     /// # Errors
     /// If it cannot be deleted.
@@ -107,27 +110,28 @@ impl Journal {
     }
 }
 
-/// A journal that is there.
+/// State of a journal that was found.
 #[derive(Debug)]
 pub enum JournalState {
-    /// Its process is at work.
+    /// Its process still runs.
     Live(Record),
-    /// Its process may be at work in another container or on another machine: that cannot be seen from here.
+    /// Its process may still run, in another container or on another machine; this process cannot
+    /// see that.
     Elsewhere(Unclaimed),
-    /// Its process is gone, and another one puts things back at this moment.
+    /// Its process is gone, and another process is restoring the changes.
     InHand {
         /// Content of the journal.
         record: Record,
-        /// The process that does so, where it could say so.
+        /// The process that restores them, if it is known.
         pid: Option<u32>,
     },
-    /// Its process is gone. Nobody else puts things back as long as this is held.
+    /// Its process is gone. While this is held, no other process restores the changes.
     Dead(Journal),
     /// The journal cannot be read.
     Unreadable(SettingsError),
 }
 
-/// A journal that is not known to be without its process.
+/// A journal whose process is not known to be gone.
 #[derive(Debug)]
 pub struct Unclaimed {
     /// Path of the file.
@@ -137,7 +141,8 @@ pub struct Unclaimed {
 }
 
 impl Unclaimed {
-    /// For who knows that its process is gone. None if the journal is.
+    /// Claims the journal, for a caller that knows that its process is gone. None if the journal
+    /// has been deleted.
     ///
     /// # Errors
     /// If it cannot be read or locked.
@@ -146,7 +151,7 @@ impl Unclaimed {
     }
 }
 
-/// The lock of who puts things back. Its file goes with it.
+/// The lock of the process that restores changes. The lock file is deleted with it.
 #[derive(Debug)]
 struct Claim {
     path: PathBuf,
@@ -160,7 +165,7 @@ impl Drop for Claim {
     }
 }
 
-/// Makes the file whole and durable under another name first. Returns it, locked.
+/// Writes the file completely and durably under another name, then renames it. Returns it, locked.
 fn save(path: &Path, record: &Record) -> io::Result<File> {
     let partial = path.with_extension("partial");
     let mut file = locked(&partial)?;
@@ -175,7 +180,8 @@ fn save(path: &Path, record: &Record) -> io::Result<File> {
     Ok(file)
 }
 
-/// A new file, locked. Whoever tidies up may hold it, and have deleted it before it was locked: then once more.
+/// Creates a file and locks it. A process that cleans up may have locked and deleted it in between;
+/// then it is created again.
 fn locked(path: &Path) -> io::Result<File> {
     for _ in 0..TRIES {
         let file = private::make(path)?;
@@ -212,7 +218,7 @@ fn find(path: &Path) -> io::Result<Option<JournalState>> {
     }
 }
 
-/// None if it was closed a moment ago.
+/// Reads a journal; none if it has just been deleted.
 fn read(path: &Path) -> io::Result<Option<(File, Record)>> {
     let mut file = match private::open(path) {
         Ok(file) => file,
@@ -248,7 +254,7 @@ fn claim(path: &Path, record: Record, lock: Option<File>) -> io::Result<Option<J
     Ok(Some(JournalState::Dead(Journal { path: path.to_owned(), record, _claim: Some(claim), _lock: lock })))
 }
 
-/// Deletes what its writer left when it died: nothing was changed yet.
+/// Deletes a file that its writer left unfinished when it died: nothing had been changed yet.
 fn discard(path: &Path) -> io::Result<()> {
     match private::open(path) {
         Ok(file) if file.try_lock().is_ok() && is_at(&file, path) => fs::remove_file(path),

@@ -25,16 +25,17 @@ const LISTS: [&str; 6] = [
 /// Scope that a change of a setting needs, the smallest that suffices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Any session sets it for itself: nobody else notices, and nothing has to be put back.
+    /// One session: each session sets it for itself, no other session notices, and nothing has to
+    /// be restored.
     Session,
-    /// All of the server, when it loads its configuration again.
+    /// The whole server, when it loads its configuration again.
     Reload,
-    /// All of the server, when it starts.
+    /// The whole server, when it starts.
     Restart,
 }
 
 impl Effect {
-    /// As in run documents.
+    /// The name in run documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Session => "session",
@@ -56,9 +57,9 @@ pub struct Changeable {
 /// Whether and how the server can be restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// By pgrig.
+    /// pgrig can restart it.
     Possible,
-    /// Not at all: why, and what to do.
+    /// It cannot be restarted: the reason, and the remedy.
     Impossible(&'static str),
 }
 
@@ -69,21 +70,21 @@ pub struct ToChange {
     pub settings: Vec<String>,
     /// Names of tables to be made unlogged, as SQL has them.
     pub tables: Vec<String>,
-    /// For settings that need one.
+    /// Whether the server can be restarted, for settings that need it.
     pub restart: Restart,
 }
 
-/// The findings: all of the changes are possible.
+/// Result of [`ToChange::look`]: all of the changes are possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Looked {
-    /// As many settings, in the same order.
+    /// The settings, in the same order.
     pub settings: Vec<Changeable>,
     /// The tables, or their leaves, in an order in which they can be made unlogged.
     pub tables: Vec<Loggable>,
 }
 
 impl ToChange {
-    /// Looks at what is to be changed. Nothing is touched.
+    /// Checks what is to be changed. Changes nothing.
     ///
     /// # Errors
     /// If some of it cannot be changed by this role, or at all.
@@ -189,7 +190,7 @@ async fn altered(session: &Session) -> Result<HashMap<String, String>, ConnectEr
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-/// Tells all that is missing at once, with the statements that give it.
+/// Refuses if the role lacks privileges: names all of them, with the statements that grant them.
 async fn refuse_without_rights(
     session: &Session,
     rights: &Row,

@@ -1,16 +1,17 @@
-//! Changing a server's settings, and tables' persistence, so that they are always put back: at the end, after an
-//! error, on Ctrl-C, and after a kill -9 by the next pgrig.
+//! Changes a server's settings and tables' persistence, and always restores them: at the end, after
+//! an error, on Ctrl-C, and after a kill -9 by the next pgrig.
 //!
 //! ```text
 //! ToChange::look ─▶ Changer::begin (journal on disk) ─▶ set, set_unlogged ─▶ finish ─▶ put_back ─▶ journal deleted
 //!                                        └── killed ─▶ Journal::all of the next pgrig ─▶ put_back ──┘
 //! ```
 //!
-//! A change reaches no further than it must ([`Effect`]). What any session may set for itself is set so
-//! ([`connect::Target::with_setting`]), and needs no journal. The rest is changed with ALTER SYSTEM and
-//! pg_reload_conf(); that it is in force is seen in a session that began after the server had loaded it. What only
-//! a restart changes is not changed so, because a value with which the server does not start would be left behind:
-//! whoever can restart the server starts it with the value.
+//! A change has the smallest possible scope ([`Effect`]). A setting that any session may set is set
+//! for pgrig's sessions ([`connect::Target::with_setting`]), and needs no journal. Other settings
+//! are changed with ALTER SYSTEM and pg_reload_conf(); a session that begins after the server has
+//! loaded them shows whether they are in force. A setting that needs a restart is not changed with
+//! ALTER SYSTEM, because a value with which the server does not start would be left behind: the
+//! caller that can restart the server starts it with the value.
 
 mod change;
 mod durable;
@@ -33,7 +34,7 @@ pub use tables::Loggable;
 
 use crate::quote::{identifier, literal};
 
-/// ALTER SYSTEM that sets a value, or with none removes what it had set.
+/// The ALTER SYSTEM that sets a value, or resets the setting if there is none.
 fn alter(name: &str, value: Option<&str>) -> String {
     // The part before a dot is an extension's.
     let name = name.split('.').map(identifier).collect::<Vec<_>>().join(".");

@@ -20,7 +20,7 @@ pub(super) fn make_directory(path: &Path) -> io::Result<()> {
     close_directory(path)
 }
 
-/// Closes a directory of an older pgrig to others.
+/// Removes the permissions of others from a directory that an older pgrig made.
 pub(super) fn close_directory(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.mode() & 0o077 != 0 {
         ours(fs::set_permissions(path, Permissions::from_mode(0o700)))?;
@@ -28,7 +28,7 @@ pub(super) fn close_directory(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file; one of an older pgrig is closed to others.
+/// Opens a file. Removes the permissions of others, if an older pgrig made it.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     opened(File::options().read(true), path)
 }
@@ -46,7 +46,7 @@ fn opened(options: &mut fs::OpenOptions, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Other people's files stay as they are.
+/// Ignores the error that a file belongs to another user: such files stay as they are.
 fn ours(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::process::{Process, host};
 use crate::quote::qualified;
 
-/// Goes up when an older pgrig would misread it.
+/// To be increased when an older pgrig would misread the record.
 const FORMAT_VERSION: u32 = 1;
 
 /// The server, and the way to reach it. Never holds a password.
@@ -17,7 +17,7 @@ const FORMAT_VERSION: u32 = 1;
 pub enum ServerRef {
     /// pgrig's own instance of this name.
     Own(String),
-    /// A recipe of [`connect::recipe`].
+    /// A connection string from [`connect::recipe`].
     Named(String),
 }
 
@@ -26,9 +26,9 @@ pub enum ServerRef {
 pub struct Before {
     /// Its name as in pg_settings.
     pub name: String,
-    /// The value in postgresql.auto.conf; none: not set there.
+    /// The value in postgresql.auto.conf; none if it is not set there.
     pub altered: Option<String>,
-    /// Value that SHOW gave.
+    /// The value that SHOW gave.
     pub shown: String,
 }
 
@@ -52,37 +52,39 @@ impl Table {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     format_version: u32,
-    /// Names the file, and in pg_stat_activity the session.
+    /// Name of the journal's file, and of its sessions in pg_stat_activity.
     pub id: String,
-    /// The process that changes things.
+    /// ID of the process that makes the changes.
     pub pid: u32,
-    /// The same, told from others of its id. None if it could not be, or if the pgrig was older.
+    /// The same process, identified uniquely. None if that was not possible, or if an older pgrig
+    /// wrote the record.
     #[serde(default)]
     pub process: Option<Process>,
-    /// [`host`] of that process.
+    /// The host of that process, from [`host`].
     #[serde(default)]
     pub host: String,
-    /// Why that process ended without restoring the server, if it came to say so.
+    /// Why that process ended without restoring the server, if it could record that.
     #[serde(default)]
     pub gave_up: Option<String>,
-    /// The server.
+    /// The server whose settings are changed.
     pub place: ServerRef,
     /// `system_identifier`, where the role may ask for it.
     pub system_identifier: Option<String>,
     /// Settings that are changed by ALTER SYSTEM.
     pub settings: Vec<Before>,
-    /// Tables that are made unlogged, in an order in which that can be done; they were logged.
+    /// Tables that are made unlogged, in an order in which that is possible. All of them were
+    /// logged.
     pub tables: Vec<Table>,
     /// The tables of them that held rows.
     #[serde(default)]
     pub filled: Vec<Table>,
-    /// Start of the server's statistics. A crash of the server has them begin anew.
+    /// Start of the server's statistics, which a crash of the server resets.
     #[serde(default)]
     pub statistics_since: Option<String>,
 }
 
 impl Record {
-    /// Of this process, without any change yet.
+    /// A record of this process, without changes yet.
     pub fn new(place: ServerRef, system_identifier: Option<String>) -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let pid = std::process::id();
@@ -120,7 +122,7 @@ impl Record {
         Ok(serde_json::to_vec_pretty(self)?)
     }
 
-    /// Statements that restore all of it by hand.
+    /// Statements with which a person can restore everything.
     pub fn remedy(&self) -> Vec<String> {
         let logged = self.tables.iter().rev();
         let logged = logged.map(|table| format!("ALTER TABLE {} SET LOGGED;", table.qualified()));

@@ -1,4 +1,5 @@
-//! Putting back what a journal lists: only what is not as it was, so that nothing else can fail, or be claimed.
+//! Restores what a journal lists: only values that differ from it, so that nothing else can fail,
+//! or be reported as restored.
 
 use super::change::{
     FSYNC, LOCK_TIMEOUT, Server, end_others, named_session, reload, reset, show, statistics_since,
@@ -17,11 +18,12 @@ use futures_util::future::LocalBoxFuture;
 /// Changes that were undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PutBack {
-    /// Settings that were not as before, and what SHOW says of them now.
+    /// Settings that differed from the journal, with the values that SHOW gives now.
     pub settings: Vec<(String, String)>,
     /// Tables that are logged again.
     pub tables: Vec<Table>,
-    /// Tables that held rows and hold none: the server crashed meanwhile, which empties unlogged tables.
+    /// Tables that had rows and are empty now: the server crashed meanwhile, which empties unlogged
+    /// tables.
     pub emptied: Vec<Table>,
     /// Whether fsync was found off.
     pub was_without_fsync: bool,
@@ -56,7 +58,7 @@ pub async fn identify(target: &Target) -> Result<Option<String>, ConnectError> {
     found
 }
 
-/// `may_lack_sync`: whether fsync may have been off.
+/// `may_lack_sync` says whether fsync may have been off.
 pub(super) async fn put_back_on(
     server: &Server,
     journal: &Journal,

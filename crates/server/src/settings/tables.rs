@@ -13,15 +13,15 @@ use crate::session::Session;
 pub struct Loggable {
     /// Its name.
     pub table: Table,
-    /// With indexes and TOAST: a change of persistence writes it anew.
+    /// Size with indexes and TOAST, bytes: a change of persistence rewrites all of it.
     pub bytes: u64,
     /// Whether it holds any rows, or did since it was last vacuumed.
     pub has_rows: bool,
 }
 
-/// Looks at tables that are to be made unlogged; the leaves stand for a partitioned table. In an order in which
-/// they can be: a permanent table may not reference an unlogged one, so those that reference come first
-/// (tablecmds.c, ATPrepChangePersistence).
+/// Checks tables that are to be made unlogged; a partitioned table is replaced by its leaves.
+/// Returns them in an order in which they can be changed: a permanent table may not reference an
+/// unlogged one, so referencing tables come first (tablecmds.c, ATPrepChangePersistence).
 ///
 /// # Errors
 /// If one of them cannot be made unlogged, or is already.
@@ -107,8 +107,8 @@ fn referencing_first(mut left: Vec<Member>) -> Result<Vec<Loggable>, SettingsErr
     Ok(ordered)
 }
 
-/// Makes all of them unlogged, or logged again; those that are so already, or are gone, are passed over. Returns
-/// those that were changed.
+/// Makes all of the tables unlogged, or logged again. Skips tables that are so already, or that no
+/// longer exist. Returns those that were changed.
 ///
 /// # Errors
 /// If a statement fails.

@@ -25,7 +25,7 @@ pub enum BenchError {
         /// The means that cannot be used, with the reason.
         missing: Missing,
     },
-    /// Nothing can be compared with.
+    /// The normal variant failed, so there is nothing to compare with.
     #[error("the command fails with variant normal ({how}), so the other variants have no comparison")]
     NormalFailed {
         /// Exit status or signal.
@@ -45,7 +45,7 @@ pub enum BenchError {
         /// Value that was asked for.
         wanted: String,
     },
-    /// The unlogged copy has none.
+    /// The unlogged copy has no unlogged tables.
     #[error("{variant}: no table of the database is unlogged")]
     NoneUnlogged {
         /// In which variant.
@@ -74,7 +74,7 @@ pub enum BenchError {
     /// The command cannot be started or waited for.
     #[error("cannot run the command: {0}")]
     Command(io::Error),
-    /// A database cannot be made.
+    /// A database cannot be copied.
     #[error(transparent)]
     Clone(#[from] CloneError),
     /// The schema or dump cannot be read.
@@ -97,26 +97,26 @@ pub enum BenchError {
     /// The script of transactions cannot be run.
     #[error(transparent)]
     Tps(#[from] TpsError),
-    /// A fault of pgrig's.
+    /// pgrig panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The server does not answer.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// Something is left changed, or left behind.
+    /// Changed settings or created databases could not be restored or dropped.
     #[error("pgrig could not restore everything ({error}); the next pgrig command does{by_hand}", by_hand = by_hand(.record.as_deref()))]
     NotPutBack {
         /// The error.
         error: Box<BenchError>,
         /// Settings that are still changed.
         record: Option<Box<Record>>,
-        /// Why it had ended, if not as asked.
+        /// The error that had ended the bench before, if any.
         ended: Option<Box<BenchError>>,
     },
     /// The user wanted it to stop.
     #[error("interrupted: the results until then are above")]
     Interrupted,
-    /// The same, before any trial that counts had come to its end.
+    /// The user stopped it before a judged trial was complete.
     #[error("interrupted before the first trial that counts")]
     InterruptedEarly,
 }

@@ -1,9 +1,10 @@
-//! A suite beside itself on databases prepared in several ways.
+//! Compares a test suite on databases that are prepared in several ways.
 //!
-//! [`Variant`]s are sets of [`Means`]. [`check`] says what cannot be tried on a server; [`run`] makes templates, and
-//! then, round by round in balanced order, a database for each trial, on which the user's [`TestCommand`] (or a script
-//! of transactions) is timed. A `Lab` is a server with all that is made and changed there. [`judge`] tells what
-//! helped, and [`advise`] what to use.
+//! [`Variant`]s are sets of [`Means`]. [`check`] finds the variants that cannot be tried on a
+//! server. [`run`] makes templates, then, round by round in balanced order, a database for each
+//! trial, and times the user's [`TestCommand`] (or a script of transactions) on it. A `Lab` is a
+//! server with everything that is created and changed on it. [`judge`] tells which variants are
+//! faster, and [`advise`] which one to use.
 
 mod error;
 mod outcome;

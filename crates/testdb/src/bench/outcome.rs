@@ -10,14 +10,15 @@ use crate::bench::variant::Variant;
 /// Times of one trial, seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Figures {
-    /// To make the database.
+    /// Time to make the database, seconds.
     pub prepare: f64,
-    /// The second judged time: the command's, or with a script of transactions, that of one transaction.
+    /// Time of the work, seconds: of the command, or of one transaction with a script of
+    /// transactions.
     pub work: f64,
 }
 
 impl Figures {
-    /// Both.
+    /// The sum of both, seconds.
     pub fn total(self) -> f64 {
         self.prepare + self.work
     }
@@ -30,16 +31,16 @@ pub struct Measured {
     pub variant: Variant,
     /// Figures of each trial.
     pub trials: Vec<Figures>,
-    /// Whether a trial failed: then the others are not judged.
+    /// Whether a trial failed. Then the other trials are not judged.
     pub has_failed: bool,
 }
 
-/// Figure that is judged.
+/// The time that is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// A suite waits for its database too.
+    /// The sum of both times: a suite waits for its database too.
     Total,
-    /// In practice, the work takes much longer than a trial.
+    /// The work alone, which in practice takes much longer than in a trial.
     Work,
 }
 
@@ -57,20 +58,20 @@ impl Judged {
 pub struct Finding {
     /// The variant.
     pub variant: Variant,
-    /// Of what is judged, seconds.
+    /// Median of the judged time, seconds.
     pub total: Median,
-    /// Median, seconds.
+    /// Median of the time to make the database, seconds.
     pub prepare: f64,
-    /// Median, seconds.
+    /// Median of the time of the work, seconds.
     pub work: f64,
-    /// Beside normal, round by round; none for normal itself, and what failed.
+    /// Change against normal, from the same rounds; none for normal itself and for failed variants.
     pub change: Option<Change>,
     /// Whether a trial failed.
     pub has_failed: bool,
 }
 
-/// Judges each variant that has a trial beside the normal one; changes of less than `threshold` (0.05 is 5 %) do not
-/// matter.
+/// Judges each variant with a trial in the same round as a normal one. Changes of less than
+/// `threshold` (0.05 is 5 %) count as no change.
 pub fn judge(measured: &[Measured], judged: Judged, threshold: f64) -> Vec<Finding> {
     let values =
         |measured: &Measured| measured.trials.iter().map(|trial| judged.of(*trial)).collect::<Vec<_>>();
@@ -99,20 +100,22 @@ pub fn judge(measured: &[Measured], judged: Judged, threshold: f64) -> Vec<Findi
 /// Recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// This: it is faster than normal, none is provably faster than it, and of such it costs least.
+    /// This variant. It is faster than normal, no variant is provably faster than it, and of those
+    /// it costs least.
     Use(Variant),
-    /// Nothing: each of them is proved not to be faster.
+    /// Nothing: each variant is proved not to be faster.
     Nothing,
-    /// Nothing of what came to its end, which is proved not to be faster; others failed.
+    /// Nothing: of the variants that did not fail, each is proved not to be faster.
     NothingElse,
-    /// Some may be faster, and none is proved to be.
+    /// Undecided: some variants may be faster, but none is proved to be.
     Unsure,
-    /// There is nothing beside normal: nothing was tried, or all of it failed.
+    /// None: normal is the only variant that was tried and did not fail.
     Unknown,
 }
 
-/// Of what was measured. Of the variants that are proved to be faster than normal the fastest is looked for, and among
-/// those that are not proved to be slower than that one, the one that a crash can cost least.
+/// The advice from the measured variants. Among the variants that are proved to be faster than
+/// normal, it finds the fastest. Of that one and those not proved to be slower, it recommends the
+/// one for which a crash can cost least.
 pub fn advise(measured: &[Measured], judged: Judged, threshold: f64) -> Advice {
     let findings = judge(measured, judged, threshold);
     let verdict = |finding: &Finding| finding.change.map(|change| change.verdict);
@@ -155,7 +158,7 @@ fn without_gain(measured: &[Measured], findings: &[Finding]) -> Advice {
 mod tests {
     use super::*;
 
-    /// Slowness of the machine in each round.
+    /// Factor by which the machine is slower in each round.
     const SLOW: [f64; 6] = [1.0, 3.0, 1.2, 2.0, 1.1, 5.0];
 
     fn measured(name: &str, prepare: f64, work: f64) -> Measured {

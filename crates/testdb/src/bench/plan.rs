@@ -12,7 +12,7 @@ use futures_util::future::LocalBoxFuture;
 pub struct Cell {
     /// The variant of the database.
     pub variant: Variant,
-    /// With a script of transactions: clients.
+    /// Number of clients, with a script of transactions.
     pub clients: Option<usize>,
 }
 
@@ -32,13 +32,14 @@ pub struct BenchPlan {
     pub choice: Choice,
     /// All combinations.
     pub cells: Vec<Cell>,
-    /// Their numbers in the order in which they run; the first round only warms up, if that was asked for.
+    /// Numbers of the cells in the order in which they run. If a warm-up was asked for, it is the
+    /// first round.
     pub rounds: Vec<Vec<usize>>,
     /// The time of each way to copy the template.
     pub copying: Option<Measured>,
     /// Bytes of the template.
     pub template_size: u64,
-    /// Values of SHOW without changes.
+    /// Values that SHOW gives without changes.
     pub normal: Active,
 }
 

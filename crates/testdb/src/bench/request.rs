@@ -30,21 +30,21 @@ pub struct BenchRequest {
     pub trials: usize,
     /// Whether a round that is not judged comes first.
     pub warm_up: bool,
-    /// For the order of trials.
+    /// Seed of the order of trials.
     pub seed: u64,
-    /// Whether a crash may cost what is on a server that is not pgrig's own.
+    /// Whether a crash may destroy data of other databases on a server that is not pgrig's own.
     pub allow_dangerous: bool,
 }
 
 /// Server, journals and log of a bench.
 pub struct Site<'a> {
-    /// The server, and a database that nothing is done to.
+    /// The server, and a database that the bench does not change.
     pub target: &'a Target,
     /// The server's name in the journal.
     pub place: ServerRef,
     /// Directory of the journals.
     pub journals: &'a Path,
-    /// Whether the server is pgrig's own; if not, how to have that instead.
+    /// `Ok` if the server is pgrig's own; otherwise how to use pgrig's own.
     pub own: Result<(), String>,
     /// The starter of a server in memory, or the reason why there cannot be one.
     pub tmpfs: Result<&'a dyn Tmpfs, String>,

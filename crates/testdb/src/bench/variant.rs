@@ -1,11 +1,11 @@
-//! The means to speed up a database for tests, and their combinations.
+//! The means to speed up databases for tests, and combinations of them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// One means, in the order of what it may cost.
+/// One means, ordered by the damage that a crash can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Means {
     /// Each database is a copy of a template, made in the fastest way: costs nothing.
@@ -19,7 +19,7 @@ pub enum Means {
 }
 
 impl Means {
-    /// In the order in which people name them.
+    /// All means, in the order in which people name them.
     const ALL: [Self; 4] = [Self::Unlogged, Self::Dangerous, Self::Template, Self::Tmpfs];
 
     /// As the command line spells it.
@@ -32,18 +32,19 @@ impl Means {
         }
     }
 
-    /// Means that cost more have higher bits, so that sets of them are ordered by what they may cost.
+    /// The bit of a means. More costly means have higher bits, so that sets of means are ordered by
+    /// their cost.
     const fn bit(self) -> u8 {
         1 << self as u8
     }
 }
 
-/// A set of means. Ordered by what it may cost at worst.
+/// A set of means, ordered by the damage that a crash can do at worst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Variant(u8);
 
 impl Variant {
-    /// None of them: what people have.
+    /// The variant without any means, as people usually have it.
     pub const NORMAL: Self = Self(0);
 
     /// The variant of these means.
@@ -65,7 +66,7 @@ impl Variant {
         sets.into_iter().map(Self::of).collect()
     }
 
-    /// Whether it is one of them.
+    /// Whether it contains this means.
     pub fn has(self, means: Means) -> bool {
         self.0 & means.bit() != 0
     }
@@ -118,7 +119,7 @@ impl FromStr for Variant {
     }
 }
 
-/// Something that cannot be tried here, and why.
+/// A means that cannot be used here, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The means.
@@ -130,17 +131,18 @@ pub struct Missing {
 /// Variants to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Normal first; all different.
+    /// The variants, normal first; all different.
     pub variants: Vec<Variant>,
     /// The defaults that were left out, with reasons.
     pub left_out: Vec<(Variant, String)>,
 }
 
 impl Choice {
-    /// Of what was asked for, which must be possible; or of the defaults, as far as they are possible.
+    /// The variants that were asked for, all of which must be possible; or the defaults that are
+    /// possible.
     ///
     /// # Errors
-    /// What was asked for and cannot be tried.
+    /// The variant that was asked for and cannot be tried, and the means that is missing.
     pub fn new(asked: Option<&[Variant]>, missing: &[Missing]) -> Result<Self, (Variant, Missing)> {
         let hindrance = |variant: Variant| missing.iter().find(|missing| variant.has(missing.means));
         let mut choice = Self { variants: vec![Variant::NORMAL], left_out: Vec::new() };
@@ -169,7 +171,7 @@ impl Choice {
         Ok(choice)
     }
 
-    /// Whether one of them has it.
+    /// Whether one of the variants contains this means.
     pub fn has(&self, means: Means) -> bool {
         self.variants.iter().any(|variant| variant.has(means))
     }

@@ -21,23 +21,24 @@ pub struct LendRequest {
     pub template: Option<String>,
     /// Tables of the script become unlogged.
     pub unlogged: bool,
-    /// The process after whose exit it is dropped.
+    /// The process; the database is dropped after it exits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerName>,
-    /// For how many seconds; by default an hour without an owner, and with one as long as that runs.
+    /// Length of the lease, seconds. By default an hour without an owner, and without limit with
+    /// one.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
-    /// It stays until it is dropped by name.
+    /// Whether the database stays until it is dropped by name.
     pub keep: bool,
 }
 
-/// A process, by its id alone or for certain.
+/// A process, by its id alone or identified uniquely.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OwnerName {
-    /// The one that has this id now.
+    /// The process that has this id now.
     Pid(u32),
-    /// This one.
+    /// This process.
     Exactly(Owner),
 }
 
@@ -54,7 +55,7 @@ pub struct Lease {
     pub port: String,
     /// The role to connect as.
     pub user: String,
-    /// Its password, if it needs one; never told over TCP.
+    /// Its password, if it needs one. Never sent over TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
     /// Time at which it is dropped, in seconds since 1970.
@@ -123,12 +124,12 @@ impl Lease {
     }
 }
 
-/// As POSIX shells take it literally.
+/// The text, quoted for POSIX shells.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// A database of pgrig's, as `GET /databases` tells it.
+/// A database of pgrig's, in the answer of `GET /databases`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// The database.
@@ -137,14 +138,15 @@ pub struct Listed {
     pub state: ListedState,
     /// Its content: the template's source.
     pub source: String,
-    /// Whether the keeper that answers made it; else another one, of another PGRIG_HOME or machine.
+    /// Whether the answering keeper made it. Otherwise a keeper of another PGRIG_HOME or machine
+    /// did.
     pub own: bool,
-    /// The process it is lent to.
+    /// The process that it is lent to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<ListedOwner>,
-    /// Time at which it was made, in seconds since 1970.
+    /// Time of its creation, seconds since 1970.
     pub created: u64,
-    /// Its size on disk; none if it was dropped.
+    /// Its size on disk, bytes; none if it has been dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Time at which it is dropped, in seconds since 1970.
@@ -160,11 +162,11 @@ pub enum ListedState {
     Lent,
     /// It stays until it is dropped by name.
     Kept,
-    /// Ready to be lent.
+    /// It is ready to be lent.
     Spare,
-    /// Copied for each of the others.
+    /// It is a template, of which the others are copies.
     Template,
-    /// Not finished.
+    /// It is not finished.
     Making,
 }
 
@@ -180,7 +182,7 @@ impl fmt::Display for ListedState {
     }
 }
 
-/// A process that has a database.
+/// A process that a database is lent to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedOwner {
     /// Its id.
@@ -193,9 +195,9 @@ pub struct ListedOwner {
 /// The answer of `GET /databases`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct List {
-    /// By state and age.
+    /// The databases, by state and age.
     pub databases: Vec<Listed>,
-    /// Durability settings, by SHOW.
+    /// Durability settings, as SHOW gives them.
     pub settings: Vec<(String, String)>,
 }
 
@@ -204,14 +206,14 @@ pub struct List {
 pub struct Status {
     /// The keeper's process.
     pub pid: u32,
-    /// Addresses besides its own socket; none: it works in the background.
+    /// Addresses besides its own socket; none if it runs in the background.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serves: Option<String>,
     /// Whether the server ends with the keeper.
     pub owns_server: bool,
-    /// `version()`'s number, for instance `18.6`.
+    /// The number in `version()`, for instance `18.6`.
     pub server_version: String,
-    /// Durability settings, by SHOW.
+    /// Durability settings, as SHOW gives them.
     pub settings: Vec<(String, String)>,
     /// Number of lent databases, which are dropped at the end.
     pub lent: usize,
@@ -219,11 +221,11 @@ pub struct Status {
     pub kept: usize,
     /// Number of spare databases.
     pub spare: usize,
-    /// Of how many templates.
+    /// Number of templates that the spare databases are copies of.
     pub templates: usize,
     /// Number of waiting requests.
     pub waiting: usize,
-    /// The way of copying that turned out fastest, by template.
+    /// The fastest way to copy each template.
     pub strategies: Vec<(String, String)>,
 }
 
@@ -242,9 +244,9 @@ pub enum Which {
 /// Result of dropping databases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// Databases.
+    /// Databases that were dropped.
     pub dropped: Vec<String>,
-    /// Databases that could not be, and why.
+    /// Databases that could not be dropped, and why.
     pub failed: Vec<(String, String)>,
 }
 
@@ -262,16 +264,16 @@ pub struct Refusal {
     pub remedy: Option<String>,
 }
 
-/// The keeper is on its way out; the next one will answer.
+/// HTTP status: the keeper is ending, and the next one will answer.
 pub(super) const ENDING: u16 = 503;
 
 impl Refusal {
-    /// With a status, what happened and what to do about it.
+    /// A refusal with this HTTP status, the error, and the remedy.
     pub fn new(status: u16, error: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { status, error: error.into(), remedy: Some(remedy.into()) }
     }
 
-    /// The server or the machine failed; what it says holds the remedy.
+    /// The server or the machine failed; its message contains the remedy.
     pub(super) fn failed(error: impl fmt::Display) -> Self {
         Self { status: 500, error: error.to_string(), remedy: None }
     }

@@ -27,10 +27,10 @@ pub enum CallError {
     /// The keeper refused the request, with the reason.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// It went away, or is about to: another one will answer.
+    /// The keeper has ended, or is about to end; another one will answer.
     #[error("the keeper closed the connection: {0}")]
     Gone(String),
-    /// It answered something else.
+    /// The keeper's answer cannot be understood.
     #[error("unexpected answer of the keeper: {0}; does it have another version?")]
     Answer(String),
 }
@@ -117,7 +117,7 @@ impl Client {
         self.call(Method::POST, &format!("/databases/{}/keep", segment(name)), Vec::new()).await
     }
 
-    /// Asks the keeper to make room for another one.
+    /// Asks the keeper to end, because another one takes its place.
     ///
     /// # Errors
     /// [`CallError`].
@@ -159,7 +159,7 @@ impl Client {
     }
 }
 
-/// A name as part of a path.
+/// A name, encoded as a part of a path.
 fn segment(name: &str) -> String {
     form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
 }

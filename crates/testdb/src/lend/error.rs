@@ -13,7 +13,7 @@ pub enum LendError {
     /// The server cannot be reached, or failed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// It cannot tell how it copies databases.
+    /// The server cannot be asked for its ways to copy databases.
     #[error(transparent)]
     Clone(#[from] CloneError),
     /// The server is a standby.

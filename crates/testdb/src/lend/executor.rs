@@ -1,4 +1,4 @@
-//! Executor of the keeper's actions: it makes, copies, marks and drops databases on the server.
+//! Carries out the keeper's actions: makes, copies, marks and drops databases on the server.
 
 use failure::Classified;
 use std::collections::BTreeSet;
@@ -27,16 +27,17 @@ use server::{Session, Sessions};
 const PREDECESSOR_DEADLINE: Duration = Duration::from_secs(5);
 /// Time to wait for the statements of that keeper to end.
 const WORK_DEADLINE: Duration = Duration::from_mins(1);
-/// Between two looks.
+/// Time between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Connections to one server, all to a database that is none of pgrig's.
+/// Connections to one server, all of them to a database that pgrig does not lend or copy.
 pub(super) struct Executor {
     target: Target,
     keeper: KeeperId,
-    /// For statements that must not wait: marks. It holds the lock by which there is one keeper of an id on a server.
+    /// Session for statements that must not wait, such as marks. It holds the lock that ensures
+    /// that there is only one keeper with this id on a server.
     control: Session,
-    /// For statements that take long; opened when needed.
+    /// Sessions for statements that take long; opened when needed.
     idle: Mutex<Vec<Session>>,
     /// Names of databases that are not finished yet.
     making: Mutex<BTreeSet<String>>,
@@ -46,13 +47,13 @@ pub(super) struct Executor {
 pub(super) struct ServerInfo {
     /// For instance `18.6`.
     pub(super) version: String,
-    /// Identifies the time from one crash of the server to the next.
+    /// Changes whenever the server has crashed.
     pub(super) epoch: String,
     pub(super) strategies: Vec<Strategy>,
 }
 
 impl Executor {
-    /// Connects, and asks whether databases can be lent here.
+    /// Connects, and checks whether databases can be lent here.
     pub(super) async fn connect(target: &Target, keeper: &KeeperId) -> Result<(Self, ServerInfo), LendError> {
         // A lost mark is no harm where it can be lost: a crash of the server ends what is lent with it, and spares
         // of before are not lent any more.
@@ -85,7 +86,7 @@ impl Executor {
         Ok((Self { target, keeper, control, idle, making }, server))
     }
 
-    /// Whether this database is the one that it is connected to, which nobody can copy meanwhile.
+    /// Whether the sessions are connected to this database, so that it cannot be copied.
     pub(super) fn is_connected_to(&self, database: &str) -> bool {
         self.target.dbname() == database
     }
@@ -95,7 +96,7 @@ impl Executor {
         self.control.connection.ending().await
     }
 
-    /// This role's databases with names of pgrig's and its mark.
+    /// This role's databases that have names and the mark of pgrig's.
     pub(super) async fn find(&self) -> Result<Vec<FoundDatabase>, ConnectError> {
         let rows = self.control.rows(include_str!("../sql/lend_found.sql"), &[&name::PREFIX]).await?;
         let found = rows.iter().filter_map(|row| {
@@ -108,7 +109,7 @@ impl Executor {
         Ok(found.filter(|found| name::meaning(&found.name).is_some()).collect())
     }
 
-    /// Whether the keeper of this id has a session here.
+    /// A function that tells whether the keeper with an id has a session here.
     pub(super) async fn live_keepers(&self) -> Result<impl Fn(&KeeperId) -> bool + use<>, ConnectError> {
         let rows = self.control.rows(include_str!("../sql/lend_keepers.sql"), &[]).await?;
         let names: Vec<String> = rows.iter().map(|row| row.get("name")).collect();
@@ -136,15 +137,15 @@ impl Executor {
         Ok(sizes)
     }
 
-    /// Something that changes when the database does; none if there is none of this name.
+    /// A text that changes when the database changes; none if there is no database of this name.
     pub(super) async fn fingerprint(&self, database: &str) -> Result<Option<String>, ConnectError> {
         let query = include_str!("../sql/lend_fingerprint.sql");
         let rows = self.control.rows(query, &[&database]).await?;
         Ok(rows.first().map(|row| row.get("fingerprint")))
     }
 
-    /// Makes a template; whether there are unlogged tables in it. It has another name until it is whole. A message
-    /// from `stopped` cancels it.
+    /// Makes a template, and returns whether it contains unlogged tables. It has a temporary name
+    /// until it is complete. A message from `stopped` cancels it.
     pub(super) async fn make(
         &self,
         template: &str,
@@ -177,7 +178,7 @@ impl Executor {
         made
     }
 
-    /// Copies a template. The copy has another name until it has its tag.
+    /// Copies a template. The copy has a temporary name until it has its tag.
     pub(super) async fn copy(
         &self,
         template: &str,
@@ -200,12 +201,12 @@ impl Executor {
         copied
     }
 
-    /// Writes a tag, at once.
+    /// Writes a tag at once.
     pub(super) async fn mark(&self, name: &str, tag: &Tag) -> Result<(), Failed> {
         self.control.run(&comment(name, tag)).await.map_err(failed)
     }
 
-    /// Writes a tag when the database is not being copied.
+    /// Writes a tag as soon as the database is not being copied.
     pub(super) async fn touch(&self, name: &str, tag: &Tag) -> Result<(), ConnectError> {
         let session = self.session().await?;
         session.run(&comment(name, tag)).await?;
@@ -213,7 +214,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Drops a database, and ends what is connected to it.
+    /// Drops a database, ending its sessions.
     pub(super) async fn drop_database(&self, name: &str) -> Result<(), Refusal> {
         let session = self.session().await.map_err(Refusal::failed)?;
         let dropped = drop_database(&session, name).await;
@@ -221,12 +222,12 @@ impl Executor {
         dropped.map_err(|error| Refusal::failed(format!("cannot drop database {name}: {error}")))
     }
 
-    /// Whether this is the name of something that will be finished, or dropped.
+    /// Whether this is the name of an unfinished database that this keeper will finish or drop.
     pub(super) fn is_making(&self, name: &str) -> bool {
         self.unfinished().contains(name)
     }
 
-    /// A name for something to be made.
+    /// A temporary name for a database that is to be made.
     fn begin(&self) -> String {
         let making = name::making(&self.keeper, fastrand::u32(..));
         self.unfinished().insert(making.clone());
@@ -250,7 +251,8 @@ impl Executor {
     }
 }
 
-/// To `postgres`, which nobody copies, or where that is not possible to the database that was named.
+/// Connects to `postgres`, which no keeper copies, or if that is not possible to the database that
+/// the user named.
 async fn connect_beside_templates(target: Target) -> Result<(Target, Session), ConnectError> {
     let named = target.dbname().to_owned();
     let target = target.with_database("postgres");
@@ -274,8 +276,8 @@ async fn connect_beside_templates(target: Target) -> Result<(Target, Session), C
     }
 }
 
-/// Takes the lock of this id, until the session ends. The lock of the keeper's place does not reach as far as the
-/// server does: another machine or container may have the same id.
+/// Takes the lock of this id, until the session ends. The file lock in PGRIG_HOME is not enough: a
+/// keeper on another machine or container may have the same id.
 async fn claim(control: &Session, keeper: &KeeperId) -> Result<(), LendError> {
     let key = keeper.lock();
     let began = Instant::now();
@@ -292,8 +294,8 @@ async fn claim(control: &Session, keeper: &KeeperId) -> Result<(), LendError> {
     Ok(())
 }
 
-/// Ends what a keeper of this id before had begun. The server would go on with it, and finish it after this one has
-/// looked what is there.
+/// Ends the statements of an earlier keeper with this id. Otherwise the server would finish them
+/// after this keeper has looked for existing databases.
 async fn end_predecessor(control: &Session, keeper: &KeeperId) -> Result<(), LendError> {
     let began = Instant::now();
     loop {
@@ -309,7 +311,7 @@ async fn end_predecessor(control: &Session, keeper: &KeeperId) -> Result<(), Len
     }
 }
 
-/// Makes it, in sessions of this target.
+/// Makes the database, in sessions of this target.
 async fn make_as(
     target: &Target,
     making: &str,
@@ -341,7 +343,8 @@ async fn make_as(
     Ok(unlogged)
 }
 
-/// Tag and final name in one transaction: a database that has the name has the tag, which then is its mark.
+/// Sets tag and final name in one transaction: a database with the final name always has its tag,
+/// which replaces the mark.
 async fn finish(session: &Session, making: &str, name: &str, tag: &Tag) -> Result<(), ConnectError> {
     let (making, tagged) = (identifier(making), comment(making, tag));
     let finished = [
@@ -352,7 +355,8 @@ async fn finish(session: &Session, making: &str, name: &str, tag: &Tag) -> Resul
     session.run_all(&finished).await
 }
 
-/// Work on the template that every copy would otherwise repeat. Returns whether there are unlogged tables.
+/// Does work on the template that every copy would otherwise repeat. Returns whether it contains
+/// unlogged tables.
 async fn settle(target: &Target) -> Result<bool, ConnectError> {
     let session = Sessions::new(target).open().await?;
     // It only helps: it may fail for what no load fails for, since it runs functions of indexes with a search_path

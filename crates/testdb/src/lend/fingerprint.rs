@@ -9,14 +9,14 @@ use std::sync::{Mutex, PoisonError};
 
 use super::super::source::{Source, SourceError};
 
-/// Hashes of files by how they look from outside; of a directory's files too.
+/// Hashes of files, cached by the files' attributes; also of the files of a directory.
 #[derive(Default)]
 pub(super) struct Hashes(Mutex<HashMap<PathBuf, (Looks, String)>>);
 
-/// Of a file, or of all files of a directory, by name.
+/// Attributes of a file, or of all files of a directory by name.
 type Looks = Vec<(PathBuf, Look)>;
 
-/// Whatever changes when a file is written or replaced.
+/// Attributes that change when a file is written or replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Look {
     place: (u64, u64),
@@ -26,14 +26,14 @@ struct Look {
 }
 
 impl Hashes {
-    /// The hash, if the file looks as it did when it was last read.
+    /// The hash, if the attributes are the same as when the file was last read.
     pub(super) fn known(&self, path: &Path) -> Option<String> {
         let looks = looks(path).ok()?;
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(path).filter(|(then, _)| *then == looks).map(|(_, hash)| hash.clone())
     }
 
-    /// Reads the file. It is known from then on, unless it changed meanwhile.
+    /// Reads and hashes the file. The hash is cached, unless the file changed meanwhile.
     pub(super) fn read(&self, path: &Path) -> Result<String, SourceError> {
         let before = looks(path);
         let hash = Source::file(path)?.hash()?;

@@ -1,4 +1,4 @@
-//! The keeper's listeners, and HTTP through them.
+//! The keeper's HTTP server and its listeners.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,33 +22,33 @@ use super::api::Refusal;
 use super::keeper::KeeperHandle;
 use super::routes;
 
-/// The longest body of a request; they are names and numbers.
+/// Longest body of a request, bytes; bodies contain only names and numbers.
 const LONGEST: usize = 64 << 10;
-/// The longest first line and headers.
+/// Longest first line and headers, bytes.
 const LONGEST_HEAD: usize = 16 << 10;
-/// For the headers of a connection's first or next request to come in.
+/// Time for the headers of a connection's next request to arrive.
 const HEAD: Duration = Duration::from_secs(10);
-/// For the body after them.
+/// Time for the body of a request to arrive after its headers.
 const BODY: Duration = Duration::from_secs(10);
-/// Connections of one endpoint at the same time; others wait in the kernel.
+/// Most connections of one endpoint at the same time; further ones wait in the kernel.
 const MOST: usize = 500;
-/// For answers to go out when the keeper ends.
+/// Time for answers to be sent when the keeper ends.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Source of requests.
+/// An address that accepts requests.
 pub enum Endpoint {
-    /// A Unix socket, which only those can reach who may do all that the keeper may.
+    /// A Unix socket, which only users can reach who have the keeper's own rights.
     Unix(UnixListener),
-    /// An address of this machine, which anybody on it can reach.
+    /// A TCP address of this machine, which any user on it can reach.
     Tcp(TcpListener),
 }
 
 /// Rights of the client that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// May name any file, and is told passwords.
+    /// May name any file, and gets passwords.
     Trusted,
-    /// May have what `serve` was told to offer.
+    /// May only have the sources that `serve` offers.
     Untrusted,
 }
 
@@ -88,7 +88,7 @@ impl HttpServer {
     }
 }
 
-/// Something that connections come from.
+/// A listener of either kind.
 trait Listener: Send + Sync + 'static {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
@@ -113,7 +113,7 @@ impl Listener for TcpListener {
     }
 }
 
-/// Lets in whoever comes, until the endpoint closes.
+/// Accepts connections until the endpoint is closed.
 async fn admit(
     listener: impl Listener,
     access: Access,
@@ -137,7 +137,7 @@ async fn admit(
     while inside.join_next().await.is_some() {}
 }
 
-/// One connection's requests.
+/// Answers the requests of one connection.
 async fn attend<S>(stream: S, access: Access, handle: Arc<KeeperHandle>, mut closing: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -199,8 +199,8 @@ async fn read(
     Ok((parts, body.await.map_err(late)?.map_err(unreadable)?.to_bytes()))
 }
 
-/// Any web page can have a browser send requests to this machine, under a name of its own choice. Browsers say so:
-/// they always send one of these with what they do not type themselves, or a foreign Host.
+/// Refuses requests of browsers: any web page can make a browser send requests to this machine,
+/// under a host name of its choice. Such requests have one of these headers, or a foreign Host.
 fn refuse_browsers(headers: &HeaderMap) -> Result<(), Refusal> {
     let from_page =
         headers.contains_key(ORIGIN) || headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"));

@@ -1,5 +1,5 @@
-//! The keeper: the state's decisions, carried out. One loop owns the state; whatever takes time is a task that tells
-//! the loop what came of it.
+//! The keeper: carries out the decisions of the state machine. One loop owns the state; everything
+//! that takes time is a task, which reports its result to the loop.
 
 use futures_util::future::BoxFuture;
 use futures_util::future::LocalBoxFuture;
@@ -33,11 +33,11 @@ pub struct KeeperConfig {
     pub rules: Rules,
     /// Whether the server ends with the keeper.
     pub owns_server: bool,
-    /// Its address for others, to be told; none: it works in the background.
+    /// Its addresses, to be shown; none if it runs in the background.
     pub serves: Option<String>,
     /// The source of a request that names none, and the only sources for requests over TCP.
     pub offers: Vec<Offer>,
-    /// Destination of news: one line each.
+    /// Receives one line for each piece of news.
     pub log: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -50,7 +50,7 @@ pub enum Offer {
     Database(String),
 }
 
-/// End of a keeper.
+/// How a keeper ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Its work was done, or it was told to end: nothing is lent any more.
@@ -70,7 +70,7 @@ pub(super) enum Event {
     Retire(oneshot::Sender<Result<(), Refusal>>),
 }
 
-/// A keeper that knows what is there, and does not listen yet.
+/// A keeper that has found existing databases, and does not listen yet.
 pub struct Keeper {
     config: Arc<KeeperConfig>,
     executor: Arc<Executor>,
@@ -79,18 +79,18 @@ pub struct Keeper {
     first: Vec<Action>,
 }
 
-/// The work that the loop has begun.
+/// The tasks that the loop has started.
 struct Work {
     config: Arc<KeeperConfig>,
     executor: Arc<Executor>,
     events: mpsc::UnboundedSender<Event>,
     asked: HashMap<Ticket, oneshot::Sender<Result<Answer, Refusal>>>,
-    /// To stop the making of templates.
+    /// Senders that stop the making of templates, by template.
     stops: HashMap<String, oneshot::Sender<()>>,
 }
 
 impl Keeper {
-    /// Connects to the server, and finds out what earlier keepers left there.
+    /// Connects to the server, and finds the databases that earlier keepers left there.
     ///
     /// # Errors
     /// [`LendError`], if databases cannot be lent there.
@@ -125,10 +125,11 @@ impl Keeper {
         Ok(self.executor.settings().await?)
     }
 
-    /// Answers requests until nothing is left to do, until `stop`, or until another keeper takes over.
+    /// Answers requests until no work is left, until `stop` resolves, or until another keeper takes
+    /// over.
     ///
     /// # Errors
-    /// If the server goes.
+    /// If the server ends.
     pub fn run(
         self,
         endpoints: Vec<Endpoint>,
@@ -194,7 +195,8 @@ impl Keeper {
     }
 }
 
-/// A little later than that, for a clock that is behind by a fraction of a millisecond; for ever, if there is no time.
+/// Sleeps a little longer than this, for a clock that is a fraction of a millisecond behind;
+/// without a length, for ever.
 async fn sleep(length: Option<Duration>) {
     match length {
         Some(length) => tokio::time::sleep(length + Duration::from_millis(1)).await,
@@ -203,7 +205,7 @@ async fn sleep(length: Option<Duration>) {
 }
 
 impl Work {
-    /// Carries out actions; whether the keeper's work is done.
+    /// Carries out actions. Returns whether the keeper's work is done.
     fn all(&mut self, actions: Vec<Action>) -> bool {
         let mut finished = false;
         for action in actions {
@@ -288,7 +290,8 @@ impl Work {
         }
     }
 
-    /// All that is known stands in the server, so that another keeper can go on with it at any time.
+    /// Whether another keeper can take over: everything that this one knows must be stored in the
+    /// server.
     fn may_retire(&self, state: &KeeperState) -> Result<(), Refusal> {
         if let Some(serves) = &self.config.serves {
             let error =
@@ -321,7 +324,7 @@ pub(super) struct KeeperHandle {
     tickets: AtomicU64,
 }
 
-/// A question to the loop whose answer somebody waits for: the client is still there.
+/// A request to the loop whose client still waits for the answer.
 struct Question<'o> {
     events: &'o mpsc::UnboundedSender<Event>,
     ticket: Ticket,
@@ -338,7 +341,8 @@ impl Drop for Question<'_> {
 }
 
 impl KeeperHandle {
-    /// Asks the loop something that it answers when it is done. Dropped before that, the question is forgotten.
+    /// Sends a request to the loop and waits for the answer. If this future is dropped, the request
+    /// is forgotten.
     pub(super) async fn ask(
         &self,
         fact: impl FnOnce(Ticket) -> Fact + Send + 'static,
@@ -352,7 +356,7 @@ impl KeeperHandle {
         answer.unwrap_or_else(|_| Err(Refusal::ending()))
     }
 
-    /// Looks something up in the state.
+    /// Reads the state.
     pub(super) async fn inspect<T: Send + 'static>(
         &self,
         inspect: impl FnOnce(&KeeperState) -> T + Send + 'static,
@@ -365,20 +369,21 @@ impl KeeperHandle {
         told.await.map_err(|_| Refusal::ending())
     }
 
-    /// Makes room for another keeper.
+    /// Ends this keeper, so that another one can take its place.
     pub(super) async fn retire(&self) -> Result<(), Refusal> {
         let (answer, answered) = oneshot::channel();
         let _ = self.events.send(Event::Retire(answer));
         answered.await.unwrap_or_else(|_| Err(Refusal::ending()))
     }
 
-    /// A database of pgrig's that is not in the state: another keeper made it.
+    /// Whether this is a database of pgrig's that is not in the state, because another keeper made
+    /// it.
     pub(super) async fn is_foreign(&self, name: &str) -> Result<bool, Refusal> {
         let found = self.executor.find().await.map_err(Refusal::failed)?;
         Ok(found.iter().any(|found| found.name == name && found.tag.is_some()))
     }
 
-    /// Drops many.
+    /// Drops the databases that `which` names.
     pub(super) async fn drop_many(&self, which: Which) -> Result<Answer, Refusal> {
         match which {
             Which::Templates => self.ask(|ticket| Fact::DropTemplates { ticket }).await,
@@ -400,8 +405,9 @@ impl KeeperHandle {
         }
     }
 
-    /// Databases outside the state: those of other keepers, if the condition holds for the tag and for whether that
-    /// keeper lives, and unfinished ones that no keeper will finish.
+    /// Databases that are not in the state: those of other keepers for which `condition` holds (it
+    /// gets the tag, and whether that keeper lives), and unfinished ones that no keeper will
+    /// finish.
     async fn foreign(&self, condition: impl Fn(&Tag, bool) -> bool) -> Result<Vec<String>, Refusal> {
         // Who had anything in hand then still lives, or will not finish it.
         let found = self.executor.find().await.map_err(Refusal::failed)?;
@@ -417,7 +423,7 @@ impl KeeperHandle {
     }
 }
 
-/// Promised to stay until it is dropped by name, also when its keeper has ended for want of work.
+/// Whether the database stays until it is dropped by name, even after its keeper has ended.
 fn is_kept(tag: &Tag) -> bool {
     matches!(&tag.state, Purpose::Lent(terms) if terms.kept)
 }

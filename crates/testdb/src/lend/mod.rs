@@ -23,8 +23,10 @@
 //! the client gets it. Marks do not wait for the disk, and a crash of the server empties unlogged tables: spares and
 //! unlogged templates from before a crash (`pg_stat_bgwriter.stats_reset` shows one) are dropped.
 //!
-//! A pidfd tells when an owner exits. The shell of a command substitution is recognised: it runs the same command as
-//! its parent, and its output goes to a pipe that its parent's does not. So are programs that only run pgrig.
+//! A pidfd tells when an owner exits. If a shell's command substitution runs pgrig, the shell is
+//! the owner: the substitution runs the same command as its parent, and its output goes to a pipe
+//! that its parent's does not. Similarly, a program that only runs pgrig is not the owner, but the
+//! process that started that program.
 
 mod api;
 mod client;

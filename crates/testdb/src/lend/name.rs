@@ -1,4 +1,4 @@
-//! Names of the databases that the keeper makes. What they mean is decided by name and comment together.
+//! Names of the databases that the keeper makes. Name and comment together tell what a database is.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ const TEMPLATE: &str = "t_";
 const MAKING: &str = "making_";
 /// Hexadecimal digits of a hash in a template's name, and of a keeper's id.
 const LONG: usize = 12;
-/// Of its template's hash in the name of a database to lend.
+/// Number of hexadecimal digits of the template's hash in the name of a copy.
 const SHORT: usize = 6;
-/// Of what tells databases of the same template apart.
+/// Number of hexadecimal digits of the random part, which tells copies of the same template apart.
 const RANDOM: usize = 8;
 
 /// A keeper's id: one for each PGRIG_HOME of a machine or container and each server. 12 hexadecimal digits.
@@ -22,17 +22,18 @@ const RANDOM: usize = 8;
 pub struct KeeperId(String);
 
 impl KeeperId {
-    /// Of these, which together must be different for different keepers.
+    /// The id for these parts, which together must be different for different keepers.
     pub fn of(parts: &[&str]) -> Self {
         Self(digest(parts))
     }
 
-    /// Name of its sessions, by which others see in pg_stat_activity that it lives.
+    /// Application name of its sessions, by which other keepers see in pg_stat_activity that it
+    /// lives.
     pub(super) fn application_name(&self) -> String {
         format!("pgrig testdb {self}")
     }
 
-    /// The key of its advisory lock: the id, and two bytes for whoever looks at `pg_locks`.
+    /// The key of its advisory lock: the id, and two bytes that people recognise in `pg_locks`.
     pub(super) fn lock(&self) -> i64 {
         let id = i64::from_str_radix(&self.0, 16).unwrap_or_default();
         i64::from(u16::from_be_bytes(*b"pg")) << (4 * LONG) | id
@@ -45,14 +46,14 @@ impl fmt::Display for KeeperId {
     }
 }
 
-/// Meaning of a database's name.
+/// What a database's name says of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A template.
     Template,
-    /// Lent, or to be lent.
+    /// A copy that is lent, or will be.
     Lease,
-    /// Not finished, or never will be: of this keeper.
+    /// An unfinished database of this keeper.
     Making(KeeperId),
 }
 
@@ -72,13 +73,13 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
     }
 }
 
-/// The template of this content for this keeper.
+/// Name of the template with this content, for this keeper.
 pub(super) fn template(keeper: &KeeperId, content: &[&str]) -> String {
     let parts: Vec<&str> = std::iter::once(keeper.0.as_str()).chain(content.iter().copied()).collect();
     format!("{PREFIX}{TEMPLATE}{}", digest(&parts))
 }
 
-/// A copy of this template.
+/// Name of a copy of this template.
 pub(super) fn lease(template: &str, random: u32) -> String {
     let hash = template.strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix(TEMPLATE)).unwrap_or_default();
     format!("{PREFIX}{}_{random:08x}", hash.get(..SHORT).unwrap_or_default())
@@ -93,7 +94,8 @@ fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// Each part with its length, so that no two lists of parts look alike.
+/// Hash of the parts; each is hashed with its length, so that different lists of parts give
+/// different hashes.
 fn digest(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 pub use server::process::Process as Owner;
 use server::process::{Stat, command_line};
 
-/// The process that started this one. Of a shell's command substitution, `$(…)`, the shell itself; of a shell or
-/// another program that was only started to run this one, for example by Python's `shell=True`, who started that.
+/// The process that called pgrig: in general, the parent process. For a shell's command
+/// substitution, `$(…)`, the shell itself. For a shell or another program that was started only to
+/// run pgrig (for example by Python's `shell=True`), the process that started that program.
 pub fn caller() -> Option<Owner> {
     let mut child = std::process::id();
     let mut pid = std::os::unix::process::parent_id();
@@ -17,8 +18,9 @@ pub fn caller() -> Option<Owner> {
     Owner::of(pid)
 }
 
-/// The shell whose copy, made for a command substitution, this process is. It is one if it runs the same command as
-/// its parent, and its output goes into a pipe that its parent's does not go to.
+/// The shell for which this process makes a command substitution. A process does so if it runs the
+/// same command as its parent, and its output goes into a pipe that the parent's output does not go
+/// to.
 fn shell_of_substitution(pid: u32) -> Option<u32> {
     let stat = Stat::read(pid)?;
     let is_copy = is_shell(&stat.name) && command_line(pid)? == command_line(stat.parent)?;
@@ -26,8 +28,9 @@ fn shell_of_substitution(pid: u32) -> Option<u32> {
     (is_copy && own != parents && own.to_string_lossy().starts_with("pipe:")).then_some(stat.parent)
 }
 
-/// The process that started this one, if this one only runs its child: a program that runs another one, or a shell
-/// that was given a command (`sh -c`) and has its output read, which the child shares.
+/// The process that started this one, if this one only runs its child: it is a program that runs
+/// another one, or a shell with a command (`sh -c`) whose output is read through a pipe that the
+/// child shares.
 fn starter_of_go_between(pid: u32, child: u32) -> Option<u32> {
     const RUN_ANOTHER: [&str; 8] = ["env", "ionice", "nice", "nohup", "setsid", "stdbuf", "time", "timeout"];
     let stat = Stat::read(pid)?;

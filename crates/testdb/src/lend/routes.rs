@@ -25,9 +25,9 @@ use super::time::Time;
 
 /// Lease time of a database without an owner.
 const WITHOUT_OWNER: Duration = Duration::from_hours(1);
-/// The longest that may be asked for.
+/// Longest lease that may be asked for.
 const LONGEST: Duration = Duration::from_hours(366 * 24);
-/// The same over TCP, with an owner too.
+/// Longest lease over TCP, also with an owner.
 const LONGEST_OPEN: Duration = Duration::from_hours(24);
 const JSON: &str = "application/json";
 
@@ -117,7 +117,8 @@ fn length(seconds: Option<u64>, access: Access) -> Result<Option<Duration>, Refu
     }
 }
 
-/// The file that is offered and that this is the end of: whoever asks need not know where this process was started.
+/// The offered file whose path ends with this path: a client need not know the keeper's working
+/// directory.
 fn offered_as(path: &Path, offers: &[Offer]) -> PathBuf {
     let is_end = path.is_relative() && path.file_name().is_some();
     let files = offers.iter().filter_map(|offer| match offer {
@@ -130,7 +131,7 @@ fn offered_as(path: &Path, offers: &[Offer]) -> PathBuf {
         .map_or_else(|| path.to_owned(), Clone::clone)
 }
 
-/// The source of the database.
+/// The source that a request names.
 fn recipe(request: &LendRequest, access: Access, handle: &KeeperHandle) -> Result<Recipe, Refusal> {
     let offers = &handle.config.offers;
     let LendRequest { from, template, unlogged, .. } = request;
@@ -183,7 +184,7 @@ fn recipe(request: &LendRequest, access: Access, handle: &KeeperHandle) -> Resul
     }
 }
 
-/// For commands that people paste: without the password, which they have.
+/// The URL for commands that people paste, without the password.
 fn url(database: &str, handle: &KeeperHandle) -> String {
     handle.config.target.clone().with_database(database).url_without_password()
 }

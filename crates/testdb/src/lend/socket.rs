@@ -11,8 +11,8 @@ use tokio::net::{UnixListener, UnixStream};
 /// The longest path that fits, the final zero byte taken off.
 const MAX: usize = 107;
 
-/// Listens there, for this user alone from the first moment on. What is left of an earlier socket must be removed
-/// before.
+/// Listens on this path, which only this user can reach from the first moment on. The caller must
+/// have removed an earlier socket.
 ///
 /// # Errors
 /// If it cannot be made.

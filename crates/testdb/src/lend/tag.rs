@@ -1,4 +1,5 @@
-//! The contents of a database's comment. All that a keeper knows stands there, so that the next one knows it too.
+//! The contents of a database's comment. It contains everything that a keeper knows of the
+//! database, so that the next keeper knows it too.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +7,7 @@ use super::name::KeeperId;
 use super::owner::Owner;
 use super::time::Time;
 
-/// Goes up when an older pgrig would misread it.
+/// To be increased when an older pgrig would misread the tag.
 const FORMAT: u32 = 1;
 
 /// The comment of a database of pgrig's.
@@ -18,7 +19,8 @@ pub(super) struct Tag {
     /// The template's database: its own name, if it is one.
     pub(super) template: String,
     pub(super) created: Time,
-    /// The time between two crashes of the server in which it was made: see [`super::executor::ServerInfo`].
+    /// The epoch in which it was made: it changes with every crash of the server, see
+    /// [`super::executor::ServerInfo`].
     pub(super) epoch: String,
     #[serde(flatten)]
     pub(super) state: Purpose,
@@ -28,18 +30,18 @@ pub(super) struct Tag {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub(super) enum Purpose {
-    /// To be copied.
+    /// A template, to be copied.
     Template(Content),
-    /// A copy that nobody has had.
+    /// A copy that has not been lent yet.
     Spare,
-    /// A copy that somebody has.
+    /// A copy that is lent.
     Lent(Terms),
 }
 
 /// Content of a template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Content {
-    /// For people.
+    /// Its source, as text for people.
     pub(super) source: String,
     /// Whether there are unlogged tables in it: a crash of the server would empty them.
     pub(super) unlogged: bool,
@@ -47,7 +49,7 @@ pub(super) struct Content {
     pub(super) used: Time,
 }
 
-/// Until when a database is lent.
+/// How long a database is lent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Terms {
     /// It is dropped when this process exits.
@@ -56,7 +58,7 @@ pub(super) struct Terms {
     /// It is dropped at this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) until: Option<Time>,
-    /// Neither counts: it stays until somebody drops it.
+    /// The database stays until it is dropped by name; owner and time do not count.
     #[serde(default)]
     pub(super) kept: bool,
 }
@@ -67,7 +69,8 @@ impl Tag {
         Self { format: FORMAT, keeper, template, created, epoch, state }
     }
 
-    /// None if it is not pgrig's comment, or of a later pgrig, which knows better what to do with it.
+    /// None if the comment is not pgrig's, or was written by a later pgrig in a format that this
+    /// one does not know.
     pub(super) fn read(comment: &str) -> Option<Self> {
         serde_json::from_str(comment).ok().filter(|tag: &Self| tag.format == FORMAT)
     }

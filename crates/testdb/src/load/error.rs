@@ -10,13 +10,13 @@ use super::parts::Text;
 use crate::source::SourceError;
 use connect::{ConnectError, ServerError};
 
-/// Why a script was not run to its end. What came before is done.
+/// Why a script was not run to its end. The statements before the error have been run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The script cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The script cannot be read, or not be made unlogged.
+    /// The script cannot be read, or its tables cannot be made unlogged.
     #[error(transparent)]
     Dump(#[from] DumpError),
     /// A command that only psql can run.
@@ -45,10 +45,10 @@ pub enum LoadError {
         /// The remedy, as `; do this`, or nothing.
         remedy: &'static str,
     },
-    /// The last transaction of the script would be lost.
+    /// The script ends within a transaction, which would be lost.
     #[error("the script ends within a transaction: it has a BEGIN without its COMMIT")]
     InTransaction,
-    /// The operating system gives no thread to read with.
+    /// The operating system cannot start a thread to read with.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
     /// There is no connection.
@@ -92,7 +92,8 @@ fn lines_in(text: &Text, error: &ServerError) -> u64 {
     text.sql.chars().take(position).filter(|c| *c == '\n').count() as u64
 }
 
-/// 84 of `COPY orders, line 84, column id: "x"`; a table's name may hold anything, so the last one counts.
+/// The line in `COPY orders, line 84, column id: "x"`: 84. A table's name may contain anything, so
+/// the last match counts.
 fn copy_line(context: &str) -> Option<u64> {
     let (_, after) = context.rsplit_once(", line ")?;
     let digits = after.split(|c: char| !c.is_ascii_digit()).next()?;
@@ -134,7 +135,8 @@ fn remedy(error: &ServerError, statement: &str) -> &'static str {
     }
 }
 
-/// CREATE ROLE, USER, GROUP or TABLESPACE; a user mapping is a database's own.
+/// Whether it is CREATE ROLE, USER, GROUP or TABLESPACE, whose objects outlive the database. (A
+/// user mapping does not.)
 fn makes_what_outlives_a_database(statement: &str) -> bool {
     let words: Vec<String> = statement.split(' ').take(3).map(str::to_ascii_uppercase).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {

@@ -1,8 +1,9 @@
 //! Runs a script of SQL, as pg_dump writes it, in a database: what psql would do, without psql.
 //!
-//! A thread reads the script (`parts`), the session runs it: statement by statement, each in a message of its own.
-//! Several in one message would be one transaction, in which some may not run (CREATE DATABASE, VACUUM, an enum's new
-//! value that is used at once), and an error would not say which it is of.
+//! A thread reads the script (`parts`), and the session runs it statement by statement, each in a
+//! message of its own. Several statements in one message would be one transaction, in which some
+//! cannot run (CREATE DATABASE, VACUUM, an enum's new value that is used at once), and an error
+//! would not tell which statement it is of.
 
 mod error;
 mod parts;
@@ -41,17 +42,17 @@ pub struct Loaded {
     pub notices: u64,
     /// Warnings of the server.
     pub warnings: u64,
-    /// Settings of the script that this server does not know: its pg_dump is of a later release.
+    /// Settings of the script that this server does not know: a later version of pg_dump wrote it.
     pub unknown_settings: Vec<String>,
     /// The tables that were made unlogged on the way, if requested.
     pub unlogged: Option<Summary>,
-    /// From connecting to the last commit on disk.
+    /// Time from connecting until the last commit is on disk.
     pub took: Duration,
 }
 
-/// Runs the script in the target's database, `as_unlogged` with its tables and sequences made unlogged on their way.
-/// It stops at the first error; what was run until then remains, as with psql. A session of its own: what the script
-/// sets ends with it.
+/// Runs the script in the target's database; with `as_unlogged` its tables and sequences are made
+/// unlogged while it is read. It stops at the first error; the statements before it remain, as with
+/// psql. It uses a session of its own, so settings of the script end with it.
 ///
 /// # Errors
 /// If the script cannot be read, holds what only psql can do, or a statement fails.
@@ -87,7 +88,7 @@ pub fn load<'a>(
     })
 }
 
-/// Makes tables unlogged on their way; the better if the script can be read twice.
+/// The unlogger for the script. It first surveys the script if the script can be read twice.
 async fn unlogger(session: &Session, source: &Source) -> Result<Unlogger, LoadError> {
     let version: i32 = session.row("SELECT current_setting('server_version_num')::int", &[]).await?.get(0);
     let sequences = if version >= UNLOGGED_SEQUENCES { Sequences::Unlogged } else { Sequences::Left };
@@ -144,8 +145,8 @@ async fn failed(connection: &Connection, text: &Text, error: tokio_postgres::Err
     LoadError::statement(text, connection.explain(error).await)
 }
 
-/// Whether a transaction was begun and not ended. A statement on its own is a transaction that begins with it; it has to
-/// go by the simple protocol, in which it is one message.
+/// Whether a transaction has been begun and not ended. The query must be sent by the simple
+/// protocol as a single message, so that it is a transaction of its own only if there is none.
 async fn is_in_transaction(session: &Session) -> Result<bool, LoadError> {
     let connection = &session.connection;
     let query = "SELECT pg_catalog.now() <> pg_catalog.statement_timestamp()";
@@ -157,8 +158,8 @@ async fn is_in_transaction(session: &Session) -> Result<bool, LoadError> {
     }
 }
 
-/// Until all commits are on disk: the next one that waits for itself waits for those before it. It must have written
-/// something (xact.c, RecordTransactionCommit).
+/// Waits until all commits are on disk: makes a commit that waits for itself, and so for those
+/// before it. It has to write something (xact.c, RecordTransactionCommit).
 async fn settle(session: &Session) -> Result<(), ConnectError> {
     session.run("RESET synchronous_commit").await?;
     session.run("SELECT pg_catalog.pg_logical_emit_message(true, 'pgrig', '')").await

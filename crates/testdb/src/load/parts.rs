@@ -1,4 +1,4 @@
-//! A script as it is run: read by a thread, a few parts ahead of the server.
+//! The parts of a script, which a thread reads a few ahead of the server.
 
 use std::thread;
 
@@ -11,8 +11,8 @@ use crate::source::Source;
 
 /// Parts that are read ahead; each takes as much as the reader's buffer or its statement.
 const AHEAD: usize = 8;
-/// Commands of psql's that mean nothing here: a dump made with them is safe from its own data, which are never read
-/// as commands here (pg_dump's documentation, --restrict-key).
+/// Commands of psql that pgrig ignores: they protect psql from commands within a dump's data, and
+/// pgrig never reads data as commands (pg_dump's documentation, --restrict-key).
 const HARMLESS: [&str; 2] = ["\\restrict", "\\unrestrict"];
 
 /// The next action.
@@ -25,13 +25,13 @@ pub(super) enum Part {
     Data(Bytes),
     /// End of the data.
     End,
-    /// The last part of a script that was made unlogged: what became of it.
+    /// The last part of a script that was made unlogged: the summary of changes.
     Unlogged(Summary),
 }
 
 /// A statement and where it stands.
 pub(super) struct Text {
-    /// With its `;`.
+    /// The statement with its `;`.
     pub(super) sql: String,
     /// The line of the script on which it begins, from 1.
     pub(super) line: u64,
@@ -72,7 +72,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Begins to read.
+    /// Starts reading.
     pub(super) fn read(source: Source, unlogger: Option<Unlogger>) -> Result<Self, LoadError> {
         let (sender, arriving) = mpsc::channel(AHEAD);
         thread::Builder::new()
@@ -93,7 +93,7 @@ impl Parts {
     }
 }
 
-/// Runs what blocks on a thread of its own, and waits for it.
+/// Runs blocking work on a thread of its own, and waits for it.
 pub(super) async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
 ) -> Result<T, LoadError> {
@@ -106,7 +106,7 @@ pub(super) async fn off_the_runtime<T: Send + 'static>(
     done.await.expect("the thread sends unless it panics")
 }
 
-/// Until the end, or nobody receives any more.
+/// Sends all parts, until the end or until the receiver is gone.
 fn send_all(
     source: &Source,
     mut unlogger: Option<Unlogger>,

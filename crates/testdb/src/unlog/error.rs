@@ -4,7 +4,7 @@ use connect::ConnectError;
 use failure::{Class, Classified};
 use server::quote::identifier;
 
-/// Number of tables that are named one by one.
+/// Most tables that an error names one by one.
 const MOST_NAMED: usize = 10;
 
 const TOO_MANY_LOCKS: &str = "the server has no room for the locks of one transaction on so many tables; nothing \
@@ -44,7 +44,7 @@ pub enum UnlogError {
         /// `the server is a standby` or another reason.
         why: &'static str,
     },
-    /// A table is somebody else's.
+    /// A table belongs to another role.
     #[error("{}, or give --keep {object}", not_owner(.object, .owner))]
     NotOwner {
         /// The table or sequence, qualified.
@@ -94,7 +94,7 @@ pub enum UnlogError {
         /// The holder, as a phrase.
         holder: String,
     },
-    /// The transaction needs more locks than the server has room for.
+    /// The transaction needs more locks than the server has.
     #[error("{TOO_MANY_LOCKS}, or change one schema at a time (--schema): {error}")]
     TooManyLocks {
         /// The server's words.
@@ -108,7 +108,8 @@ pub enum UnlogError {
         /// The server's words.
         error: ConnectError,
     },
-    /// The user interrupted it, and the server did not say what became of the transaction.
+    /// The user interrupted it, and the server did not tell whether the transaction was rolled
+    /// back.
     #[error(
         "interrupted while the server did not answer: the server rolls the transaction back, unless it was \
          already committing"

@@ -1,8 +1,9 @@
 //! Makes the tables of a live database unlogged, and logged again.
 //!
-//! `request` → `plan` → `run`. The plan is data: statements in their order, and the tables that stay as they are, with
-//! reasons. Its `look` reads the catalogs; its `choice` decides which tables must stay and in which order the others
-//! go, and `foreign_keys` has the arithmetic for that. `run` carries the statements out in one transaction.
+//! `request` → `plan` → `run`. The plan is data: statements in their order, and the tables that
+//! stay as they are, with reasons. In `plan`, `look` reads the catalogs, `choice` decides which
+//! tables must stay and in which order the others are changed, and `foreign_keys` computes that
+//! order. `run` carries the statements out in one transaction.
 
 mod error;
 mod plan;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// To which persistence tables and sequences go.
+/// The persistence that tables and sequences get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Logged to unlogged.
@@ -12,7 +12,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// As ALTER TABLE … SET has it.
+    /// The keyword of ALTER TABLE … SET.
     pub(super) fn keyword(self) -> &'static str {
         match self {
             Self::Unlogged => "UNLOGGED",
@@ -20,7 +20,7 @@ impl Direction {
         }
     }
 
-    /// pg_class.relpersistence of what is still to be changed.
+    /// pg_class.relpersistence of objects that still have to be changed.
     pub(super) fn from(self) -> char {
         match self {
             Self::Unlogged => 'p',
@@ -35,7 +35,7 @@ impl Direction {
         }
     }
 
-    /// The adjective of what has changed.
+    /// The adjective for a changed table.
     pub fn after(self) -> &'static str {
         match self {
             Self::Unlogged => "unlogged",
@@ -47,14 +47,14 @@ impl Direction {
 /// The tables and sequences of a database to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnlogRequest {
-    /// To which persistence.
+    /// The new persistence.
     pub direction: Direction,
     /// Only these schemas; all but the system's if none is named.
     pub schemas: Vec<String>,
     /// Tables and sequences that stay as they are, as SQL would name them: `[schema.]name`. A partitioned table stands
     /// for its partitions.
     pub keep: Vec<String>,
-    /// Sequences too, where the server can (PostgreSQL 15 and later).
+    /// Whether sequences are changed too, if the server can do that (PostgreSQL 15 and later).
     pub sequences: bool,
     /// Time to wait for each lock.
     pub lock_timeout: Duration,

@@ -1,4 +1,4 @@
-//! Carries a plan out: all of it or nothing.
+//! Carries a plan out, completely or not at all.
 
 use futures_util::future::LocalBoxFuture;
 use std::convert::Infallible;
@@ -13,7 +13,7 @@ use connect::{ConnectError, Target};
 use server::interruption::{Ended, until_stopped};
 use server::{Session, Sessions};
 
-/// Between two looks at who holds a lock that is waited for.
+/// Time between two checks of who holds a lock that is waited for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Is told how a plan is carried out.
@@ -29,7 +29,7 @@ pub trait Observer: Sync {
 /// An observer that ignores everything.
 impl Observer for () {}
 
-/// The settings that decide what a write costs and what a crash leaves, as SHOW has them.
+/// Settings that decide on the cost of a write and on the loss in a crash, as SHOW gives them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Durability(pub Vec<(String, String)>);
 
@@ -38,7 +38,7 @@ pub struct Durability(pub Vec<(String, String)>);
 pub struct Unlogged {
     /// Tables that were changed.
     pub tables: usize,
-    /// Sequences that were changed, those that followed their tables too.
+    /// Sequences that were changed, including those that followed their tables.
     pub sequences: usize,
     /// Size of the tables before, with their indexes, bytes.
     pub bytes: u64,
@@ -137,7 +137,8 @@ async fn failed(session: &Session, step: &Step, error: ConnectError) -> UnlogErr
     }
 }
 
-/// An error after the user wanted to stop is that, unless the connection broke.
+/// Replaces an error after the user's interruption by [`UnlogError::Interrupted`], unless the
+/// connection broke.
 fn interrupted(error: UnlogError) -> UnlogError {
     match error {
         UnlogError::Statement { error, .. } if error.sqlstate().is_some() => UnlogError::Interrupted,
@@ -147,7 +148,7 @@ fn interrupted(error: UnlogError) -> UnlogError {
     }
 }
 
-/// Tells who holds a lock that is waited for, if the server has room for one more session.
+/// Reports who holds a lock that is waited for, if the server has room for one more session.
 async fn watch(target: &Target, pid: i32, observer: &dyn Observer) -> Infallible {
     let mut every = tokio::time::interval(LOOK_INTERVAL);
     every.tick().await;

@@ -8,7 +8,7 @@ use crate::Protocol;
 /// Levels of durability, after the article "Speeding Up Integration Tests with PostgreSQL".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Nothing that was committed.
+    /// Normal durability: a crash loses no committed transaction.
     Normal,
     /// fsync, full_page_writes and synchronous_commit are off: a crash of the machine may cost the whole cluster.
     Dangerous,
@@ -44,7 +44,7 @@ impl Durability {
     }
 }
 
-/// One thing that is varied, and its values: at least one, all different.
+/// A parameter that is varied, and its values: at least one, all different.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Axis {
     /// `durability`.
@@ -76,7 +76,7 @@ impl Axis {
         Ok(Self::Setting { name: name.to_ascii_lowercase(), values })
     }
 
-    /// Its name: no two axes of a matrix have the same.
+    /// Its name. No two axes of a matrix have the same name.
     pub fn name(&self) -> &str {
         match self {
             Self::Durability(_) => "durability",

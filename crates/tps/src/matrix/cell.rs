@@ -1,9 +1,9 @@
-//! One combination of values.
+//! A combination of values.
 
 use crate::matrix::axis::{Axis, Durability};
 use crate::{Protocol, Request};
 
-/// One combination of the axes' values; none where there is no such axis.
+/// A combination of the axes' values; a field is none if there is no such axis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Level of durability.
@@ -12,7 +12,7 @@ pub struct Cell {
     pub clients: Option<usize>,
     /// Protocol of statements.
     pub protocol: Option<Protocol>,
-    /// Settings of axes of their own.
+    /// Values of the axes that are settings.
     pub settings: Vec<(String, String)>,
 }
 
@@ -49,14 +49,14 @@ impl Cell {
         }
     }
 
-    /// `durability=async clients=4`: names its trials in the run document.
+    /// `durability=async clients=4`: the name of its trials in the run document.
     pub fn name(&self) -> String {
         let clients = self.clients.map(|clients| format!("clients={clients}"));
         let all: Vec<String> = self.without_clients().into_iter().chain(clients).collect();
         all.join(" ")
     }
 
-    /// The same but for the clients: the row that it has in a table.
+    /// The name without the clients: the row of the cell in a table.
     pub fn row(&self) -> String {
         self.without_clients().join(" ")
     }
@@ -68,7 +68,7 @@ impl Cell {
         durability.into_iter().chain(protocol).chain(settings).collect()
     }
 
-    /// The cell that differs in durability alone, which is normal.
+    /// The cell that differs from it only in durability, which is normal.
     #[must_use]
     pub fn normal(&self) -> Self {
         Self { durability: Some(Durability::Normal), ..self.clone() }

@@ -14,7 +14,7 @@ pub enum MatrixError {
     /// Axes that do not go together.
     #[error("{0}")]
     Request(String),
-    /// Something a crash may cost, on a server that is not pgrig's own.
+    /// A level that puts data of others at risk, on a server that is not pgrig's own.
     #[error(
         "{what} on a server that is not pgrig's own: during the run, {cost}. Leave it out, use pgrig's own server \
          (no -d, -h, -p, -U), or accept the risk with --allow-dangerous-settings"
@@ -25,7 +25,7 @@ pub enum MatrixError {
         /// The possible loss in a crash.
         cost: &'static str,
     },
-    /// Nothing normal can be measured.
+    /// A setting makes the level "normal" impossible.
     #[error("the server already runs with {name} = {shown}, so \"normal\" would not be normal: {remedy}")]
     NotNormal {
         /// The setting.
@@ -35,7 +35,7 @@ pub enum MatrixError {
         /// The remedy.
         remedy: String,
     },
-    /// Nothing logged can be measured.
+    /// An unlogged table makes the level "normal" impossible.
     #[error(
         "table {table} is unlogged, so \"normal\" would not be normal: run ALTER TABLE {table} SET LOGGED first, \
          or fill it without --unlogged"
@@ -50,7 +50,7 @@ pub enum MatrixError {
     /// Settings or tables cannot be changed.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// A session does not have what it was given.
+    /// A setting is not in force in a session.
     #[error("{name} is {shown} in a new session, not {wanted}")]
     NotInForce {
         /// The setting.
@@ -60,10 +60,10 @@ pub enum MatrixError {
         /// Value that SHOW gives.
         shown: String,
     },
-    /// The server does not start again.
+    /// The server does not start with the new settings.
     #[error("the server cannot be restarted{with}: {why}")]
     Restart {
-        /// ` with shared_buffers=1TB`, or nothing.
+        /// The settings, as ` with shared_buffers=1TB`, or nothing.
         with: String,
         /// The reason.
         why: String,
@@ -71,7 +71,7 @@ pub enum MatrixError {
     /// A trial failed.
     #[error(transparent)]
     Tps(#[from] TpsError),
-    /// A fault of pgrig's.
+    /// pgrig panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The server does not answer.
@@ -95,16 +95,16 @@ pub enum MatrixError {
         /// Number of planned trials.
         trials: usize,
     },
-    /// Something is not as it was before.
+    /// Settings or tables could not be restored.
     #[error("{}the server is NOT as it was before: {error}. {}", before(ended.as_deref()), left(record, path))]
     NotPutBack {
         /// The error.
         error: Box<SettingsError>,
-        /// The error that had ended the matrix already, if any.
+        /// The error that had ended the matrix before, if any.
         ended: Option<Box<MatrixError>>,
         /// Settings that are still changed.
         record: Box<Record>,
-        /// Its journal.
+        /// Path of its journal.
         path: PathBuf,
     },
 }

@@ -1,8 +1,9 @@
 //! `--matrix`: durability, clients, protocol and settings crossed, in one run whose trials are interleaved.
 //!
-//! [`Axis`] → [`Cell`]s (their product) → [`rounds`] of trials → [`run`]: the server is made what the cell says, that
-//! is asserted, its state made alike, and [`crate::run`] measures. After the article "Speeding Up Integration Tests with
-//! PostgreSQL" and its follow-up.
+//! [`Axis`] → [`Cell`]s (their product) → [`rounds`] of trials → [`run`]: sets the cell's settings,
+//! checks them, brings the server into the same state before each trial, and measures with
+//! [`crate::run`]. After the article "Speeding Up Integration Tests with PostgreSQL" and its
+//! follow-up.
 
 mod axis;
 mod cell;

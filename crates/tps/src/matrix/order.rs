@@ -1,13 +1,15 @@
-//! In which order trials run.
+//! The order of trials.
 
 use fastrand::Rng;
 
 /// Rounds that each contain every cell once.
 ///
-/// They are rows of a Williams design (E. J. Williams, 1949), with cells and rows shuffled by the seed: after as many
-/// rounds as there are cells (twice as many for an odd number) each cell has come in each place equally often, and
-/// after each other cell equally often. In fewer rounds no cell comes in the same place twice, and none directly after
-/// the same other one more than once (twice for an odd number). Then it begins anew, shuffled otherwise.
+/// The rounds are rows of a Williams design (E. J. Williams, 1949), with cells and rows shuffled by
+/// the seed. After as many rounds as there are cells (twice as many for an odd number), each cell
+/// has come at each position equally often, and directly after each other cell equally often. In
+/// fewer rounds no cell comes twice at the same position, or more than once (twice for an odd
+/// number) directly after the same other cell. Further rounds begin a new design with another
+/// shuffle.
 pub fn rounds(cells: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut random = Rng::with_seed(seed);
     let mut all = Vec::with_capacity(rounds);

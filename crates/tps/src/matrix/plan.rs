@@ -19,17 +19,17 @@ use server::settings::{Effect, Looked, Restart, ToChange};
 const PGBENCH_TABLES: [&str; 4] =
     ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
 
-/// Seconds: a server that has not run so long has read little yet.
+/// A server that has run for less than this has read little data into its cache yet, seconds.
 const YOUNG: f64 = 60.0;
 
-/// The request, besides the request of each trial.
+/// The request for a matrix, without the request of each trial.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     /// The axes; each has a name of its own.
     pub axes: Vec<Axis>,
     /// Trials of each cell.
     pub trials: usize,
-    /// `--tables`: what the user's own scripts write.
+    /// `--tables`: the tables that the user's own scripts write.
     pub tables: Vec<String>,
     /// `--allow-dangerous-settings`.
     pub allow_dangerous: bool,
@@ -39,7 +39,7 @@ impl Matrix {
     /// Refuses what cannot work on any server.
     ///
     /// # Errors
-    /// What does not go together.
+    /// Which options contradict each other.
     pub fn check(&self) -> Result<(), MatrixError> {
         let refused = |why: String| Err(MatrixError::Request(why));
         let mut names = HashSet::new();
@@ -93,18 +93,18 @@ pub struct ServerFacts {
     pub restart: Restart,
 }
 
-/// A matrix that nothing known stands against.
+/// A checked matrix, ready to be run.
 #[derive(Clone, Debug)]
 pub struct MatrixPlan {
     /// The request of each trial, without the parts that cells vary.
     pub base: Request,
     /// All combinations of the axes.
     pub cells: Vec<Cell>,
-    /// The cells' numbers in the order in which they run: rounds of one trial of each.
+    /// Numbers of the cells in the order in which they run: each round has one trial of each cell.
     pub rounds: Vec<Vec<usize>>,
     /// The changes to the server.
     pub(super) to_change: ToChange,
-    /// The settings that vary, as found on the server.
+    /// The settings that are varied, as found on the server.
     pub looked: Looked,
     /// Tables that are vacuumed before each trial.
     pub(super) tables: Vec<Written>,
@@ -113,7 +113,7 @@ pub struct MatrixPlan {
 }
 
 impl MatrixPlan {
-    /// Looks at the server, and refuses what cannot be done there. Nothing is touched.
+    /// Checks the server, and refuses a matrix that cannot be run there. Changes nothing.
     ///
     /// # Errors
     /// If the matrix cannot be run.
@@ -169,7 +169,7 @@ impl MatrixPlan {
         })
     }
 
-    /// The possible loss of others in a crash during the run, if any.
+    /// The possible loss of other users in a crash during the run; none if there is none.
     pub fn danger(&self) -> Option<&'static str> {
         let reloaded = self.varied(Effect::Reload);
         let fsync = reloaded.contains(&"fsync") || reloaded.contains(&"full_page_writes");
@@ -189,7 +189,7 @@ impl MatrixPlan {
         u32::try_from(self.trials()).ok().and_then(|trials| trial.checked_mul(trials))
     }
 
-    /// Bytes of the tables that each change to unlogged, or back, writes anew.
+    /// Bytes that each change of tables to unlogged, or back, rewrites.
     pub fn rewritten(&self) -> u64 {
         self.looked.tables.iter().map(|loggable| loggable.bytes).sum()
     }
@@ -207,16 +207,16 @@ impl MatrixPlan {
         settings
     }
 
-    /// Names of settings that are varied so.
+    /// Names of varied settings with this effect.
     pub fn varied(&self, effect: Effect) -> Vec<&str> {
         let found = self.looked.settings.iter().filter(|found| found.effect == effect);
         found.map(|found| found.before.name.as_str()).collect()
     }
 }
 
-/// Refuses a possible loss in a crash that the user has not accepted, unless the server is pgrig's own.
+/// Refuses a risk in a crash that the user has not accepted, unless the server is pgrig's own.
 ///
-/// synchronous_commit is off in the clients' own sessions only, so that costs nobody else anything.
+/// synchronous_commit is turned off only in the clients' own sessions, so it is no risk for others.
 fn refuse_danger(matrix: &Matrix, ground: ServerFacts) -> Result<(), MatrixError> {
     if ground.is_own || matrix.allow_dangerous {
         return Ok(());
@@ -251,7 +251,8 @@ fn tables(matrix: &Matrix, base: &Request, parsed: &Parsed) -> Result<Vec<String
     Ok(builtin.chain(matrix.tables.iter().cloned()).collect())
 }
 
-/// Without this, normal cells would measure something else under that name.
+/// Refuses a server whose settings or tables are not normal: the normal cells would not measure
+/// normal durability.
 async fn refuse_abnormal(connection: &Connection, tables: &[Written]) -> Result<(), MatrixError> {
     let query = "SELECT s.name, current_setting(s.name), s.source FROM pg_settings s \
                  WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit') \
@@ -279,7 +280,7 @@ async fn refuse_abnormal(connection: &Connection, tables: &[Written]) -> Result<
     }
 }
 
-/// A warning that some trials find the server's cache colder than others.
+/// A warning that some trials begin with a colder cache of the server than others.
 async fn cold(connection: &Connection, looked: &Looked) -> Result<Option<String>, MatrixError> {
     let restarting = looked.settings.iter().find(|found| found.effect == Effect::Restart);
     if let Some(found) = restarting {
@@ -305,7 +306,7 @@ async fn cold(connection: &Connection, looked: &Looked) -> Result<Option<String>
 /// A table that the scripts write.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
-    /// As SQL has it.
+    /// Its name as SQL has it.
     pub(super) name: String,
     is_unlogged: bool,
 }

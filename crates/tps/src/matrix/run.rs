@@ -1,4 +1,4 @@
-//! Trial after trial, and everything put back.
+//! Runs trial after trial, and restores everything afterwards.
 
 use std::cell::Cell as Mutable;
 use std::path::Path;
@@ -19,8 +19,8 @@ use server::{Session, Sessions};
 
 /// Restarts a server that is pgrig's own.
 pub trait Restarter: Sync {
-    /// Restarts it with these settings besides its own. Blocks. If it does not start with them, it is started
-    /// without.
+    /// Restarts the server with these settings in addition to its own. Blocks. If the server does
+    /// not start with them, it is started without.
     ///
     /// # Errors
     /// Why it does not start.
@@ -35,15 +35,15 @@ pub struct Site<'a> {
     pub place: ServerRef,
     /// Directory of the journals.
     pub journals: &'a Path,
-    /// If the server can be restarted.
+    /// Restarts the server; none if it cannot be restarted.
     pub restarter: Option<&'a dyn Restarter>,
 }
 
-/// Told of what lies between trials.
+/// Is told of what happens between trials.
 pub trait MatrixObserver: Sync {
-    /// The server is made ready for this trial (from 1).
+    /// The server is being prepared for this trial (from 1).
     fn preparing(&self, number: usize, cell: &Cell);
-    /// Settings and tables become what they were before.
+    /// Settings and tables are being restored.
     fn putting_back(&self);
     /// A warning that does not stop the run.
     fn warn(&self, text: &str);
@@ -51,7 +51,7 @@ pub trait MatrixObserver: Sync {
 
 /// A trial whose server is ready.
 pub struct ReadyTrial<'a> {
-    /// From 1 on.
+    /// Its number, from 1.
     pub number: usize,
     /// Its cell.
     pub cell: &'a Cell,
@@ -73,11 +73,12 @@ impl ReadyTrial<'_> {
     }
 }
 
-/// Makes the server ready for trial after trial, and has `measure` carry each out, with [`crate::run`].
-/// `interrupt` resolves when the user wants to stop. However it ends, settings and tables are put back.
+/// Prepares the server for each trial, and calls `measure`, which carries the trial out with
+/// [`crate::run`]. `interrupt` resolves when the user wants to stop. In any case settings and
+/// tables are restored.
 ///
 /// # Errors
-/// If a trial fails or is interrupted, or something could not be put back.
+/// If a trial fails or is interrupted, or something could not be restored.
 pub async fn run(
     site: &Site<'_>,
     plan: &MatrixPlan,
@@ -107,9 +108,9 @@ struct Bench<'a> {
     plan: &'a MatrixPlan,
     observer: &'a dyn MatrixObserver,
     stopped: watch::Receiver<bool>,
-    /// If anything is changed that has to be put back.
+    /// Set if anything is changed that has to be restored.
     changer: Option<Changer>,
-    /// With which the server was started last, besides its own.
+    /// Settings with which the server was started last, in addition to its own.
     started_with: Vec<(String, String)>,
     may_checkpoint: Mutable<bool>,
 }
@@ -165,7 +166,8 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Does what can be left in the middle: what the server then still does is ended before all is put back.
+    /// Does work that may be interrupted. Statements of interrupted work are ended before
+    /// everything is restored.
     async fn unless_stopped<T>(
         &mut self,
         trial: usize,
@@ -180,7 +182,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Has the server judge all values before anything is measured.
+    /// Makes the server check all values before anything is measured.
     async fn try_values(&self) -> Result<(), MatrixError> {
         if let Some(changer) = &self.changer {
             changer.try_values(&self.values(Effect::Reload)).await?;
@@ -197,7 +199,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// All values of settings that are varied so.
+    /// All values of varied settings with this effect.
     fn values(&self, effect: Effect) -> Vec<(String, String)> {
         let mut values = Vec::new();
         for setting in self.plan.cells.iter().flat_map(|cell| self.plan.settings(cell, effect)) {
@@ -216,7 +218,8 @@ impl<'a> Bench<'a> {
             .fold(self.site.target.clone(), |target, (name, value)| target.with_setting(name, value))
     }
 
-    /// Makes the server what the cell says, asserts that, and makes its state alike before each trial.
+    /// Sets the cell's settings, checks them, and brings the server into the same state before each
+    /// trial.
     async fn prepare(&mut self, cell: &Cell) -> Result<(Target, Plan), MatrixError> {
         self.restart_for(cell).await?;
         if let Some(changer) = &self.changer {
@@ -235,7 +238,7 @@ impl<'a> Bench<'a> {
         Ok((target, ready))
     }
 
-    /// Restarts the server if the cell needs it started otherwise.
+    /// Restarts the server if the cell needs other settings at the start.
     async fn restart_for(&mut self, cell: &Cell) -> Result<(), MatrixError> {
         let settings = self.plan.settings(cell, Effect::Restart);
         let Some(restarter) = self.site.restarter.filter(|_| settings != self.started_with) else {
@@ -253,7 +256,8 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// SHOW, in a session as the clients have it. Those that are changed for all of the server were shown already.
+    /// Checks settings with SHOW in a session like the clients'. Settings of the whole server have
+    /// been checked before.
     async fn assert_in_force(&self, cell: &Cell, connection: &Connection) -> Result<(), MatrixError> {
         let explain = async |error| MatrixError::from(connection.explain(error).await);
         let started = self.plan.settings(cell, Effect::Restart);
@@ -277,7 +281,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Vacuums what the trial before has touched, and has it written out.
+    /// Vacuums the tables that the last trial wrote, and makes the server write out its buffers.
     async fn settle(&self) -> Result<(), MatrixError> {
         let named = match &self.changer {
             Some(changer) => changer.target().clone(),
@@ -312,7 +316,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Puts everything back.
+    /// Restores everything.
     async fn finish(self, result: Result<(), MatrixError>) -> Result<(), MatrixError> {
         let Some(changer) = self.changer else { return result };
         self.observer.putting_back();

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{EventfdFlags, eventfd};
 use tokio::sync::Notify;
 
-/// Raised once, for good: who looks at it sees it, and who waits for it wakes up, be it in a runtime or for files.
+/// A signal that is raised once and stays raised. It can be checked, awaited in a runtime, and
+/// waited for as a file descriptor.
 pub(crate) struct Alarm {
     raised: AtomicBool,
     event: OwnedFd,

@@ -1,4 +1,4 @@
-//! The server's answers to a client: read to their end, and kept only where a script uses them.
+//! Reads the server's answers to a client, and keeps only the results that a script uses.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -7,10 +7,10 @@ use script::{Receive, Slot, Variables};
 use crate::run::wire::{Columns, Message, Row, TransactionStatus, Wire};
 use connect::{ConnectError, ServerError};
 
-/// An answer as it comes in. Its memory is used again.
+/// An answer that is being read. Its memory is reused.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    /// ReadyForQuery messages that are still to come.
+    /// Number of ReadyForQuery messages that are still to come.
     missing: u32,
     problem: Option<Problem>,
     results: Results,
@@ -21,7 +21,7 @@ pub(crate) struct Answer {
 pub(crate) enum Problem {
     /// The server's first error.
     Server(Box<ServerError>),
-    /// The results are not those that the script needs.
+    /// The results are not what the script needs.
     Results(String),
 }
 
@@ -44,28 +44,29 @@ pub(crate) struct Heard {
 /// The parts of results that `\gset` and `\aset` need.
 #[derive(Debug, Default)]
 struct Results {
-    /// Statements that are done.
+    /// Number of statements that are complete.
     done: usize,
-    /// Whether the result that is described here belongs to a statement that is done.
+    /// Whether the statement that the described result belongs to is complete.
     is_over: bool,
     rows: usize,
-    /// Slots of the columns' values; none for a column that no script reads.
+    /// Slot of each column's value; none for a column that no script reads.
     slots: Vec<Option<Slot>>,
-    /// The last row's values as they come, one behind the other, and where each ends. NULL is an empty text,
+    /// The values of the last row, one after the other, and the end of each. NULL is an empty text,
     /// as in pgbench.
     values: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Answer {
-    /// Gets ready for the answer to so many Query or Sync messages.
+    /// Prepares for the answer to `ready` Query or Sync messages.
     pub(crate) fn expect(&mut self, ready: u32) {
         self.missing = ready;
         self.problem = None;
         self.results.begin();
     }
 
-    /// Reads what has come. None as long as something is missing. `receive`: what the results are for.
+    /// Reads the messages that have arrived. None as long as the answer is incomplete. `receive`
+    /// says what the results are used for.
     pub(crate) fn hear(
         &mut self,
         wire: &mut Wire,
@@ -187,7 +188,7 @@ impl Results {
         }
     }
 
-    /// `\gset`: the last statement's only row.
+    /// For `\gset`: takes the only row of the last statement.
     fn take_only_row(&mut self, variables: &mut Variables) -> Result<(), String> {
         if self.rows != 1 {
             let query = self.done.saturating_sub(1);
@@ -196,7 +197,7 @@ impl Results {
         self.take_row(variables)
     }
 
-    /// The last row's values become variables, if there is a row.
+    /// Makes the last row's values variables, if there is a row.
     fn take_row(&mut self, variables: &mut Variables) -> Result<(), String> {
         let mut start = 0;
         for (slot, end) in self.slots.iter().zip(&self.ends) {

@@ -1,4 +1,4 @@
-//! A transaction's way through its script's commands.
+//! Carries a transaction through the commands of its script.
 
 use script::{Action, Client as Memory, Sql, Step};
 use tokio_postgres::error::SqlState;
@@ -97,7 +97,7 @@ impl Client {
         self.wait_for_answer(common, 1, At::Answer(command))
     }
 
-    /// Sends what was composed, and waits for the answer to so many Query or Sync messages.
+    /// Sends the composed messages, and waits for the answer to `ready` Query or Sync messages.
     fn wait_for_answer(&mut self, common: &Common<'_>, ready: u32, at: At) -> Stepped {
         let number = self.number;
         let session = self.session()?;
@@ -123,7 +123,7 @@ impl Client {
         Ok(self.end_command(common, clock, command, command + 1))
     }
 
-    /// Adds a Sync to the pipeline, and says how many that makes.
+    /// Adds a Sync to the pipeline, and returns the number of Syncs.
     fn add_sync(&mut self) -> Result<u32, Lost> {
         let syncs = self.transaction.pipeline.ok_or_else(|| Lost("not in a pipeline".to_owned()))? + 1;
         self.transaction.pipeline = Some(syncs);
@@ -142,7 +142,7 @@ impl Client {
         self.wait_for_answer(common, syncs, At::Answer(command))
     }
 
-    /// Reads the answer as far as it has come. None as long as something is missing.
+    /// Reads the part of the answer that has arrived. None as long as it is incomplete.
     fn hear(&mut self, common: &Common<'_>, command: usize) -> Result<Option<Heard>, Lost> {
         let Self { session: Some(session), answer, memory, transaction, .. } = self else {
             return Err(Lost("there is no connection".to_owned()));
@@ -160,7 +160,7 @@ impl Client {
         Ok(heard)
     }
 
-    /// The answer is complete.
+    /// Handles a complete answer.
     fn answered(
         &mut self,
         common: &mut Common<'_>,
@@ -194,7 +194,7 @@ impl Client {
         On(ClientState::Busy(At::Command(next)))
     }
 
-    /// A statement failed.
+    /// Handles a failed statement.
     fn failed(
         &mut self,
         common: &mut Common<'_>,
@@ -232,7 +232,8 @@ impl Client {
         self.finish(common, fate)
     }
 
-    /// As often as was asked for, as long as it can still meet the latency limit, and until time is over.
+    /// Whether the transaction may be tried again: tries are left, it can still meet the latency
+    /// limit, and the time is not over.
     fn may_retry(&self, common: &Common<'_>, clock: &mut Clock) -> bool {
         let request = &common.run.plan.request;
         let is_last = request.max_tries != 0 && self.transaction.tries >= request.max_tries;
@@ -257,7 +258,7 @@ impl Client {
 }
 
 impl Problem {
-    /// The fate of the transaction if it is not tried again; none if the client cannot continue.
+    /// The outcome of the transaction if it is not tried again; none if the client cannot continue.
     fn fate(&self) -> Option<Fate> {
         let Self::Server(error) = self else { return None };
         match error.code {

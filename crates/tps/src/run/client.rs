@@ -1,5 +1,5 @@
-//! A client's life: chooses transactions, begins them when they are due, and counts what becomes of them.
-//! [`carry_out`](crate::carry_out) has what happens within one.
+//! A client: chooses transactions, begins them when they are due, and counts their outcomes.
+//! [`carry_out`](crate::carry_out) carries out the commands of one.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub(crate) enum Need {
     Time(Instant),
     /// The turn of other clients.
     Turn,
-    /// Nothing: it is over.
+    /// Nothing: the client has ended.
     Nothing,
 }
 
@@ -34,21 +34,21 @@ pub(crate) struct Client {
     /// None before it connects.
     pub(crate) session: Option<Session>,
     state: ClientState,
-    /// The one that is carried out, as long as the state says so.
+    /// The current transaction; meaningful only in some states.
     pub(crate) transaction: Transaction,
     pub(crate) answer: Answer,
-    /// Its transactions in the measured part.
+    /// Number of its transactions in the measured part.
     counted: u64,
 }
 
 /// State of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ClientState {
-    /// Between two transactions.
+    /// It has no transaction.
     Free,
-    /// Will begin the chosen script: then, or at once.
+    /// It will begin the chosen script: at this time, or at once.
     Due(Option<Instant>),
-    /// Carries the transaction out.
+    /// It carries out a transaction, and is at this point of it.
     Busy(At),
     Over,
 }
@@ -76,13 +76,13 @@ pub(crate) struct Transaction {
     /// Scheduled start.
     pub(crate) scheduled: Instant,
     pub(crate) tries: u32,
-    /// Within a pipeline: how many Sync messages it has so far.
+    /// Number of Sync messages of the pipeline so far; none outside of a pipeline.
     pub(crate) pipeline: Option<u32>,
-    /// Start of the command, if commands are timed.
+    /// Start of the current command, if commands are timed.
     pub(crate) command_began: Instant,
-    /// As they were when it began, to try it again.
+    /// The random numbers at the beginning of the transaction, to try it again.
     random: Random,
-    /// The same, where it may be tried again.
+    /// The variables at the beginning of the transaction, if it may be tried again.
     variables: Option<Variables>,
 }
 
@@ -118,7 +118,8 @@ impl At {
 }
 
 impl Client {
-    /// Begins when it is its turn. Without a session it will connect for each transaction.
+    /// A client that begins when its turn comes. Without a session, it connects for each
+    /// transaction.
     pub(crate) fn new(
         number: usize,
         memory: script::Client,
@@ -140,7 +141,7 @@ impl Client {
         Self { number, memory, session, state: ClientState::Free, transaction, answer, counted: 0 }
     }
 
-    /// Goes on as far as it can without waiting.
+    /// Continues as far as possible without waiting.
     pub(crate) fn advance(&mut self, common: &mut Common<'_>, is_readable: bool) -> Need {
         if is_readable && let Err(lost) = self.receive(common) {
             return self.lose(common, lost);
@@ -188,7 +189,7 @@ impl Client {
         matches!(self.state, ClientState::Busy(At::Answer(_) | At::Parsing(_) | At::RollingBack(..)))
     }
 
-    /// Ends it, unless it waits for the server: then it ends as soon as that answers.
+    /// Ends the client. If it waits for the server, it ends as soon as the server answers.
     pub(crate) fn stop(&mut self, common: &Common<'_>) -> Need {
         if self.is_waiting_for_server() { Need::Answer } else { self.end(common) }
     }
@@ -204,7 +205,7 @@ impl Client {
         self.session = None;
     }
 
-    /// Ends it before its time.
+    /// Ends the client early because of an error.
     fn lose(&mut self, common: &Common<'_>, Lost(why): Lost) -> Need {
         // After an interruption nobody is interested any more.
         if !common.run.alarm.is_raised() {
@@ -300,7 +301,7 @@ impl Client {
         Ok(On(ClientState::Busy(At::Command(0))))
     }
 
-    /// Makes random numbers and variables as they were when the transaction began.
+    /// Restores random numbers and variables to their state at the beginning of the transaction.
     pub(crate) fn rewind(&mut self) {
         self.memory.random = self.transaction.random;
         if let Some(variables) = &self.transaction.variables {
@@ -308,7 +309,7 @@ impl Client {
         }
     }
 
-    /// The transaction is over.
+    /// Ends the transaction with this outcome.
     pub(crate) fn finish(&mut self, common: &Common<'_>, fate: Fate) -> Next {
         let Transaction { script, tries, .. } = self.transaction;
         let phase = common.tally().ended(script, fate, tries - 1, common.run.plan.request.latency_limit);

@@ -1,9 +1,9 @@
-//! The time, asked for as rarely as possible.
+//! A clock that is read as rarely as possible.
 
 use std::time::Instant;
 
-/// The time since it was last asked for. What a client does without waiting takes no time worth measuring,
-/// so one reading does for all of it.
+/// The time of the last reading. What a client does without waiting takes no time worth measuring,
+/// so one reading is enough for all of it.
 #[derive(Debug, Default)]
 pub(crate) struct Clock(Option<Instant>);
 
@@ -12,7 +12,7 @@ impl Clock {
         *self.0.get_or_insert_with(Instant::now)
     }
 
-    /// Time has passed.
+    /// Forgets the reading, because time has passed.
     pub(crate) fn forget(&mut self) {
         self.0 = None;
     }

@@ -25,13 +25,13 @@ use server::fault;
 pub(crate) struct Common<'r> {
     pub(crate) run: &'r Run,
     pub(crate) timetable: Timetable,
-    /// For [`script::Scripts::choose`].
+    /// Random numbers for [`script::Scripts::choose`].
     pub(crate) choose: Random,
-    /// With a rate.
+    /// The schedule; none without a rate.
     schedule: Option<Schedule>,
     waiter: Waiter,
     tell: mpsc::Sender<Told>,
-    /// To connect in, if clients do while they run.
+    /// Runtime to connect in, if clients connect during the run.
     runtime: Option<Runtime>,
     job: usize,
 }
@@ -40,11 +40,11 @@ pub(crate) struct Common<'r> {
 pub(crate) struct Start {
     /// Its number.
     pub(crate) job: usize,
-    /// For script choices and for delays.
+    /// Random numbers: for script choices, and for the schedule.
     pub(crate) randoms: [Random; 2],
-    /// Its clients: their numbers, what they work on, and their connections if they have them already.
+    /// Its clients: number, memory, and the connection if there is one already.
     pub(crate) clients: Vec<(usize, script::Client, Option<Session>)>,
-    /// Jobs are over when all have dropped theirs.
+    /// Sender of messages. The run ends when all jobs have dropped theirs.
     pub(crate) tell: mpsc::Sender<Told>,
 }
 
@@ -88,7 +88,8 @@ impl<'r> Common<'r> {
         Ok(session)
     }
 
-    /// Watches this client's session for data from now on; the run can end its work.
+    /// Registers this client's session: the waiter watches it for data, and the run can end its
+    /// work.
     fn enlist(&self, client: usize, session: &Session) -> io::Result<()> {
         self.waiter.add(client, &session.wire)?;
         self.run.hold(client, session.lifeline()?);
@@ -111,7 +112,7 @@ impl<'r> Common<'r> {
         let _ = self.tell.blocking_send(told);
     }
 
-    /// Has the waiter tell when the socket takes the rest of what was composed.
+    /// Makes the waiter watch for room in the socket for the unsent rest.
     pub(crate) fn watch_for_room(&self, client: usize, session: &mut Session) -> io::Result<()> {
         let is_full = session.wire.has_unsent();
         if is_full != session.is_full {
@@ -125,13 +126,13 @@ impl<'r> Common<'r> {
 /// The clients, and what each waits for.
 struct Queue {
     places: Vec<ScheduledClient>,
-    /// Number of the first.
+    /// Number of the job's first client.
     first: usize,
-    /// Clients whose turn it is, each once.
+    /// Clients whose turn it is; each occurs once.
     turns: VecDeque<usize>,
-    /// Clients that wait for a time. They may have continued before it came.
+    /// Clients that wait for a time. A client may have continued before that time.
     times: BinaryHeap<Reverse<(Instant, usize)>>,
-    /// Number of clients that are not over.
+    /// Number of clients that have not ended.
     left: usize,
 }
 
@@ -185,7 +186,7 @@ impl Queue {
         Ok(Self { places: made, first, turns, times: BinaryHeap::new(), left })
     }
 
-    /// Lets all go on whose turn it is, once.
+    /// Lets every client whose turn it is continue once.
     fn take_turns(&mut self, common: &mut Common<'_>) {
         for _ in 0..self.turns.len() {
             let Some(index) = self.turns.pop_front() else { return };
@@ -204,7 +205,7 @@ impl Queue {
         }
     }
 
-    /// Waits until it is somebody's turn.
+    /// Waits until a client's turn comes.
     fn wait(&mut self, common: &mut Common<'_>) -> io::Result<()> {
         if self.left == 0 {
             return Ok(());
@@ -224,7 +225,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Gives those a turn whose time has come.
+    /// Gives a turn to clients whose time has come.
     fn wake(&mut self) {
         if self.times.is_empty() {
             return;
@@ -241,7 +242,7 @@ impl Queue {
         }
     }
 
-    /// Ends all but those who wait for the server.
+    /// Ends all clients, except those that wait for the server.
     fn stop(&mut self, common: &Common<'_>) {
         self.turns.clear();
         self.times.clear();

@@ -40,9 +40,10 @@ use connect::Target;
 
 /// Connections that are made at the same time.
 const CONNECTING_AT_ONCE: usize = 16;
-/// Between attempts to cancel what runs: between two statements there is nothing to cancel.
+/// Time between two cancel requests. They are repeated because one between two statements has no
+/// effect.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
-/// After this, connections whose statements are not cancelled are cut.
+/// Time after which connections whose statements have not been cancelled are closed.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(1);
 /// Largest number of unread messages of jobs.
 const UNHEARD: usize = 1000;
@@ -54,7 +55,7 @@ pub(crate) struct Run {
     pub(crate) alarm: Alarm,
     /// Names of prepared statements, by script and command.
     statements: Vec<Vec<String>>,
-    /// Of each client that has a connection.
+    /// Lifeline of each client that is connected.
     lifelines: Vec<Mutex<Option<Lifeline>>>,
     connected: Mutex<Connected>,
     pub(crate) target: Target,
@@ -100,7 +101,7 @@ impl Run {
         &self.statements[script][command]
     }
 
-    /// Connecting or disconnecting took so long.
+    /// Adds the time that connecting or disconnecting took.
     pub(crate) fn connecting_took(&self, took: Duration) {
         lock(&self.connected).took += took;
     }
@@ -111,7 +112,7 @@ impl Run {
         *lock(&self.lifelines[client]) = Some(lifeline);
     }
 
-    /// The client closes its connection.
+    /// Removes the lifeline of a client that closes its connection.
     pub(crate) fn let_go(&self, client: usize) {
         *lock(&self.lifelines[client]) = None;
     }
@@ -156,7 +157,7 @@ impl Drop for Crew {
 }
 
 impl Crew {
-    /// Starts the threads, all together.
+    /// Starts the threads, which begin together.
     fn start(run: Arc<Run>, starts: Vec<Start>) -> Result<(Self, Timetable), TpsError> {
         let timetable = Arc::new(OnceLock::<Option<Timetable>>::new());
         let mut crew = Self { run, threads: Vec::new() };
@@ -181,7 +182,7 @@ impl Crew {
         Ok((crew, begun))
     }
 
-    /// Time at which the last transaction ended.
+    /// Waits for the threads. Returns the time at which the last transaction ended.
     fn join(mut self) -> Result<Instant, TpsError> {
         let mut over = Vec::new();
         for thread in std::mem::take(&mut self.threads) {
@@ -192,12 +193,12 @@ impl Crew {
     }
 }
 
-/// Carries a plan out. `interrupt` resolves when the user wants to stop: what runs is then cancelled, and
-/// what was measured until then returned.
+/// Carries a plan out. `interrupt` resolves when the user wants to stop: running statements are
+/// then cancelled, and the results so far returned.
 ///
 /// # Errors
-/// If nothing was measured, because clients could not connect or the user was faster. Later failures are in
-/// the outcome.
+/// If nothing was measured, because clients could not connect or the user interrupted it before.
+/// Later failures are in the outcome.
 pub fn run<'a>(
     target: &'a Target,
     plan: &'a Plan,

@@ -11,7 +11,7 @@ use crate::request::{Length, Request};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timetable {
     start: Instant,
-    /// Between two clients' beginnings.
+    /// Time between the beginnings of two clients.
     step: Duration,
     ramped: Instant,
     measured: Instant,
@@ -44,7 +44,7 @@ impl Timetable {
         self.start + self.step.saturating_mul(u32::try_from(client).unwrap_or(u32::MAX))
     }
 
-    /// After it no transaction begins; none without `-T`.
+    /// Time after which no transaction begins; none without `-T`.
     pub(crate) fn end(&self) -> Option<Instant> {
         self.end
     }
@@ -70,12 +70,12 @@ impl Timetable {
     }
 }
 
-/// The times at which one job's transactions begin under `-R`: a Poisson process, so that a server that is
-/// slow for a while sees what users would do to it.
+/// The times at which one job's transactions begin under `-R`: a Poisson process. It does not slow
+/// down when the server does, so latencies include the queue that builds up.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     random: Random,
-    /// Between two transactions of this job, on average, nanoseconds.
+    /// Mean time between two transactions of this job, nanoseconds.
     mean: f64,
     last: Instant,
     ramped: Instant,

@@ -1,4 +1,4 @@
-//! A client's connection, with what the server knows of it.
+//! A client's connection, with what is known of the server's session.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,7 +16,7 @@ use connect::{Canceller, RawConnection};
 /// A connection.
 pub(crate) struct Session {
     pub(crate) wire: Wire,
-    /// As of the last answer.
+    /// Transaction status of the last answer.
     pub(crate) status: TransactionStatus,
     pub(crate) prepared: Prepared,
     /// Whether the socket takes no more at the moment.
@@ -26,7 +26,7 @@ pub(crate) struct Session {
 /// A session's prepared statements, each named by its script and command.
 pub(crate) struct Prepared {
     known: Vec<Vec<bool>>,
-    /// Statements that the server is asked to parse, in order.
+    /// Statements that the server has been asked to parse, in order.
     asked: VecDeque<(usize, usize)>,
 }
 
@@ -75,7 +75,7 @@ impl Session {
         }
     }
 
-    /// The same messages as libpq's, so that the server does the same work as for pgbench.
+    /// Composes the same messages as libpq, so that the server does the same work as for pgbench.
     fn execute(&mut self, statement: &str, sql: &Sql, variables: &Variables) {
         self.wire.bind(statement, sql.parameters(), |slot, out| variables.write(*slot, out));
         self.wire.describe();
@@ -89,8 +89,9 @@ impl Session {
         }
     }
 
-    /// Composes Parse messages for the statements of the pipeline that begins at this command: within it, they
-    /// would take the snapshot that a BEGIN ISOLATION LEVEL must come before. False if the server knows all.
+    /// Composes Parse messages for the statements of the pipeline that begins at this command.
+    /// Within the pipeline, a Parse would take a snapshot, and BEGIN ISOLATION LEVEL must come
+    /// before any snapshot. False if the server knows all of them.
     pub(crate) fn parse_pipeline(&mut self, run: &Run, script: usize, start: usize) -> bool {
         let commands = Script::commands(&run.plan.scripts[script]).iter().enumerate().skip(start);
         for (command, action) in commands.map(|(index, command)| (index, command.action())) {
@@ -105,7 +106,7 @@ impl Session {
 }
 
 impl Prepared {
-    /// Whether the server has to parse the statement; it is then asked to.
+    /// Whether the server has to parse the statement; if so, takes note that it has been asked to.
     fn ask(&mut self, (script, command): (usize, usize)) -> bool {
         let is_new = !self.known[script][command] && !self.asked.contains(&(script, command));
         if is_new {
@@ -114,14 +115,15 @@ impl Prepared {
         is_new
     }
 
-    /// The server has parsed the next one.
+    /// Takes note that the server has parsed the next statement.
     pub(crate) fn parsed(&mut self) {
         if let Some((script, command)) = self.asked.pop_front() {
             self.known[script][command] = true;
         }
     }
 
-    /// Drops the statements that the server has not parsed: it will not parse them any more.
+    /// Forgets the statements that the server was asked to parse and has not parsed: it will not do
+    /// so any more.
     pub(crate) fn answered(&mut self) {
         self.asked.clear();
     }

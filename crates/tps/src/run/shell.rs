@@ -1,12 +1,12 @@
-//! `\shell` and `\setshell`: commands that a script has the system's shell carry out.
+//! `\shell` and `\setshell`: commands that the system's shell carries out.
 
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 use script::Shell;
 
-/// Carries a command out, and waits for it. What it prints goes to standard error, as standard output has
-/// the results.
+/// Runs a command, and waits for it. Its output goes to standard error, because results go to
+/// standard output.
 pub(crate) fn carry_out(command: &str) -> Result<(), String> {
     let shown = std::io::stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
     match shell(command).stdout(shown).status() {

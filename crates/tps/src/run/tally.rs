@@ -1,4 +1,4 @@
-//! Counters: by each job on its own, and collected second by second.
+//! Counters, which each job has for itself, and which are collected every second.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use script::Scripts;
 use crate::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Phase, Second};
 use crate::run::pace::Timetable;
 
-/// One job's counts since they were last collected. The job alone counts here, so that the lock is free but
-/// for an instant each second. A line of the processor's cache is nobody else's.
+/// One job's counts since the last collection. Only the job counts here, so the lock is contended
+/// only for an instant each second. It has a cache line of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Tally(Mutex<Part>);
@@ -30,7 +30,7 @@ pub(crate) enum Fate {
 }
 
 impl Tally {
-    /// Nothing yet. `commands`: whether they are timed too.
+    /// Empty counts. `commands` says whether commands are timed too.
     pub(crate) fn new(scripts: &Scripts, commands: bool, phase: Phase) -> Self {
         Self(Mutex::new(Part { phase, scripts: nothing(scripts, commands) }))
     }
@@ -39,7 +39,7 @@ impl Tally {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A transaction is over. Says to which part of the run it was counted.
+    /// Counts a transaction that has ended. Returns the part of the run in which it was counted.
     pub(crate) fn ended(&self, script: usize, fate: Fate, retries: u32, limit: Option<Duration>) -> Phase {
         let mut part = self.part();
         let Measured { counts, latency, .. } = &mut part.scripts[script].measured;
@@ -58,14 +58,14 @@ impl Tally {
         part.phase
     }
 
-    /// A transaction was not begun. Says to which part of the run that was counted.
+    /// Counts a transaction that was skipped. Returns the part of the run in which it was counted.
     pub(crate) fn skipped(&self, script: usize) -> Phase {
         let mut part = self.part();
         part.scripts[script].measured.counts.skipped += 1;
         part.phase
     }
 
-    /// A transaction began so much after its time.
+    /// Records the delay with which a transaction began.
     pub(crate) fn began(&self, script: usize, lag: Duration) {
         self.part().scripts[script].measured.lag.record(lag);
     }
@@ -101,16 +101,17 @@ fn clear(scripts: &mut [MeasuredScript]) {
     }
 }
 
-/// Puts the jobs' counts together, a second at a time. What belongs to which second, and to which part of
-/// the run, is decided by who takes it out: so nothing is counted twice or not at all, and all figures agree.
+/// Adds up the jobs' counts, a second at a time. The collector decides to which second and to which
+/// part of the run counts belong, when it takes them. So everything is counted exactly once, and
+/// all figures agree.
 pub(crate) struct Collector {
     timetable: Timetable,
-    /// Empty ones, to swap in: one for each job.
+    /// Empty counts to swap in, one for each job.
     spare: Vec<Part>,
     scripts: Vec<MeasuredScript>,
     seconds: Vec<KeptSecond>,
     phase: Phase,
-    /// Actual and scheduled start of the second.
+    /// Actual and scheduled start of the current second.
     since: Instant,
     planned: Instant,
     elapsed: Duration,
@@ -152,7 +153,7 @@ impl Collector {
         self.take(tallies, next, None)
     }
 
-    /// Ends the last second, which ended then; none if it was empty.
+    /// Ends the last second, which ended at `over`; none if it was empty.
     pub(crate) fn finish(mut self, tallies: &[Tally], over: Instant) -> (Collected, Option<Second>) {
         let second = self.take(tallies, self.phase, Some(over));
         let is_empty = second.counts == Counts::default() && second.length == 0.0;
@@ -165,7 +166,7 @@ impl Collector {
         (Collected { elapsed, all, scripts, seconds }, (!is_empty).then_some(second))
     }
 
-    /// Takes all jobs' counts; what comes after belongs to `next`.
+    /// Takes all jobs' counts. Later counts belong to the phase `next`.
     fn take(&mut self, tallies: &[Tally], next: Phase, until: Option<Instant>) -> Second {
         for (tally, spare) in tallies.iter().zip(&mut self.spare) {
             spare.phase = next;

@@ -1,4 +1,4 @@
-//! Waits until one of a job's clients can go on.
+//! Waits until one of a job's clients can continue.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,7 +13,7 @@ use rustix::time::{
 
 use crate::run::alarm::Alarm;
 
-/// Instead of a client's number.
+/// Token of the alarm, in place of a client's number.
 const ALARM: u64 = u64::MAX;
 /// Token of the timer.
 const TIMER: u64 = u64::MAX - 1;
@@ -28,13 +28,13 @@ const AT_ONCE: usize = 64;
 pub(crate) struct Waiter {
     epoll: OwnedFd,
     timer: OwnedFd,
-    /// The time for which the timer was set last.
+    /// The time that the timer is set for.
     set_for: Option<Instant>,
     events: Vec<epoll::Event>,
 }
 
 impl Waiter {
-    /// For no client yet.
+    /// A waiter without clients.
     pub(crate) fn new(alarm: &Alarm) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
@@ -51,7 +51,7 @@ impl Waiter {
         Ok(epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN)?)
     }
 
-    /// Tells, or tells no more, when the socket takes more.
+    /// Starts or stops watching for room in the socket.
     pub(crate) fn watch_for_room(&self, client: usize, socket: impl AsFd, watch: bool) -> io::Result<()> {
         let data = epoll::EventData::new_u64(client as u64);
         let mut flags = epoll::EventFlags::IN;
@@ -59,8 +59,8 @@ impl Waiter {
         Ok(epoll::modify(&self.epoll, socket, data, flags)?)
     }
 
-    /// Waits for a client or the alarm, until then at the latest. `ready` gets clients' numbers. It may return
-    /// early without any.
+    /// Waits for a client or the alarm, at most until `until`. `ready` is called with clients'
+    /// numbers. It may return early without any.
     pub(crate) fn wait(&mut self, until: Until, mut ready: impl FnMut(usize)) -> io::Result<()> {
         let may_block = match until {
             Until::Now => false,
@@ -84,7 +84,7 @@ impl Waiter {
         Ok(())
     }
 
-    /// Sets the timer. False if that time has come already.
+    /// Sets the timer. False if the time has already passed.
     fn set_timer(&mut self, then: Instant) -> io::Result<bool> {
         let left = then.saturating_duration_since(Instant::now());
         if left.is_zero() || self.set_for == Some(then) {
@@ -102,11 +102,11 @@ impl Waiter {
 /// Longest wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// Not at all.
+    /// Do not wait.
     Now,
-    /// Until this time.
+    /// Wait until this time.
     Then(Instant),
-    /// As long as it takes.
+    /// Wait without limit.
     Something,
 }
 

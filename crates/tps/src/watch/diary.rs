@@ -1,4 +1,4 @@
-//! Looks at server and machine in turn, and keeps what was seen.
+//! Observes server and machine at intervals, and keeps the observations.
 
 use std::time::{Duration, Instant};
 
@@ -13,22 +13,22 @@ use crate::watch::waits::Waits;
 use crate::watch::{Part, Watched, WatchedSecond};
 use connect::ConnectError;
 
-/// Interval between looks at server and machine.
+/// Interval between two observations of server and machine.
 const SECOND: Duration = Duration::from_secs(1);
-/// Interval between looks at the run's sessions, milliseconds: 100 in the mean, and irregular, so that they do not
-/// keep step with the sessions.
+/// Interval between two observations of the run's sessions, milliseconds: 100 on average, and
+/// irregular, so that it is not in step with the sessions.
 const WAITS: std::ops::Range<u64> = 50..150;
 
-/// Observations so far. Times are seconds since the diary was begun.
+/// Observations so far. Times are seconds since the beginning of the diary.
 pub(super) struct Diary {
     server: Option<Server>,
     host: Host,
     jobs: usize,
     clock: Instant,
     unseen: Unseen,
-    /// The reference for the next look.
+    /// The last observation, which the next one is compared with.
     last: Option<Seen>,
-    /// The first look of the measured part.
+    /// The first observation of the measured part.
     first: Option<Seen>,
     checkpoints: Checkpoints,
     maintenances: Maintenances,
@@ -36,7 +36,7 @@ pub(super) struct Diary {
     seconds: Vec<WatchedSecond>,
 }
 
-/// Findings of one look.
+/// Result of one observation.
 #[derive(Clone, Debug)]
 struct Seen {
     at: f64,
@@ -69,7 +69,7 @@ impl Diary {
         }
     }
 
-    /// Looks until the run is over, or nobody waits for it any more.
+    /// Observes until the run is over, or until the receiver of the result is gone.
     pub(super) async fn keep(mut self, mut parts: watch::Receiver<Part>) -> Watched {
         let mut next_look = Instant::now();
         let mut next_waits = next_look;
@@ -136,7 +136,7 @@ impl Diary {
         }
     }
 
-    /// The value of an answer. If there is none, the first reason is kept.
+    /// The value of an answer. If there is none, the first reason for that is kept.
     fn seen<T>(&mut self, answer: Result<T, Blind>) -> Option<T> {
         match answer {
             Ok(answer) => return Some(answer),
@@ -165,7 +165,7 @@ impl Diary {
         }
     }
 
-    /// Asks which tables were looked after so shortly that no look met it.
+    /// Asks which tables were vacuumed or analyzed so briefly that no observation found it.
     async fn look_back(&mut self, first: &Seen) {
         let Some(server) = &self.server else { return };
         let maintained = server.maintained(self.clock.elapsed().as_secs_f64() - first.at).await;

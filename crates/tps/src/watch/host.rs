@@ -1,4 +1,4 @@
-//! Use of this machine, as Linux counts it. Other systems tell pgrig's own CPU time only.
+//! Use of this machine, from Linux's counters. On other systems only pgrig's own CPU time is known.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,10 +8,11 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::stat::{major, minor};
 use nix::sys::time::{TimeVal, TimeValLike};
-/// Bytes in a sector of /proc/diskstats, whatever the disk's own are (Linux, Documentation/admin-guide/iostats.rst).
+/// Bytes of a sector in /proc/diskstats, regardless of the disk's own sectors (Linux,
+/// Documentation/admin-guide/iostats.rst).
 const SECTOR: u64 = 512;
 
-/// This machine, and the disk of the data directory where that is on it.
+/// This machine, and the disk of the data directory if it is on this machine.
 #[derive(Debug, Default)]
 pub(super) struct Host {
     /// The device's name in /proc/diskstats.
@@ -51,24 +52,25 @@ struct Sectors {
 pub struct Used {
     /// pgrig's own CPU time, user and system, all threads together, seconds.
     pub own: f64,
-    /// This machine's processors; none where it is no Linux.
+    /// Use of this machine's processors; none on systems other than Linux.
     pub processors: Option<ProcessorsUsed>,
-    /// The disk of the data directory; none where that is elsewhere, or no single disk is behind it.
+    /// Use of the disk of the data directory; none if the directory is elsewhere, or on more than
+    /// one disk.
     pub disk: Option<DiskUsed>,
 }
 
 /// Shares of all processors' time, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProcessorsUsed {
-    /// At work, whoever for; stolen time too.
+    /// Busy, for any process; includes stolen time.
     pub busy: f64,
-    /// Idle, while something waited for a disk.
+    /// Idle while a process waited for a disk.
     pub waiting: f64,
     /// Taken by the host of this virtual machine.
     pub stolen: f64,
 }
 
-/// Of a disk, whoever used it.
+/// Use of a disk by all processes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskUsed {
     /// Read requests finished.
@@ -79,13 +81,13 @@ pub struct DiskUsed {
     pub writes: u64,
     /// Bytes written.
     pub written: u64,
-    /// Share of the time in which it had something to do, 0 to 1. A disk that does many things at once may
-    /// be far from its limit at 1.
+    /// Share of the time in which the disk was busy, 0 to 1. A disk that serves many requests at
+    /// once may be far from its limit at 1.
     pub busy: f64,
 }
 
 impl Host {
-    /// With the disk of this directory.
+    /// The machine, with the disk of this directory.
     pub(super) fn new(data_directory: Option<&Path>) -> Self {
         let disk = data_directory.and_then(|directory| {
             let device = fs::metadata(directory).ok()?.dev();
@@ -145,7 +147,7 @@ impl Processors {
         Some(Self { idle, waiting, stolen, all: ticks.iter().sum() })
     }
 
-    /// None in no time.
+    /// None if no time has passed.
     fn since(self, earlier: Self) -> Option<ProcessorsUsed> {
         let all = self.all.checked_sub(earlier.all).filter(|ticks| *ticks > 0)?;
         // The count of waiting may fall (proc_stat(5)).

@@ -6,7 +6,8 @@
 //!  /proc, getrusage ─────▶ processors, disk, pgrig's own CPU ─────────┘
 //! ```
 //!
-//! A session of its own looks. It never fails a run: what cannot be seen is left out, and a note says so.
+//! The observer has a session of its own. It never makes a run fail: observations that are not
+//! possible are left out, and a note says so.
 
 mod diary;
 mod host;
@@ -88,7 +89,7 @@ pub struct WaitsOverTime {
 /// About a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WatchedSecond {
-    /// Its end.
+    /// Its end, seconds.
     pub at: f64,
     /// Length, seconds.
     pub length: f64,
@@ -101,7 +102,7 @@ pub struct WatchedSecond {
 }
 
 impl Watch {
-    /// Begins to look. What it finds counts from [`Self::measured`] on.
+    /// Starts observing. Observations count from [`Self::measured`] on.
     ///
     /// It takes one connection: where a run uses all that there are, start it after the clients connected.
     pub async fn start(target: &Target, watching: Watching) -> Self {

@@ -1,28 +1,29 @@
-//! Observations as sentences.
+//! Turns observations into sentences.
 
 use crate::watch::spell::Spell;
 use crate::watch::{Used, Watched};
 use server::machine;
 
-/// Above this share a processor or disk counts as the limit.
+/// Share of its time above which a processor or disk counts as the limit.
 const FULL: f64 = 0.9;
-/// Above this share of their time pgrig's threads do.
+/// Share of their time above which pgrig's threads count as the limit.
 const CLIENT_FULL: f64 = 0.8;
-/// Above this share of the processors, what the host of a virtual machine took is told.
+/// Share of the processors' time that the host of a virtual machine took, above which it is
+/// mentioned.
 const STOLEN: f64 = 0.05;
-/// More times of the same thing than this are summed up.
+/// More events of the same kind than this are summed up.
 const MANY: usize = 3;
 
 /// Things that could not be watched.
 #[derive(Debug, Default)]
 pub(super) struct Unseen {
-    /// Others' sessions, and the server's own processes: the role may not see them.
+    /// Whether the role may not see other sessions and the server's own processes.
     pub(super) others: bool,
-    /// Why a look found nothing.
+    /// The first reason for which an observation failed.
     pub(super) why: Option<String>,
 }
 
-/// All sentences on what was measured in `length` seconds by so many jobs.
+/// All sentences about a measured part of `length` seconds, with so many jobs.
 pub(super) fn of(
     watched: &Watched,
     length: f64,

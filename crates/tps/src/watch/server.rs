@@ -1,4 +1,4 @@
-//! The session that looks at the server.
+//! The session that observes the server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use server::machine;
 
 /// Name of this session in pg_stat_activity.
 const APPLICATION_NAME: &str = "pgrig watch";
-/// A look that takes longer is given up by the server …
+/// Settings of the session: the server cancels an observation that takes longer.
 const SET_UP: &str = "SET statement_timeout = '2s'; SET lock_timeout = '100ms'";
-/// … and, should the server be gone without a word, by pgrig.
+/// Time after which pgrig gives up an observation, if the server does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A session with the statements it repeats.
@@ -26,10 +26,10 @@ pub(super) struct Server {
     waits: Statement,
 }
 
-/// Findings of one look.
+/// Result of one observation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Look {
-    /// Place of the last finished checkpoint in the WAL: another one, another place.
+    /// Position of the last finished checkpoint in the WAL, which identifies it.
     pub(super) last_checkpoint: String,
     /// Seconds since it began; none on a standby.
     pub(super) last_checkpoint_ago: Option<f64>,
@@ -37,9 +37,9 @@ pub(super) struct Look {
     pub(super) checkpointing: bool,
     /// End of the WAL, bytes; none on a standby.
     pub(super) wal: Option<u64>,
-    /// Sessions at work that are not the run's; none where they may not be seen.
+    /// Number of other active sessions; none if the role may not see them.
     pub(super) others: Option<u64>,
-    /// Tables that are being vacuumed or analyzed, as far as they may be seen.
+    /// Tables that are being vacuumed or analyzed, as far as the role may see them.
     pub(super) maintenance: Vec<Maintenance>,
 }
 
@@ -52,10 +52,10 @@ pub(super) struct Maintenance {
     pub(super) relation: String,
 }
 
-/// Why a look found nothing.
+/// Why an observation failed.
 #[derive(Debug)]
 pub(super) enum Blind {
-    /// This time; the next may.
+    /// Only this time; the next one may succeed.
     Once(String),
     /// The session is gone.
     Forever(String),

@@ -1,18 +1,18 @@
-//! Things that went on for a while, found by looking every second.
+//! Events that last for a while, found by observing every second.
 
 use std::collections::BTreeMap;
 
 use crate::watch::server::{Look, Maintenance};
 
-/// Times closer than this count as the same, or as one moment, seconds: twice the interval of looks.
+/// Events less than this apart count as one, seconds: twice the interval of observations.
 const NEAR: f64 = 2.0;
 
-/// Something that went on for a while.
+/// An event that lasts for a while.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spell {
-    /// Since when: seconds since measuring began. Below 0, it was at it before.
+    /// Its beginning, seconds since measuring began; below 0 if it began before.
     pub from: f64,
-    /// Until when; none if it was still at it when measuring ended.
+    /// Its end; none if it still lasted when measuring ended.
     pub until: Option<f64>,
 }
 
@@ -56,7 +56,7 @@ impl Spell {
         (self.until.unwrap_or(length) - self.from.max(0.0)).max(0.0)
     }
 
-    /// As part of what was measured between two moments of the watch's clock; none if it was over before.
+    /// The part of it between two moments of the watch's clock; none if it was over before.
     fn within(self, began: f64, ended: f64) -> Option<Self> {
         let until = self.until.map(|until| until.min(ended) - began);
         let counts = self.from <= ended && until.is_none_or(|until| until >= 0.0);
@@ -69,8 +69,8 @@ impl Spell {
 }
 
 impl Checkpoints {
-    /// Takes a look in. A checkpoint is finished when the control file names another one, which also tells when
-    /// it began; that one is at it is known from the checkpointer only.
+    /// Adds an observation. A checkpoint is finished when the control file names another one, which
+    /// also tells when it began; whether one is running is known only from the checkpointer.
     pub(super) fn look(&mut self, at: f64, look: &Look) {
         if self.last.as_ref().is_some_and(|last| *last != look.last_checkpoint) {
             let seen = self.working_since.take();
@@ -81,8 +81,8 @@ impl Checkpoints {
         self.working_since = look.checkpointing.then(|| self.working_since.unwrap_or(at));
     }
 
-    /// Spells of the measured part. It takes two looks at a checkpointer to believe that it is at a checkpoint: it
-    /// sometimes does small things between them.
+    /// Checkpoints of the measured part. A busy checkpointer counts only if two observations find
+    /// it busy: it sometimes does small work between checkpoints.
     pub(super) fn measured(mut self, began: f64, ended: f64) -> Vec<Spell> {
         let working = self.working_since.filter(|since| ended - since >= NEAR);
         self.spells.extend(working.map(|from| Spell { from, until: None }));
@@ -91,7 +91,7 @@ impl Checkpoints {
 }
 
 impl Maintenances {
-    /// Takes a look in.
+    /// Adds an observation.
     pub(super) fn look(&mut self, at: f64, look: &Look) {
         let is_seen = |(who, relation): &(String, String)| {
             look.maintenance.iter().any(|seen| seen.who == *who && seen.relation == *relation)
@@ -110,7 +110,7 @@ impl Maintenances {
         }
     }
 
-    /// One that was finished at `at`, which looks may have missed.
+    /// Adds maintenance that ended at `at` and that observations may have missed.
     pub(super) fn finished(&mut self, maintenance: &Maintenance, at: f64) {
         let spells = self.of(maintenance);
         if !spells.iter().any(|spell| spell.is_near(at)) {

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use super::Aggregates;
 use super::questions::{Asks, Part, Question};
 
-/// Classes of keys that have about as many rows, besides those that differ by [`APART`].
+/// Most classes of keys with about as many rows, besides the classes that differ by [`APART`].
 const CLASSES: u64 = 24;
 /// Numbers of rows in one class differ by this factor at most, as far as the class has enough keys.
 const APART: f64 = 1.25;
@@ -59,8 +59,9 @@ fn sum(keys: &[(u64, u64)]) -> u64 {
     keys.iter().map(|(_, keys)| keys).sum()
 }
 
-/// Numbers of rows with the fraction of the keys that have about so many, each of at least k keys; the most frequent keys
-/// are left out. `keys` has numbers of rows with numbers of keys, in ascending order.
+/// Classes of keys: a number of rows, and the fraction of the keys that have about so many. Each
+/// class has at least k keys; the most frequent keys are left out. `keys` has numbers of rows with
+/// numbers of keys, in ascending order.
 fn classes(keys: &[(u64, u64)], all: u64, frequent: u64, k: u64) -> Vec<(f64, f64)> {
     let mut rest: Vec<(u64, u64)> = keys.to_vec();
     let mut left = frequent;

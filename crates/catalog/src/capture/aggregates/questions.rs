@@ -7,14 +7,16 @@ use server::quote::{identifier, qualified};
 use super::Aggregates;
 use crate::info::{ForeignKeyInfo, TableInfo};
 
-/// Rows of foreign keys that are grouped at most; of more, those of a sample of keys.
+/// Most rows of a foreign key that are grouped. If there are more, only those of a sample of keys
+/// are.
 const KEYED: u64 = 2_000_000;
-/// Rows whose pairs of values are counted, and those that are ranked, measured.
+/// Most rows whose pairs of values are counted, whose values are ranked, and whose texts are
+/// measured.
 const COUNTED: u64 = 300_000;
 const RANKED: u64 = 50_000;
 /// Different values that a column with few values has at most.
 const FEW: f64 = 50.0;
-/// Columns of a table that are paired.
+/// Most columns of a table that are paired.
 const MOST_COLUMNS: usize = 12;
 
 /// A query with what it asks for.
@@ -26,10 +28,11 @@ pub(in super::super) struct Question {
 
 #[derive(Debug)]
 pub(super) enum Asks {
-    /// How many rows refer to a key: number of rows, keys with so many, all keys.
+    /// How many rows refer to a key. Result columns: number of rows, number of keys with so many
+    /// rows, number of all keys.
     RowsPerKey {
         column: String,
-        /// A sample has one key of so many.
+        /// The sample has one of this many keys.
         every: u64,
     },
     /// Rows for each pair of values.
@@ -44,7 +47,7 @@ pub(super) enum Asks {
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) column: String,
-    /// Whether only NULLs and other values are distinguished.
+    /// Whether only NULL and not NULL are told apart.
     pub(super) only_nulls: bool,
 }
 
@@ -124,7 +127,7 @@ fn has_few(statistics: &model::Statistics) -> bool {
     (1.0..=FEW).contains(&statistics.n_distinct) && common + statistics.null_frac > 0.5
 }
 
-/// A sample of about so many rows.
+/// SQL of a sample of about `rows` rows.
 fn sample(name: &str, facts: &TableFacts, rows: u64) -> String {
     if facts.rows <= rows {
         return name.to_owned();

@@ -1,4 +1,4 @@
-//! The documents in a file: one run document, several one after the other, or those in a report.
+//! Reads the documents in a file: one or several run documents, or those in a report.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::app::input;
 /// A run document, with its text as it is in the file.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// Without blanks around it, but for the end of its last line.
+    /// The text without blanks around it, but with its last line end.
     pub(crate) text: String,
     pub(crate) run: Run,
 }
@@ -44,7 +44,8 @@ fn all(text: &str) -> Result<Vec<Document>, String> {
     (1..).zip(texts).map(read).collect()
 }
 
-/// The texts of the JSON values that follow on one another. Where one cannot be read, it and all that follows are one.
+/// The texts of consecutive JSON values. If one cannot be read, it and everything after it are
+/// returned as one text.
 fn split(text: &str) -> Vec<&str> {
     let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let (mut texts, mut start) = (Vec::new(), 0);

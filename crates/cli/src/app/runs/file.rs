@@ -1,4 +1,4 @@
-//! The document of a run that goes on: `PGRIG_HOME/runs/<id>.json`, and wherever --json says.
+//! The document of a running run: `PGRIG_HOME/runs/<id>.json`, and the copy for --json.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,11 +19,11 @@ pub(crate) struct RunFile {
 /// Destination of --json.
 enum Copy {
     Stdout,
-    /// Opened before the work begins, so that a wrong name is found out in time.
+    /// A file. It is opened before the work begins, so that a wrong name is noticed in time.
     File(File, String),
 }
 
-/// A run's id and when it began, for a verb that starts now.
+/// The id and the start time of a run of this verb that starts now.
 pub(crate) fn identify(verb: &str) -> (String, String) {
     let now = Timestamp::now();
     // Two runs may begin in the same second, even in the same process.
@@ -32,7 +32,7 @@ pub(crate) fn identify(verb: &str) -> (String, String) {
 }
 
 impl RunFile {
-    /// For the run `id`; `copy` is --json's argument.
+    /// The file of the run `id`; `copy` is --json's argument.
     pub(crate) fn new(home: &Path, id: &str, copy: Option<&str>) -> Result<Self, Failure> {
         let directory = home.join("runs");
         fs::create_dir_all(&directory)
@@ -54,7 +54,7 @@ impl RunFile {
         write(&self.path, &document(run)?)
     }
 
-    /// Saves the run for the last time, and hands it to whoever asked for JSON.
+    /// Saves the run for the last time, and writes the copy for --json.
     pub(crate) fn finish(&mut self, run: &Run) -> Result<(), Failure> {
         self.save(run)?;
         match &mut self.copy {

@@ -1,4 +1,5 @@
-//! The part of a run document that lists and choices need. The middle of a document, which may be long, is not read.
+//! The parts of a run document that lists and selections need. The middle of a document, which may
+//! be long, is not read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,16 +10,16 @@ use measure::{FORMAT_VERSION, Figure, FigureUnit, Run, Status, UnreadableRun};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Bytes at the beginning of a document that have all fields before the plan, unless a script is long.
+/// Bytes at the beginning of a document that usually include all fields before the plan.
 const BEGINNING: u64 = 8 << 10;
-/// Bytes at the end of a document that have its figures, unless there are many.
+/// Bytes at the end of a document that usually include its figures.
 const END: u64 = 16 << 10;
-/// The field after those of the head, as pgrig writes documents. A line break is none of a string's characters in JSON,
-/// so these bytes are a field of the document itself.
+/// The field after the head in documents of pgrig's. JSON strings contain no line breaks, so these
+/// bytes can only be a field of the document itself.
 const PLAN: &[u8] = b",\n  \"plan\": ";
-/// The last field.
+/// The last field of a document.
 const FIGURES: &[u8] = b",\n  \"figures\": {";
-/// Digits of the part of an id that is a fraction of a second.
+/// Number of digits of an id's fraction of a second.
 const FRACTION: usize = 8;
 
 /// The fields of a run document up to its plan.
@@ -47,7 +48,8 @@ pub(super) enum NoHead {
 }
 
 impl Head {
-    /// Reads the head of a saved document, and its size in bytes. Special files are refused: to open a pipe would wait.
+    /// Reads the head of a saved document, and its size in bytes. Special files are refused,
+    /// because opening a pipe would block.
     pub(super) fn read(path: &Path) -> Result<(Self, u64), NoHead> {
         let metadata = path.metadata()?;
         if !metadata.is_file() {
@@ -71,7 +73,7 @@ impl Head {
         Ok((head, metadata.len()))
     }
 
-    /// Start, as a text that sorts.
+    /// The start, as a text that sorts by time.
     pub(super) fn start(&self) -> &str {
         self.started_at.trim_end_matches('Z')
     }
@@ -111,7 +113,7 @@ struct FigureValue {
     unit: FigureUnit,
 }
 
-/// None if the text does not end as a document of pgrig's does.
+/// None if the text does not end like a document of pgrig's.
 fn end(text: &[u8]) -> Option<Vec<(Figure, f64)>> {
     let start = text.windows(FIGURES.len()).rposition(|bytes| bytes == FIGURES)?;
     let end: End = serde_json::from_slice(&[b"{", &text[start + 1..]].concat()).ok()?;
@@ -123,7 +125,7 @@ fn end(text: &[u8]) -> Option<Vec<(Figure, f64)>> {
     Some(end.figures.into_iter().flat_map(of_config).collect())
 }
 
-/// Whether a text is the id of a run: it is a file's name, too.
+/// Whether a text is the id of a run, and so safe as the name of a file.
 pub(crate) fn is_id(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
     let [Some(time), Some(verb), Some(unique)] = [parts.next(), parts.next(), parts.next()] else {
@@ -143,7 +145,7 @@ pub(crate) fn is_id(text: &str) -> bool {
         && text.len() <= 100
 }
 
-/// The number of the process that wrote the run.
+/// The ID of the process that wrote the run.
 pub(crate) fn process(id: &str) -> Option<i32> {
     let (_, unique) = id.rsplit_once('-')?;
     let number = unique.get(..unique.len().checked_sub(FRACTION)?)?;

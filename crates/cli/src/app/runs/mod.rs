@@ -1,9 +1,10 @@
-//! Run documents: how they are saved, where they are, and how a word on the command line names them.
+//! Run documents: how they are saved, where they are, and which of them a word on the command line
+//! names.
 //!
-//! - `file`: the document of a run that goes on, saved as a whole each time.
+//! - `file`: the document of a running run, saved as a whole each time.
 //! - `head`: the part of a document that lists and choices need, read without the rest.
 //! - `store`: all saved runs, newest first.
-//! - `select`: from the words of the command line to documents.
+//! - `select`: finds documents by the words of the command line.
 //! - `documents`: the documents in a file.
 
 mod documents;

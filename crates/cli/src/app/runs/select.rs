@@ -21,15 +21,15 @@ const LATEST: &str = "latest";
 pub(crate) const RUN: &str = "RUN is, in this order: a file, if the word has a slash; latest, latest~1 (the run before) or \
     latest:tps~1 (the same among runs of tps); a file; an id or its beginning; a label, with * and ? as wildcards. \
     A file may contain several run documents, as pgrig runs export writes them.";
-/// More candidates of an ambiguous word are counted.
+/// Most candidates of an ambiguous word that are listed; further ones are only counted.
 const MOST_LISTED: usize = 10;
 
 /// The runs that a label stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Labelled {
-    /// Those that are complete: others do not compare.
+    /// Complete runs: others cannot be compared.
     Complete,
-    /// All.
+    /// All runs.
     All,
 }
 

@@ -1,4 +1,4 @@
-//! All saved runs: the documents in `PGRIG_HOME/runs`, each in the file that has its id as name.
+//! All saved runs: the documents in `PGRIG_HOME/runs`, each in a file that is named by its id.
 
 use std::fs;
 use std::io;
@@ -14,9 +14,9 @@ use crate::app::failure::{Context, Failure};
 use crate::app::printer::Printer;
 use crate::app::runs::head::{Head, process};
 
-/// More files that are no run documents are counted.
+/// Most files that are named because they are no run documents; further ones are only counted.
 const MOST_NAMED: usize = 3;
-/// Clocks of machines differ, without having been set back.
+/// Time by which clocks of machines may differ without being considered wrong.
 const SAME_TIME: SignedDuration = SignedDuration::from_mins(1);
 
 /// The directory of saved runs.
@@ -30,12 +30,12 @@ pub(crate) struct Store {
 pub(crate) struct Saved {
     pub(crate) head: Head,
     pub(crate) path: PathBuf,
-    /// Bytes of the document.
+    /// Size of the document, bytes.
     pub(crate) size: u64,
 }
 
 impl Saved {
-    /// Whether the process that writes it still runs, as far as this machine knows.
+    /// Whether the process that writes it is still running, as far as this machine can tell.
     pub(crate) fn is_running(&self) -> bool {
         let is_pgrig = |number: i32| {
             let name = fs::read_to_string(format!("/proc/{number}/comm"));
@@ -44,7 +44,7 @@ impl Saved {
         self.head.status == Status::Unfinished && process(&self.head.id).is_some_and(is_pgrig)
     }
 
-    /// Whether it begins later than now.
+    /// Whether its start is in the future.
     pub(crate) fn is_in_the_future(&self) -> bool {
         let start = self.head.started_at.parse::<Timestamp>();
         start.is_ok_and(|start| start.duration_since(Timestamp::now()) > SAME_TIME)
@@ -52,7 +52,7 @@ impl Saved {
 }
 
 impl Store {
-    /// That of the home.
+    /// The directory of the home.
     ///
     /// # Errors
     /// If there is no home.

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use console::measure_text_width;
 
-/// Between columns.
+/// Blanks between columns.
 const GAP: &str = "  ";
-/// A last column that has less room is not wrapped.
+/// Least width of a last column that is wrapped.
 const NARROWEST_TEXT: usize = 24;
 
 /// Whether a line may be a row of a table: it has a gap between columns.
@@ -51,13 +51,14 @@ pub(super) fn folded(lines: &[&str], width: usize) -> Option<Vec<String>> {
     Some(stacked)
 }
 
-/// A line, by its columns on the terminal. A character of two columns is followed by a filler.
+/// A line, as one character for each column of the terminal. A character of two columns is followed
+/// by a filler.
 struct Row(Vec<char>);
 
 const FILLER: char = '\0';
 
 impl Row {
-    /// None if it has characters without a width, or those of colours.
+    /// None if the line has characters without a width, or colour codes.
     fn of(line: &str) -> Option<Self> {
         let mut cells = Vec::new();
         for character in line.trim_end().chars() {

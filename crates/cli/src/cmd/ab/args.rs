@@ -4,7 +4,7 @@ use clap::{Args, value_parser};
 
 use crate::cmd::compare::args::JudgeArgs;
 
-/// A comparison of n rounds looks at n² pairs of values.
+/// Most rounds: a comparison of n rounds computes n² pairs of values.
 const MOST_ROUNDS: i64 = 1000;
 
 /// Run pgrig commands in turn and judge whether they differ

@@ -1,4 +1,4 @@
-//! `pgrig ab`: command lines in turn, rounds out, verdicts at the end.
+//! `pgrig ab`: runs command lines in turn, and makes verdicts from the rounds.
 
 pub(crate) mod args;
 mod text;
@@ -28,9 +28,9 @@ use crate::cmd::ab::args::AbArgs;
 use crate::cmd::compare;
 use crate::cmd::line;
 
-/// For a command to restore settings and stop its server after it was interrupted.
+/// Time for an interrupted command to restore settings and stop its server.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Exit status of a command whose thresholds were missed: it has measured all the same.
+/// Exit status of a command whose thresholds were missed, although it has measured completely.
 const MISSED: i32 = 3;
 
 /// One of the commands.
@@ -43,12 +43,12 @@ pub(crate) struct Arm {
     program: PathBuf,
     /// The verb.
     verb: Vec<OsString>,
-    /// All that follows the verb.
+    /// All words after the verb.
     rest: Vec<OsString>,
     label: String,
 }
 
-/// Runs the commands, prints, and fails if that was asked for.
+/// Runs the commands and prints the result; fails if a verdict of --fail-on occurs.
 pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> Result<(), Failure> {
     let (id, _) = identify("ab");
     let arms = arms(arguments, arguments.label.as_deref().unwrap_or(&id))?;
@@ -140,15 +140,15 @@ struct Work<'a> {
     arms: Vec<Arm>,
     looks: Looks,
     seed: u64,
-    /// Documents and error messages of the commands.
+    /// Directory for documents and error messages of the commands.
     place: TempDir,
     printer: &'a Printer,
 }
 
-/// The rounds that count: the runs of each arm.
+/// The judged rounds: the runs of each arm.
 struct Rounds {
     runs: Vec<Vec<Run>>,
-    /// The look that ended them.
+    /// The look after which they ended.
     look: Look,
 }
 
@@ -254,13 +254,14 @@ impl Work<'_> {
         if status.code() == Some(2) { Err(Usage(text).into()) } else { Err(Broken(text).into()) }
     }
 
-    /// Options of the judgement at a look: the comparisons with the first arm share the allowed false verdicts.
+    /// Options of the judgement at a look. The comparisons with the first arm divide the allowed
+    /// false verdicts.
     fn options(&self, look: Look) -> Options {
         let comparisons = self.arms.len() - 1;
         Options { alpha: look.alpha / comparisons as f64, ..self.arguments.judge.options() }
     }
 
-    /// Each other arm beside the first.
+    /// The comparison of each other arm with the first.
     fn comparisons(&self, runs: &[Vec<Run>], look: Look) -> Result<Vec<(Sides, Comparison)>, Failure> {
         let beside_first = runs[1..].iter().map(|candidate| {
             let sides =
@@ -272,7 +273,7 @@ impl Work<'_> {
         beside_first.collect()
     }
 
-    /// Whether all judged figures are known to differ.
+    /// Whether all judged figures differ.
     fn all_differ(&self, runs: &[Vec<Run>], look: Look) -> Result<bool, Failure> {
         let comparisons = self.comparisons(runs, look)?;
         let mut verdicts = comparisons.iter().flat_map(|(_, comparison)| comparison.judged()).peekable();
@@ -284,7 +285,8 @@ impl Work<'_> {
         self.arms.iter().map(|arm| arm.label.as_str()).collect()
     }
 
-    /// As soon as there is a round: refuses runs without a figure to judge, and warns if rounds are too few for a verdict.
+    /// Called after the first round: refuses runs without a figure to judge, and warns if there
+    /// will be too few rounds for a verdict.
     fn check_figures(&self, round: &[Run]) -> Result<(), Failure> {
         let judge = &self.arguments.judge;
         let mut judged = 0;

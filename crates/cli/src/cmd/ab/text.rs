@@ -1,4 +1,4 @@
-//! `pgrig ab` as people read it.
+//! Output of `pgrig ab` for people.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::cmd::ab::args::AbArgs;
 use crate::cmd::compare::args::JudgeArgs;
 use crate::cmd::compare::text::{conclusion, figures, footer, shown};
 
-/// More differences are counted, not shown.
+/// Most differences that are shown; further ones are only counted.
 const MOST_DIFFERENCES: usize = 12;
-/// Longer values are cut.
+/// Longest value that is not cut, characters.
 const MOST_CHARACTERS: usize = 48;
 
 /// The plan: commands, rounds and looks.
@@ -64,7 +64,7 @@ pub(crate) fn round(title: &str, runs: &[Run], arguments: &AbArgs) -> String {
     format!("{title:<32} {name} {}", values.join("   "))
 }
 
-/// One command beside the first.
+/// The comparison of a command with the first one.
 pub(crate) fn result(
     baseline: &Arm,
     candidate: &Arm,
@@ -86,7 +86,7 @@ pub(crate) fn result(
     text
 }
 
-/// Differences between the commands. Those of plans and from round to round are left to --json.
+/// Differences between the commands. Differences of plans and between rounds are only in --json.
 fn differences(comparison: &Comparison) -> String {
     let is_told = |difference: &&Difference| {
         !difference.what.starts_with("plan.") && !difference.what.contains(" within the ")
@@ -114,7 +114,7 @@ fn short(text: &str) -> String {
     format!("{}…", plain(&kept))
 }
 
-/// A look, or all rounds, that cannot reach a verdict.
+/// A message that a look, or all rounds, are too few for a verdict.
 pub(crate) fn too_few(round: usize, rounds: usize, figures: usize, needed: usize) -> String {
     let figures = if figures == 1 { "1 figure".to_owned() } else { format!("{figures} figures") };
     if round == rounds {
@@ -127,12 +127,12 @@ pub(crate) fn too_few(round: usize, rounds: usize, figures: usize, needed: usize
     }
 }
 
-/// The rounds that were saved before an error or an interruption.
+/// A message on the rounds that were saved before an error or an interruption.
 pub(crate) fn saved(complete: usize, rounds: usize, labels: &[&str]) -> String {
     format!("{complete} of {rounds} rounds are complete; their runs have the labels {}", labels.join(", "))
 }
 
-/// Notes of the runs, each kind once: notes that differ in numbers alone are of a kind.
+/// Notes of the runs, each kind once: notes that differ only in numbers are of the same kind.
 pub(crate) fn notes(runs: &[Vec<Run>]) -> Vec<String> {
     let count = runs.iter().map(Vec::len).sum::<usize>();
     let kind =
@@ -149,7 +149,7 @@ pub(crate) fn notes(runs: &[Vec<Run>]) -> Vec<String> {
     told.collect()
 }
 
-/// Commands that compare the same runs again.
+/// Commands that repeat the comparison of the saved runs.
 pub(crate) fn again(labels: &[&str]) -> String {
     let commands = labels[1..]
         .iter()

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> Result<(), Fail
     })
 }
 
-/// Read before anything is done, so that a wrong one costs nothing.
+/// Reads the baseline before anything is measured, so that a wrong one costs no time.
 fn baseline(word: &str, request: &Request, printer: &Printer) -> Result<Baseline, Failure> {
     let found = Selection::new(Labelled::Complete, printer)?.document(word);
     let run = found.with_context(|| format!("--baseline {word}"))?.run;

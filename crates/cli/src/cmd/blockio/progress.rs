@@ -1,5 +1,5 @@
-//! A `blockio`'s progress: the server is asked nothing while a step runs, so it is the time that goes by, beside
-//! what the same step took in the trial before.
+//! Progress of a `blockio`. The server is not queried while a step runs, so the elapsed time is
+//! shown, beside the time of the same step in the trial before.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use measure::human::latency;
 
 use crate::app::printer::{Printer, ProgressStyle};
 
-/// Steps that take less have no plain line.
+/// Shorter steps get no line of progress.
 const LONG: Duration = Duration::from_secs(1);
-/// Between turns of the spinner.
+/// Interval of the spinner.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Tells which step of which trial runs.
@@ -27,15 +27,15 @@ pub(crate) struct BlockioProgress<'a> {
 /// Times of the steps so far.
 #[derive(Default)]
 struct Past {
-    /// In the trial before this one, in their order.
+    /// Times of the steps of the trial before, in order.
     before: Vec<Duration>,
-    /// In this one.
+    /// Times of the steps of this trial.
     now: Vec<Duration>,
     trial: u16,
 }
 
 impl Past {
-    /// A trial's steps begin anew.
+    /// Begins a new trial.
     fn begin(&mut self, trial: u16) {
         if trial != self.trial {
             self.before = std::mem::take(&mut self.now);
@@ -43,8 +43,8 @@ impl Past {
         }
     }
 
-    /// Expected time of the step that begins, and of all steps from it to the last of so many trials. None in the
-    /// first.
+    /// Expected time of the step that begins, and of all steps from it to the last of so many
+    /// trials. None in the first trial.
     fn expected(&self, trials: u16) -> Option<(Duration, Duration)> {
         let rest = self.before.get(self.now.len()..)?;
         let step = *rest.first()?;
@@ -53,7 +53,7 @@ impl Past {
     }
 }
 
-/// The step that runs.
+/// The running step.
 struct Current {
     text: String,
     started: Instant,

@@ -1,4 +1,4 @@
-//! A `blockio`'s plan and results as people read them.
+//! Plan and results of a `blockio` for people.
 
 use std::fmt::Write;
 
@@ -12,7 +12,8 @@ use server::Survey;
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::blockio::args::BlockioArgs;
 
-/// Clients that have a column each; of more the fastest, the middle and the slowest are shown.
+/// Most clients with a column each. If there are more, the fastest, the middle and the slowest are
+/// shown.
 const MOST_CLIENTS: usize = 6;
 
 /// The plan: the steps and the space that they need.
@@ -102,7 +103,7 @@ pub(crate) fn results(plan: &Plan, run: &Run) -> String {
     parts.join("\n\n")
 }
 
-/// Values of one observation in all trials, all clients together.
+/// Values of an observation in all trials, for all clients together.
 fn sample(run: &Run, name: &str) -> Option<Sample> {
     of_config(run, TOTAL, name)
 }
@@ -161,7 +162,7 @@ fn steps(plan: &Plan, run: &Run) -> String {
     )
 }
 
-/// Source of the data, if it was the same in all trials; else all sources.
+/// Source of the data, if it was the same in all trials; otherwise all sources.
 fn states(run: &Run, step: &Step) -> Option<String> {
     let told = |trial: &Trial| {
         let of_step = trial
@@ -256,7 +257,7 @@ fn beside(plan: &Plan, run: &Run) -> String {
     trimmed(&table)
 }
 
-/// VACUUM by the servers' own accounts.
+/// Rates of VACUUM, as this server and published ones report them.
 fn vacuum_rates(run: &Run) -> Option<String> {
     let own = rates(run)?;
     let mut table = new_table(&["VACUUM's own MB/s", "read", "write"]);
@@ -270,7 +271,7 @@ fn vacuum_rates(run: &Run) -> Option<String> {
     Some(trimmed(&table))
 }
 
-/// PostgreSQL's MB.
+/// Bytes of PostgreSQL's MB.
 const MEBIBYTE: f64 = 1_048_576.0;
 
 fn named(machine: &Reference) -> String {
@@ -306,7 +307,7 @@ fn collector(run: &Run) -> String {
     lines.iter().map(|(key, value)| format!("{key:<13} {value}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The host that was connected to.
+/// The connected host.
 fn server_name(transport: &str) -> String {
     match transport.strip_prefix("tcp ").and_then(|rest| rest.split([' ', ',']).next()) {
         Some(host) => host.to_owned(),
@@ -314,7 +315,8 @@ fn server_name(transport: &str) -> String {
     }
 }
 
-/// Each step beside the baseline's. Two runs do not tell whether a step changed, so there is no verdict.
+/// Each step beside the baseline's. It has no verdict, because two runs do not show whether a step
+/// changed.
 pub(crate) fn comparison(baseline: &Baseline, request: &Request, run: &Run) -> String {
     let mut table = new_table(&["step", "baseline", "now", "change"]);
     let compared = baseline.compare(request, &run.trials);
@@ -362,7 +364,7 @@ pub(crate) fn hints(arguments: &BlockioArgs, plan: &Plan, run: &Run) -> Vec<Stri
     hints
 }
 
-/// A command for the same server. What may hold a password is left to be filled in.
+/// A command for the same server. Values that may contain a password are replaced by placeholders.
 fn again(arguments: &BlockioArgs, size: &str, compat: bool) -> String {
     let server = &arguments.server;
     let mut command = format!("pgrig blockio {size}");
@@ -385,19 +387,19 @@ fn again(arguments: &BlockioArgs, size: &str, compat: bool) -> String {
     command
 }
 
-/// Bytes that were observed.
+/// A number of bytes as text.
 fn whole_bytes(number: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes that were observed")]
     bytes(number.max(0.0).round() as u64)
 }
 
-/// MB/s of so many bytes per second.
+/// Bytes per second as MB/s.
 fn rate(bytes_per_second: f64) -> String {
     let megabytes = bytes_per_second / 1e6;
     if megabytes < 9.95 { format!("{megabytes:.1}") } else { format!("{megabytes:.0}") }
 }
 
-/// Two digits at least: `100 %`, `12 %`, `2.1 %`, `0.034 %`.
+/// A percentage with at least two digits: `100 %`, `12 %`, `2.1 %`, `0.034 %`.
 fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
 }

@@ -79,7 +79,7 @@ pub(crate) struct JudgeArgs {
 }
 
 impl JudgeArgs {
-    /// The same for the comparison.
+    /// The options of the comparison.
     pub(crate) fn options(&self) -> Options {
         Options { threshold: self.threshold, figures: self.figures.clone(), ..Options::default() }
     }

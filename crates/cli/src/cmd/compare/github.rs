@@ -1,4 +1,5 @@
-//! A comparison as GitHub Actions takes it: workflow commands make annotations, and a file takes the job's summary.
+//! A comparison for GitHub Actions: workflow commands for annotations, and a file for the job's
+//! summary.
 //!
 //! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>
 
@@ -16,7 +17,7 @@ use crate::cmd::compare::text;
 
 /// The variable that names the file of the job's summary.
 const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
-/// Begins a command of the old form anywhere in a line.
+/// Marks a workflow command in the old syntax, which may be anywhere in a line.
 const OLD_COMMAND: &str = "##[";
 
 /// Prints the annotations, and appends the Markdown to the job's summary. Without a summary it is printed, too.
@@ -34,7 +35,8 @@ pub(crate) fn show(commands: &str, markdown: &str, printer: &Printer) -> Result<
     Ok(())
 }
 
-/// An annotation for each verdict that somebody should know of; at least one. `title` tells comparisons apart.
+/// An annotation for each verdict that matters; at least one. `title` distinguishes several
+/// comparisons.
 pub(crate) fn commands(title: &str, sides: &Sides, comparison: &Comparison, judge: &JudgeArgs) -> String {
     let level = |verdict: Verdict| match verdict {
         verdict if judge.fails_on(verdict) => Some("error"),
@@ -68,17 +70,17 @@ pub(crate) fn commands(title: &str, sides: &Sides, comparison: &Comparison, judg
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The text of a command, as the runner reads it back.
+/// The text, escaped as data of a workflow command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property of a command.
+/// The text, escaped as a property of a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Text that is no command of the old form, for other lines.
+/// The text with commands in the old syntax made harmless, for other lines.
 pub(crate) fn inert(text: &str) -> String {
     text.replace(OLD_COMMAND, "# #[")
 }

@@ -8,10 +8,11 @@ use crate::app::markdown::{cell, inline, table};
 use crate::cmd::compare::args::JudgeArgs;
 use crate::cmd::compare::text::{self, HEADER};
 
-/// More differences are counted.
+/// Most differences that are listed; further ones are only counted.
 const MOST_DIFFERENCES: usize = 20;
 
-/// The verdict, the sides, and tables of the figures: first those that are judged. `named`: baseline and candidate.
+/// The verdict, the sides, and tables of the figures, judged ones first. `named` are the names of
+/// baseline and candidate.
 pub(crate) fn comparison(
     named: [&str; 2],
     sides: &Sides,

@@ -1,4 +1,4 @@
-//! `pgrig compare`: run documents in, verdicts out.
+//! `pgrig compare`: makes verdicts from run documents.
 
 pub(crate) mod args;
 mod github;
@@ -18,7 +18,7 @@ use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Selection};
 use crate::cmd::compare::args::{CompareArgs, Format, JudgeArgs};
 
-/// Compares, prints, and fails if that was asked for.
+/// Compares and prints; fails if a verdict of --fail-on occurs.
 pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
     let sides = sides(arguments, printer)?;
     let comparison = Comparison::of(&sides, &arguments.judge.options());
@@ -43,7 +43,8 @@ pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Fail
     fail_on(&[&comparison], &arguments.judge)
 }
 
-/// Prints a comparison in the format that is asked for. `title` tells it from others, `named` are baseline and candidate.
+/// Prints a comparison in the requested format. `title` distinguishes several comparisons; `named`
+/// are the names of baseline and candidate.
 pub(crate) fn show(
     title: &str,
     named: [&str; 2],
@@ -89,7 +90,7 @@ fn refusal(hindrances: &[&Difference]) -> String {
 /// Refuses a comparison without a figure to judge.
 ///
 /// # Errors
-/// With the names of the figures that there are.
+/// The error lists the figures that the runs have.
 pub(crate) fn refuse_nothing(comparison: &Comparison, judge: &JudgeArgs) -> Result<(), Usage> {
     if comparison.compared.is_empty() {
         return Err(Usage("these runs have no common figure".to_owned()));

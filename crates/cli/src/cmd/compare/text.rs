@@ -1,4 +1,4 @@
-//! A comparison as people read it.
+//! A comparison for people.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::app::plain::plain;
 use crate::app::table::trimmed;
 use crate::cmd::compare::args::JudgeArgs;
 
-/// Said if one side ran before the other.
+/// Note that is printed if one side ran before the other.
 pub(crate) const APART: &str = "note: one side ran before the other: a change in the machine's speed looks like a \
                                 difference. pgrig ab runs both in turn";
 
@@ -45,7 +45,7 @@ pub(crate) fn row(one: &Compared, comparison: &Comparison) -> [String; 6] {
     ]
 }
 
-/// A line for each figure: those with a verdict first.
+/// A line for each figure, judged ones first.
 pub(crate) fn figures(comparison: &Comparison) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(HEADER);
@@ -94,7 +94,8 @@ pub(crate) fn shown(name: &str) -> String {
     plain(name).into_owned()
 }
 
-/// The last line: all verdicts, or why there is none. `shown` makes names of figures fit the format.
+/// The last line: all verdicts, or why there are none. `shown` converts names of figures for the
+/// format.
 pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison, shown: &dyn Fn(&str) -> String) -> String {
     let unmeasured = match comparison.unmeasured.as_slice() {
         [] => String::new(),
@@ -138,7 +139,7 @@ fn runs(count: usize) -> String {
     if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
 }
 
-/// The figure's name, with its configuration where others have the same name, and its change.
+/// The figure's name and its change; with its configuration, if several figures have the same name.
 fn short(one: &Compared, judged: &[(&Compared, Verdict)], shown: &dyn Fn(&str) -> String) -> String {
     let is_alone = judged.iter().all(|(other, _)| other.figure.config == one.figure.config);
     let name = if is_alone { one.figure.name.clone() } else { one.figure.full_name() };
@@ -161,7 +162,7 @@ fn value(one: &Compared, value: f64) -> String {
     human::figure(one.figure.unit, value)
 }
 
-/// Difference of a ratio from 1.
+/// Difference of a ratio from 1, as text.
 fn percent(ratio: f64) -> String {
     format!("{:+.1} %", (ratio - 1.0) * 100.0)
 }

@@ -16,7 +16,7 @@ use crate::app::target::{self, Meant};
 use crate::app::version::VERSION;
 use crate::cmd::doctor::args::DoctorArgs;
 
-/// Looks, and prints a line for each thing.
+/// Checks, and prints a line for each result.
 pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failure> {
     let home = Home::locate()?;
     line(printer, "pgrig", VERSION)?;
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
     })
 }
 
-/// pgrig's own server does not run: what verbs can do there is not known, only whether its programs run.
+/// pgrig's own server does not run. Only its programs can be checked, not what verbs can do there.
 fn resting(instance: &Instance, state: &InstanceState, printer: &Printer) -> Result<(), Failure> {
     let state = match state {
         InstanceState::NotCreated => "not created yet".to_owned(),

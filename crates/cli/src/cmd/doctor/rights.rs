@@ -1,9 +1,9 @@
-//! The rights of a role, and the verbs that work with them.
+//! The privileges of a role, and the verbs that work with them.
 
 use connect::{ConnectError, Connection};
 use server::{Survey, ask};
 
-/// The rights that verbs depend on.
+/// The privileges that verbs depend on.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each right is one")]
 pub(super) struct Rights {
@@ -26,7 +26,7 @@ impl Rights {
         })
     }
 
-    /// The rights, for people.
+    /// The privileges as text.
     pub(super) fn phrase(self) -> String {
         if self.is_superuser {
             return "superuser".to_owned();
@@ -41,7 +41,7 @@ impl Rights {
         if rights.is_empty() { "no right to create anything".to_owned() } else { rights.join(", ") }
     }
 
-    /// Each verb, with how far it works and why no further.
+    /// Each verb, with the extent to which it works, and the reason if that is not complete.
     pub(super) fn verbs(self, survey: &Survey) -> [(&'static str, String); 5] {
         let Survey { server, site, .. } = survey;
         let role = &server.role;

@@ -250,12 +250,12 @@ pub(crate) struct FillArgs {
     pub(crate) server: ServerChoice,
 }
 
-/// Ids are bigint at most.
+/// Most rows: ids are bigint at most.
 pub(crate) const MOST_ROWS: u64 = i64::MAX as u64;
-/// pgbench's accounts are 100,000 times as many.
+/// Largest scale: it has 100,000 times as many accounts.
 pub(crate) const MOST_SCALE: u64 = MOST_ROWS / 100_000;
 
-/// As the request has them.
+/// The partitions in the form of the request.
 pub(crate) fn partitions(count: Option<u32>, method: PartitionMethod) -> Option<Partitions> {
     let count = count.and_then(NonZeroU32::new)?;
     Some(Partitions { count, method })
@@ -275,7 +275,7 @@ impl FromStr for Factor {
 }
 
 impl Factor {
-    /// As pgbench has it: a whole number.
+    /// The factor as pgbench's scale: a whole number.
     pub(crate) fn whole(self) -> Result<u64, Usage> {
         if self.0.fract() > 0.0 {
             let text =
@@ -294,7 +294,7 @@ impl Factor {
 /// Rows, of each table or of single ones.
 #[derive(Clone, Debug)]
 pub(crate) enum Rows {
-    /// Of the only table, or of each.
+    /// Rows of the only table, or of each table.
     Each(u64),
     /// Of single tables.
     Rules(Vec<RowsRule>),
@@ -323,7 +323,7 @@ pub(crate) enum Format {
     Binary,
 }
 
-/// How partitions are cut.
+/// How rows are divided into partitions.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum PartitionBy {
     Range,
@@ -373,7 +373,7 @@ impl From<Triggering> for Triggers {
     }
 }
 
-/// What a filler holds.
+/// Content of a filler column.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Filler {
     /// Blanks, as pgbench's
@@ -395,7 +395,7 @@ pub(crate) enum Method {
     Direct,
 }
 
-/// Flags alone, to read those of a level.
+/// Only the flags, to parse those of a level.
 #[derive(Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 struct Flags {
@@ -404,7 +404,7 @@ struct Flags {
 }
 
 impl FillArgs {
-    /// What flags like a level's stand for.
+    /// Parses flags such as those of a level.
     pub(crate) fn of_flags(flags: &str) -> Result<Self, clap::Error> {
         let mut matches = Flags::command().try_get_matches_from(flags.split_whitespace())?;
         Ok(Flags::from_arg_matches_mut(&mut matches)?.fill)

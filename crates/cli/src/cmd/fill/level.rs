@@ -1,4 +1,4 @@
-//! The levels of article 000, and the flags that they stand for.
+//! The levels of article 000, and their flags.
 
 use std::ffi::OsString;
 
@@ -23,7 +23,7 @@ pub(crate) enum Level {
     Bonus,
 }
 
-/// Every level, and the flags that it stands for.
+/// Every level with its flags.
 pub(crate) const LEVELS: [(Level, &str); 7] = [
     (Level::Series, "--series --init-steps tg"),
     (Level::Plain, "--logged --streams 1 --init-steps tgvp --method copy"),
@@ -38,12 +38,12 @@ pub(crate) const LEVELS: [(Level, &str); 7] = [
 ];
 
 impl Level {
-    /// The flags that it stands for.
+    /// Its flags.
     pub(crate) fn flags(self) -> &'static str {
         LEVELS.iter().find(|(level, _)| *level == self).map_or("", |(_, flags)| flags)
     }
 
-    /// As the command line names it.
+    /// Its name on the command line.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
     }
@@ -55,8 +55,8 @@ impl Level {
     }
 }
 
-/// The command line with a level's flags in place of `--level`, right after the verb: what is given
-/// besides comes later, and so counts.
+/// The command line with `--level` replaced by the level's flags, right after the verb. So options
+/// that the user gives come later and override them.
 pub(crate) fn with_level(arguments: &[OsString], level: Level) -> Vec<OsString> {
     let verb = arguments.iter().position(|argument| argument == "fill").unwrap_or(0);
     let (before, after) = arguments.split_at(verb + 1);

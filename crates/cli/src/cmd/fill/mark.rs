@@ -1,4 +1,4 @@
-//! Marks of a volume as people write them.
+//! Parses marks of a volume.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use fill::limits::{Mark, Percent};
 
 use crate::app::size::Size;
 
-/// Marks by percent used (`80%`) or bytes free (`10GB`), parted by commas, each once.
+/// Marks by percent used (`80%`) or bytes free (`10GB`), separated by commas, each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Marks(pub(crate) Vec<Mark>);
 

@@ -79,11 +79,11 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
 /// Parts of a command's time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
-    /// Until the steps began: the server's start, the connection and the plan.
+    /// Time until the steps began: the server's start, the connection and the plan.
     pub(crate) before: Duration,
-    /// All steps.
+    /// Time of all steps.
     pub(crate) steps: Duration,
-    /// The sample that was compressed.
+    /// Time of the sample for the compression.
     pub(crate) sample: Duration,
 }
 
@@ -161,7 +161,7 @@ async fn fill(
     Ok(Some(Spent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
 }
 
-/// The run of a fill as it begins.
+/// The run of a fill that begins.
 fn begun<'a>(
     arguments: &'a FillArgs,
     request: &impl Serialize,
@@ -178,7 +178,7 @@ fn begun<'a>(
     })
 }
 
-/// The plan for people.
+/// The plan as text.
 fn planned(
     arguments: &FillArgs,
     plan: &Plan,
@@ -204,7 +204,7 @@ pub(crate) fn records(home: &Home) -> PathBuf {
     home.root().join("direct")
 }
 
-/// Removes the files that a crash of the server left of a direct fill.
+/// Removes files that a crash of the server left behind from a direct fill.
 pub(crate) async fn clear_abandoned(
     home: &Home,
     chosen: &Chosen,
@@ -227,7 +227,7 @@ pub(crate) async fn clear_abandoned(
     }
 }
 
-/// Sentences on the outcome: rows left over, changes of the write rate, probes that became slow.
+/// Notes on the outcome: dead rows, changes of the write rate, probes that became slow.
 fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let dead = outcome.dead_space(plan).map(|dead| {
         format!(

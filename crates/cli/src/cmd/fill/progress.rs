@@ -13,20 +13,20 @@ use crate::app::bar;
 use crate::app::numbers::clock;
 use crate::app::printer::{Printer, ProgressStyle};
 
-/// Between plain lines.
+/// Time between two lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// Steps of a bar or line that only knows a fraction.
+/// Length of a bar for progress that is known only as a fraction.
 const PARTS: u64 = 1000;
 
-/// Draws what a fill reports.
+/// Shows the progress of a fill.
 pub(crate) struct FillProgress<'a> {
     printer: &'a Printer,
     style: ProgressStyle,
     /// Rows in all; none if only a limit ends the fill.
     rows: Option<u64>,
-    /// After this time it ends, if that is a limit.
+    /// Time after which the fill ends; none without such a limit.
     duration: Option<Duration>,
-    /// Distance to the brim, at first and now.
+    /// Distance to the point at which a lack of space ends the fill: at first, and now.
     outlook: Mutex<Option<(Outlook, Outlook)>>,
     /// Share of the size that a table has reached, 0 to 1; none without a size.
     grown: Option<Mutex<f64>>,
@@ -36,14 +36,14 @@ pub(crate) struct FillProgress<'a> {
     before: u64,
     events: Mutex<Vec<measure::Event>>,
     current: Mutex<Option<Current>>,
-    /// Of several tables the one that is filled.
+    /// The table, if it is one of several.
     table: Option<OfSeveral>,
 }
 
 /// A table among others.
 #[derive(Clone, Debug)]
 pub(crate) struct OfSeveral {
-    /// Its name, with how many there are.
+    /// Its name and the number of tables.
     pub(crate) name: String,
     /// Its place among them.
     pub(crate) place: usize,
@@ -53,18 +53,19 @@ pub(crate) struct OfSeveral {
 /// Several tables that are filled, some of them at once.
 #[derive(Debug)]
 pub(crate) struct AllTables {
-    /// Start of the first one.
+    /// Start of the first table.
     pub(crate) started: Instant,
-    /// Share of all bytes that each has.
+    /// Share of all bytes that each table has.
     pub(crate) shares: Vec<f64>,
-    /// Share of each that is filled.
+    /// Share of each table that is filled.
     pub(crate) filled: Mutex<Vec<f64>>,
     /// Their bars, one below the other.
     pub(crate) bars: MultiProgress,
 }
 
 impl OfSeveral {
-    /// Progress of all tables, with the time left, if a share of this one is filled.
+    /// Progress of all tables with the remaining time, if this share of the present table is
+    /// filled.
     fn whole(&self, filled: f64) -> String {
         let Ok(mut of_all) = self.all.filled.lock() else { return String::new() };
         of_all[self.place] = filled.clamp(0.0, 1.0);
@@ -88,7 +89,7 @@ struct Current {
     lock_holder: String,
 }
 
-/// Heap bytes of a row.
+/// Bytes of heap of a row.
 fn bytes_per_row(plan: &Plan) -> f64 {
     let rows = plan.rows().unwrap_or(plan.chunking.chunk_rows).max(1);
     plan.predicted.sizes.heap as f64 / rows as f64
@@ -106,7 +107,7 @@ impl<'a> FillProgress<'a> {
         progress
     }
 
-    /// For a table among others; without a plan for a step that loads no rows.
+    /// Progress of a table among others. `plan` is none for a step that loads no rows.
     pub(crate) fn of_several(plan: Option<&Plan>, table: OfSeveral, printer: &'a Printer) -> Self {
         let mut progress =
             plan.map_or_else(|| Self::without_rows(printer), |plan| Self::new(plan, None, printer));
@@ -141,7 +142,7 @@ impl<'a> FillProgress<'a> {
         self.events.lock().map_or(Vec::new(), |events| events.clone())
     }
 
-    /// A line of its own, above the bar if there is one.
+    /// Prints a line, above the bar if there is one.
     fn tell(&self, text: &str) {
         match self.current.lock() {
             Ok(current) => match current.as_ref() {
@@ -152,8 +153,8 @@ impl<'a> FillProgress<'a> {
         }
     }
 
-    /// Progress of a fill without a known end, in [`PARTS`], by the nearer limit; and the free space, where that is
-    /// known.
+    /// Progress of a fill without a known end, in [`PARTS`], by the nearest limit; and the free
+    /// space, if it is known.
     fn open_ended(&self, elapsed: Duration) -> (Option<u64>, Option<u64>) {
         let outlook = self.outlook.lock().ok().and_then(|outlook| *outlook);
         let by_space = outlook.map(|(first, now)| 1.0 - now.to_go as f64 / first.to_go.max(1) as f64);
@@ -327,7 +328,7 @@ impl Drop for FillProgress<'_> {
     }
 }
 
-/// A fraction in [`PARTS`].
+/// A fraction as a number of [`PARTS`].
 fn parts(fraction: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to PARTS")]
     let parts = (fraction.clamp(0.0, 1.0) * PARTS as f64) as u64;

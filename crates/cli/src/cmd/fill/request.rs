@@ -1,4 +1,4 @@
-//! From arguments to requests.
+//! Converts arguments to requests.
 
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::app::input;
 use crate::cmd::fill::args::{FillArgs, Filler, Format, Index, Method, Rows, Triggering, partitions};
 
 impl FillArgs {
-    /// The request, checked for what only the command line can get wrong.
+    /// The request, after a check for errors that only the command line can contain.
     pub(crate) fn request(&self) -> Result<Request, Usage> {
         if self.trials.is_some() && self.ladder.is_none() {
             return Err(Usage("--trials sets the trials of each level for --ladder: give both".to_owned()));
@@ -137,7 +137,7 @@ impl FillArgs {
         }))
     }
 
-    /// Limits that end the fill besides its amount.
+    /// Limits that end the fill, other than its amount.
     pub(crate) fn limits(&self) -> Limits {
         let space = match (self.brim, self.until_free) {
             (true, _) => SpaceLimit::Brim { reserve: self.reserve.map_or(0, |size| size.0) },
@@ -165,8 +165,8 @@ impl FillArgs {
         }
     }
 
-    /// The request for all tables of a schema; none if the arguments are for one table. With --ddl that is known only
-    /// once its SQL has been run.
+    /// The request for all tables of a schema; none if the arguments are for one table. With --ddl,
+    /// the number of tables is known only after its SQL has been run.
     pub(crate) fn schema_request(&self) -> Result<Option<SchemaRequest>, Usage> {
         let is_of_one = self.table.is_some() || self.series || self.ladder.is_some();
         if is_of_one || self.ddl.is_none() && self.model.is_none() && !self.all_tables {
@@ -282,7 +282,7 @@ impl FillArgs {
         })
     }
 
-    /// The steps as letters say, or else as the switches do.
+    /// The steps by --init-steps, or else by the other options.
     fn steps(&self) -> InitSteps {
         let own = self.table.is_some() || self.ddl.is_some();
         let steps = match &self.init_steps {

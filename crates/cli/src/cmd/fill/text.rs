@@ -1,4 +1,4 @@
-//! A fill's plan and outcome as people read them.
+//! Plan and outcome of a fill for people.
 
 use std::fmt::Write;
 use std::time::Duration;

@@ -11,11 +11,11 @@ use crate::app::duration::Length;
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 
-/// How long rounds go on, unless told otherwise.
+/// Default time of the rounds.
 const BUDGET: Duration = Duration::from_secs(10);
-/// The same of tables, which are made anew for each round.
+/// Default time of the rounds with --ddl, whose tables are created again for each round.
 const TABLES_BUDGET: Duration = Duration::from_secs(30);
-/// The same of --calibrate, whose rounds are long.
+/// Default time of --calibrate, whose rounds are long.
 const CALIBRATE_BUDGET: Duration = Duration::from_mins(1);
 
 /// How a table of results is printed.
@@ -198,7 +198,7 @@ impl MicroArgs {
         Ok(bodies.into_iter().map(Candidate::new).collect())
     }
 
-    /// Each DDL with its statement, or the only one of either with all of the other.
+    /// Pairs each --ddl with its --statement; a single one of either is used with all of the other.
     fn tables(&self) -> Result<Vec<Candidate>, Usage> {
         if self.calibrate {
             return Err(Usage("--calibrate is for expressions and statements: leave out --ddl".to_owned()));
@@ -224,7 +224,7 @@ impl MicroArgs {
     }
 }
 
-/// One that comes with pgrig, or a file.
+/// Reads a suite that comes with pgrig, or one from a file.
 fn suite(name: &str) -> Result<Suite, Failure> {
     if let Some((_, text)) = shipped().into_iter().find(|(known, _)| *known == name) {
         return Ok(Suite::read(name, text)?);

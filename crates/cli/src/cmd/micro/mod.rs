@@ -26,7 +26,7 @@ use crate::cmd::micro::args::{MicroArgs, TableFormat};
 
 use crate::cmd::micro::progress::RoundsProgress;
 
-/// Between saved states of a run that goes on: a killed one loses no more.
+/// Interval at which a running run is saved: if pgrig is killed, no more than this is lost.
 const SAVE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Measures on the server that the arguments name.
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &MicroArgs, printer: &Printer) -> Result<(), Failur
     })
 }
 
-/// A request on its server.
+/// A request with its server.
 struct Conducted<'a> {
     arguments: &'a MicroArgs,
     request: &'a Request,
@@ -58,7 +58,7 @@ struct Conducted<'a> {
     printer: &'a Printer,
 }
 
-/// Takes rounds as they come.
+/// Records rounds as they are completed.
 struct Recorder<'a> {
     recording: &'a mut Recording,
     outcome: Option<Outcome>,
@@ -115,7 +115,7 @@ impl Conducted<'_> {
         conduct::explained(self.printer, &self.arguments.save, &plan, text::explained(&plan))
     }
 
-    /// A document that holds nothing yet.
+    /// A document without trials.
     async fn document(&self) -> Result<Recording, Failure> {
         let survey = Survey::for_tables(self.connection, &self.chosen.data_directory(None)?, VERSION).await?;
         let begun = Begun {
@@ -184,8 +184,8 @@ impl Conducted<'_> {
         ended
     }
 
-    /// Prints the table to standard output; there too, if it is for people, all that belongs to it. Returns the table if it
-    /// is for people.
+    /// Prints the table to standard output; in the text format also everything that belongs to it.
+    /// Returns the table in the text format.
     fn show(&self, outcome: &Outcome) -> Result<Option<String>, Failure> {
         let (request, format) = (self.request, self.arguments.format);
         let judged = outcome.judged(request);
@@ -239,7 +239,7 @@ impl Conducted<'_> {
     }
 }
 
-/// Samples of each number of rows as a series: the how-manieth, and seconds.
+/// Samples of each number of rows as a series: x is the sample's number, y its time in seconds.
 fn calibration_trial(found: &Calibration) -> Trial {
     let mut trial = Trial { config: "calibration".to_owned(), ..Trial::default() };
     for point in &found.points {

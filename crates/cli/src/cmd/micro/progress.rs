@@ -1,4 +1,5 @@
-//! A `micro`'s progress: rounds so far, and how long it may go on. Drawn between rounds, never during one.
+//! Progress of a `micro`: rounds so far, and remaining time. It is drawn between rounds, never
+//! during one.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +9,10 @@ use micro::Outlook;
 use crate::app::bar;
 use crate::app::printer::{Printer, ProgressStyle};
 
-/// Between plain lines.
+/// Time between two lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Tells how far rounds have come.
+/// Shows the progress of rounds.
 pub(crate) struct RoundsProgress<'a> {
     what: &'static str,
     printer: &'a Printer,

@@ -1,4 +1,4 @@
-//! A `micro`'s candidates, the fastest first: for people, as Markdown, as CSV.
+//! The candidates of a `micro`, the fastest first: as text, Markdown or CSV.
 
 use measure::Verdict;
 use measure::paired::{Estimate, Judged, Judgement};
@@ -13,16 +13,16 @@ use crate::cmd::micro::text::{interval, ns, sd, short};
 struct Standing<'a> {
     name: &'a str,
     own: &'a Estimate,
-    /// Whether its own time can be told from nothing.
+    /// Whether its own time is significantly above 0.
     is_measurable: bool,
-    /// Bytes per row.
+    /// WAL, bytes per row.
     wal: Option<f64>,
-    /// None of the first candidate.
+    /// Its comparison with the first candidate; none for the first one.
     pair: Option<&'a Judgement>,
 }
 
-/// The places of candidates among themselves, the fastest first: by their differences from the first one, which are
-/// more exact than their times.
+/// Indexes of the candidates, the fastest first. They are ordered by their differences from the
+/// first one, which are more precise than their times.
 pub(crate) fn by_speed(judged: &Judged) -> Vec<usize> {
     let difference = |candidate: usize| {
         judged.pairs.iter().find(|pair| pair.candidate == candidate).map_or(0.0, |pair| pair.difference.value)
@@ -32,7 +32,7 @@ pub(crate) fn by_speed(judged: &Judged) -> Vec<usize> {
     order
 }
 
-/// The table of results. `has_rows`: times are of a row, not of a statement.
+/// The table of results. `has_rows` says that times are per row, not per statement.
 pub(crate) fn results(outcome: &Outcome, judged: &Judged, has_rows: bool, format: TableFormat) -> String {
     let names: Vec<&str> = outcome.plan.candidates().collect();
     let standings = by_speed(judged).into_iter().map(|candidate| Standing {
@@ -106,7 +106,8 @@ pub(crate) fn calibration(found: &Calibration, format: TableFormat) -> String {
     shown(&header, rows.collect(), format, 0..9)
 }
 
-/// Comparison of a candidate with the first one; without a time of its own it has no ratio.
+/// Comparison of a candidate with the first one. Without a measurable time of its own, it has no
+/// ratio.
 fn beside(pair: &Judgement, is_measurable: bool) -> [String; 3] {
     let difference = pair.difference;
     let (word, value) =
@@ -129,7 +130,7 @@ fn verdict(pair: &Judgement) -> String {
     }
 }
 
-/// Every figure as it is, without rounding. The first candidate has no difference and no verdict.
+/// All figures without rounding. The first candidate has no difference and no verdict.
 fn results_csv(standings: &[Standing], has_pairs: bool, per: &str) -> String {
     let figure = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let times = |seconds: Option<&Estimate>| {
@@ -169,7 +170,7 @@ fn nanoseconds(seconds: f64) -> f64 {
     seconds * 1e9
 }
 
-/// Lines as RFC 4180 has them, but with the line ends of this system.
+/// Lines in the format of RFC 4180, but with the line ends of this system.
 fn csv(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let field = |text: &str| {
         if text.contains([',', '"', '\n', '\r']) {
@@ -183,7 +184,7 @@ fn csv(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     [header.join(",")].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// A table of text cells, the first of a row being its name.
+/// A table of texts; the first cell of a row is its name.
 fn shown(
     header: &[&str],
     rows: Vec<Vec<String>>,

@@ -1,4 +1,4 @@
-//! A `micro`'s plan and results as people read them.
+//! Plan and results of a `micro` for people.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use micro::{Calibration, Conclusion, Outcome, Plan, Request, Role, Saved};
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::micro::table::by_speed;
 
-/// Longer candidates are cut in tables; the plan has them in full.
+/// Longest name in tables, characters; longer ones are cut. The plan shows them in full.
 const WIDEST_NAME: usize = 44;
 /// The longest budget that pgrig suggests, seconds.
 const LONGEST_BUDGET: f64 = 3600.0;
@@ -148,7 +148,7 @@ fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
     lines.join("\n")
 }
 
-/// Why candidates have no time of their own.
+/// Why candidates have no measurable time of their own.
 fn unmeasurable(outcome: &Outcome, judged: &Judged, request: &Request) -> Vec<String> {
     let names = outcome.plan.candidates().enumerate();
     let names = names.filter(|(candidate, _)| !judged.is_measurable(*candidate));
@@ -166,7 +166,7 @@ fn unmeasurable(outcome: &Outcome, judged: &Judged, request: &Request) -> Vec<St
         .collect()
 }
 
-/// The article's figures: of whole samples, the loop in them; candidates in this order.
+/// The article's figures: of whole samples, including the loop; candidates in this order.
 fn samples(outcome: &Outcome, order: &[usize], per: &str) -> String {
     let whole = format!("{per}, whole");
     let mut table = new_table(&[&whole, "mean", "sd", "min", "max", "cut: mean", "sd", "min", "max"]);
@@ -301,7 +301,7 @@ pub(crate) fn short(name: &str) -> String {
     name.chars().take(WIDEST_NAME - 1).chain(['…']).collect()
 }
 
-/// The standard deviation; nothing scatters in a single value.
+/// The standard deviation; 0 of a single value.
 pub(crate) fn sd(sample: &Sample) -> f64 {
     sample.deviation().unwrap_or(0.0)
 }

@@ -1,4 +1,4 @@
-//! `pgrig model check`: statistics and plans of a copy beside the original's.
+//! `pgrig model check`: compares statistics and plans of a copy with the original's.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 
-/// ANALYZEs of the original, and of the copy.
+/// Number of ANALYZE runs on the original, and on the copy.
 const OF_ORIGINAL: usize = 11;
 const OF_COPY: usize = 5;
 
@@ -37,7 +37,7 @@ enum Original {
 struct Seen {
     facts: Vec<Facts>,
     plans: Plans,
-    /// Plans of queries that were run, none of those that took too long.
+    /// Plans of queries that were executed; none for those that took too long.
     executed: Vec<Option<QueryPlan>>,
 }
 
@@ -82,7 +82,7 @@ fn read_model(name: &str) -> Result<Option<Model>, Failure> {
     Ok(Some(Model::read(&text).map_err(|error| failed(error.to_string()))?))
 }
 
-/// The database of that name on the chosen server, or where a URI or keywords lead.
+/// The database of that name on the chosen server, or the target of a URI or keyword string.
 fn target(name: &str, chosen: &Chosen) -> Result<Target, Failure> {
     if name.contains("://") || name.contains('=') {
         let options = ConnectOptions { dbname: Some(name.to_owned()), ..ConnectOptions::default() };
@@ -172,12 +172,12 @@ async fn check(
     recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)
 }
 
-/// Database and hosts: what the user wrote may hold a password.
+/// The target as database and hosts. (The user's own text may contain a password.)
 fn place(target: &Target) -> String {
     format!("{} on {}", target.dbname(), target.host_list())
 }
 
-/// Facts and plans after each of so many ANALYZEs, or as they are.
+/// Facts and plans after each of `analyzes` ANALYZE runs, or without any as they are.
 async fn look(
     connection: &Connection,
     schema: Option<&str>,
@@ -215,7 +215,7 @@ async fn look(
     Ok(seen)
 }
 
-/// Factors between the rows of operators, of scans and of joins.
+/// Ratios between the rows that operators returned: of scans, and of joins.
 fn executed(before: &Seen, after: &Seen) -> (Vec<f64>, Vec<f64>) {
     let both = before.executed.iter().zip(&after.executed);
     let (ours, theirs): (Vec<QueryPlan>, Vec<QueryPlan>) =
@@ -223,7 +223,7 @@ fn executed(before: &Seen, after: &Seen) -> (Vec<f64>, Vec<f64>) {
     PlansCompared::of(&vec![ours], &vec![theirs]).actual
 }
 
-/// Runs a query; none if it took too long. Nothing that it changes stays.
+/// Executes a query in a transaction that is rolled back; none if it took too long.
 async fn run_query(
     connection: &Connection,
     query: &Query,
@@ -286,7 +286,7 @@ async fn plan(connection: &Connection, query: &Query, name: &str) -> Result<Quer
     }
 }
 
-/// The counts of the run document.
+/// Numbers for the run document.
 fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> Trial {
     let mut trial = Trial { config: "copy".to_owned(), ..Trial::default() };
     let (within, fields) = fidelity.counts();

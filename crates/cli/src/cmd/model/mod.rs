@@ -19,7 +19,7 @@ use crate::app::input;
 use crate::app::output::{Existing, whole};
 use crate::app::printer::Printer;
 
-/// Captures or shows.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &ModelArgs, printer: &Printer) -> Result<(), Failure> {
     match &arguments.action {
         ModelAction::Capture(arguments) => capture(arguments, printer),
@@ -70,7 +70,7 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
     })
 }
 
-/// The statements that capture would read tables with.
+/// Prints the statements with which capture would read tables.
 fn explain(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
     if !arguments.aggregates {
         let text = "capture reads catalogs, sizes, pg_stats and pg_stats_ext; no statement reads a table without --aggregates";
@@ -90,7 +90,7 @@ fn explain(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
     })
 }
 
-/// Nobody shall undo what random numbers replaced, so that no seed can be given.
+/// A random seed. The user cannot choose it, so that nobody can undo the random replacements.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

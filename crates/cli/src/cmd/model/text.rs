@@ -1,4 +1,4 @@
-//! Models as people read them.
+//! Models as text for people.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use model::{Column, Fidelity, Field, Follows, How, Model, PlansCompared, Sizes, 
 
 use crate::app::table::{align_right, new_table};
 
-/// Rows changed since ANALYZE, relative to all, from which on statistics are called old.
+/// Share of rows changed since ANALYZE from which on statistics count as old.
 const OLD: f64 = 0.1;
 
 /// Summary of a capture, with the next commands.
@@ -67,7 +67,7 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
     warnings
 }
 
-/// A column of --keep-values whose values the model does not have.
+/// The first column of --keep-values whose values the model does not contain.
 pub(super) fn not_kept<'a>(model: &Model, keep: &'a [String]) -> Option<&'a str> {
     let is_kept = |name: &str| {
         let mut columns =
@@ -158,7 +158,7 @@ fn values_phrase(values: &Values) -> String {
     }
 }
 
-/// Every value of the original.
+/// All values of the original that the model contains.
 pub(super) fn values(model: &Model) -> String {
     let mut text = String::new();
     for table in &model.tables {
@@ -173,7 +173,7 @@ pub(super) fn values(model: &Model) -> String {
     if text.is_empty() { "no value of the original".to_owned() } else { format!("{text}\n{note}") }
 }
 
-/// Frequent values that at least k rows hold: others are replaced.
+/// Frequent values that at least k rows have; others have been replaced.
 fn originals(table: &Table, column: &Column, k: u32) -> Vec<String> {
     let rows = table.rows as f64 * (1.0 - column.nulls);
     match &column.values {
@@ -188,10 +188,10 @@ fn originals(table: &Table, column: &Column, k: u32) -> Vec<String> {
     }
 }
 
-/// Fields off their tolerance that are shown at most.
+/// Most fields outside of their tolerance that are shown.
 const MOST_FIELDS: usize = 20;
 
-/// How faithful a copy is; the headline last.
+/// The fidelity of a copy; the headline comes last.
 pub(super) fn fidelity(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> String {
     let mut text = String::new();
     let mut off: Vec<&Field> =
@@ -278,12 +278,12 @@ fn push_lines(text: &mut String, lines: &str) {
     }
 }
 
-/// Four digits that matter.
+/// A number with four significant digits.
 fn figure(number: f64) -> String {
     if number.abs() >= 100.0 { format!("{number:.0}") } else { format!("{number:.3}") }
 }
 
-/// By how much a size is off the one that is wanted.
+/// By how much a size differs from the wanted one.
 fn off_by(wanted: f64, size: f64) -> String {
     if wanted < 8192.0 {
         return String::new();

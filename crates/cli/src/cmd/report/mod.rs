@@ -1,4 +1,4 @@
-//! `pgrig report`: run documents in, a page with plots out.
+//! `pgrig report`: makes a page with plots from run documents.
 
 pub(crate) mod args;
 
@@ -15,7 +15,7 @@ use crate::app::report::save;
 use crate::app::runs::{Labelled, Selection};
 use crate::cmd::report::args::{Format, ReportArgs};
 
-/// The file without -o.
+/// Name of the file if -o is not given.
 const DEFAULT: &str = "report.html";
 const STDOUT: &str = "-";
 

@@ -156,7 +156,7 @@ pub(crate) struct ImportArgs {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// A length of time: days have 24 hours.
+/// Parses a length of time. Days have 24 hours.
 fn length(text: &str) -> Result<SignedDuration, String> {
     let wrong = || format!("\"{text}\" is not a length of time: give one like 90d, 2w or 12h");
     let span = SpanParser::new().parse_span(text.trim()).map_err(|_| wrong())?;
@@ -164,7 +164,7 @@ fn length(text: &str) -> Result<SignedDuration, String> {
     if length.is_negative() || text.trim().starts_with('P') { Err(wrong()) } else { Ok(length) }
 }
 
-/// The time that is so long ago, or the beginning of a day, UTC.
+/// Parses a point in time: that long ago, or the beginning of a day, UTC.
 fn since(text: &str) -> Result<Timestamp, String> {
     let wrong =
         || format!("\"{text}\" is not a time: give one like 7d, 12h, 2026-11-01 or 2026-11-01T12:00:00Z");

@@ -15,9 +15,9 @@ use crate::cmd::runs::args::ListArgs;
 use crate::cmd::runs::status;
 use crate::cmd::runs::subject::subject;
 
-/// The time in an id, which is enough to name most runs.
+/// Length of the time in an id, which is enough to name most runs.
 const TIME: usize = "20261124T081827Z".len();
-/// Judged figures that are shown of a run with one configuration.
+/// Most judged figures that are shown for a run with one configuration.
 const MOST_FIGURES: usize = 2;
 
 /// Prints the list.
@@ -59,7 +59,7 @@ fn chosen<'s>(arguments: &ListArgs, all: &'s [Saved]) -> Result<Vec<&'s Saved>, 
     Ok(all.iter().filter(is_asked).take(arguments.limit.unwrap_or(usize::MAX)).collect())
 }
 
-/// A line for each run. `all`: the runs that names must differ from.
+/// A line for each run. `all` are the runs from which the shown ids must differ.
 pub(super) fn text(shown: &[&Saved], all: &[Saved]) -> String {
     let mut ids: Vec<&str> = all.iter().map(|saved| saved.head.id.as_str()).collect();
     ids.sort_unstable();
@@ -83,7 +83,8 @@ pub(super) fn text(shown: &[&Saved], all: &[Saved]) -> String {
     trimmed(&table)
 }
 
-/// The shortest beginning of an id that names no other run, with the whole time. `ids` are sorted.
+/// The shortest beginning of an id that includes the whole time and names no other run. `ids` are
+/// sorted.
 fn short<'i>(id: &'i str, ids: &[&str]) -> &'i str {
     let place = ids.partition_point(|other| *other < id);
     let common = |other: &&str| id.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
@@ -93,7 +94,8 @@ fn short<'i>(id: &'i str, ids: &[&str]) -> &'i str {
     id.get(..length).unwrap_or(id)
 }
 
-/// The result in a few words: the judged figures of the only configuration, or the first one of the best configuration.
+/// The result in a few words: the judged figures of the only configuration, or the first figure of
+/// the best configuration.
 fn result(saved: &Saved) -> String {
     let Ok(found) = figures(&saved.path) else { return "unreadable".to_owned() };
     let judged = judged_among(&saved.head.verb, found, &[]);

@@ -14,7 +14,7 @@ use crate::app::printer::Printer;
 use crate::app::runs::Saved;
 use crate::cmd::runs::args::{RunsAction, RunsArgs};
 
-/// Does what the arguments say.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &RunsArgs, printer: &Printer) -> Result<(), Failure> {
     match &arguments.action {
         RunsAction::List(arguments) => list::run(arguments, printer),
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &RunsArgs, printer: &Printer) -> Result<(), Failure
     }
 }
 
-/// As documents have it, but for a run that goes on.
+/// The status as in documents, or `running` for a run that goes on.
 fn status(saved: &Saved) -> &'static str {
     match saved.head.status {
         Status::Unfinished if saved.is_running() => "running",

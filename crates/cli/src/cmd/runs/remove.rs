@@ -14,9 +14,9 @@ use crate::app::runs::{Labelled, Saved, Selection, Store, figures, is_id};
 use crate::cmd::runs::args::{PruneArgs, RmArgs};
 use crate::cmd::runs::list;
 
-/// To write a document takes seconds: what is older is left of a pgrig that was killed then.
+/// Age from which a partial document is a leftover of a killed pgrig: writing one takes seconds.
 const HALF_WRITTEN: Duration = Duration::from_hours(24);
-/// Ends the name of a document that is being written.
+/// Suffix of a document that is being written.
 const PARTIAL: &str = ".partial";
 
 /// Removes the runs that the words name.
@@ -62,7 +62,7 @@ pub(crate) fn prune(arguments: &PruneArgs, printer: &Printer) -> Result<(), Fail
     Ok(())
 }
 
-/// Runs that neither the number nor the time lets stay.
+/// Runs that neither --keep nor --older-than keeps.
 fn old<'s>(arguments: &PruneArgs, all: &'s [Saved]) -> Result<Vec<&'s Saved>, Usage> {
     let since = arguments.older_than.map(|length| Timestamp::now().checked_sub(length)).transpose();
     let since = since.map_err(|_| Usage("--older-than is longer than there is time".to_owned()))?;
@@ -73,7 +73,7 @@ fn old<'s>(arguments: &PruneArgs, all: &'s [Saved]) -> Result<Vec<&'s Saved>, Us
     Ok(all.iter().skip(arguments.keep.unwrap_or(0)).filter(is_old).collect())
 }
 
-/// Whether it is a run document to its end: the head alone does not tell.
+/// Whether the file is a complete run document; its head alone does not show that.
 fn is_whole(saved: &Saved, printer: &Printer) -> bool {
     let found = figures(&saved.path);
     if let Err(error) = &found {
@@ -82,7 +82,7 @@ fn is_whole(saved: &Saved, printer: &Printer) -> bool {
     found.is_ok()
 }
 
-/// The document, and the log beside it. Another pgrig may have removed it.
+/// Removes the document, and the log beside it. It is no error if another pgrig has removed them.
 fn remove(saved: &Saved) -> Result<(), Failure> {
     for path in [saved.path.with_extension("log"), saved.path.clone()] {
         match fs::remove_file(&path) {
@@ -93,7 +93,7 @@ fn remove(saved: &Saved) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes documents whose pgrig was killed while it wrote them; how many.
+/// Removes documents whose pgrig was killed while it wrote them. Returns their number.
 fn remove_half_written(directory: &Path) -> Result<usize, Failure> {
     let listing = || format!("cannot list {}", directory.display());
     let entries = match fs::read_dir(directory) {

@@ -59,7 +59,7 @@ fn text(run: &Run, size: usize) -> String {
     text + "\n" + &of_figures(run)
 }
 
-/// All figures of a run with one configuration, else those that `compare` judges.
+/// All figures of a run with one configuration; otherwise those that `compare` judges.
 fn of_figures(run: &Run) -> String {
     let all = figures(run);
     let Some((first, _)) = all.first() else { return "no figure: no trial is complete".to_owned() };

@@ -3,10 +3,10 @@
 use measure::human::{bytes, grouped};
 use serde_json::Value;
 
-/// More characters are cut.
+/// Longest subject, characters; longer ones are cut.
 const LONGEST: usize = 48;
 
-/// The words; a dash if the request does not tell, as in documents of other versions.
+/// The subject; a dash if the request does not tell it, as in documents of other versions.
 pub(super) fn subject(verb: &str, request: &Value) -> String {
     let words = match verb {
         "fill" => fill(request),
@@ -95,7 +95,7 @@ fn clients(request: &Value) -> String {
     }
 }
 
-/// This field of each element; of pgbench's own scripts the name alone.
+/// This field of each element; for pgbench's own scripts only the name.
 fn names(list: &Value, field: &str) -> String {
     let names = list.as_array().into_iter().flatten().filter_map(|one| one[field].as_str());
     let names = names.map(|name| name.trim_start_matches("<builtin: ").trim_end_matches('>'));

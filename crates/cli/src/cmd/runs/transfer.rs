@@ -1,4 +1,4 @@
-//! `pgrig runs export` and `import`: documents as they are, from home to home.
+//! `pgrig runs export` and `import`: copy documents unchanged from one home to another.
 
 use std::fs;
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ pub(crate) fn export(arguments: &ExportArgs, printer: &Printer) -> Result<(), Fa
     Ok(())
 }
 
-/// Saves the documents in the files: all, or none if one of them cannot be.
+/// Saves all documents of the files, or none if one of them cannot be saved.
 pub(crate) fn import(arguments: &ImportArgs, printer: &Printer) -> Result<(), Failure> {
     let store = Store::locate()?;
     let mut new: Vec<Document> = Vec::new();
@@ -73,7 +73,7 @@ pub(crate) fn import(arguments: &ImportArgs, printer: &Printer) -> Result<(), Fa
     Ok(())
 }
 
-/// Whether this very document is saved.
+/// Whether exactly this document is saved already.
 ///
 /// # Errors
 /// If the run is saved with another document.

@@ -22,7 +22,7 @@ use crate::app::table::trimmed;
 use crate::app::target::{self, assert_settings};
 use crate::app::{interrupt, recovery};
 
-/// Does what the arguments say.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failure> {
     let home = Home::locate()?;
     match &arguments.action {
@@ -80,7 +80,7 @@ fn restart(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Fa
     start(home, &embedded, false, printer)
 }
 
-/// Runs psql, and leaves the server as it was.
+/// Runs psql; stops the server afterwards if it was started for that.
 fn psql(
     home: &Home,
     name: &InstanceName,
@@ -170,12 +170,12 @@ fn row(status: &Status) -> [String; 6] {
     [status.instance.clone(), state, version, profile, data, status.directory.display().to_string()]
 }
 
-/// The user's settings, after the profile's name.
+/// The user's settings, as text after the profile's name.
 fn settings(set: &[(String, String)]) -> String {
     set.iter().fold(String::new(), |text, (name, value)| text + " " + name + "=" + value)
 }
 
-/// `running since 12:00:01Z, pid 123`, and for whom.
+/// `running since 12:00:01Z, pid 123`, and the process that owns it.
 fn running(server: &ServerStatus) -> String {
     let since = server.since_unix_seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
     let since = since.map_or(String::new(), |since| format!(" since {since}"));
@@ -187,8 +187,8 @@ fn running(server: &ServerStatus) -> String {
     format!("{state}{since}, pid {}{owner}", server.pid)
 }
 
-/// Prints the URI also of a server that does not run: `psql "$(pgrig server url)"` must fail there
-/// rather than be given nothing, and reach another server.
+/// Prints the URI even if the server does not run: otherwise `psql "$(pgrig server url)"` would get
+/// an empty argument and connect to another server, instead of failing.
 fn url(home: &Home, name: &InstanceName, database: Option<&str>, printer: &Printer) -> Result<(), Failure> {
     let instance = open(home, &name.instance)?;
     let running = instance.connection();
@@ -215,7 +215,7 @@ fn destroy(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Fa
     Ok(())
 }
 
-/// An instance that exists; the default one need not be there yet.
+/// An instance that exists. The default instance need not exist yet.
 fn open(home: &Home, name: &str) -> Result<Instance, Failure> {
     let instance = Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?;
     let all = Instance::list(home)?;

@@ -61,7 +61,7 @@ pub(crate) struct SizeArgs {
     pub(crate) json: bool,
 }
 
-/// As `configure --with-blocksize` takes it.
+/// Parses a block size that `configure --with-blocksize` accepts.
 fn block_size(text: &str) -> Result<u32, String> {
     let size =
         text.parse().ok().filter(|size: &u32| size.is_power_of_two() && (1024..=32_768).contains(size));
@@ -69,7 +69,7 @@ fn block_size(text: &str) -> Result<u32, String> {
 }
 
 impl SizeArgs {
-    /// The fill whose size is wanted.
+    /// The request for a fill whose size is computed.
     pub(crate) fn request(&self) -> Request {
         let amount = match (self.size, self.scale, self.rows) {
             (_, Some(scale), _) => Amount::Scale(scale),

@@ -28,7 +28,7 @@ pub(crate) struct TestdbArgs {
 }
 
 impl TestdbArgs {
-    /// The server that it works on, if it does.
+    /// The server that the subcommand works on; none if it uses no server.
     pub(crate) fn server(&self) -> Option<ServerChoice> {
         Some(match &self.action {
             TestdbAction::Unlog(unlog) if !unlog.is_live() => return None,
@@ -39,7 +39,7 @@ impl TestdbArgs {
         })
     }
 
-    /// Where the run document goes, if it measures.
+    /// Options of the run document, if the subcommand measures.
     pub(crate) fn save(&self) -> Option<&SaveArgs> {
         match &self.action {
             TestdbAction::Bench(bench) => Some(&bench.save),
@@ -49,7 +49,7 @@ impl TestdbArgs {
         }
     }
 
-    /// Whether it is the process in the background that lends databases.
+    /// Whether this is the background process that lends databases.
     pub(crate) fn is_background(&self) -> bool {
         match &self.action {
             #[cfg(feature = "serve")]
@@ -58,7 +58,7 @@ impl TestdbArgs {
         }
     }
 
-    /// Whether standard output is for a program alone: for JSON, a dump, or the shell's eval.
+    /// Whether standard output is only for a program: for JSON, a dump, or a shell's eval.
     pub(crate) fn json_to_stdout(&self) -> bool {
         match &self.action {
             TestdbAction::Bench(bench) => bench.save.is_to_stdout(),

@@ -10,7 +10,7 @@ use crate::app::failure::Failure;
 use crate::app::printer::Printer;
 use crate::cmd::testdb::args::{TestdbAction, TestdbArgs};
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &TestdbArgs, printer: &Printer) -> Result<(), Failure> {
     match &arguments.action {
         TestdbAction::Unlog(arguments) => unlog::run(arguments, printer),
@@ -20,7 +20,8 @@ pub(crate) fn run(arguments: &TestdbArgs, printer: &Printer) -> Result<(), Failu
     }
 }
 
-/// Eval of nothing would succeed, and a script go on with whatever database it had.
+/// Prints a failing command for the shell's eval: an eval of nothing would succeed, and the script
+/// would continue with another database.
 pub(crate) fn fail_in_eval() {
     // Without an output nobody evaluates it.
     let _ = Printer::json("false");

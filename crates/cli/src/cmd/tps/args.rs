@@ -20,9 +20,9 @@ use crate::cmd::tps::matrix::args::MatrixArgs;
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// Limit of `-t`: transactions of each client, as pgbench counts them.
 const MOST_TRANSACTIONS: u64 = i32::MAX as u64;
-/// Rates, in transactions per second.
+/// Allowed rates, transactions per second.
 const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
-/// Seeds that pgrig draws are below: short enough to type again.
+/// Seeds that pgrig chooses are below this, so that they are short enough to type.
 const SEEDS: u64 = 1 << 32;
 
 /// Transactions per second and latency of pgbench scripts
@@ -219,7 +219,7 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 impl TpsArgs {
-    /// What is asked for. Scripts are read here.
+    /// The request. Reads the scripts.
     pub(crate) fn request(&self) -> Result<Request, Usage> {
         Ok(Request {
             sources: self.sources()?,
@@ -249,12 +249,12 @@ impl TpsArgs {
         self.trials.map_or(1, usize::from)
     }
 
-    /// Whether there is no -t and no -T, so that the time has to be told.
+    /// Whether neither -t nor -T is given, so that the default time must be shown.
     pub(crate) fn is_time_chosen(&self) -> bool {
         self.time.is_none() && self.transactions.is_none()
     }
 
-    /// Built-in scripts first, then files.
+    /// The scripts: built-in ones first, then files.
     fn sources(&self) -> Result<Vec<Source>, Usage> {
         let short = [(self.skip_some_updates, "simple-update"), (self.select_only, "select-only")];
         let short = short.into_iter().filter(|(given, _)| *given).map(|(_, name)| name);
@@ -274,7 +274,7 @@ impl TpsArgs {
         Ok(sources)
     }
 
-    /// What is printed instead of a run: the list of built-in scripts, or one of them.
+    /// The text to print instead of a run: the list of built-in scripts, or one of them.
     pub(crate) fn shown(&self) -> Option<Result<String, Usage>> {
         if let Some(name) = &self.show_script {
             let source = Source::builtin(name).map_err(|error| wrong("--show-script", name, &error));
@@ -287,7 +287,7 @@ impl TpsArgs {
         })
     }
 
-    /// The server, which may be named without -d.
+    /// The server; the database may be named without -d.
     pub(crate) fn server(&self) -> ServerChoice {
         let mut server = self.server.clone();
         server.dbname = server.dbname.or_else(|| self.database.clone());
@@ -317,7 +317,7 @@ fn wrong(option: &str, value: &str, error: &OptionError) -> Usage {
     Usage(format!("{option} {value}: {error}"))
 }
 
-/// Options of pgbench that pgrig has under another name, or does otherwise.
+/// Options of pgbench for which pgrig has another name or another way.
 const ELSEWHERE: [(&[&str], &str); 12] = [
     (&["-i", "--initialize"], "pgrig fill --scale N makes pgbench's tables"),
     (

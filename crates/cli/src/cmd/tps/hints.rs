@@ -3,7 +3,7 @@
 use script::{Action, Script};
 use tps::{End, Outcome, Plan};
 
-/// After fewer transactions there is nothing to go on from.
+/// Least number of transactions for which hints are given.
 const WORTH_A_HINT: u64 = 100;
 
 /// Commands to run next, ready to paste.
@@ -28,8 +28,8 @@ pub(crate) fn hints(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     hints
 }
 
-/// Two runs differ by more than their trials, so a comparison takes rounds. None if the command cannot be repeated
-/// as it is.
+/// A command for a comparison in rounds, because two runs differ by more than their trials. None if
+/// the command cannot be repeated unchanged.
 fn comparison() -> Option<String> {
     let command = command_line(&["--json", "--label", "--trials", "--fail-if"]);
     let reads_input = command.0.iter().any(|argument| argument == "-" || argument == "-f-");
@@ -38,10 +38,10 @@ fn comparison() -> Option<String> {
     is_whole.then(|| format!("compare with a changed second command: pgrig ab --rounds 10 {quoted} {quoted}"))
 }
 
-/// The arguments of the command that runs.
+/// The arguments of the present command.
 struct CommandLine(Vec<String>);
 
-/// The command that runs, without these options, each of which has a value.
+/// The present command without these options, each of which has a value.
 fn command_line(without: &[&str]) -> CommandLine {
     CommandLine(leave_out(std::env::args().skip(1), without))
 }
@@ -60,7 +60,8 @@ fn leave_out(arguments: impl Iterator<Item = String>, options: &[&str]) -> Vec<S
 }
 
 impl CommandLine {
-    /// Quoted for a shell. Arguments that may hold a password are left to be filled in.
+    /// The command, quoted for a shell. Arguments that may contain a password are replaced by
+    /// placeholders.
     fn shown(&self) -> String {
         let shown = self.0.iter().map(|argument| match argument {
             secret if is_secret(secret) => "…".to_owned(),

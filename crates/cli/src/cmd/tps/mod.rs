@@ -124,7 +124,7 @@ fn request(arguments: &TpsArgs, plan: &Plan) -> Value {
     request
 }
 
-/// Holds the thresholds against all trials together.
+/// Compares the thresholds with all trials together.
 fn judge(arguments: &TpsArgs, plan: &Plan, outcome: &Outcome, trials: usize) -> Vec<Finding> {
     let (counts, request) = (&outcome.all.counts, &plan.request);
     let metrics = Metrics {
@@ -146,7 +146,7 @@ fn judge(arguments: &TpsArgs, plan: &Plan, outcome: &Outcome, trials: usize) -> 
     judged.collect()
 }
 
-/// The result of a run that ended so: the worst first.
+/// The result that follows from how a run ended and from its thresholds; the worst counts.
 fn ended(ended: Ended, findings: &[Finding]) -> Result<(), Failure> {
     let missed: Vec<String> = findings
         .iter()

@@ -1,4 +1,4 @@
-//! A `tps`'s plan and results as people read them.
+//! Plan and results of a `tps` run for people.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -153,7 +153,7 @@ pub(crate) fn headline(plan: &Plan, outcome: &Outcome) -> String {
     )
 }
 
-/// All transactions that were due, by outcome: the numbers add up.
+/// Numbers of all due transactions by outcome; they add up.
 fn transactions(arguments: &TpsArgs, request: &Request, outcome: &Outcome) -> String {
     let counts = &outcome.all.counts;
     let due = counts.due();
@@ -189,7 +189,7 @@ fn transactions(arguments: &TpsArgs, request: &Request, outcome: &Outcome) -> St
     trimmed(&table)
 }
 
-/// `serialization 10, deadlock 2`, without those of which there is none.
+/// `serialization 10, deadlock 2`: kinds of failures that occurred.
 fn failures(counts: &Counts) -> String {
     let kinds = [
         ("serialization", counts.failed.serialization),
@@ -294,7 +294,7 @@ fn commands(script: &Script, measured: &[MeasuredCommand]) -> String {
     format!("{}\n(milliseconds; time: share of all commands')", trimmed(&table))
 }
 
-/// In one line, its beginning.
+/// The beginning of the text, in one line.
 fn shortened(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.chars().count() <= COMMAND_WIDTH {

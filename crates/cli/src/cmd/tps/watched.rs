@@ -1,4 +1,4 @@
-//! A run of `tps` that is shown while it goes on, and watched.
+//! Carries out a run of `tps` while its progress is shown and the server is observed.
 
 use connect::{APPLICATION_NAME, Target};
 use tps::watch::{Watch, Watched, Watching};
@@ -7,7 +7,7 @@ use tps::{self, Debugged, Observer, Outcome, Phase, Plan, Second, TpsError};
 use crate::app::interrupt::Interrupt;
 use crate::cmd::tps::live::Live;
 
-/// Carries the plan out. What else happened is known even where the run failed.
+/// Carries the plan out. The observations are returned even if the run failed.
 pub(crate) async fn run(
     target: &Target,
     plan: &Plan,
@@ -25,7 +25,7 @@ pub(crate) async fn run(
 /// Tolerance of times, seconds.
 const TOLERANCE: f64 = 0.05;
 
-/// Passes on what a run tells, and tells the watch when it counts.
+/// Passes the progress of a run on, and tells the watch when the measured part begins.
 struct WatchedRun<'a> {
     live: &'a Live<'a>,
     watch: &'a Watch,
@@ -57,7 +57,7 @@ impl Observer for WatchedRun<'_> {
     }
 }
 
-/// With sessions that can be told from all others.
+/// The target with an application_name that no other session has.
 fn told_apart(target: &Target) -> Target {
     match target.application_name() {
         APPLICATION_NAME => {

@@ -1,8 +1,9 @@
-//! Number of rows of a size, measured before there are any.
+//! The number of rows that take a given size, measured with a sample before the load.
 //!
-//! Rows differ in length, and equal keys share entries of a B-tree, so no calculation tells what a table of the user's
-//! takes. Some rows from all over the table go into a temporary one with its indexes. Their values repeat as often as
-//! in the whole table ([`Table::sampled`](rowgen::Table::sampled)).
+//! Rows differ in length, and equal keys share entries of a B-tree, so the size of a user's table
+//! cannot be calculated. A sample of rows from all over the table is loaded into a temporary table
+//! with the same indexes. Its values repeat as often as in the whole table
+//! ([`Table::sampled`](rowgen::Table::sampled)).
 
 use std::ops::Range;
 
@@ -14,16 +15,18 @@ use crate::plan::sizes::Sizes;
 use crate::request::Request;
 use catalog::{Scope, TableInfo};
 
-/// Rows of a sample at most, their bytes, about, and stretches that they come from.
+/// Limits of a sample: number of rows, their bytes (approximately), and number of stretches that
+/// they come from.
 const ROWS: u64 = 30_000;
 const BYTES: u64 = 64 << 20;
 const STRETCHES: u64 = 6;
-/// Samples at most, and the change of the number of rows below which the last one tells.
+/// Most samples, and the change of the number of rows below which no further sample is taken.
 const SAMPLES: usize = 3;
 const CHANGE: f64 = 0.1;
 
 impl Look<'_> {
-    /// The rows that take `size` bytes with their indexes, as finished pages; `described` has them without an end.
+    /// The number of rows that take `size` bytes with their indexes as finished pages; `described`
+    /// has the rows without an end.
     pub(super) async fn rows_for(
         &self,
         size: u64,
@@ -91,7 +94,7 @@ impl Look<'_> {
     }
 }
 
-/// Rows of a sample, `most` about, from the beginning, the end and between.
+/// Row numbers of a sample of about `most` rows: from the beginning, the end and between.
 fn stretches(first: u64, rows: u64, most: u64) -> Vec<Range<u64>> {
     if rows <= most {
         return std::iter::once(first..first + rows).collect();

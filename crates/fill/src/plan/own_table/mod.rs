@@ -1,4 +1,4 @@
-//! A look at a table of the user's: described by its catalog, with a sample that the server has judged.
+//! Examines a user's table: describes its rows from the catalog, and has the server judge a sample.
 
 mod key;
 mod measured;
@@ -32,7 +32,7 @@ use server::{Survey, ask, schema_for_tables};
 /// whether request and server allow finished pages.
 ///
 /// # Errors
-/// If the request does not go with the table.
+/// If the request does not suit the table.
 pub(super) async fn look(
     survey: &Survey,
     connection: &Connection,
@@ -105,8 +105,8 @@ async fn begun(connection: &Connection, request: &Request) -> Result<Option<Stri
     }
 }
 
-/// The only one of the created tables that has the name in some schema: a dump leaves the search path empty. Else the name
-/// as it is.
+/// The only one of the created tables that has this name in some schema (a dump leaves the search
+/// path empty). Otherwise the name itself.
 fn among<'a>(created: &'a [String], name: &'a str) -> &'a str {
     let mut same =
         created.iter().filter(|table| table.strip_suffix(name).is_some_and(|schema| schema.ends_with('.')));
@@ -124,7 +124,7 @@ fn in_schema(schema: Option<&str>, name: &str) -> String {
     }
 }
 
-/// The table, if it is there; that it is not is an error only if nothing creates it.
+/// The table, if it exists. It is an error that it does not exist only if no SQL creates it.
 async fn there(client: &Client, name: &str, may_be_missing: bool) -> Result<Option<TableInfo>, FillError> {
     match TableInfo::read(client, name, Scope::Idle).await {
         Ok(info) => Ok(Some(info)),
@@ -133,7 +133,7 @@ async fn there(client: &Client, name: &str, may_be_missing: bool) -> Result<Opti
     }
 }
 
-/// A look at a table with a fill in mind.
+/// An examination of a table for a fill.
 struct Look<'a> {
     survey: &'a Survey,
     connection: &'a Connection,
@@ -204,7 +204,8 @@ impl Look<'_> {
         Ok((Facts { create_schema, create, ..facts }, table))
     }
 
-    /// Facts about a table that exists: a fill begun before, or one that finds or leaves it empty.
+    /// Facts about a table that exists: of a fill that was begun, or of a new fill, for which the
+    /// table is empty or is emptied.
     async fn existing(&self, mut info: TableInfo, resume: bool) -> Result<Facts, FillError> {
         let connection = self.connection;
         self.own.triggers.left_of(&mut info);
@@ -264,8 +265,8 @@ impl Look<'_> {
         Ok(Facts { unfinished: Some(begun), ..facts })
     }
 
-    /// Describes the rows, and has the server judge a sample. For a size, finished pages need the number of rows
-    /// beforehand: where no calculation tells it, it is measured.
+    /// Describes the rows, and has the server judge a sample. A fill of a given size with finished
+    /// pages needs the number of rows beforehand. If it cannot be calculated, it is measured.
     async fn described(&self, request: Request, info: TableInfo, scope: Scope) -> Result<Facts, FillError> {
         let stored = self.stored(&info).await?;
         let wanted = match request.amount {
@@ -291,8 +292,8 @@ impl Look<'_> {
         self.facts(request, info, rows, stored, until_size).await
     }
 
-    /// Describes so many rows, and has the server judge a sample. Finished pages get nothing from the server, so pgrig
-    /// gives the values of defaults and sequences then.
+    /// Describes so many rows, and has the server judge a sample. For finished pages the server
+    /// gives no values, so pgrig gives the values of defaults and sequences too.
     async fn rows(
         &self,
         info: &TableInfo,
@@ -332,7 +333,7 @@ impl Look<'_> {
         StoredTable::of(self.connection, info, wish, survey.server.major()).await
     }
 
-    /// Asks for what the constraints do not tell.
+    /// Asks for facts that do not follow from the constraints.
     async fn facts(
         &self,
         request: Request,
@@ -367,7 +368,8 @@ impl Look<'_> {
         })
     }
 
-    /// Refuses leaves that are partly unlogged if it cannot be told which rows a crash takes.
+    /// Refuses a table with logged and unlogged leaves, unless pgrig knows the leaf of each row: a
+    /// crash empties only the unlogged ones.
     async fn refuse_mixed(&self, info: &TableInfo, table: &Table) -> Result<(), FillError> {
         let names = TableNames::single(&table.name);
         let relations = Relations::ask(self.connection, &info.schema, &names, true).await?;

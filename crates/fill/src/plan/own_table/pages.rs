@@ -1,4 +1,5 @@
-//! Whether a table of the user's can be filled with finished pages, with how many rows, and what it then takes.
+//! Decides whether a user's table can be filled with finished pages, with how many rows, and the
+//! space that they take.
 
 use std::collections::BTreeSet;
 
@@ -19,16 +20,17 @@ use server::quote::qualified;
 /// Blocks of the empty index of a TOAST table.
 const TOAST_INDEX: u64 = 1;
 
-/// The first release that finds the rows of a chunk by their place.
+/// The first major version that finds the rows of a chunk by their place.
 const READS_BY_PLACE: u32 = 14;
-/// The first release where a role that is no superuser may be allowed to set `session_replication_role`.
+/// The first major version in which a role that is not a superuser can be allowed to set
+/// `session_replication_role`.
 const GRANTS_PARAMETERS: u32 = 15;
 
 /// The table's files and indexes, as they are.
 pub(super) struct StoredTable {
     relation: Relation,
     indexes: Vec<IndexFound>,
-    /// Why its rows cannot be loaded with triggers off.
+    /// Why its rows cannot be loaded with triggers off; none if they can.
     needs_triggers: Option<String>,
     triggers: Triggers,
     partitions: Option<StoredPartitions>,
@@ -37,7 +39,7 @@ pub(super) struct StoredTable {
 /// Partitions of a table.
 struct StoredPartitions {
     found: PartitionsFound,
-    /// Those that hold rows themselves.
+    /// The partitions that hold rows themselves.
     leaves: Vec<Relation>,
 }
 
@@ -45,12 +47,12 @@ struct StoredPartitions {
 pub(in crate::plan) struct Pages {
     pub(in crate::plan) rows: u64,
     pub(in crate::plan) sizes: Sizes,
-    /// Tables that are truncated with it.
+    /// Tables that are truncated with the table.
     pub(in crate::plan) truncated_with: Vec<String>,
 }
 
 impl StoredTable {
-    /// Asks the server.
+    /// Asks the server for these facts.
     pub(super) async fn of(
         connection: &Connection,
         info: &TableInfo,
@@ -96,7 +98,7 @@ impl StoredTable {
         }
     }
 
-    /// Triggers that do not run for the rows, because the request says so.
+    /// Triggers that do not run for the rows because the request turns them off.
     pub(super) fn silenced(&self) -> Vec<String> {
         match self.triggers {
             Triggers::On => Vec::new(),
@@ -108,12 +110,14 @@ impl StoredTable {
         }
     }
 
-    /// Why COPY cannot load rows without triggers, if it is to.
+    /// Why COPY cannot load rows without triggers, if the request asks for that and it is not
+    /// possible.
     pub(super) fn refuses_triggers_off(&self) -> Option<&str> {
         self.needs_triggers.as_deref().filter(|_| !self.silenced().is_empty())
     }
 
-    /// The pages of these rows; `begun` says how many, where that has been decided before.
+    /// The pages of these rows. `begun` is the number of rows if an interrupted fill has decided
+    /// it.
     ///
     /// # Errors
     /// Why they cannot be written.
@@ -181,7 +185,7 @@ impl StoredTable {
         }
     }
 
-    /// Bytes that partitions take beyond the same rows in one table.
+    /// Bytes that partitions take in addition to the same rows in one table.
     pub(super) fn beside(&self, request: &Request, geometry: Geometry) -> Sizes {
         let Some(partitions) = &self.partitions else { return Sizes::default() };
         let block = u64::from(geometry.block_size());
@@ -197,7 +201,8 @@ impl StoredTable {
         Sizes { heap, index }
     }
 
-    /// Refuses files that cannot be replaced by new ones, or that are not empty if they are new.
+    /// Refuses existing files that cannot be replaced by new ones, and new files that are not
+    /// empty.
     fn refuse_files(&self, request: &Request) -> Result<(), NotDirect> {
         if !request.steps.include(InitStep::Create) {
             self.relation.can_begin_anew()?;
@@ -232,10 +237,11 @@ impl StoredPartitions {
         Ok(Self { found, leaves })
     }
 
-    /// Encoder of the rows of one of them; all can hold such rows.
+    /// Encoder of the rows of one of the relations, once all relations have been found to be able
+    /// to hold them.
     ///
     /// # Errors
-    /// Why one cannot.
+    /// The reason why one of them cannot.
     fn encoder(
         &self,
         table: &Table,
@@ -265,7 +271,7 @@ impl StoredPartitions {
 /// Encoder of a table's rows.
 ///
 /// # Errors
-/// Why they cannot be made, or held.
+/// The reason why rows cannot be encoded, or why the relation cannot hold them.
 fn encoder(relation: &Relation, table: &Table, geometry: Geometry) -> Result<TupleEncoder, NotDirect> {
     let encoder = TupleEncoder::with_formulas(table, &relation.formulas()).map_err(|why| refusal(&why))?;
     if TUPLE_HEADER + encoder.longest() > geometry.toast_threshold() {
@@ -356,8 +362,8 @@ impl Layout<'_> {
         }
     }
 
-    /// The number of rows, `most` at most, that comes closest to a size; none if indexes that the server
-    /// builds decide as well.
+    /// The number of rows, at most `most`, that comes closest to a size. None if the size depends
+    /// also on indexes that the server builds.
     fn rows_for(&self, size: u64, most: u64) -> Option<u64> {
         let per_page = u64::from(self.geometry.rows_per_page(self.tuple, self.fillfactor));
         let most = most.min(MAX_BLOCKS * per_page).max(1);
@@ -366,7 +372,7 @@ impl Layout<'_> {
         self.stored.indexes.iter().all(|index| index.key(&table).is_some()).then_some(rows)
     }
 
-    /// The table with so many rows.
+    /// The same table with `rows` rows.
     fn with(&self, rows: u64) -> Table {
         Table { rows: self.first_row.saturating_add(rows), ..self.table.clone() }
     }

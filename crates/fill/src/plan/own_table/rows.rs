@@ -47,16 +47,16 @@ pub(super) struct DescribedRows {
     pub(super) key: Option<RowKey>,
     /// The most rows that keys leave room for, and why.
     pub(super) most: Option<(u64, String)>,
-    /// The number of rows that take the size that was asked for, if that was measured, and what they take.
+    /// The number of rows that take the requested size, if it was measured, and that size.
     pub(super) measured: Option<(u64, Sizes)>,
-    /// Why they cannot be finished pages, if they are described for COPY.
+    /// Why finished pages are not possible, if the rows are described for COPY.
     pub(super) refused: Option<NotDirect>,
     /// Warnings for the user.
     pub(super) warnings: Vec<String>,
 }
 
 impl DescribedRows {
-    /// Rows of so many bytes.
+    /// Describes rows of `width` bytes.
     pub(super) fn new(described: DescribedTable, width: u64, key: Option<RowKey>) -> Self {
         let DescribedTable { table, first_row, binary, sequences, warnings } = described;
         let (most, measured, refused) = (None, None, None);

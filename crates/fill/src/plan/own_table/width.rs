@@ -1,13 +1,13 @@
-//! Estimated size of a row, before there are any.
+//! Estimates the size of a row before the table has rows.
 
 use page::{Geometry, LINE_POINTER, TUPLE_HEADER, max_align};
 use rowgen::{Storage, Stored, Table};
 
-/// Rows whose stored size is looked at to predict the others'.
+/// Number of rows whose stored size is computed to predict that of the others.
 const SAMPLE: u64 = 1_000;
 
-/// Bytes of a row: as the values tell; where they are so long that the server may compress them, as the
-/// server stored `sample`.
+/// Bytes of a row, computed from its values. If these are so long that the server may compress
+/// them, the size that the server stored `sample` in.
 pub(super) fn of_row(table: &Table, geometry: Geometry, sample: Option<u64>) -> u64 {
     let row = row(table);
     let is_toasted = row > u64::from(geometry.toast_threshold());

@@ -1,4 +1,4 @@
-//! A look at the tables that pgrig makes: pgbench's four, or one of integers.
+//! Examines the tables that pgrig creates: pgbench's four, or one of integers.
 
 mod present;
 

@@ -59,7 +59,8 @@ pub(in crate::plan) async fn rows(
     Err(FillError::NotWhole { problem })
 }
 
-/// Rows of a small table, whose ids are to be 1 to that number: new ones go on after them.
+/// Number of rows of a small table. Its ids must be 1 to that number, because new ids continue from
+/// it.
 async fn whole(connection: &Connection, schema: &str, table: &str, key: &str) -> Result<u64, FillError> {
     let name = qualified(schema, table);
     let query = format!(
@@ -110,7 +111,7 @@ pub(in crate::plan) async fn is_emptied(
     Ok(!relations.with_rows(connection).await?.all().any(|relation| relation.had_rows))
 }
 
-/// Refuses tables that are there, but not as the plan would create them.
+/// Refuses existing tables that differ from those that the plan would create.
 pub(in crate::plan) async fn refuse_other_shape(
     connection: &Connection,
     plan: &Plan,

@@ -15,8 +15,8 @@ use crate::request::{Amount, IndexKind, PartitionMethod};
 const COPY_RING: u64 = 16 << 20;
 /// Blocks of that ring that are left unused, because a heap is extended by so many at once.
 const EXTENSION: u64 = 64;
-/// Heap that a chunk fills otherwise, bytes, at most: what a transaction that is rolled back leaves in
-/// the table is no more than this for each stream.
+/// Most heap that a chunk fills by other methods, bytes. A transaction that is rolled back leaves
+/// no more than this in the table for each stream.
 const LARGE_CHUNK: u64 = 64 << 20;
 /// Rows of a chunk by hash at least, where several together are a chunk of the table.
 const FEW_ROWS: u64 = 10_000;
@@ -24,8 +24,8 @@ const FEW_ROWS: u64 = 10_000;
 const CHUNK_ROWS: u64 = 100_000;
 /// Bytes of table and indexes that a chunk of a table of the user's fills at most.
 const LARGE_OWN_CHUNK: u64 = 16 << 20;
-/// Chunks that the size of such a table is reached in at least: the last one is cut to measure by what rows
-/// took before.
+/// The size of such a table is reached in at least so many chunks. The last one is cut to the
+/// missing bytes, by the size of the rows before it.
 const OWN_CHUNKS: u64 = 40;
 
 impl Rules<'_> {
@@ -71,7 +71,7 @@ impl Rules<'_> {
         share.min(self.rows_in(LARGE_CHUNK))
     }
 
-    /// `total` is what a row takes with its indexes, bytes.
+    /// `total` is the size of a row with its indexes, bytes.
     fn chunk_rows_of_own_table(&self, total: u64) -> u64 {
         let bytes = match self.request.amount {
             Amount::Size(size) => (size / OWN_CHUNKS).min(LARGE_OWN_CHUNK),
@@ -97,8 +97,9 @@ impl Rules<'_> {
         }
     }
 
-    /// Rows that one COPY loads, and whether the checkpointer writes behind them. Logged rows reach
-    /// the disk before the commit: if nobody else writes them, COPY had better.
+    /// Rows that one COPY loads, and whether the checkpointer writes the blocks that COPY leaves in
+    /// shared_buffers. Logged rows have to reach the disk before the commit: without the
+    /// checkpointer, COPY should write them itself.
     pub(super) fn copies(&self, method: Method, chunking: Chunking) -> (u64, bool) {
         if method != Method::FrozenCopy || !self.fills_cache() {
             return (chunking.chunk_rows, false);
@@ -132,9 +133,10 @@ impl Rules<'_> {
         self.heap() <= self.server.shared_buffers / 2
     }
 
-    /// Whether COPYs are to leave their blocks in shared_buffers, even if some have to go again. On
-    /// pgrig's own server that pushes nobody's blocks out: with 6 GB of them, 8 GB of unlogged rows take
-    /// 8.4 s of the server's time so, 9 to 21 s through the ring. At 14 GB there is no difference.
+    /// Whether COPY commands are to leave their blocks in shared_buffers, even if some are evicted
+    /// later. On pgrig's own server that evicts no other user's blocks: with 6 GB of
+    /// shared_buffers, 8 GB of unlogged rows take 8.4 s of the server's time this way, 9 to 21 s
+    /// through the ring. At 14 GB there is no difference.
     fn fills_cache(&self) -> bool {
         let alone = self.site.own && !self.is_logged() && self.bulk.index == IndexKind::None;
         self.stays_cached() || alone && self.heap() <= self.server.shared_buffers.saturating_mul(2)

@@ -11,15 +11,15 @@ use server::Site;
 /// The decision about writing pages directly.
 #[derive(Clone, Debug)]
 pub(crate) enum Choice {
-    /// It is out of the question: another method was asked for, or the server is somebody's.
+    /// Pages are not an option: another method was asked for, or the server is not pgrig's own.
     Not,
-    /// It would be chosen, but it is not possible.
+    /// Pages would be chosen, but are not possible.
     Impossible(NotDirect),
-    /// It is done.
+    /// Pages are written.
     Chosen {
-        /// On this.
+        /// The directory that pages are written into.
         data_directory: Box<DataDirectory>,
-        /// Whether that was asked for.
+        /// Whether the user asked for it.
         asked: bool,
     },
 }
@@ -36,7 +36,7 @@ impl Choice {
         }
     }
 
-    /// For people who ask why.
+    /// The reason, for the plan's text.
     pub(crate) fn reason(&self) -> Option<String> {
         match self {
             Self::Not => None,
@@ -49,8 +49,8 @@ impl Choice {
     }
 }
 
-/// Decides: on pgrig's own server it is the first choice, elsewhere it is done when it is asked for.
-/// `suits` tells whether the table does.
+/// Decides whether pages are written. On pgrig's own server that is the first choice; on other
+/// servers it has to be asked for. `suits` tells whether the table allows it.
 ///
 /// # Errors
 /// If it is asked for and not possible.

@@ -1,5 +1,5 @@
-//! The rules: one set for all tables. Why each rule is as it is stands with it; the figures are from two cores
-//! and PostgreSQL 18.
+//! The rules that make a plan from facts: one set for all tables. Each rule's reason stands beside
+//! it; the figures are from two cores and PostgreSQL 18.
 
 mod chunks;
 mod direct;
@@ -137,7 +137,7 @@ pub(super) fn resolve(
     })
 }
 
-/// Whether request and server allow finished pages, whatever the table.
+/// Whether request and server allow finished pages, regardless of the table.
 pub(super) fn may_write_pages(
     survey: &Survey,
     data_directory: &Result<DataDirectory, NotDirect>,
@@ -257,8 +257,9 @@ impl Rules<'_> {
         if is_vacuum_refused { steps.without(InitStep::Vacuum) } else { steps }
     }
 
-    /// Frozen pages are skipped; after other methods every page is marked and frozen at once, and
-    /// stays cached if that is where the load left it (which VACUUM can be told since 16).
+    /// Options of the VACUUM. Frozen pages are skipped. After other methods every page is marked
+    /// and frozen at once, and stays in the cache if the load left it there (since 16, VACUUM has
+    /// an option for that).
     fn vacuum(&self, method: Method) -> &'static str {
         match method {
             Method::FrozenCopy | Method::Direct => "ANALYZE",
@@ -288,7 +289,7 @@ impl Rules<'_> {
         })
     }
 
-    /// Method of building indexes in the step `primary-keys`, if it is to sort.
+    /// How the step `primary-keys` builds indexes; none if it does not sort.
     fn index_build(&self, method: Method) -> Option<IndexBuild> {
         let is_sorted = match self.bulk.index {
             IndexKind::None => false,
@@ -298,9 +299,10 @@ impl Rules<'_> {
         (self.request.steps.include(InitStep::PrimaryKeys) && is_sorted).then(|| self.sort_settings())
     }
 
-    /// Memory enough to sort in, if an eighth of the machine's has it (where that is unknown: half of
-    /// shared_buffers); a worker for every core but the leader's. 5 million rows take 0.94 s so,
-    /// 1.12 s without a worker, 1.07 s with the server's defaults.
+    /// Settings of an index build: memory enough to sort in, if an eighth of the machine's memory
+    /// is enough (half of shared_buffers if the machine's memory is not known), and a worker for
+    /// every core but the leader's. 5 million rows take 0.94 s this way, 1.12 s without a worker,
+    /// 1.07 s with the server's defaults.
     fn sort_settings(&self) -> IndexBuild {
         let allowed = self.site.memory.map_or(self.server.shared_buffers / 2, |memory| memory / 8);
         let wanted = self.rows().saturating_mul(SORT_MEMORY_BYTES).min(allowed);

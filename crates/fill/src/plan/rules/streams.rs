@@ -95,8 +95,8 @@ impl Rules<'_> {
         }
     }
 
-    /// As many as there are cores, if there is enough for them to do. What a row costs goes with its
-    /// share of the page, not with its length: 1.2 million rows at fillfactor 10 take one stream
+    /// As many streams as there are cores, if each has enough to do. The cost of a row depends on
+    /// its share of the page, not on its length: 1.2 million rows at fillfactor 10 take one stream
     /// 1.5 s, two 0.97 s.
     fn worthwhile_streams(&self) -> NonZeroU16 {
         let worth = u16::try_from(self.heap() / HEAP_PER_STREAM).unwrap_or(u16::MAX);

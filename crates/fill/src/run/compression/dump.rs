@@ -1,10 +1,11 @@
 //! Compression of a table's dump by zstd, from ranges of its rows.
 //!
-//! A range is contiguous, as ids that follow one another compress better than those of scattered pages. It is longer
-//! than zstd's window, because what follows a gap has nothing before it to refer to: only what comes after a whole
-//! window counts. And all ranges are one stream, as the dump is, from its beginning on: on pgbench_accounts, the
-//! matches that zstd has found determine for tens of megabytes which ones it finds next, and streams that begin in the
-//! middle of the table come out up to 9 % too large.
+//! A range is contiguous, because consecutive ids compress better than ids of scattered pages. It
+//! is longer than zstd's window: the text after a gap has nothing before it to refer to, so only
+//! the text after a whole window is counted. All ranges are compressed as one stream from the
+//! beginning of the table, as a dump is. On pgbench_accounts the matches that zstd has found
+//! influence for tens of megabytes which ones it finds next, and streams that begin in the middle
+//! of the table come out up to 9 % too large.
 
 use std::io::Write;
 use std::ops::Range;
@@ -20,9 +21,10 @@ use crate::run::compression::{Compressed, LEVEL};
 
 /// Ranges, one in each eighth of the table.
 const RANGES: u64 = 8;
-/// zstd's window at this level, bytes: what precedes the part of a range that counts.
+/// zstd's window at this level, bytes: this much text before the counted part of a range is not
+/// counted.
 const WINDOW: u64 = 2 << 20;
-/// The part of a range that counts, bytes at least.
+/// Least length of the counted part of a range, bytes.
 const COUNTED: u64 = 1 << 20;
 /// Blocks that a range may have: 64 MB, for tables that hold little but dead rows.
 const MOST_BLOCKS: u64 = 8192;
@@ -31,7 +33,7 @@ const MOST_BLOCKS: u64 = 8192;
 struct Leaf {
     name: String,
     columns: String,
-    /// Line pointers that a page can have.
+    /// Greatest number of line pointers of a page.
     lines: i32,
     /// Its blocks, counted through all leaves.
     blocks: Range<u64>,
@@ -52,7 +54,7 @@ struct Reader<'a> {
 /// Text of a range of rows.
 struct Text {
     text: Vec<u8>,
-    /// Whether it goes to the end of its part of the table.
+    /// Whether the text reaches the end of its part of the table.
     is_whole: bool,
 }
 
@@ -60,7 +62,7 @@ struct Text {
 struct Stream {
     encoder: Encoder<'static, Counter>,
     text: u64,
-    /// Text up to here, after a gap, is not counted.
+    /// Position in the text: the text between the last gap and here is not counted.
     window: u64,
     /// Start of counting.
     counting: Option<Compressed>,
@@ -105,7 +107,7 @@ impl Stream {
         self.text += text.len() as u64;
     }
 
-    /// Rows are left out here.
+    /// To be called where rows have been skipped.
     fn gap(&mut self) {
         let now = self.so_far();
         if let Some(from) = self.counting.take() {
@@ -188,8 +190,8 @@ impl<'a> Reader<'a> {
         Ok(Some(Text { text, is_whole: at == part.end }))
     }
 
-    /// Reads from the beginning of these blocks about as many as hold so much text, none of another leaf.
-    /// Returns the first block that it did not read.
+    /// Reads blocks from the beginning of `blocks`, about as many as hold `text` bytes of text, all
+    /// of one leaf. Returns the first block that it has not read.
     async fn read(&mut self, blocks: Range<u64>, text: u64, out: &mut Vec<u8>) -> Result<u64, Error> {
         let leaf = self.leaves.iter().find(|leaf| leaf.blocks.contains(&blocks.start));
         let leaf = leaf.expect("all blocks are some leaf's");

@@ -15,9 +15,10 @@ pub(crate) const LEVEL: i32 = 3;
 const RECORD: u64 = 128 << 10;
 /// Records that are sampled.
 const RECORDS: u64 = 32;
-/// A sample may take this long, or [`SHARE`] of the fill if that is longer: a thin network makes it slow.
+/// Longest time of a sample, or [`SHARE`] of the fill's time if that is longer: a slow network
+/// makes it slow.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Divides the fill's time.
+/// A sample may take the fill's time divided by this.
 const SHARE: u32 = 10;
 
 /// A table's sample, as read and compressed.
@@ -25,16 +26,16 @@ const SHARE: u32 = 10;
 pub struct Compression {
     /// Its rows as pg_dump writes them: COPY's text, compressed as one stream.
     pub rows: Compressed,
-    /// Its blocks as a compressed volume sees them, with their headers and the air between rows:
-    /// each 128 KiB alone. None where SQL cannot read blocks: that takes the extension
-    /// pageinspect in the database, and a superuser.
+    /// Its blocks as a compressing file system sees them, with headers and free space: each 128 KiB
+    /// compressed alone. None if SQL cannot read blocks, which needs the extension pageinspect in
+    /// the database, and a superuser.
     pub blocks: Option<Compressed>,
 }
 
 /// Bytes before and after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Compressed {
-    /// As they were, bytes.
+    /// Size before compression, bytes.
     pub plain: u64,
     /// Size after zstd at level 3, bytes.
     pub compressed: u64,

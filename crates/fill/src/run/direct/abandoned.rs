@@ -1,10 +1,10 @@
 //! Removes the files that a crash of the server leaves of direct fills.
 //!
-//! A file is removed only if a [record](super::record) names it, and all of this is proved: the server has crashed or
-//! was started since, and is out of recovery; the data directory is this server's; a file that the recorded
-//! transaction made is still there under its name, by inode and time of birth, so that no other relation can have its
-//! number; that transaction did not commit; and no relation of its database has the number. Where one of these is in
-//! doubt, nothing is removed.
+//! A file is removed only if a [record](super::record) names it and all of the following is proved:
+//! the server has crashed or was started since, and is out of recovery; the data directory is this
+//! server's; a file that the recorded transaction made still exists under its name, by inode and
+//! time of birth, so that no other relation can have its number; that transaction did not commit;
+//! and no relation of its database has the number. If one of these is in doubt, nothing is removed.
 
 use futures_util::future::LocalBoxFuture;
 use std::fs;
@@ -18,10 +18,10 @@ use super::record::{Files, Record, Recorded};
 use connect::{Connection, Target};
 use server::Survey;
 
-/// Outcome of a record, where a line reports it.
+/// Outcome for a record, where the user is told of it.
 #[derive(Debug)]
 pub enum Abandoned {
-    /// Files are gone.
+    /// Files were removed.
     Removed {
         /// The process that wrote them.
         pid: u32,
@@ -41,15 +41,17 @@ pub enum Abandoned {
 
 /// Decision on a record.
 enum Verdict {
-    /// Its files are the server's, or gone for good.
+    /// The record is not needed any more: its files belong to the server, or do not exist.
     Settled,
-    /// Not now: another server's, or its transaction is being ended.
+    /// Not to be decided now: it belongs to another server, or its transaction is still being
+    /// ended.
     Later,
-    /// These are nobody's.
+    /// These files belong to no relation.
     Nobodys(Vec<Files>),
 }
 
-/// Goes through the records in `directory` and removes what this server is proved to have no use for.
+/// Checks the records in `directory`, and removes the files that provably belong to no relation of
+/// this server.
 pub fn remove_abandoned<'a>(
     target: &'a Target,
     connection: &'a Connection,
@@ -135,7 +137,7 @@ async fn look(
     in_database(&there.client, data, record).await
 }
 
-/// The same, in a session of the record's database.
+/// Decides on a record in a session of the record's database.
 async fn in_database(
     client: &Client,
     data: &Path,
@@ -166,8 +168,8 @@ async fn in_database(
     Ok(Verdict::Nobodys(nobodys))
 }
 
-/// Removes all forks and segments, the main fork's first segment last: as long as that is there the server gives its
-/// number to nobody. Returns their sizes.
+/// Removes all forks and segments, the main fork's first segment last: as long as it exists, the
+/// server gives its number to no other relation. Returns the sizes of the removed files, bytes.
 fn remove(data: &Path, files: &Files) -> io::Result<Vec<u64>> {
     let first = data.join(&files.path);
     let name = files.filenode.to_string();

@@ -1,5 +1,6 @@
-//! CHECKs of a table and of its columns' domains, bounds of a partition, and generated columns: the server keeps them while rows go through it.
-//! Of pages that were written past it, it is asked before the commit.
+//! Checks CHECK constraints of a table and of its columns' domains, bounds of a partition, and
+//! generated columns. The server checks them for rows that it inserts itself. For pages that were
+//! written directly, pgrig asks it before the commit.
 
 use super::Failure;
 use super::relation::{Attribute, Relation};
@@ -9,7 +10,7 @@ use server::quote::{identifier, literal};
 /// Has the server look for a row that breaks a CHECK.
 ///
 /// # Errors
-/// Which CHECK, and the row. A domain's are told by the server itself.
+/// Names the CHECK and the row. For a domain the server itself reports both.
 pub(super) async fn kept(session: &Session, name: &str, relation: &Relation) -> Result<(), Failure> {
     let Some(Query { broken, names }) = query(relation) else { return Ok(()) };
     // A count, unlike a search for one row, is what the server divides among processes.
@@ -32,7 +33,7 @@ struct Query {
     names: String,
 }
 
-/// None if there is nothing to ask for.
+/// The query; none if there is nothing to check.
 fn query(relation: &Relation) -> Option<Query> {
     // A cast from the type below makes the server judge the value, and whatever is made of it is never below 0.
     let of_domains =
@@ -59,8 +60,8 @@ fn query(relation: &Relation) -> Option<Query> {
     })
 }
 
-/// A name for a generated column's expression, and the condition under which a row has another value than the server gives
-/// it.
+/// A name for a generated column's expression, and the condition of rows whose value differs from
+/// the server's.
 fn generated(attribute: &Attribute) -> Option<(String, String)> {
     let column = identifier(&attribute.name);
     let differs = attribute.stored_generation().map(|expression| {

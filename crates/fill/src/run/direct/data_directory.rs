@@ -1,4 +1,5 @@
-//! The server's data directory, if its format and its rights are proved to allow that pages are written into it.
+//! The server's data directory, once its format and permissions are proved to allow that pages are
+//! written into it.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,13 +13,13 @@ use tokio_postgres::{Client, Row};
 use super::NotDirect;
 use server::ServerInfo;
 
-/// The newest release whose files pgrig's pages are compared with.
+/// The newest major version whose files pgrig's pages have been compared with.
 const NEWEST: u32 = 18;
 /// Alignment of everything on a page (`MAXIMUM_ALIGNOF`), bytes.
 const MAX_ALIGN: i32 = 8;
 /// `PG_PAGE_LAYOUT_VERSION` since 8.3.
 const LAYOUT_VERSION: u16 = 4;
-/// Of `PageHeaderData`: where `pd_pagesize_version` is.
+/// Offset of `pd_pagesize_version` in `PageHeaderData`.
 const PAGE_SIZE_VERSION: usize = 18;
 /// Encodings that texts can be stored in as they are made.
 const ENCODINGS: [&str; 2] = ["UTF8", "SQL_ASCII"];
@@ -37,10 +38,10 @@ pub(crate) struct DataDirectory {
 }
 
 impl DataDirectory {
-    /// Asks the server, and looks whether its files are what it says.
+    /// Asks the server, and checks that its files are as it says.
     ///
     /// # Errors
-    /// If the server cannot be asked. In `Ok`, why pages cannot be written here.
+    /// If the server cannot be asked. `Ok` may hold the reason why pages cannot be written here.
     pub(crate) async fn of(
         client: &Client,
         server: &ServerInfo,
@@ -87,7 +88,7 @@ impl DataDirectory {
     }
 }
 
-/// Refuses a release whose files nobody has compared with those that are written here.
+/// Refuses a major version whose files have not been compared with pgrig's.
 fn refuse_unknown_release(major: u32) -> Result<(), NotDirect> {
     if major <= NEWEST {
         return Ok(());

@@ -27,24 +27,25 @@ pub(super) fn allow_many_files() {
     }
 }
 
-/// A fork that is being written. Segments are made one after the other, as the server expects them: it
-/// looks for the next one only while there is one. Unless it is [kept](Self::keep), what is written goes
-/// when it is dropped: the server may have removed the relation before the last segment was made.
+/// A fork that is being written. Segments are created in order, because the server looks for the
+/// next segment only if the one before exists. The files that were created here are removed when
+/// this is dropped, unless [kept](Self::keep): the server may have removed the relation before the
+/// last segment was created.
 pub(super) struct Fork {
     first: PathBuf,
     geometry: Geometry,
     segments: Segments,
     owner: Owner,
     open: Mutex<Vec<Arc<File>>>,
-    /// Number of those that the server made.
+    /// Number of segments that the server has created.
     found: usize,
-    /// Whether the file system takes O_DIRECT, as far as is known.
+    /// Whether the file system supports O_DIRECT, as far as is known.
     unbuffered: AtomicBool,
     kept: AtomicBool,
 }
 
-/// Has all that was written reach the disk, and the names of the files too. Files are synced side by side: the file system
-/// then has the disk write its cache fewer times.
+/// Makes everything that was written, and the names of the files, reach the disk. Files are synced
+/// in parallel: the file system then makes the disk flush its cache fewer times.
 ///
 /// # Errors
 /// If the disk fails.
@@ -100,8 +101,8 @@ impl Fork {
         Self { first, geometry, segments, owner, open: Mutex::default(), found: 0, unbuffered, kept }
     }
 
-    /// Writes whole blocks, the first of which is number `block`. Anything may be written in any order, by
-    /// any thread.
+    /// Writes whole blocks, the first of which is number `block`. Threads may write different
+    /// blocks at the same time, in any order.
     ///
     /// # Errors
     /// If a file cannot be made or written: the volume may be full.
@@ -144,12 +145,12 @@ impl Fork {
         self.first.parent().unwrap_or(Path::new("."))
     }
 
-    /// All is written: from now on it is the server that removes the files, if the transaction fails.
+    /// Says that all is written: from now on the server removes the files if the transaction fails.
     pub(super) fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is written past the page cache.
+    /// Whether the file is written past the page cache (O_DIRECT).
     pub(super) fn is_unbuffered(&self) -> bool {
         self.unbuffered.load(Ordering::Relaxed)
     }
@@ -169,7 +170,7 @@ impl Fork {
         path.into()
     }
 
-    /// The segment's file; it and those before it are made if they are not there.
+    /// The file of a segment. The segment and those before it are created if they do not exist.
     fn segment(&self, number: u32) -> io::Result<Arc<File>> {
         let mut open = self.lock();
         while open.len() <= number as usize {
@@ -181,7 +182,8 @@ impl Fork {
         Ok(Arc::clone(&open[number as usize]))
     }
 
-    /// Once the server has dropped the relation nothing may be made beside it that nobody would remove.
+    /// Refuses to create a segment once the server has dropped the relation: nobody would remove
+    /// the file.
     fn refuse_abandoned(&self, open: &[Arc<File>]) -> io::Result<()> {
         match open.first() {
             Some(first) if !is_at(first, &self.first) => {

@@ -1,5 +1,5 @@
-//! Whether the server takes the tuples that are made for a table for what they are: whether its attributes
-//! are laid out as the kinds of its columns are, and are stored as they are given.
+//! Checks that the tuples that pgrig makes for a table are valid there: that its attributes have
+//! the layout of its columns' kinds and store values unchanged.
 
 use rowgen::{Column, Kind, Precision, Table};
 
@@ -18,7 +18,7 @@ const MICROSECONDS: i32 = 6;
 /// Whether the table's attributes are its columns, type by type.
 ///
 /// # Errors
-/// Which is not, and what it is.
+/// The attribute that does not fit, and its type.
 pub(super) fn fits(attributes: &[Attribute], table: &Table) -> Result<(), NotDirect> {
     let refuse = |text: String| Err(NotDirect::Column(text));
     if attributes.iter().any(|attribute| attribute.dropped) {

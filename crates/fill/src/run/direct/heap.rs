@@ -15,8 +15,8 @@ use super::placing::{Placed, Placing};
 use super::toast::{Chunk, FILLFACTOR, Toast, Toasting};
 use crate::run::rows::Batch;
 
-/// Size of a piece of rows, bytes, about: one write. Its tuples and pages stay in the processor's cache, and the disk takes
-/// pieces of 2 MiB 6 % faster than those of 1 MiB.
+/// Approximate size of a piece of rows, bytes; it is written at once. Its tuples and pages stay in
+/// the processor's cache, and the disk takes pieces of 2 MiB 6 % faster than those of 1 MiB.
 pub(super) const PIECE: u64 = 2 << 20;
 
 /// A heap that is being written.
@@ -24,9 +24,9 @@ pub(super) struct Heap {
     pub(super) data_directory: DataDirectory,
     pub(super) fork: Fork,
     pub(super) encoder: TupleEncoder,
-    /// Percent.
+    /// Fillfactor, percent.
     pub(super) fillfactor: u8,
-    /// What becomes of rows that are too long; none if no row is.
+    /// The handling of rows that are too long; none if no row is.
     pub(super) toast: Option<Toast>,
     pub(super) pieces: Pieces,
     pub(super) places: InTurn<Places>,
@@ -36,12 +36,12 @@ pub(super) struct Heap {
 #[derive(Default)]
 pub(super) struct Places {
     pub(super) heap: Placing,
-    /// Each is told how many rows each block got, in order.
+    /// Each receiver is told how many rows each block got, in order.
     tell: Vec<Sender<Vec<u32>>>,
     pub(super) chunks: Placing,
-    /// Values that were moved out.
+    /// Number of values that were moved out.
     values: u32,
-    /// Is told of the chunks, in order.
+    /// The receiver that is told of the chunks, in order.
     tell_chunks: Option<Sender<Vec<Chunk>>>,
 }
 
@@ -89,14 +89,16 @@ impl Places {
         Ok(placed)
     }
 
-    /// An empty heap; `tell` is told how many rows each block gets, `tell_chunks` of the chunks of the TOAST table.
+    /// An empty heap. The receivers of `tell` are told how many rows each block gets, that of
+    /// `tell_chunks` of the chunks of the TOAST table.
     pub(super) fn new(tell: Vec<Sender<Vec<u32>>>, tell_chunks: Option<Sender<Vec<Chunk>>>) -> Self {
         Self { tell, tell_chunks, ..Self::default() }
     }
 }
 
 impl Heap {
-    /// Takes pieces and writes them as long as there are any; tells how many rows were written.
+    /// Takes pieces and writes them as long as there are any; `tell` is told how many rows were
+    /// written.
     pub(super) fn work(&self, stop: &Stop, tell: &UnboundedSender<u64>) -> Result<(), Failure> {
         let mut tuples = Tuples::new();
         let mut toasting = self.toast.as_ref().map(Toasting::of);
@@ -126,7 +128,7 @@ impl Heap {
         Ok(())
     }
 
-    /// Writes the pages of a piece; does not if the threads are to stop.
+    /// Writes the pages of a piece, unless the threads are to stop.
     fn write(
         &self,
         tuples: &Tuples,
@@ -140,7 +142,7 @@ impl Heap {
         Ok(true)
     }
 
-    /// The same with values that were moved out.
+    /// As [`Self::write`], for rows whose values may have been moved out.
     fn write_toasted(
         &self,
         rows: Rows<'_>,

@@ -23,7 +23,7 @@ pub(super) struct IndexFile {
     pub(super) name: String,
     pub(super) data_directory: DataDirectory,
     pub(super) fork: Fork,
-    /// Of its leaves, percent.
+    /// Fillfactor of its leaves, percent.
     pub(super) fillfactor: u8,
     /// Number of blocks, once it is written.
     blocks: OnceLock<u32>,
@@ -51,13 +51,13 @@ pub(super) enum Keys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeyPart {
     kind: BtreeKey,
-    /// In the first turn.
+    /// The value in the first turn.
     low: i64,
     turn: Turn,
 }
 
 impl KeyPart {
-    /// None if the column's values are not integers that count the rows.
+    /// None if the column's values are not integers that follow from the row number by counting.
     pub(super) fn of(column: &Column) -> Option<Self> {
         let kind = match column.kind {
             Kind::Int2 => BtreeKey::Int2,
@@ -81,8 +81,8 @@ impl KeyPart {
         }
     }
 
-    /// Whether keys of these parts ascend strictly over so many rows: each part counts through once while those before
-    /// it stay the same.
+    /// Whether keys of these parts ascend strictly over so many rows: each part counts through all
+    /// its values once while the parts before it stay the same.
     pub(super) fn ascend(parts: &[Self], rows: u64) -> bool {
         let mut stays = None;
         for Self { turn: Turn { every, of }, .. } in parts {
@@ -109,7 +109,7 @@ impl KeyPart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) kind: BtreeKey,
-    /// Of row 0.
+    /// The key of row 0.
     pub(super) start: i64,
     /// Difference from row to row; above 0.
     pub(super) step: i64,
@@ -133,7 +133,8 @@ impl IndexFile {
 }
 
 impl Index {
-    /// Builds it from the same rows that the heap gets, as `pages` tells how many are in each block.
+    /// Builds the index from the rows that the heap gets; `pages` tells how many rows are in each
+    /// block.
     pub(super) fn work(
         &self,
         rows: RowSource,
@@ -223,8 +224,9 @@ pub(super) fn next<T>(from: &Receiver<T>, stop: &Stop) -> Option<T> {
     }
 }
 
-/// Pages gathered to what is written at once. Pages of inner levels come after others that follow them on
-/// disk, so as many as the tree has levels may be incomplete at a time.
+/// Collects pages so that many are written at once. Pages of inner levels come later than pages
+/// that follow them on disk, so as many collections as the tree has levels may be incomplete at a
+/// time.
 pub(super) struct Gathered<'a> {
     index: &'a IndexFile,
     open: BTreeMap<u32, (Buffer, u32)>,
@@ -250,7 +252,7 @@ impl<'a> Gathered<'a> {
         if *pages == PIECE_BLOCKS { self.write(number, PIECE_BLOCKS) } else { Ok(()) }
     }
 
-    /// Writes the last piece, which need not be whole; `blocks` is how many the index has.
+    /// Writes the last pages. `blocks` is the number of blocks of the index.
     pub(super) fn end(mut self, blocks: u32) -> Result<(), Failure> {
         let open: Vec<u32> = self.open.keys().copied().collect();
         open.into_iter().try_for_each(|number| self.write(number, blocks - number * PIECE_BLOCKS))?;

@@ -1,8 +1,9 @@
 //! `--method direct`: finished pages written straight into a new table's files, past the server.
 //!
-//! The table is made in the transaction that fills it, so nobody else can see it before the commit, and the
-//! server removes its files if there is none. Everything that has to hold is proved before the first byte
-//! ([`data_directory`], [`relation`]), and what was written is looked at through the server before the commit.
+//! The table is created in the transaction that fills it, so no other session can see it before the
+//! commit, and the server removes its files if the transaction does not commit. All requirements
+//! are proved before the first byte is written ([`data_directory`], [`relation`]). Before the
+//! commit the written pages are read through the server.
 //!
 //! - Before: [`data_directory`] proves the server's format and rights, [`relation`] with [`form`] the table, in its
 //!   transaction. A [`record`] of the files is on disk before the first page; [`abandoned`] removes the files that a
@@ -71,7 +72,7 @@ use crate::run::rows::{Batch, RowSource};
 use connect::ConnectError;
 use server::{Session, Sessions};
 
-/// Rows that tell how long the others are.
+/// Number of rows whose length predicts that of the others.
 const SAMPLE: u64 = 1000;
 
 /// Memory for an index build and for the hash table of a proof, at least, kB.
@@ -82,10 +83,10 @@ const WORKERS: usize = 8;
 /// Why writing failed.
 #[derive(Debug, Error)]
 pub enum Failure {
-    /// The server refused something.
+    /// The server refused a statement.
     #[error(transparent)]
     Server(#[from] ConnectError),
-    /// Something is not as it has to be.
+    /// A requirement is not fulfilled.
     #[error(transparent)]
     NotDirect(#[from] NotDirect),
     /// A file could not be made or written.
@@ -101,30 +102,30 @@ pub enum Failure {
         "a row takes {longest} bytes even after its values were compressed or moved out, and a page holds {most}"
     )]
     TooLong {
-        /// Of the row, bytes.
+        /// Length of the row, bytes.
         longest: usize,
-        /// Bytes.
+        /// Length of the longest row that fits, bytes.
         most: usize,
     },
-    /// A table has no more than 2^32 - 2 blocks.
+    /// The table would have more than 2^32 - 2 blocks.
     #[error("the table needs more blocks than PostgreSQL allows: give --partitions")]
     TooLarge,
-    /// A row is not as the table's constraints want it.
+    /// A row violates a constraint of the table.
     #[error("a row of {table} violates {constraints}: {row}. The transaction was rolled back")]
     Broken {
         /// The table.
         table: String,
         /// Names of CHECKs or of a foreign key.
         constraints: String,
-        /// As text.
+        /// The row as text.
         row: String,
     },
-    /// A row's key is in no partition's bounds.
+    /// No partition takes a row.
     #[error("no partition of {table} takes the row with the key ({key}). Nothing was written")]
     NoPartition {
         /// The table.
         table: String,
-        /// As text.
+        /// The row's partition key as text.
         key: String,
     },
     /// Rows of a table have the same key in a unique index.
@@ -138,7 +139,7 @@ pub enum Failure {
         /// One of them as text.
         row: String,
     },
-    /// The server does not see what was written.
+    /// The server sees another size than pgrig has written.
     #[error("{relation}: the server sees {found} bytes, and pgrig wrote {written}")]
     Unseen {
         /// The relation, and its fork.
@@ -163,9 +164,9 @@ pub(super) struct Direct<'a> {
     pub(super) data_directory: &'a DataDirectory,
     pub(super) table: &'a Table,
     pub(super) persistence: Persistence,
-    /// Whether the table may have triggers only if they are to be left out.
+    /// Whether the table's triggers are to be left out; otherwise it must have none.
     pub(super) triggers: Triggers,
-    /// Percent.
+    /// Fillfactor, percent.
     pub(super) fillfactor: u8,
     /// Whether it gets the free space map that a vacuum makes.
     pub(super) vacuum: bool,
@@ -179,9 +180,9 @@ pub(super) struct Direct<'a> {
 }
 
 impl Direct<'_> {
-    /// Fills the empty relation of this qualified name, which the session's transaction has made, with its
-    /// indexes, and counts the rows; `sent` is told of them as they are written. The caller commits, and then closes
-    /// the record of the files.
+    /// Fills the empty relation of this qualified name, which the session's transaction has
+    /// created, with its indexes, and returns the number of rows. `sent` is told of rows as they
+    /// are written. The caller commits, and then closes the record of the files.
     pub(super) async fn load(
         &self,
         session: &Session,
@@ -202,7 +203,7 @@ impl Direct<'_> {
         Ok((rows, recorded))
     }
 
-    /// The same for a table without partitions; its foreign keys are not looked at.
+    /// As [`Self::load`], for a table without partitions; does not check its foreign keys.
     async fn load_one(
         &self,
         session: &Session,
@@ -241,7 +242,8 @@ impl Direct<'_> {
         Ok(Loaded { rows: written.rows, recorded, foreign_keys: found.foreign_keys })
     }
 
-    /// Looks at what pages are to be written into, and leaves it as it is. One leaf stands for all.
+    /// Checks the relation that pages are to be written into, and changes nothing. One leaf stands
+    /// for all.
     pub(super) async fn rehearse(&self, session: &Session, relation: &str) -> Result<(), Failure> {
         if partitions::has_some(session, relation).await? {
             return self.rehearse_partitions(session, relation).await;
@@ -250,8 +252,8 @@ impl Direct<'_> {
         Ok(())
     }
 
-    /// Records all files that the session's transaction has made. Its number is then in WAL on disk, so that no
-    /// transaction after a crash can get it.
+    /// Records all files that the session's transaction has created. The transaction's number is
+    /// then in WAL on disk, so that no transaction after a crash gets the same number.
     async fn record(&self, session: &Session) -> Result<Option<Recorded>, Failure> {
         let Some(directory) = self.records else { return Ok(None) };
         let rows = session.rows(include_str!("../../sql/direct_files.sql"), &[]).await?;
@@ -379,7 +381,7 @@ impl Direct<'_> {
         Ok(written)
     }
 
-    /// Approximate number of rows in so many bytes of heap, by the first ones.
+    /// Approximate number of rows in `bytes` bytes of heap, estimated from the first rows.
     fn rows_of(&self, encoder: &TupleEncoder, rows: &RowSource, bytes: u64) -> u64 {
         let mut sample = Tuples::new();
         match rows.clone().take(SAMPLE) {
@@ -397,7 +399,7 @@ impl Direct<'_> {
         (bytes / u64::from(geometry.block_size()) * u64::from(per_page)).max(1)
     }
 
-    /// Blocks of a heap and of its maps.
+    /// Number of blocks of a heap and of its maps.
     fn blocks(&self, main: u32) -> Blocks {
         let (geometry, heap_blocks) = (self.data_directory.geometry, u64::from(main));
         let free = if self.vacuum { geometry.free_space_map_blocks(heap_blocks) } else { 0 };
@@ -406,8 +408,8 @@ impl Direct<'_> {
         Blocks { main, visible, free }
     }
 
-    /// Has the server tell what it sees: the sizes, and the last row by way of its buffers, which verify the
-    /// page's checksum, and the index's first.
+    /// Makes the server read what was written: the sizes, and the last row by way of its buffers,
+    /// which verify the page's checksum, and of the first index.
     async fn look(&self, session: &Session, relation: &str, written: &Written) -> Result<(), Failure> {
         let block_size = u64::from(self.data_directory.geometry.block_size());
         let of_toast = written.toast.iter().flat_map(|(name, blocks, index)| {
@@ -439,7 +441,7 @@ impl Direct<'_> {
     }
 }
 
-/// Proves foreign keys of a relation that has so many rows.
+/// Checks the foreign keys of a relation that has `count` rows.
 async fn prove(session: &Session, relation: &str, count: u64, keys: &[ForeignKey]) -> Result<(), Failure> {
     let rows = foreign_keys::Rows { table: relation, condition: "true", count };
     match foreign_keys::broken(session, &rows, keys).await? {
@@ -462,8 +464,8 @@ async fn unique(session: &Session, relation: &str, indexes: &[Arc<Index>]) -> Re
     Ok(())
 }
 
-/// For the rest of the transaction: several processes, and memory in which hash tables and sorts of a few million rows
-/// stay.
+/// Settings for the rest of the transaction: parallel workers, and memory in which hash tables and
+/// sorts of a few million rows fit.
 pub(crate) fn resources() -> String {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS);
     format!(
@@ -487,7 +489,7 @@ pub(super) struct Opened {
     found: Relation,
     encoder: TupleEncoder,
     fork: Fork,
-    /// What becomes of rows that are too long; none if no row is.
+    /// The handling of rows that are too long; none if no row is.
     toast: Option<Toast>,
     /// Indexes that are written with it.
     direct: Vec<Index>,
@@ -522,7 +524,7 @@ struct Written {
     indexes: Vec<Arc<Index>>,
 }
 
-/// Blocks of a heap and of its maps.
+/// Numbers of blocks of a heap and of its maps.
 #[derive(Clone, Copy)]
 struct Blocks {
     main: u32,
@@ -536,8 +538,8 @@ impl Blocks {
         [(name, "main", self.main), (name, "vm", self.visible), (name, "fsm", self.free)]
     }
 
-    /// Writes the maps beside the heap's main fork. There is no free space to tell of that a fillfactor would let
-    /// anybody have, and a page of that map that says so is all zeros (`fsm_readbuf` in `freespace.c`).
+    /// Writes the maps beside the heap's main fork. No page has free space for further rows, and a
+    /// page of the free space map that says so is all zeros (`fsm_readbuf` in `freespace.c`).
     fn maps(self, main: &Fork, data_directory: &DataDirectory) -> Result<[Fork; 2], Failure> {
         let [visible, free] = ["_vm", "_fsm"].map(|suffix| main.beside(suffix));
         let mut page = Buffer::default();
@@ -553,7 +555,7 @@ impl Blocks {
     }
 }
 
-/// Writes the maps, and has all reach the disk.
+/// Writes the maps, and syncs all files.
 fn finish(heap: &Heap, written: &Written) -> Result<(), Failure> {
     let maps = written.heap.maps(&heap.fork, &heap.data_directory)?;
     let toast = heap.toast.as_ref().and_then(|toast| toast.table.as_ref());

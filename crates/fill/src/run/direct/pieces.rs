@@ -1,4 +1,5 @@
-//! Rows cut into pieces that threads make side by side, and the order that pages want them in.
+//! Cuts rows into pieces, which threads make in parallel, and keeps the order in which pages need
+//! them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use crate::run::rows::{Batch, RowSource};
 
-/// Between looks at whether the others have given up.
+/// Time between two checks whether the other threads have given up.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// A relation's rows, handed out piece by piece.
@@ -26,7 +27,7 @@ pub(super) struct Piece {
 }
 
 impl Pieces {
-    /// Of so many rows each.
+    /// Pieces of so many rows each.
     pub(super) fn new(all: RowSource, rows: u64) -> Self {
         Self { state: Mutex::new((0, all)), rows: rows.max(1) }
     }
@@ -55,7 +56,7 @@ impl Stop {
     }
 }
 
-/// Something that pieces come to one after the other, by their numbers.
+/// A resource that pieces use one after the other, in the order of their numbers.
 pub(super) struct InTurn<T> {
     state: Mutex<(u64, T)>,
     passed: Condvar,
@@ -66,7 +67,8 @@ impl<T> InTurn<T> {
         Self { state: Mutex::new((0, state)), passed: Condvar::new() }
     }
 
-    /// Waits until all pieces before `number` have been here; none if the threads are to stop.
+    /// Waits until all pieces with lower numbers have used the resource, then uses it; none if the
+    /// threads are to stop.
     pub(super) fn come<R>(&self, number: u64, stop: &Stop, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut guard = locked(&self.state);
         while guard.0 != number {
@@ -82,12 +84,12 @@ impl<T> InTurn<T> {
         Some(result)
     }
 
-    /// Changes its state.
+    /// Changes the state of the resource, out of turn.
     pub(super) fn look_mut<R>(&self, at: impl FnOnce(&mut T) -> R) -> R {
         at(&mut locked(&self.state).1)
     }
 
-    /// The state of it.
+    /// Reads the state of the resource, out of turn.
     pub(super) fn look<R>(&self, at: impl FnOnce(&T) -> R) -> R {
         at(&locked(&self.state).1)
     }

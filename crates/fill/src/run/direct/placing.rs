@@ -17,7 +17,7 @@ impl Bodies {
         self.shapes.clear();
     }
 
-    /// Adds the body that `write` appends, as the flags say that it returns.
+    /// Adds the body that `write` appends; `write` returns the body's flags.
     pub(super) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> TupleFlags) {
         let begin = self.bytes.len();
         let flags = write(&mut self.bytes);
@@ -43,7 +43,7 @@ impl Bodies {
 pub(super) struct Placing {
     /// Blocks that are full.
     blocks: u32,
-    /// The tuples of the block after those: further ones may go in.
+    /// The tuples of the open block, which may get further ones.
     open: Bodies,
     /// Tuples placed, those of the open block included.
     tuples: u64,
@@ -52,7 +52,7 @@ pub(super) struct Placing {
 /// Blocks of a piece.
 pub(super) struct Placed {
     pub(super) first_block: u32,
-    /// Tuples that come before the piece's own.
+    /// Tuples that come before the piece's own: those of the block that was open.
     held: Bodies,
     /// Number of tuples of each block.
     pub(super) tuples_of_pages: Vec<u32>,
@@ -74,8 +74,8 @@ impl Placing {
         self.tuples
     }
 
-    /// Gives a piece of so many tuples its blocks. Its last block stays open for the next piece's first tuples, unless
-    /// there is none.
+    /// Gives a piece of so many tuples its blocks. The last block stays open for the first tuples
+    /// of the next piece, if there is one.
     pub(super) fn place<'b, I>(
         &mut self,
         bodies: impl Fn() -> I,
@@ -111,7 +111,7 @@ impl Placing {
 }
 
 impl Placed {
-    /// Places of the piece's own tuples, if so many are in the block that is open.
+    /// Places of the piece's own tuples, if the open block has `open` tuples before them.
     pub(super) fn places(&self, open: usize) -> impl Iterator<Item = TupleId> {
         let open = u32::try_from(open).expect("a page has at most 32768 bytes");
         let pages = self.tuples_of_pages.iter().copied().chain([open]);

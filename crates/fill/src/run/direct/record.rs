@@ -1,8 +1,10 @@
-//! `PGRIG_HOME/direct/<id>.json`: the files that a transaction has made whose pages are written past the server.
+//! `PGRIG_HOME/direct/<id>.json`: the files that a transaction has created and whose pages are
+//! written past the server.
 //!
-//! After a crash PostgreSQL does not remove the files of tables whose transaction never committed. So the files, and
-//! the transaction, are recorded durably before the first page is written; see [`super::abandoned`] for the end of
-//! a record. Whoever holds its flock(2) is at work on the files.
+//! After a crash PostgreSQL does not remove the files of tables whose transaction never committed.
+//! Therefore the files and the transaction are recorded durably before the first page is written;
+//! [`super::abandoned`] removes the record. The process that holds the record's flock(2) is working
+//! on the files.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,9 +16,9 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Row;
 
-/// Goes up when an older pgrig would misread it.
+/// To be increased when an older pgrig would misread the record.
 const FORMAT_VERSION: u32 = 1;
-/// Files of a relation that the server makes with it, by what follows its number.
+/// Suffixes of the files that the server creates with a relation, after the relation's file number.
 const MADE: [&str; 2] = ["", "_init"];
 
 /// The record.
@@ -25,15 +27,16 @@ pub(super) struct Record {
     pub(super) format_version: u32,
     /// The process that writes.
     pub(super) pid: u32,
-    /// Of the server.
+    /// The server's system identifier.
     pub(super) system_identifier: i64,
-    /// Of the server, as this machine sees it.
+    /// The server's data directory, as this machine sees it.
     pub(super) data_directory: PathBuf,
     /// The database's oid.
     pub(super) database: u32,
     /// The transaction's 64-bit number.
     pub(super) transaction: String,
-    /// The start of the server, or the time after a crash, that the transaction belongs to.
+    /// Identifies the start of the server, or the end of recovery after a crash, since which the
+    /// transaction could run.
     pub(super) lifetime: String,
     pub(super) relations: Vec<Files>,
 }
@@ -43,11 +46,11 @@ pub(super) struct Record {
 pub(super) struct Files {
     /// As SQL names it.
     pub(super) name: String,
-    /// Oid; 0 for the database's own.
+    /// Oid of the tablespace; 0 for the database's default.
     pub(super) tablespace: u32,
     /// Number of its files.
     pub(super) filenode: u32,
-    /// Of its main fork, within the data directory.
+    /// Path of the main fork within the data directory.
     pub(super) path: PathBuf,
     /// Files that the server has made.
     pub(super) made: Vec<Identity>,
@@ -59,9 +62,9 @@ pub(super) struct Identity {
     /// The part of its name after the relation's number.
     pub(super) suffix: String,
     inode: u64,
-    /// Device number, where the file system does not report the time at which the file was made.
+    /// Device number; set only if the file system does not report when the file was created.
     device: Option<u64>,
-    /// Nanoseconds since 1970.
+    /// Time of the file's creation, nanoseconds since 1970.
     made_at: Option<u64>,
 }
 
@@ -95,8 +98,9 @@ impl Files {
         Some(Identity::of(suffix, &fs::symlink_metadata(path).ok().filter(Metadata::is_file)?))
     }
 
-    /// Whether one of the files that the transaction made is still where it was: then its number has not been given to
-    /// another relation, since the server looks for such a file first (`GetNewRelFileNumber`, catalog.c).
+    /// Whether one of the files that the transaction created still exists under its name. If so, no
+    /// other relation has got its number, because the server looks for such a file first
+    /// (`GetNewRelFileNumber`, catalog.c).
     pub(super) fn are_there(&self, data_directory: &Path) -> bool {
         self.made.iter().any(|made| self.identity(data_directory, &made.suffix).as_ref() == Some(made))
     }
@@ -131,7 +135,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Writes it so that it survives whatever happens next.
+    /// Writes the record and syncs it to disk.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -155,7 +159,7 @@ impl Recorded {
         Ok(Self { path, record, _lock: file })
     }
 
-    /// Makes the directory, if it is not there, and has its name reach the disk.
+    /// Creates the directory, if it does not exist, and syncs its name to disk.
     fn make(directory: &Path) -> io::Result<()> {
         match DirBuilder::new().mode(0o700).create(directory) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
@@ -215,7 +219,7 @@ impl Recorded {
         Ok(Some(Self { path: path.to_owned(), record, _lock: file }))
     }
 
-    /// Deletes it: the files are the server's, or gone.
+    /// Deletes the record: its files belong to the server, or are gone.
     ///
     /// # Errors
     /// If it cannot be deleted.

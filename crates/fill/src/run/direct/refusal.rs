@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-/// Why a table's pages cannot be written straight into its files. Each says what would help.
+/// Why a table's pages cannot be written straight into its files. Each message names a remedy.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NotDirect {
-    /// Another machine, or no right to look.
+    /// The server is on another machine, or pgrig may not read its data directory.
     #[error(
         "pgrig cannot see the server's data directory: run pgrig on the server's machine, as the server's \
          operating system user or root, and as a superuser or a member of pg_read_all_settings; if the directory \
@@ -21,31 +21,31 @@ pub enum NotDirect {
         /// The file.
         path: String,
     },
-    /// Its files may not be written.
+    /// pgrig may not write the server's files.
     #[error("this operating system user may not write {path}: run pgrig as the server's user, or as root")]
     ReadOnly {
         /// The data directory.
         path: String,
     },
-    /// A format that is not known here.
+    /// The server has a format that pgrig does not know.
     #[error(
         "the server's {what} is {found}, and pgrig writes pages for {known} only: leave out --method direct"
     )]
     Format {
         /// The part of the format.
         what: &'static str,
-        /// The server's.
+        /// The server's value.
         found: String,
-        /// Ours.
+        /// The value that pgrig writes.
         known: &'static str,
     },
-    /// Texts are stored in an encoding that they are not made in.
+    /// The database's encoding is not one that pgrig's texts can be stored in.
     #[error("the database's encoding is {encoding}, and pgrig makes text in UTF8: leave out --method direct")]
     Encoding {
         /// Of the database.
         encoding: String,
     },
-    /// Replicas and backups would miss the rows.
+    /// WAL must have the rows, for replicas and backups.
     #[error(
         "wal_level is {level}, so WAL must have every row of a permanent table: give --unlogged, or set wal_level \
          = minimal and max_wal_senders = 0 (as pgrig's own server with --profile bulk)"
@@ -54,19 +54,19 @@ pub enum NotDirect {
         /// Of the server.
         level: String,
     },
-    /// Another storage engine.
+    /// The table has another access method than heap.
     #[error("the tables' access method is {found}, and pgrig writes pages for heap only")]
     AccessMethod {
         /// Of the table.
         found: String,
     },
-    /// Rows cannot come in one go.
+    /// Rows cannot be loaded in one transaction.
     #[error("pgrig writes the pages of a whole table at a time, and this fill goes {0}")]
     InChunks(String),
     /// A column cannot be written.
     #[error("{0}")]
     Column(String),
-    /// Long rows whose values the server compresses.
+    /// Rows may be so long that the server would compress values with another method than pglz.
     #[error(
         "rows may be so long that PostgreSQL compresses values, and {column} is compressed with lz4: pgrig compresses \
          with pglz only (ALTER TABLE … ALTER {column} SET COMPRESSION pglz, or SET STORAGE EXTERNAL)"
@@ -75,7 +75,7 @@ pub enum NotDirect {
         /// Unquoted name.
         column: String,
     },
-    /// The server itself has to look at each row.
+    /// The server has to see each row, e.g. because of triggers.
     #[error("{0}, which needs COPY")]
     Duties(String),
     /// One of its partitions cannot be written.
@@ -83,16 +83,16 @@ pub enum NotDirect {
     Partition {
         /// Qualified and quoted.
         name: String,
-        /// Why not.
+        /// The reason.
         why: Box<NotDirect>,
     },
-    /// A table that is there cannot be given new files.
+    /// An existing table cannot be given new files.
     #[error("pgrig truncates an existing table in the transaction that fills it, and {0}")]
     Truncate(String),
-    /// --ddl makes it more than an empty table.
+    /// The SQL of --ddl does more than create an empty table.
     #[error("{0}")]
     Ddl(String),
-    /// Its size follows only from its rows.
+    /// The number of rows of a size is known only after the load.
     #[error(
         "the number of rows of a size is known only after the load for this table: give --rows instead of a SIZE"
     )]

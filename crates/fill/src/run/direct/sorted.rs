@@ -1,5 +1,5 @@
-//! Keys that come in another order than the rows: gathered while the heap is written, sorted in memory, and written as
-//! CREATE INDEX would.
+//! Keys that come in another order than the rows: collected while the heap is written, sorted in
+//! memory, and written as CREATE INDEX would.
 
 use std::sync::mpsc::Receiver;
 
@@ -11,7 +11,8 @@ use super::index::{Index, next};
 use super::pieces::Stop;
 use crate::run::rows::{Batch, RowSource};
 
-/// Keys of a table's indexes never take more, bytes; the server sorts more on disk.
+/// Most memory for the keys of a table's indexes, bytes; for larger indexes, the server sorts on
+/// disk.
 const MOST_MEMORY: u64 = 1 << 30;
 
 /// The memory for a table's keys while pgrig sorts them, bytes: a quarter of the memory that this machine has available,
@@ -34,16 +35,16 @@ pub(crate) fn available() -> u64 {
 /// Values and order of the keys of an index over one column.
 #[derive(Debug)]
 pub(super) struct SortedKey {
-    /// Of the table with the index's column alone.
+    /// Encoder of a table that has only the index's column.
     encoder: TupleEncoder,
     order: Order,
     is_unique: bool,
 }
 
-/// Order of stored values in the server.
+/// How the server orders stored values.
 #[derive(Clone, Copy, Debug)]
 enum Order {
-    /// Little-endian, signed; of so many bytes.
+    /// As a signed little-endian integer of so many bytes.
     Integer(usize),
     /// Byte by byte.
     Uuid,
@@ -52,7 +53,8 @@ enum Order {
 }
 
 impl Order {
-    /// `has_bytes`: whether the index's collation compares texts byte by byte.
+    /// The order of a kind's values; `has_bytes` says whether the index's collation compares texts
+    /// byte by byte.
     fn of(kind: &Kind, has_bytes: bool) -> Option<Self> {
         match kind {
             Kind::Text | Kind::Varchar(_) if has_bytes => Some(Self::Text),
@@ -65,11 +67,11 @@ impl Order {
     }
 }
 
-/// A key as a number that is compared as the server compares the key.
+/// A key as a number that sorts as the server sorts the key.
 pub(super) trait Sortable: Copy + Ord {
     /// Reads a stored value.
     fn of(stored: &[u8]) -> Self;
-    /// The stored value, which has as many of these bytes as the type takes.
+    /// The stored value; only as many of these bytes count as the type takes.
     fn stored(self) -> [u8; 16];
 }
 
@@ -100,8 +102,9 @@ impl Sortable for u128 {
 }
 
 impl SortedKey {
-    /// None if the server has to build an index over this column: its order is not known here, or its values may be so
-    /// long that the server would compress them in pages of this size (`TOAST_INDEX_TARGET`).
+    /// None if the server has to build an index over this column: pgrig does not know its order, or
+    /// its values may be so long that the server would compress them in pages of this size
+    /// (`TOAST_INDEX_TARGET`).
     pub(super) fn of(
         table: &Table,
         column: &Column,
@@ -124,7 +127,7 @@ impl SortedKey {
         entry as u64
     }
 
-    /// The blocks of the index; none if the threads are to stop.
+    /// Writes the index, and returns its number of blocks; none if the threads are to stop.
     pub(super) fn build(
         &self,
         index: &Index,
@@ -205,7 +208,7 @@ impl SortedKey {
         SortedBuilder::new(index.file.data_directory.geometry, length, index.file.fillfactor, self.is_unique)
     }
 
-    /// Takes note of sorted keys that are the same, if they have to be different.
+    /// Takes note of the first sorted keys that are equal, if the index is unique.
     fn check_unique<K: PartialEq>(&self, index: &Index, keys: impl Iterator<Item = (K, TupleId)> + Clone) {
         if !self.is_unique {
             return;
@@ -217,8 +220,8 @@ impl SortedKey {
         }
     }
 
-    /// Gives each row's stored key away, as `pages` tells how many are in each block; returns the rows whose key is
-    /// null, or none if the threads are to stop.
+    /// Passes on the stored key of each row; `pages` tells how many rows are in each block. Returns
+    /// the rows whose key is null; none if the threads are to stop.
     fn gather(
         &self,
         mut rows: RowSource,
@@ -267,9 +270,9 @@ fn finish(
     builder.finish(&mut sink).map(Some)
 }
 
-/// A text among others.
+/// A text that is to be sorted.
 struct Text {
-    /// Its first characters, which tell most texts apart.
+    /// Its first eight bytes as a number, which decide most comparisons.
     prefix: u64,
     /// Its offset.
     start: usize,

@@ -15,19 +15,20 @@ pub(crate) struct ColumnStatistics {
     pub(crate) column: String,
     /// Share of NULLs.
     pub(crate) null_frac: f32,
-    /// Bytes.
+    /// Average width, bytes.
     pub(crate) avg_width: i32,
     /// As in `pg_stats`: below 0 a share of the rows.
     pub(crate) n_distinct: f32,
-    /// An array literal and the values' shares.
+    /// The most common values as an array literal, and their shares of the rows.
     pub(crate) most_common: Option<(String, Vec<f32>)>,
-    /// An array literal.
+    /// The histogram bounds as an array literal.
     pub(crate) histogram: Option<String>,
-    /// With the rows' order; none where there is nothing to order.
+    /// Correlation with the order of the rows; none where values have no order.
     pub(crate) correlation: Option<f32>,
 }
 
-/// Of every column of a table filled with all its rows in order; none if one can be known only by looking.
+/// Statistics of every column of a table filled with all its rows in order; none if those of one
+/// column can be found only by reading the table.
 pub(crate) fn of(table: &Table) -> Option<Vec<ColumnStatistics>> {
     table.columns.iter().map(|column| of_column(column, table.rows)).collect()
 }

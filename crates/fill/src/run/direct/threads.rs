@@ -1,4 +1,4 @@
-//! Threads that work beside the event loop, and never outlive what waits for them.
+//! Threads that work beside the event loop, and end before the future that waits for them.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -11,8 +11,8 @@ use super::pieces::Stop;
 /// The work of a thread.
 pub(super) type Task = Box<dyn FnOnce(&Stop, &UnboundedSender<u64>) -> Result<(), Failure> + Send>;
 
-/// Threads at work. If it is dropped before they have ended it has them stop, and waits: files must not
-/// be written any more when the server begins to remove them.
+/// Running threads. Dropping this makes them stop and waits for them: they must not write files any
+/// more when the server begins to remove those.
 pub(super) struct Threads {
     stop: Arc<Stop>,
     running: Vec<JoinHandle<Result<(), Failure>>>,

@@ -19,14 +19,14 @@ use super::relation::{self, Relation};
 use super::{Direct, Failure, NotDirect};
 use server::Session;
 
-/// Of a TOAST table, percent: it has no such option.
+/// Fillfactor of a TOAST table, percent: it cannot be changed.
 pub(super) const FILLFACTOR: u8 = 100;
-/// Values that are moved out of a table, at most: a quarter of the numbers that there are.
+/// Most values of a table that are moved out: a quarter of all possible numbers.
 const MOST_VALUES: u64 = 1 << 30;
 /// Lowest number of a value (`FirstNormalObjectId`).
 const FIRST_OID: u64 = 16384;
 
-/// What becomes of rows that are too long.
+/// The handling of rows that are too long.
 pub(super) struct Toast {
     pub(super) toaster: Toaster,
     /// None if the table has no TOAST table: values are only compressed.
@@ -70,7 +70,7 @@ impl Direct<'_> {
         Ok(Toast { toaster, table: Some(table) })
     }
 
-    /// `values`: how many may be moved out.
+    /// `values` is the number of values that may be moved out.
     async fn toast_table(&self, session: &Session, row: &Row, values: u64) -> Result<ToastTable, Failure> {
         let name: String = row.get("name");
         let is_empty = row.get::<_, i64>("bytes") == 0;
@@ -84,8 +84,9 @@ impl Direct<'_> {
     }
 }
 
-/// Number of the first of so many values. The server numbers values by its OID counter, and looks for another number where
-/// one is taken. So these end where the counter is now: it comes to them after all others.
+/// Number of the first of `values` values. The server numbers values by its OID counter, and skips
+/// numbers that are taken. The values get the numbers just before the counter, which it reaches
+/// last.
 fn first_value(next_oid: u32, values: u64) -> Result<u32, NotDirect> {
     if values > MOST_VALUES {
         let text = "in more rows than a TOAST table has numbers for, if each has all its values there";
@@ -137,7 +138,8 @@ impl<'t> Toasting<'t> {
         Ok(true)
     }
 
-    /// Numbers the values, before which there are so many; returns the first one's number.
+    /// Numbers the values; `before` is how many values come before them. Returns the number of the
+    /// first one.
     pub(super) fn number(&mut self, before: u32) -> u32 {
         let first = self.toast.table.as_ref().map_or(0, |table| table.first).wrapping_add(before);
         self.moved.number(first, &mut self.rows.bytes);

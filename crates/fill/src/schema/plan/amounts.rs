@@ -8,9 +8,10 @@ use crate::schema::request::{RowsRule, SchemaAmount, SchemaRequest, TableRows};
 
 /// Rows of a table for each row of the largest one that it references.
 const PER_PARENT: f64 = 3.0;
-/// Times the rows of tables that reference nothing, at most: chains of references do not grow without end.
+/// Greatest ratio of a table's rows to those of tables that reference nothing: it limits the growth
+/// along chains of references.
 const MOST_TIMES: f64 = 100.0;
-/// Rows of tables that reference nothing, if nothing says how much.
+/// Rows of tables that reference nothing, if the user gives no amount.
 pub(super) const BASE: f64 = 10_000.0;
 
 /// Rows of a table.
@@ -24,7 +25,7 @@ pub(super) enum Share {
     Of(usize, f64),
 }
 
-/// A table's share, and why it has it.
+/// A table's share of the rows, and the reason for it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wanted {
     pub(super) share: Share,
@@ -34,7 +35,7 @@ pub(super) struct Wanted {
 /// The shares of all tables, in their order.
 ///
 /// # Errors
-/// If a rule names a table that is none of these, or multiplies in a circle.
+/// If a rule names a table that is not to be filled, or if rules refer to each other in a circle.
 pub(super) fn shares(
     tables: &[TableInfo],
     order: &[Placed],
@@ -83,7 +84,7 @@ fn rule_name(rule: Option<&RowsRule>) -> &str {
     rule.map_or("", |rule| &rule.table)
 }
 
-/// Three rows for each of the largest table that it references.
+/// The default share: three rows for each row of the largest table that it references.
 fn by_parents(tables: &[TableInfo], order: &[Placed], at: usize, before: &[Wanted]) -> Wanted {
     let table = &tables[order[at].table];
     let parents = (0..at).filter(|&other| {
@@ -117,7 +118,7 @@ fn times(wanted: &[Wanted], at: usize) -> f64 {
     }
 }
 
-/// Rows of each table for a base; `most` has what keys leave room for.
+/// Rows of each table for a base; `most` has the number of rows that the keys of each table allow.
 pub(super) fn rows(wanted: &[Wanted], base: f64, most: &[Option<u64>]) -> Vec<u64> {
     let mut rows: Vec<u64> = Vec::with_capacity(wanted.len());
     for (at, Wanted { share, .. }) in wanted.iter().enumerate() {
@@ -127,7 +128,7 @@ pub(super) fn rows(wanted: &[Wanted], base: f64, most: &[Option<u64>]) -> Vec<u6
     rows
 }
 
-/// Rows of the table after those with so many rows.
+/// Rows of a table, given the rows of the tables before it.
 pub(super) fn rows_of(share: &Share, base: f64, before: &[u64]) -> u64 {
     match share {
         Share::Fixed(rows) => *rows,
@@ -136,7 +137,7 @@ pub(super) fn rows_of(share: &Share, base: f64, before: &[u64]) -> u64 {
     }
 }
 
-/// The base at which tables with so many bytes a row take a size, as nearly as they can.
+/// The base at which tables with these bytes per row come nearest to a size.
 pub(super) fn base_for(
     wanted: &[Wanted],
     most: &[Option<u64>],

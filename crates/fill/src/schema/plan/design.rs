@@ -1,4 +1,5 @@
-//! The rows of every table, described in order: keys of tables before are known from their descriptions.
+//! Describes the rows of every table in order, so that the keys of earlier tables are known from
+//! their descriptions.
 
 use catalog::{CatalogError, Described, Planned, Scope, TableInfo, Wish, describe, verify};
 use rowgen::{ColumnSpec, Format};
@@ -12,10 +13,11 @@ use crate::plan::{Method, Sample};
 use crate::schema::record::RecordedTable;
 use server::quote::qualified;
 
-/// Rows of the largest table that is loaded to measure what rows take, and of all tables together.
+/// Limits of the rows that are loaded to measure their size: of the largest table, and of all
+/// tables together.
 const SAMPLE: u64 = 50_000;
 const SAMPLES: u64 = 300_000;
-/// Rounds until the numbers of rows agree with what keys leave room for.
+/// Most rounds until the numbers of rows agree with the numbers that keys allow.
 const ROUNDS: usize = 5;
 /// Share of the size by which the plan may miss it.
 const TOLERANCE: f64 = 0.01;
@@ -33,7 +35,7 @@ pub(super) struct Designed<'a> {
     pub(super) info: &'a TableInfo,
     pub(super) described: Described,
     pub(super) rows: u64,
-    /// Why there are fewer than wanted.
+    /// Why the table gets fewer rows than wanted; none if it does not.
     capped: Option<String>,
     /// Size of a row with its index entries, once measured.
     per_row: Option<BytesPerRow>,
@@ -64,7 +66,7 @@ impl Designed<'_> {
         self.per_row.map(|per_row| per_row.times(self.rows) as u64)
     }
 
-    /// The parts of it that a record needs.
+    /// The record of this table.
     pub(super) fn recorded(&self, why: String) -> RecordedTable {
         RecordedTable {
             schema: self.info.schema.clone(),
@@ -96,14 +98,14 @@ impl<'a> Design<'a> {
         later.map(|info| qualified(&info.schema, &info.name)).collect()
     }
 
-    /// For so many rows of tables that reference nothing; the server judges samples.
+    /// Tables with so many rows in those that reference nothing. The server judges samples.
     pub(super) async fn for_base(&self, base: f64) -> Result<Vec<Designed<'a>>, FillError> {
         let mut designed = self.described(base, None).await?;
         self.verify(&mut designed).await?;
         Ok(designed)
     }
 
-    /// For so many bytes of all tables and indexes.
+    /// Tables that together take so many bytes with their indexes.
     pub(super) async fn for_size(&self, size: u64) -> Result<Vec<Designed<'a>>, FillError> {
         let rows = amounts::rows(self.wanted, amounts::BASE, &vec![None; self.wanted.len()]);
         let (largest, all) = (rows.iter().max().copied().unwrap_or(1), rows.iter().sum::<u64>());
@@ -132,7 +134,8 @@ impl<'a> Design<'a> {
         Ok(designed)
     }
 
-    /// Tables that come nearest to a size. Where keys leave no room for more rows of one, others get more.
+    /// Tables that together come nearest to a size. If the keys of one table allow no more rows,
+    /// others get more.
     async fn within_keys(
         &self,
         size: u64,
@@ -152,7 +155,7 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// The tables in order. `most` limits the rows of each, for a sample.
+    /// Describes the tables in order. `most` limits the rows of each, for a sample.
     async fn described(&self, base: f64, most: Option<u64>) -> Result<Vec<Designed<'a>>, FillError> {
         let mut all: Vec<Designed<'a>> = Vec::with_capacity(self.order.len());
         for (place, wanted) in self.wanted.iter().enumerate() {
@@ -185,7 +188,7 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// Whether the user says how many rows the table gets.
+    /// Whether a rule of the user's decides on the table's rows.
     fn is_ruled(&self, place: usize) -> bool {
         let info = &self.tables[self.order[place].table];
         self.planner.request.rules.iter().any(|rule| is_named(info, &rule.table))
@@ -251,7 +254,7 @@ impl<'a> Design<'a> {
         Ok(specs)
     }
 
-    /// `--column` cut into the table and the rest.
+    /// The arguments of `--column`, each cut into the table and the rest.
     fn given(&self) -> Result<Vec<(&'a str, &'a str)>, FillError> {
         let cut = |text: &'a String| {
             let (table, column) = table_and_column(text).ok_or_else(|| {

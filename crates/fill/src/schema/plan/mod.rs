@@ -1,6 +1,7 @@
 //! Makes a plan for each table from a request and a server.
 //!
-//! All of it happens in one transaction that is rolled back: the tables that the SQL creates are there meanwhile.
+//! All of it happens in one transaction that is rolled back. The tables that the SQL creates exist
+//! only within it.
 //!
 //! 1. [`tables`] reads the tables, [`order`] puts them in order, [`circles`] has some foreign keys created later, [`amounts`]
 //!    gives each its share of the rows;
@@ -73,13 +74,13 @@ pub struct PlannedTable {
     pub name: String,
     /// Rows that it gets.
     pub rows: u64,
-    /// Why so many.
+    /// The reason for this number.
     pub why: String,
-    /// Bytes that they take with their indexes, about.
+    /// Approximate size of the rows with their indexes, bytes.
     pub predicted: u64,
     /// The work left.
     pub state: TableState,
-    /// The parts of it that a record needs.
+    /// The record of this table.
     #[serde(skip)]
     pub(super) recorded: RecordedTable,
 }
@@ -244,7 +245,8 @@ impl Planner<'_> {
         }))
     }
 
-    /// Postpones what can be made after the rows. Returns the statements that drop it before.
+    /// Moves the creation of keys, indexes and foreign keys after the rows where possible. Returns
+    /// the statements that drop them before.
     async fn postpone(&self, planned: &mut [PlannedTable]) -> Result<Vec<String>, FillError> {
         if self.request.ddl.is_none() {
             return Ok(Vec::new());

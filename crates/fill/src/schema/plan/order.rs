@@ -9,7 +9,7 @@ use crate::error::FillError;
 pub(super) struct Placed {
     /// Its index among the tables.
     pub(super) table: usize,
-    /// Columns of foreign keys to tables that come later: NULL, so that there is an order.
+    /// Columns of foreign keys to tables that come later. They are NULL, so that an order exists.
     pub(super) cut: Vec<String>,
     /// Foreign keys to tables that come later, and are created after the rows of those.
     pub(super) later: Vec<ForeignKeyInfo>,
@@ -57,7 +57,8 @@ pub(super) fn is_referenced(key: &ForeignKeyInfo, table: &TableInfo) -> bool {
     !key.to_itself && key.referenced.schema == table.schema && key.referenced.table == table.name
 }
 
-/// Of tables that wait for each other, the one whose foreign keys to the others may be NULL, with the fewest of them.
+/// Of tables that reference each other in a circle, the one whose foreign keys to the others may be
+/// NULL and are fewest.
 fn least_cut(tables: &[TableInfo], left: &[usize]) -> Result<Placed, FillError> {
     let cut = |&table: &usize| {
         let columns: Vec<String> =
@@ -74,8 +75,9 @@ fn least_cut(tables: &[TableInfo], left: &[usize]) -> Result<Placed, FillError> 
     least.map(placed).ok_or_else(|| circle(tables, left))
 }
 
-/// Of tables that wait for each other, the one whose foreign keys to the others can be created later, with the fewest of them:
-/// their columns get keys that the other tables will have. What is unique, or computed, needs those before.
+/// Of tables that reference each other in a circle, the one whose foreign keys to the others can be
+/// created later and are fewest. Their columns get keys that the other tables will have. Columns
+/// that are unique or computed are excluded, because their values must be known before.
 fn least_later(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
     let later = |&table: &usize| {
         let info = &tables[table];

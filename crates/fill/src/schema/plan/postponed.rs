@@ -1,8 +1,9 @@
 //! Foreign keys, keys and indexes of new tables that are made after the rows.
 //!
-//! COPY into a table that has them looks up each row's references and puts each row into each index, often at a random
-//! place. Made afterwards, each of them reads the table once. Only where the SQL creates the tables: those that are there
-//! stay as they are.
+//! COPY into a table with foreign keys and indexes looks up the references of each row and inserts
+//! each row into each index, often at a random place. If they are created afterwards, each of them
+//! reads the table once. This is done only for tables that the SQL creates; existing tables stay as
+//! they are.
 
 use std::collections::HashMap;
 
@@ -39,17 +40,18 @@ pub(in crate::schema) struct PostponedKey {
 pub(super) struct Candidate {
     drops: String,
     makes: String,
-    /// The index that it is or makes; none of a foreign key.
+    /// OID of the index that it is or creates; none for a foreign key.
     index: Option<u32>,
-    /// Of a foreign key the unique index that it rests on, its name, and schema and name of the table that it refers to.
+    /// For a foreign key: OID and name of the referenced unique index, and schema and name of the
+    /// referenced table.
     rests_on: Option<(u32, String, (String, String))>,
-    /// Foreign keys that rest on this index.
+    /// Number of foreign keys that need this index.
     foreign_keys: usize,
 }
 
 /// The postponed objects of all tables.
 pub(super) struct Schedule {
-    /// Drop everything, in the transaction that creates the tables.
+    /// Statements that drop everything postponed, in the transaction that creates the tables.
     pub(super) drops: Vec<String>,
     /// For each table, what is made after its rows.
     pub(super) tables: Vec<Postponed>,
@@ -85,7 +87,8 @@ impl Candidate {
 }
 
 impl Schedule {
-    /// Of the tables' candidates, in the order of the tables. An index stays if a foreign key stays that rests on it.
+    /// Chooses what is postponed, from the candidates of all tables in their order. An index is not
+    /// postponed if a foreign key that needs it is not.
     pub(super) fn of(candidates: &[Vec<Candidate>]) -> Self {
         let placed =
             || candidates.iter().enumerate().flat_map(|(at, of)| of.iter().map(move |one| (at, one)));
@@ -111,7 +114,7 @@ impl Schedule {
     }
 }
 
-/// Says in the plan what is postponed.
+/// Mentions the postponed objects in the plan.
 pub(super) fn announce(plan: &mut Plan, postponed: &Postponed) {
     if *postponed == Postponed::default() {
         return;

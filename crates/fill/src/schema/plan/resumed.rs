@@ -69,7 +69,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Those of the table's foreign keys that are not there.
+    /// The foreign keys of these that do not exist in the table.
     async fn unmade(&self, table: &str, keys: &[PostponedKey]) -> Result<Vec<PostponedKey>, FillError> {
         let mut unmade = Vec::new();
         for key in keys {

@@ -108,7 +108,7 @@ impl Planner<'_> {
     }
 }
 
-/// The request for one table: the same for a fill that begins and for one that is completed.
+/// The request for one table. It is the same for a fill that begins and for one that is completed.
 pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: Vec<String>) -> Request {
     let rows = table.described.rows.saturating_sub(table.first_row);
     let name = Some(qualified(&table.schema, &table.described.name));

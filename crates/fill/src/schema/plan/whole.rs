@@ -13,17 +13,19 @@ use server::quote::qualified;
 
 /// Tables that are filled at once.
 pub(super) const LANES: usize = 2;
-/// Share of all bytes that the largest table may have: while it is loaded, others keep the other core busy.
+/// Greatest share of all bytes that the largest table may have: while it is loaded, the other
+/// tables keep the other core busy.
 const LARGEST_SHARE: f64 = 0.6;
-/// Bytes that it may have: an interruption loses no more than that of each lane.
+/// Greatest size of a table that is loaded whole, bytes: an interruption loses at most that much
+/// for each lane.
 const LARGEST: u64 = 8 << 30;
 
 const REASON: &str = "two tables at once, each in a transaction of its own that empties it: its rows need no WAL \
                       (wal_level = minimal)";
 
 impl Planner<'_> {
-    /// Has COPY load the tables whole, if that is possible and pays. `drops` drops what is postponed, in the transaction
-    /// that the session is in.
+    /// Makes COPY load the tables whole, if that is possible and faster. `drops` drops what is
+    /// postponed, in the session's transaction.
     pub(super) async fn load_whole(
         &self,
         tables: &[TableInfo],
@@ -66,7 +68,8 @@ impl Planner<'_> {
             && largest as f64 <= LARGEST_SHARE * all as f64
     }
 
-    /// Whether each table can be emptied without another, and no trigger looks at its rows, or at their loss.
+    /// Whether each table can be emptied without the others, and has no trigger on INSERT or
+    /// TRUNCATE.
     pub(super) async fn stand_alone(&self, tables: &[String]) -> Result<bool, FillError> {
         let row = ask(self.connection, include_str!("../../sql/stand_alone.sql"), &[&tables]).await?;
         Ok(row.get("stand_alone"))

@@ -16,7 +16,7 @@ pub(super) fn has_form(kind: &Kind) -> bool {
         || matches!(kind, Kind::Numeric(_) | Kind::Bytea | Kind::Bit(_) | Kind::Varbit(_))
 }
 
-/// Whether the binary form is the text, or nearly.
+/// Whether the binary form is the text itself, perhaps with a short prefix.
 pub(super) fn is_its_text(kind: &Kind) -> bool {
     kind.is_text() || matches!(kind, Kind::Enum { .. } | Kind::Json | Kind::Jsonb | Kind::Xml)
 }

@@ -1,5 +1,5 @@
-//! The user's own command: found before anything is prepared, run in a process group of its own, timed, and ended
-//! with all that it started.
+//! Runs the user's command: finds it before anything is prepared, runs it in a process group of its
+//! own, times it, and ends all processes that it started.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,9 +16,9 @@ use tokio::process::{Child, Command};
 use connect::Target;
 use server::interruption::GRACE;
 
-/// Of a failed command's output so many lines are shown …
+/// Most lines of a failed command's output that are shown.
 const TAIL_LINES: usize = 40;
-/// … of at most so many bytes.
+/// Most bytes of a failed command's output that are shown.
 const TAIL_BYTES: u64 = 16_384;
 
 /// The command of each trial.
@@ -30,8 +30,8 @@ pub struct TestCommand {
 }
 
 impl TestCommand {
-    /// A program and its arguments, run as they are. A single word that holds blanks is a script for `sh -c`. The
-    /// program is looked for at once.
+    /// A program and its arguments, run directly. A single word that contains blanks is a script
+    /// for `sh -c`. The program is looked up at once.
     ///
     /// # Errors
     /// If there is no such program.
@@ -52,12 +52,13 @@ impl TestCommand {
         }
     }
 
-    /// As people typed it.
+    /// The command as the user typed it.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// Runs it to its end on that database. Its output goes to the log. If nobody waits any longer, call [`Run::end`].
+    /// Starts it on that database, with its output in the log. A caller that stops waiting must
+    /// call [`Run::end`].
     pub(crate) fn start(&self, target: &Target, output: &Output) -> io::Result<Run> {
         let (log, begins) = output.open()?;
         let mut command = Command::new(&self.program);
@@ -86,17 +87,17 @@ impl TestCommand {
 pub struct Output {
     /// The log, which is appended to.
     pub path: PathBuf,
-    /// Whether people see it, instead of the log.
+    /// Whether the output is shown to the user instead of written to the log.
     pub is_shown: bool,
 }
 
 impl Output {
-    /// Says in the log what follows.
+    /// Writes a title into the log.
     pub(crate) fn title(&self, title: &str) -> io::Result<()> {
         writeln!(self.open()?.0, "== {title}")
     }
 
-    /// To append to; and where that begins.
+    /// Opens the log to append to it; returns also the offset at which this begins.
     fn open(&self) -> io::Result<(File, u64)> {
         let mut file = File::options().create(true).append(true).open(&self.path)?;
         let end = file.seek(SeekFrom::End(0))?;
@@ -107,7 +108,8 @@ impl Output {
 /// A command that runs.
 pub(crate) struct Run {
     child: Child,
-    /// The processes that it starts, and that do not leave for a group of their own.
+    /// The process group of the command and of the processes that it starts, unless they move to
+    /// another group.
     group: Option<Pid>,
     began: Instant,
     log: PathBuf,
@@ -116,14 +118,15 @@ pub(crate) struct Run {
 
 /// End of a command.
 pub(crate) enum Ended {
-    /// With exit status 0, after so many seconds.
+    /// It exited with status 0, after so many seconds.
     Well(f64),
-    /// Otherwise: how, and the end of what it wrote.
+    /// It failed: how, and the end of its output.
     Badly { how: String, output: String },
 }
 
 impl Run {
-    /// Waits for its end. What it left in the background is killed then: it shall not run beside the next trial.
+    /// Waits for its end, then kills processes that it left in the background, so that they do not
+    /// disturb the next trial.
     pub(crate) async fn wait(&mut self) -> io::Result<Ended> {
         let status = self.child.wait().await?;
         let seconds = self.began.elapsed().as_secs_f64();
@@ -135,7 +138,7 @@ impl Run {
         Ok(Ended::Badly { how: status.to_string(), output: tail(&self.log, self.begins)? })
     }
 
-    /// Ends all processes of its group, at first with SIGTERM.
+    /// Ends all processes of its group, first with SIGTERM.
     pub(crate) async fn end(mut self) {
         self.signal(Signal::SIGTERM);
         let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
@@ -151,7 +154,7 @@ impl Run {
     }
 }
 
-/// The last lines from there on.
+/// The last lines of the log after this offset.
 fn tail(path: &Path, begins: u64) -> io::Result<String> {
     let mut file = File::open(path)?;
     let end = file.seek(SeekFrom::End(0))?;

@@ -1,9 +1,10 @@
-//! The databases that a bench makes, and how all of them go again.
+//! The databases that a bench creates, and how they are dropped.
 //!
-//! The first one, the anchor, is empty, and its comment says whose it is; all others are named after it. The leading
-//! session is connected to it as long as the bench lives; the one that makes it bears its name until then. So the next
-//! bench knows what a killed one left, even what the server was still making then (an anchor without a comment), and
-//! leaves alone what belongs to one that lives.
+//! The first database, the anchor, is empty, and its comment says who made it; all others are named
+//! after it. The leading session is connected to it as long as the bench lives; until the anchor
+//! exists, the session that creates it has the anchor's name as its application name. So the next
+//! bench knows what a killed one left, including what the server was still creating then (an anchor
+//! without a comment), and does not touch databases of a bench that lives.
 
 use std::time::{Duration, Instant};
 
@@ -19,9 +20,10 @@ use server::quote::{identifier, literal};
 const PREFIX: &str = "pgrig_testdb_bench_";
 /// The anchor's comment.
 const MARK: &str = "made by pgrig testdb bench, whose next run drops it and all databases named after it";
-/// A session that a killed pgrig left behind ends by itself, once it has done what it is at.
+/// Time to wait for a session that a killed pgrig left behind. It ends by itself after its current
+/// statement.
 const IN_USE_DEADLINE: Duration = Duration::from_secs(10);
-/// Between two looks.
+/// Time between two checks.
 const IN_USE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Whether the user wants to stop.
@@ -29,17 +31,17 @@ pub(crate) type Stopped = watch::Receiver<bool>;
 
 /// Databases of one bench on one server.
 pub(crate) struct Databases {
-    /// The database that the server was named with: the last connection is to that one.
+    /// The database of the user's connection; the last connection of a bench goes to it.
     pub(crate) outside: Target,
-    /// For sessions that must be in the way of no copy.
+    /// The anchor, for sessions that must not keep a database from being copied.
     pub(crate) anchor: String,
-    /// Connected to the anchor, so that it is in the way of no copy.
+    /// Session that is connected to the anchor, and so keeps no database from being copied.
     pub(crate) lead: Session,
 }
 
 impl Databases {
-    /// Drops what killed benches have left, and makes the anchor. Whoever wants to stop waits for that: dropped
-    /// half-way it would be left.
+    /// Drops what killed benches have left, and creates the anchor. It is not interrupted half-way,
+    /// because the anchor would be left behind then.
     pub(crate) async fn begin(outside: &Target, stopped: &Stopped) -> Result<Self, BenchError> {
         let anchor = format!("{PREFIX}{:016x}", fastrand::u64(..));
         let first = Session::open(&outside.clone().with_application_name(&anchor)).await?;
@@ -67,12 +69,12 @@ impl Databases {
         format!("{}_{suffix}", self.anchor)
     }
 
-    /// One of the databases.
+    /// The target of one of the databases.
     pub(crate) fn at(&self, name: &str) -> Target {
         self.outside.clone().with_database(name)
     }
 
-    /// Drops all of them, whoever is connected.
+    /// Drops all of the databases, ending their sessions.
     pub(crate) async fn finish(self) -> Result<(), BenchError> {
         let Self { outside, anchor, lead } = self;
         // It may be in the middle of a statement, which is ended with its session.
@@ -90,7 +92,7 @@ impl Databases {
     }
 }
 
-/// Drops what benches that are no more have left. Of one whose session is about to end it waits for that.
+/// Drops the databases of benches that no longer run. Waits for sessions that are about to end.
 async fn sweep(session: &Session, stopped: &Stopped) -> Result<(), BenchError> {
     let began = Instant::now();
     loop {
@@ -109,7 +111,8 @@ async fn sweep(session: &Session, stopped: &Stopped) -> Result<(), BenchError> {
     }
 }
 
-/// Ends what leads there, and waits for its end: a CREATE DATABASE that is under way makes nothing then.
+/// Ends the leading session of a database, and waits for its end. A CREATE DATABASE that is under
+/// way then creates nothing.
 async fn end_sessions(session: &Session, database: &str) -> Result<(), BenchError> {
     // Others may be autovacuum's, which not every role may end. DROP DATABASE sees to them.
     let query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \

@@ -1,4 +1,5 @@
-//! One server on which trials have their databases, with all that is made and changed there.
+//! A server on which trials have their databases, with everything that is created and changed on
+//! it.
 
 use std::fmt;
 use std::path::Path;
@@ -18,9 +19,10 @@ use server::Session;
 use server::quote::identifier;
 use server::settings::{Changer, Record, Restart, ServerRef, ToChange};
 
-/// Of each strategy to copy a template.
+/// Number of timed copies by each strategy.
 const CLONE_ROUNDS: usize = 3;
-/// Settings that a dangerous variant turns off for the whole server; synchronous_commit is the database's own.
+/// Settings that a dangerous variant turns off for the whole server. (synchronous_commit is turned
+/// off for the database only.)
 const SERVER_WIDE: [&str; 2] = ["fsync", "full_page_writes"];
 
 /// The remedy where a database's tables cannot be unlogged as they are.
@@ -31,13 +33,13 @@ const DUMP_OF_IT: &str = "pg_dump --no-owner --no-publications -f FILE, then --d
 pub enum Content {
     /// Nothing: the suite makes its own schema.
     Empty,
-    /// Database that a script makes.
+    /// The database that a script creates.
     Script(Source),
     /// The content of this database. It is copied, never changed.
     Database(String),
 }
 
-/// The active settings in a trial's database, as its sessions see them.
+/// Settings and tables of a trial's database, as its sessions see them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Active {
     /// `SHOW fsync`.
@@ -50,7 +52,7 @@ pub struct Active {
     pub wal_level: String,
     /// Tables that are logged when the trial begins.
     pub logged_tables: i64,
-    /// Tables that are unlogged then.
+    /// Tables that are unlogged when the trial begins.
     pub unlogged_tables: i64,
 }
 
@@ -67,18 +69,18 @@ pub(crate) fn dangerous() -> ToChange {
     }
 }
 
-/// See the module.
+/// See the module's documentation.
 pub(crate) struct Lab<'a> {
     databases: Databases,
     content: &'a Content,
-    /// If any variant is dangerous.
+    /// Set if any variant is dangerous.
     changer: Option<Changer>,
-    /// Values of SHOW without changes.
+    /// Values that SHOW gives without changes.
     normal: Active,
     templates: Templates,
 }
 
-/// Databases to copy; none where nobody needs one.
+/// Databases that are copied; none if no variant needs them.
 #[derive(Default)]
 struct Templates {
     logged: Option<String>,
@@ -87,7 +89,7 @@ struct Templates {
 }
 
 impl<'a> Lab<'a> {
-    /// Takes the server in hand. What a killed bench left there goes first.
+    /// Prepares the server: first drops what a killed bench left there.
     pub(crate) async fn begin(
         target: &Target,
         content: &'a Content,
@@ -113,12 +115,13 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
-    /// Values of SHOW without changes.
+    /// Values that SHOW gives without changes.
     pub(crate) fn normal(&self) -> &Active {
         &self.normal
     }
 
-    /// Makes the template: that shows whether a script can be loaded, too. Returns its size in bytes; 0 without one.
+    /// Makes the template, which also shows whether a script can be loaded. Returns its size in
+    /// bytes; 0 without a template.
     pub(crate) async fn make_template(&mut self) -> Result<u64, BenchError> {
         let name = match self.content {
             Content::Empty => return Ok(0),
@@ -134,7 +137,7 @@ impl<'a> Lab<'a> {
         Ok(u64::try_from(size).unwrap_or_default())
     }
 
-    /// Makes the unlogged template; or says why there can be none.
+    /// Makes the unlogged template, or returns why that is not possible.
     pub(crate) async fn make_unlogged_template(&mut self) -> Result<Result<(), String>, BenchError> {
         let name = self.databases.name("unlogged");
         let made = match self.content {
@@ -179,7 +182,7 @@ impl<'a> Lab<'a> {
         Ok(self.templates.copying.as_ref())
     }
 
-    /// Makes a server setting what the variant says.
+    /// Sets the server's settings for the variant.
     pub(crate) async fn set(&self, variant: Variant) -> Result<(), BenchError> {
         let Some(changer) = &self.changer else { return Ok(()) };
         let off = |name: &&str| ((*name).to_owned(), "off".to_owned());
@@ -189,7 +192,7 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
-    /// Makes the database of a trial. Returns where it is, and how many seconds that took.
+    /// Makes the database of a trial. Returns its target, and the time that took, seconds.
     pub(crate) async fn make(&self, variant: Variant, number: usize) -> Result<(Target, f64), BenchError> {
         let name = self.databases.name(&number.to_string());
         let is_unlogged = variant.has(Means::Unlogged);
@@ -218,7 +221,8 @@ impl<'a> Lab<'a> {
         Ok(clone::drop_database(&self.databases.lead, &name).await?)
     }
 
-    /// Makes sure that what the variant says is so, in a session as the command has them.
+    /// Checks that the variant's settings and tables are in force, in a session like those of the
+    /// command.
     pub(crate) async fn assert(&self, variant: Variant, target: &Target) -> Result<Active, BenchError> {
         let found = self.look(target.dbname()).await?;
         let off = || "off".to_owned();
@@ -263,7 +267,8 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// synchronous_commit is a matter of sessions, so it is turned off for those of this database only.
+    /// Turns synchronous_commit off for the sessions of this database only, if the variant is
+    /// dangerous.
     async fn relax(&self, name: &str, is_dangerous: bool) -> Result<(), BenchError> {
         if is_dangerous {
             let set = format!("ALTER DATABASE {} SET synchronous_commit = off", identifier(name));
@@ -272,13 +277,13 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
-    /// The changes, if any.
+    /// The changes that are journalled, if any.
     pub(crate) fn record(&self) -> Option<Record> {
         self.changer.as_ref().map(|changer| changer.record().clone())
     }
 
-    /// Puts settings back and then drops all databases: both is tried. Whether somebody has to run sync on the
-    /// server's host.
+    /// Restores settings, then drops all databases, even if the first fails. Returns whether
+    /// somebody has to run sync on the server's host.
     pub(crate) async fn finish(self) -> Result<bool, BenchError> {
         let put_back = match self.changer {
             Some(changer) => changer.finish().await.map(|done| done.wants_sync),

@@ -1,4 +1,4 @@
-//! Trial after trial, and everything put back.
+//! Runs trial after trial, and restores everything afterwards.
 
 pub(crate) mod command;
 pub(crate) mod databases;
@@ -29,20 +29,20 @@ use server::settings::ServerRef;
 use tps::matrix::rounds;
 use tps::{self, End, Outcome, Plan, Request, Second, TpsError};
 
-/// A trial that came to its end.
+/// A trial that is complete.
 #[derive(Debug)]
 pub struct Done {
     /// Combination that was measured.
     pub cell: Cell,
-    /// From 1 on, warm-up included.
+    /// Its number, from 1 on, warm-up included.
     pub number: usize,
-    /// Whether it counts.
+    /// Whether it is judged.
     pub is_judged: bool,
     /// Measured times.
     pub figures: Figures,
     /// Settings that were in force.
     pub active: Active,
-    /// Of a script of transactions.
+    /// The outcome of a script of transactions.
     pub outcome: Option<Box<Outcome>>,
 }
 
@@ -68,7 +68,7 @@ impl Done {
     }
 }
 
-/// A variant that is out.
+/// A variant that failed and is not tried any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The variant.
@@ -79,30 +79,32 @@ pub struct Failure {
     pub output: String,
 }
 
-/// Told of everything, in order.
+/// Is told of everything, in order.
 pub trait BenchObserver {
     /// The stage before the trials.
     fn stage(&mut self, text: &str);
-    /// The plan is made.
+    /// The plan has been made.
     fn planned(&mut self, plan: &BenchPlan);
     /// A trial begins: its number from 1, of so many.
     fn begins(&mut self, number: usize, trials: usize, cell: Cell);
     /// A trial has come to its end.
     fn done(&mut self, done: &Done);
-    /// A variant is out.
+    /// A variant failed and is not tried any more.
     fn failed(&mut self, failure: &Failure);
-    /// Settings are put back and databases dropped.
+    /// Settings are being restored and databases dropped.
     fn putting_back(&mut self);
-    /// All is put back, and somebody has to run sync on the server's host
+    /// Everything is restored, and somebody has to run sync on the server's host
     /// ([`SYNC_BY_HAND`](server::settings::SYNC_BY_HAND)).
     fn wants_sync(&mut self);
 }
 
-/// Makes databases and measures, until all trials are done. `missing` is what [`check`](crate::bench::check) found. `interrupt` resolves
-/// when the user wants to stop. However it ends, settings are put back and databases dropped.
+/// Makes databases and measures, until all trials are done. `missing` is the result of
+/// [`check`](crate::bench::check). `interrupt` resolves when the user wants to stop. In any case
+/// settings are restored and databases dropped.
 ///
 /// # Errors
-/// If the normal variant fails, the server does, the user interrupts it, or something could not be put back.
+/// If the normal variant or the server fails, the user interrupts it, or something could not be
+/// restored.
 pub fn run<'a>(
     site: &'a Site<'a>,
     request: &'a BenchRequest,
@@ -149,11 +151,11 @@ struct Bench<'a> {
     site: &'a Site<'a>,
     request: &'a BenchRequest,
     lab: Lab<'a>,
-    /// The server in memory, once there is one.
+    /// The server in memory, if there is one.
     volatile: Option<Lab<'a>>,
     stopped: Stopped,
     failed: Vec<Variant>,
-    /// Whether a trial that counts has come to its end.
+    /// Whether a judged trial is complete.
     has_judged: bool,
 }
 
@@ -198,7 +200,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// A variant that fails is left out; there is nothing without the normal one.
+    /// Removes a variant that fails. If it is the normal one, the bench ends.
     fn fail(
         &mut self,
         variant: Variant,
@@ -211,7 +213,7 @@ impl<'a> Bench<'a> {
         if variant == Variant::NORMAL { Err(BenchError::NormalFailed { how }) } else { Ok(()) }
     }
 
-    /// Makes what trials need, and thereby finds out what there can be.
+    /// Makes templates and servers that trials need, and so finds out which variants are possible.
     async fn plan(
         &mut self,
         mut missing: Vec<Missing>,
@@ -263,7 +265,7 @@ impl<'a> Bench<'a> {
         Ok(BenchPlan { choice, cells, rounds, copying, template_size, normal })
     }
 
-    /// Starts the server in memory; why not, if it cannot be.
+    /// Starts the server in memory, or returns why that is not possible.
     async fn start_in_memory(
         &mut self,
         template_size: u64,
@@ -283,7 +285,7 @@ impl<'a> Bench<'a> {
         Ok(Ok(()))
     }
 
-    /// Makes unlogged templates; why not, if they cannot be.
+    /// Makes unlogged templates, or returns why that is not possible.
     async fn make_unlogged(
         &mut self,
         observer: &mut dyn BenchObserver,
@@ -395,7 +397,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Names what people know: the trial's database is gone in a moment.
+    /// Replaces the name of the trial's database by that of its source: the database will be
+    /// dropped in a moment.
     fn no_tables(&self, error: TpsError) -> BenchError {
         match (&self.request.content, error) {
             (Content::Database(name), TpsError::NoTables { .. }) => {
@@ -411,7 +414,8 @@ impl<'a> Bench<'a> {
         self.volatile.as_ref().filter(|_| variant.has(Means::Tmpfs)).unwrap_or(&self.lab)
     }
 
-    /// Does what can be left in the middle: what the server then still does is ended before all is put back.
+    /// Does work that may be interrupted. Statements of interrupted work are ended before
+    /// everything is restored.
     async fn unless_stopped<T>(
         &mut self,
         work: impl AsyncFnOnce(&mut Self) -> Result<T, BenchError>,
@@ -424,7 +428,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Puts everything back. A server in memory is destroyed by whoever started it.
+    /// Restores everything. The caller destroys a server in memory that it has started.
     async fn finish(
         self,
         result: Result<(), BenchError>,

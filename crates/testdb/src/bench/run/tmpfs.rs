@@ -1,4 +1,4 @@
-//! A server whose data are in memory: where it may be, and whether there is room.
+//! Finds a place for a server whose data are in memory, and checks that there is room.
 
 use std::path::{Path, PathBuf};
 
@@ -12,19 +12,19 @@ use server::machine::volume_of;
 const PLACES: [&str; 3] = ["/dev/shm", "/run/shm", "/tmp"];
 /// Size of initdb's files and the log.
 const CLUSTER: u64 = 64 << 20;
-/// Templates, the copy that is measured and one that is being made, as many times the first template.
+/// Space for templates and copies, as a multiple of the first template's size.
 const COPIES: u64 = 6;
-/// The least that a suite may write besides.
+/// Least space for the data that a suite writes, bytes.
 const SUITE: u64 = 256 << 20;
-/// Share of the available memory that stays free: half.
+/// The available memory is divided by this: half of it stays free.
 const SHARE: u64 = 2;
 
-/// Starts a server in memory, which is whoever starts it to destroy.
+/// Starts a server in memory. The caller that started it destroys it.
 pub trait Tmpfs: Sync {
-    /// For databases of that many bytes. Blocks.
+    /// Starts a server for databases of that many bytes. Blocks.
     ///
     /// # Errors
-    /// Why there cannot be one, as a clause.
+    /// Why that is not possible, as a clause.
     fn start(&self, template_size: u64) -> Result<Volatile, String>;
 }
 
@@ -32,7 +32,7 @@ pub trait Tmpfs: Sync {
 pub struct Volatile {
     /// The server.
     pub target: Target,
-    /// Directory of its journals: they end with it.
+    /// Directory of its journals, which is deleted with the server.
     pub journals: PathBuf,
 }
 
@@ -54,7 +54,7 @@ pub fn has_room(place: &Path, template_size: u64, max_wal_size: u64) -> Result<(
     fits(needed, free, available_memory()).map_err(|why| format!("{}: {why}", place.display()))
 }
 
-/// Of the machine; of the control group, if that is limited.
+/// Available memory, bytes: that of the machine, or of the control group if that is limited.
 fn available_memory() -> u64 {
     let what = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
     let Ok(system) = System::new_with_specifics(what) else { return 0 };

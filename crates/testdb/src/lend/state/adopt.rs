@@ -1,4 +1,4 @@
-//! Databases of an earlier keeper: adopted, or dropped.
+//! Adopts the databases of an earlier keeper, or drops them.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +15,14 @@ pub(crate) struct FoundDatabase {
     pub(crate) name: String,
     /// Its comment, if pgrig can read it.
     pub(crate) tag: Option<Tag>,
-    /// Whether dropping it was interrupted: it can only be dropped again.
+    /// Whether an earlier DROP of it was interrupted: it can only be dropped again.
     pub(crate) half_dropped: bool,
 }
 
 impl KeeperState {
-    /// Takes over all that this keeper, or one of its id before, has made. Dropped are: what was not finished, what
-    /// is lent to processes that are gone or for a time that is over, and what a crash of the server may have emptied
-    /// or made forget that it was lent.
+    /// Takes over all databases that this keeper, or an earlier one with the same id, has made.
+    /// Drops unfinished ones, those lent to processes that are gone or whose time is over, and
+    /// those whose tables or tag a crash of the server may have lost.
     pub(in crate::lend) fn adopt(
         &mut self,
         found: Vec<FoundDatabase>,

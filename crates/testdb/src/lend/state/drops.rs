@@ -9,16 +9,16 @@ use crate::lend::time::Time;
 
 #[derive(Default)]
 pub(super) struct Drops {
-    /// By name: the orders that it belongs to.
+    /// The orders that each database belongs to, by the database's name.
     of: BTreeMap<String, Vec<Ticket>>,
     queue: VecDeque<String>,
     running: usize,
     orders: BTreeMap<Ticket, Order>,
-    /// Could not be dropped; when to try again.
+    /// Databases that could not be dropped, and when to try again.
     stuck: BTreeMap<String, Time>,
 }
 
-/// A request for several to go.
+/// An order to drop several databases.
 struct Order {
     left: usize,
     done: Dropped,
@@ -45,7 +45,7 @@ impl Drops {
         }
     }
 
-    /// Drops all of them, and answers then.
+    /// Drops all of the databases, and then answers the request.
     pub(super) fn order(&mut self, ticket: Ticket, names: Vec<String>, actions: &mut Vec<Action>) {
         if names.is_empty() {
             let answer = Ok(Answer::Dropped(Dropped::default()));
@@ -58,7 +58,7 @@ impl Drops {
         }
     }
 
-    /// Tries again what failed.
+    /// Tries again to drop databases for which that failed.
     pub(super) fn again(&mut self, now: Time) {
         let due = self.stuck.iter().filter(|(_, when)| **when <= now);
         let due: Vec<String> = due.map(|(name, _)| name.clone()).collect();
@@ -67,7 +67,8 @@ impl Drops {
         }
     }
 
-    /// Starts a few at a time: each waits for a checkpoint, which those that wait together share.
+    /// Starts drops, a few at a time: each waits for a checkpoint, which those that wait together
+    /// share.
     pub(super) fn start(&mut self, at_once: usize, actions: &mut Vec<Action>) {
         while self.running < at_once
             && let Some(name) = self.queue.pop_front()
@@ -104,7 +105,7 @@ impl KeeperState {
         self.drops.finished(name, dropped, now, &mut self.actions);
     }
 
-    /// A database that was lent, or any other by its name.
+    /// Ends the lease of a database, or drops any other database by its name.
     pub(super) fn returned(&mut self, ticket: Ticket, name: &str, wait: bool, now: Time) {
         self.last_request = now;
         let mut names = vec![name.to_owned()];
@@ -137,7 +138,8 @@ impl KeeperState {
         })
     }
 
-    /// For those who want that: once copies for the pool are done. A template that somebody waits for stays.
+    /// Drops templates for requests that want that, once copies for the pool are done. A template
+    /// that a request waits for stays.
     pub(super) fn drop_templates(&mut self) {
         let is_copied = |template: &super::Template| template.copying > 0 && template.waiting.is_empty();
         if self.template_drops.is_empty() || self.templates.values().any(is_copied) {
@@ -149,7 +151,7 @@ impl KeeperState {
         }
     }
 
-    /// All that is left, once nothing more is being made.
+    /// Drops all databases that are left, once no more are being made.
     pub(super) fn clear(&mut self) {
         let at_work = self.marking > 0 || self.templates.values().any(super::Template::is_busy);
         let Some((ticket, mut names)) = self.clearing.take_if(|_| !at_work) else { return };

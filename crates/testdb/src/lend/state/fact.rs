@@ -25,12 +25,12 @@ pub(in crate::lend) enum Origin {
     File(PathBuf),
     /// A database of the server.
     Database(String),
-    /// Nothing: a database as template0 has it.
+    /// Nothing: an empty database, as template0.
     Nothing,
 }
 
 impl Recipe {
-    /// For people.
+    /// The source as text for people.
     pub(in crate::lend) fn source(&self) -> String {
         let unlogged = if self.unlogged { ", unlogged" } else { "" };
         match &self.from {
@@ -41,7 +41,7 @@ impl Recipe {
     }
 }
 
-/// Terms on which a client wants a database.
+/// The terms on which a client wants a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::lend) struct Wanted {
     pub(in crate::lend) owner: Option<Owner>,
@@ -81,7 +81,7 @@ pub(in crate::lend) enum Fact {
     DropAll { ticket: Ticket, foreign: Vec<String> },
     /// A process exited.
     OwnerGone(Owner),
-    /// Time passed.
+    /// Time has passed.
     TimePassed,
     /// End the keeper.
     Shutdown,
@@ -125,7 +125,7 @@ pub(in crate::lend) enum Action {
     Copy { template: String, name: String, strategy: Strategy, tag: Tag },
     /// Write the tag of a database, then answer.
     Mark { name: String, tag: Tag, change: Change },
-    /// Write the tag of a template, some time.
+    /// Write the tag of a template; it is not urgent.
     Touch { name: String, tag: Tag },
     /// Drop a database.
     Drop { name: String },

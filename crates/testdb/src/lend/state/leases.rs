@@ -1,4 +1,4 @@
-//! Databases that are lent: whose they are, what is written down of that, and how a lease ends.
+//! Databases that are lent: their owners, the tags that record that, and the ends of leases.
 
 use super::{Action, Answer, Change, Failed, KeeperState, Ticket};
 use crate::lend::api::Refusal;

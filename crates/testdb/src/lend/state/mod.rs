@@ -28,25 +28,27 @@ use template::{Stage, Template};
 pub(super) const TOUCH: Duration = Duration::from_mins(10);
 /// Databases that are dropped at the same time, while others are in use.
 const DROPS: usize = 2;
-/// And in the end, when somebody waits for it.
+/// Databases that are dropped at the same time in the end, when a request waits for it.
 const LAST_DROPS: usize = 8;
-/// Databases that are lent or waited for at the same time, kept ones aside.
+/// Most databases that are lent or waited for at the same time, not counting kept ones.
 const MOST_LENT: usize = 1000;
-/// Before a database that could not be dropped is tried again.
+/// Time before a database that could not be dropped is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Rules of the keeper for its databases.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Spare databases of each template that is in use.
+    /// Number of spare databases of each template that is in use.
     pub pool: usize,
-    /// Databases that are copied at the same time: the rest of the machine is left to the tests.
+    /// Number of databases that are copied at the same time. It is small, to leave the machine to
+    /// the tests.
     pub makers: usize,
-    /// For how long after it was last asked for a template has spares.
+    /// Time after its last request during which a template has spares.
     pub warm: Duration,
-    /// For how long after that it is there at all.
+    /// Time after that until the template is dropped.
     pub template_age: Duration,
-    /// The keeper ends if nothing is lent and nobody asked for so long; none: it does not.
+    /// The keeper ends if nothing is lent and no request came for so long; none if it never ends by
+    /// itself.
     pub idle: Option<Duration>,
 }
 
@@ -72,7 +74,7 @@ pub(super) struct KeeperState {
     lent: BTreeMap<String, Lent>,
     drops: Drops,
     watched: Vec<Owner>,
-    /// Marks under way.
+    /// Number of tags that are being written.
     marking: usize,
     last_request: Time,
     ending: bool,
@@ -187,12 +189,12 @@ impl KeeperState {
         known.filter_map(|template| Some((template.source.clone(), template.speeds.best()?))).collect()
     }
 
-    /// Whether it is lent, and not kept.
+    /// Whether this database is lent and not kept.
     pub(super) fn lends(&self, name: &str) -> bool {
         self.lent.get(name).is_some_and(|lent| !lent.terms.kept)
     }
 
-    /// Whether it is here, in whatever state.
+    /// Whether this database is in the state, whatever its state is.
     pub(super) fn knows(&self, name: &str) -> bool {
         self.lent.contains_key(name)
             || self.drops.has(name)
@@ -200,7 +202,7 @@ impl KeeperState {
             || self.templates.values().any(|template| template.spares.iter().any(|spare| spare == name))
     }
 
-    /// Whether it is about to go, and is no longer anything.
+    /// Whether this database is about to be dropped and has no other purpose.
     pub(super) fn drops(&self, name: &str) -> bool {
         self.drops.has(name)
     }
@@ -311,7 +313,7 @@ impl KeeperState {
         }
     }
 
-    /// Spares to those who wait, first come, first served.
+    /// Lends spares to the requests that wait, in the order of their arrival.
     fn lend_spares(&mut self, name: &str, now: Time) {
         while let Some(template) = self.templates.get_mut(name)
             && let Some((spare, ticket, wanted)) = template.next_lease()
@@ -344,7 +346,8 @@ impl KeeperState {
         self.lent.values().all(|lent| lent.terms.kept) && !self.templates.values().any(Template::is_busy)
     }
 
-    /// Drops those templates that are not being made, copied or waited for. Their names.
+    /// Drops the templates for which `condition` holds, if they are not being made, copied or
+    /// waited for. Returns their names.
     fn forget_templates(&mut self, condition: impl Fn(&Template) -> bool) -> Vec<String> {
         let template_drops =
             self.templates.iter().filter(|(_, template)| !template.is_busy() && condition(template));
@@ -387,7 +390,7 @@ impl KeeperState {
         Tag::new(&self.keeper, name, &self.epoch, *created, Purpose::Template(content))
     }
 
-    /// Everything that follows from what is known.
+    /// The actions that follow from the present state.
     fn go_on(&mut self, now: Time) -> Vec<Action> {
         self.drop_templates();
         if self.ending {
@@ -438,7 +441,7 @@ impl KeeperState {
         }
     }
 
-    /// First for those who wait, the longest waiting first, then for the pool.
+    /// Starts copies: first for waiting requests, the longest waiting first, then for the pool.
     fn copy(&mut self, now: Time) {
         while self.templates.values().map(|template| template.copying).sum::<usize>() < self.rules.makers {
             let waited = self.templates.iter_mut().filter(|(_, template)| template.lacks() > 0);

@@ -1,34 +1,36 @@
-//! The fastest way to copy a template, learnt while copying.
+//! Learns the fastest way to copy a template from the copies that are made.
 
 use std::time::Duration;
 
 use crate::clone::Strategy;
 
-/// Copies by each before it is decided.
+/// Number of copies by each strategy before the fastest is chosen.
 const EACH: usize = 2;
 
-/// The best time of each working strategy. Copies run beside each other and beside tests, so the best time shows most
-/// of a strategy's speed.
+/// The best time of each working strategy. Copies run at the same time as other copies and tests,
+/// so the best time tells most about a strategy.
 #[derive(Debug)]
 pub(super) struct Speeds(Vec<Speed>);
 
 #[derive(Debug)]
 struct Speed {
     strategy: Strategy,
-    /// Copies begun.
+    /// Number of copies that were begun.
     tried: usize,
     best: Option<Duration>,
 }
 
 impl Speeds {
-    /// None measured yet; there is always one, the server's default at least.
+    /// Speeds without measurements. `strategies` is never empty: it contains at least the server's
+    /// default.
     pub(super) fn new(strategies: &[Strategy]) -> Self {
         let strategies = if strategies.is_empty() { &[Strategy::Default] } else { strategies };
         let speed = |strategy: &Strategy| Speed { strategy: *strategy, tried: 0, best: None };
         Self(strategies.iter().map(speed).collect())
     }
 
-    /// For the next copy. Somebody who waits is no subject for trials, once anything is known.
+    /// The strategy for the next copy. If a request waits for the copy (`in_haste`), strategies are
+    /// tried only if nothing is known yet.
     pub(super) fn choose(&mut self, in_haste: bool) -> Strategy {
         let known = self.best().filter(|_| in_haste);
         let untried = self.0.iter().filter(|speed| speed.tried < EACH).min_by_key(|speed| speed.tried);
@@ -40,14 +42,14 @@ impl Speeds {
         chosen
     }
 
-    /// A copy was made.
+    /// Records the time of a copy.
     pub(super) fn took(&mut self, strategy: Strategy, took: Duration) {
         if let Some(speed) = self.0.iter_mut().find(|speed| speed.strategy == strategy) {
             speed.best = Some(speed.best.map_or(took, |best| best.min(took)));
         }
     }
 
-    /// This one did not work, and never has: whether there is another to use instead.
+    /// Removes a strategy that has never worked. Returns whether another one is left.
     pub(super) fn without(&mut self, strategy: Strategy) -> bool {
         let never = |speed: &Speed| speed.strategy == strategy && speed.best.is_none();
         let given_up = self.0.len() > 1 && self.0.iter().any(never);

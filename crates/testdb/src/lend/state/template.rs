@@ -1,4 +1,4 @@
-//! A template, its spares, and who waits for one.
+//! A template, its spares, and the requests that wait for one.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,21 +19,21 @@ pub(super) struct Template {
     pub(super) stage: Stage,
     /// Whether its making is being stopped.
     pub(super) is_stopped: bool,
-    /// None: it was found, and nobody asked for it yet.
+    /// None if the template was adopted, and no request has named its source yet.
     pub(super) recipe: Option<Recipe>,
-    /// For people.
+    /// Its source, as text for people.
     pub(super) source: String,
     pub(super) unlogged: bool,
     pub(super) created: Time,
     pub(super) used: Time,
-    /// The time of its last use in its tag.
+    /// The time of its last use that is recorded in its tag.
     pub(super) touched: Time,
     pub(super) spares: VecDeque<String>,
     /// Copies under way.
     pub(super) copying: usize,
     pub(super) waiting: VecDeque<(Ticket, Wanted)>,
     pub(super) speeds: Speeds,
-    /// A copy failed: no more for the pool until somebody asks.
+    /// Whether a copy has failed: then no copies for the pool are made until the next request.
     pub(super) paused: bool,
 }
 
@@ -56,7 +56,7 @@ impl Template {
         }
     }
 
-    /// A copy is requested. Returns whether to record the time.
+    /// Takes note that a copy is requested. Returns whether the time must be recorded.
     pub(super) fn asked(&mut self, recipe: Recipe, now: Time) -> bool {
         self.source = recipe.source();
         self.recipe = Some(recipe);
@@ -69,7 +69,7 @@ impl Template {
         touch
     }
 
-    /// Being made, copied or waited for.
+    /// Whether it is being made, copied or waited for.
     pub(super) fn is_busy(&self) -> bool {
         self.stage == Stage::Making || self.copying > 0 || !self.waiting.is_empty()
     }
@@ -78,7 +78,7 @@ impl Template {
         !self.spares.is_empty() && !self.waiting.is_empty()
     }
 
-    /// The next spare for the next who waits.
+    /// The next spare, and the request that gets it.
     pub(super) fn next_lease(&mut self) -> Option<(String, Ticket, Wanted)> {
         if !self.can_lend() {
             return None;

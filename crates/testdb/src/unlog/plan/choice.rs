@@ -1,4 +1,4 @@
-//! The tables that change, those that stay for or despite them, and refusals.
+//! Chooses the tables that change and those that stay, and refuses requests.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,11 +24,11 @@ pub(crate) struct Choice<'a> {
 enum Fate {
     /// It changes with the table that owns it.
     Follows,
-    /// The same, but it shall not: it is changed back.
+    /// It changes with the table that owns it, but must not: it is changed back.
     GoesBack,
-    /// By a statement of its own.
+    /// It is changed by a statement of its own.
     Changes,
-    /// As it is.
+    /// It stays as it is.
     Stays(Why),
 }
 
@@ -53,7 +53,7 @@ impl<'a> Choice<'a> {
         self.left.push(Left { object: relation.object.clone(), why });
     }
 
-    /// Tables that can change as far as they themselves are concerned.
+    /// Chooses the tables that can change, regardless of other tables.
     fn choose_candidates(&mut self) {
         for relation in self.catalogs.relations.iter().filter(|relation| relation.kind != 'S') {
             if !self.is_to_change(relation) {
@@ -72,7 +72,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Takes away what must stay because of what stays.
+    /// Removes tables that must stay because of other tables that stay.
     fn hold_back(&mut self) -> Result<(), UnlogError> {
         let direction = self.request.direction;
         let fixed = |relation: &&Relation| {
@@ -103,7 +103,7 @@ impl<'a> Choice<'a> {
         Ok(())
     }
 
-    /// Refuses problems that the user can solve.
+    /// Refuses a request because of problems that the user can solve.
     fn refuse_unfit(&self) -> Result<(), UnlogError> {
         let tables = self.tables.iter().map(|oid| self.by_oid[oid]);
         let sequences = self.sequences().filter(|sequence| matches!(self.fate(sequence), Fate::Changes));
@@ -166,7 +166,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The tables in their order, and the foreign keys that must not be there meanwhile.
+    /// The tables in their order, and the foreign keys that must be dropped meanwhile.
     pub(crate) fn order(&self) -> (Vec<u32>, BTreeSet<u32>) {
         // As the catalogs have them: by name.
         let relations = self.catalogs.relations.iter().map(|relation| relation.oid);
@@ -246,7 +246,7 @@ fn why_unchangeable(relation: &Relation) -> Option<Why> {
     extension.or_else(|| relation.row_type_used_by.clone().map(Why::RowType))
 }
 
-/// Each once.
+/// The items in order, without duplicates.
 fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
     items.collect::<BTreeSet<T>>().into_iter().collect()
 }

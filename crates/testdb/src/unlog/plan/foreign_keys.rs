@@ -1,5 +1,5 @@
-//! In which order tables can be made unlogged, or logged again, and which must stay as they are because of others:
-//! arithmetic on foreign keys, without a server.
+//! Computes the order in which tables can be made unlogged or logged, and which tables must stay
+//! because of others. Only foreign keys are considered, without a server.
 //!
 //! The server's one rule (tablecmds.c, ATPrepChangePersistence) is that no logged table references an unlogged one,
 //! at any moment. Tables are numbers here: oids.
@@ -13,14 +13,15 @@ pub(crate) struct Edge {
     pub(crate) first: u32,
     /// The table that can only change after it.
     pub(crate) then: u32,
-    /// The constraint; those of a partitioned table are one.
+    /// The constraint. The constraints of a partitioned table and its partitions count as one.
     pub(crate) constraint: u32,
     /// The cost of dropping the constraint and adding it again, in any unit.
     pub(crate) cost: u64,
 }
 
-/// The candidates that have to stay because of what does not change, each with the table that is the reason: the first
-/// of `fixed` that is, or a candidate that stays. In `holds`, the second of a pair must stay if the first does.
+/// The candidates that have to stay because of tables that do not change, each with the table that
+/// is the reason: the first such table of `fixed`, or a candidate that stays. A pair in `holds`
+/// says that the second table must stay if the first does.
 pub(crate) fn held(
     candidates: &BTreeSet<u32>,
     fixed: impl IntoIterator<Item = u32>,
@@ -43,8 +44,9 @@ pub(crate) fn held(
     held
 }
 
-/// An order in which tables can change one by one, and the constraints that must not be there meanwhile, because they
-/// close a circle: the cheapest that will do. Of tables that may come in any order the first given comes first.
+/// An order in which tables can be changed one by one, and the constraints that must be dropped
+/// meanwhile because they close a circle: the cheapest that suffice. Of tables that may come in any
+/// order, the first given comes first.
 pub(crate) fn order(tables: &[u32], edges: &[Edge]) -> (Vec<u32>, BTreeSet<u32>) {
     let edges: Vec<Edge> = edges.iter().filter(|edge| edge.first != edge.then).copied().collect();
     let mut dropped = BTreeSet::new();
@@ -61,8 +63,8 @@ pub(crate) fn order(tables: &[u32], edges: &[Edge]) -> (Vec<u32>, BTreeSet<u32>)
     }
 }
 
-/// The tables that can be put in order: all, unless there are circles (Kahn's algorithm). Every edge is between two of
-/// them.
+/// The tables that can be put in order: all tables, unless there are circles (Kahn's algorithm).
+/// Every edge must connect two of them.
 fn without_circles(tables: &[u32], edges: &[Edge]) -> Vec<u32> {
     let place: HashMap<u32, usize> =
         tables.iter().enumerate().map(|(place, table)| (*table, place)).collect();
@@ -86,7 +88,7 @@ fn without_circles(tables: &[u32], edges: &[Edge]) -> Vec<u32> {
     ordered
 }
 
-/// Among edges of which at least one is in a circle.
+/// The cheapest edge that is in a circle. At least one of the edges must be.
 fn cheapest_in_a_circle(mut edges: Vec<Edge>) -> Edge {
     edges.sort_by_key(|edge| (edge.cost, edge.constraint));
     let closes = |edge: &&Edge| reaches(&edges, edge.then, edge.first);

@@ -11,11 +11,11 @@ use connect::ConnectError;
 use server::Session;
 use server::settings::Table;
 
-/// All that a plan is made from.
+/// All facts that a plan is made from.
 pub(crate) struct Catalogs {
     /// `server_version_num`.
     pub(crate) version_num: i32,
-    /// By schema and name.
+    /// The relations, by schema and name.
     pub(crate) relations: Vec<Relation>,
     pub(crate) keys: Vec<Key>,
 }
@@ -28,31 +28,32 @@ pub(crate) struct Relation {
     pub(crate) kind: char,
     /// pg_class.relpersistence.
     pub(crate) persistence: char,
-    /// The owner, if that is another role.
+    /// The owner, if it is another role than the session's.
     pub(crate) other_owner: Option<String>,
-    /// With indexes and TOAST.
+    /// Size with indexes and TOAST, bytes.
     pub(crate) bytes: u64,
-    /// In one of the schemas that are meant.
+    /// Whether it is in one of the selected schemas.
     pub(crate) is_selected: bool,
-    /// To be left as it is.
+    /// Whether the user wants it to stay as it is.
     pub(crate) is_kept: bool,
-    /// The column of another table that has its row type.
+    /// A column of another table that has this table's row type; none if there is none.
     pub(crate) row_type_used_by: Option<String>,
     /// Publications that it is in.
     pub(crate) publications: Vec<Publication>,
     /// The extension that it belongs to.
     pub(crate) extension: Option<String>,
-    /// Of a sequence: the table of the column that owns it.
+    /// The table whose column owns the sequence; none if it is no sequence or is not owned.
     pub(crate) owned_by: Option<u32>,
 }
 
 /// A foreign key.
 pub(crate) struct Key {
-    /// The constraint that can be dropped and added: a partition's belongs to its partitioned table's.
+    /// The constraint that can be dropped and added again: for a partition, that of its partitioned
+    /// table.
     pub(crate) root: u32,
     pub(crate) referencing: u32,
     pub(crate) referenced: u32,
-    /// Not NOT VALID: adding it again has its rows checked.
+    /// Whether the constraint is valid: if so, adding it again checks the rows.
     pub(crate) is_valid: bool,
 }
 
@@ -168,7 +169,7 @@ pub(crate) async fn foreign_keys(session: &Session, oids: &[u32]) -> Result<Vec<
     rows.iter().map(key).collect()
 }
 
-/// The session that holds the lock on this table; without a table, an exclusive lock on any.
+/// The session that holds a lock on this table; without a table, an exclusive lock on any table.
 pub(crate) async fn lock_holder(
     session: &Session,
     table: Option<&Object>,

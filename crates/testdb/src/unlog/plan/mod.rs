@@ -42,7 +42,7 @@ impl Object {
     }
 }
 
-/// For people: quoted only where SQL would read another name.
+/// The name for people: quoted only if SQL would otherwise read another name.
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = |name: &str| {
@@ -70,22 +70,22 @@ pub struct ForeignKey {
 /// One statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// No other session reads or writes the table from here on.
+    /// Locks the table: no other session can read or write it from here on.
     Lock(Object),
-    /// A circle is opened.
+    /// Drops a foreign key that closes a circle.
     DropForeignKey(ForeignKey),
-    /// The change itself.
+    /// Changes the persistence.
     Set {
         /// The table or sequence.
         object: Object,
-        /// To what.
+        /// The new persistence.
         to: Direction,
         /// Bytes that are written again.
         bytes: u64,
     },
-    /// The circle is closed again. Its rows are checked, unless it was NOT VALID.
+    /// Adds the foreign key again. Its rows are checked, unless it was NOT VALID.
     AddForeignKey(ForeignKey),
-    /// The comment that it had.
+    /// Restores the comment of the foreign key.
     Comment {
         /// The foreign key.
         constraint: String,
@@ -150,14 +150,14 @@ pub enum Why {
     ReferencedBy {
         /// The referencing table.
         table: Object,
-        /// Why it stays logged if nothing else says it: partitioned tables are never unlogged.
+        /// Whether the referencing table is partitioned: such tables are never unlogged.
         is_partitioned: bool,
     },
     /// It references a table that stays unlogged.
     References(Object),
     /// A partitioned table has no rows of its own; only partitions change.
     Partitioned,
-    /// It cannot be rewritten, because a column has its row type: this one.
+    /// It cannot be rewritten, because this column has its row type.
     RowType(String),
     /// It belongs to this extension.
     Extension(String),
@@ -165,9 +165,9 @@ pub enum Why {
     OwnerStays(Object),
     /// There are no unlogged materialized views.
     MaterializedView,
-    /// Its rows are elsewhere.
+    /// It is a foreign table, whose rows are elsewhere.
     ForeignTable,
-    /// The server is of a release before PostgreSQL 15.
+    /// The server is older than PostgreSQL 15.
     NoUnloggedSequences,
 }
 
@@ -191,16 +191,16 @@ impl fmt::Display for Why {
     }
 }
 
-/// The plan, of one transaction.
+/// The plan for one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnlogPlan {
-    /// To which persistence.
+    /// The new persistence.
     pub direction: Direction,
-    /// In this order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// Tables that stay as they are.
     pub left: Vec<Left>,
-    /// Tables and sequences of the selection that are as they should be already.
+    /// Number of selected tables and sequences that have the wanted persistence already.
     pub already: usize,
     /// Sequences that follow their tables by themselves.
     pub following: usize,
@@ -220,7 +220,8 @@ impl UnlogPlan {
         changes.filter(move |(object, _)| object.kind == kind)
     }
 
-    /// Size of the tables with their indexes. That much extra space is needed on disk until the transaction ends.
+    /// Size of the tables with their indexes, bytes. That much additional disk space is needed
+    /// until the transaction ends.
     pub fn bytes(&self) -> u64 {
         self.changes(ObjectKind::Table).map(|(_, bytes)| bytes).sum()
     }
@@ -272,7 +273,7 @@ pub fn plan<'a>(
     })
 }
 
-/// The error of a lock that was not had, with who has it.
+/// The error for a lock that could not be obtained, with its holder.
 pub(crate) async fn locked(session: &Session, table: Option<&Object>, error: ConnectError) -> UnlogError {
     match look::lock_holder(session, table).await {
         Ok(Some((what, holder))) => UnlogError::Locked { what, holder },

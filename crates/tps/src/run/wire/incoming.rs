@@ -6,10 +6,11 @@ use std::ops::Range;
 const HEADER: usize = 5;
 /// Initial size of a session's buffer; libpq's is the same.
 const INITIAL: usize = 16 << 10;
-/// Reads that fill the buffer make it longer, up to this. Only a longer message makes it longer still.
+/// Size up to which the buffer grows when reads fill it. It grows further only for a longer
+/// message.
 const USUAL: usize = 64 << 10;
 
-/// Received bytes. What is not taken yet is `bytes[start..end]`; behind it is room.
+/// Received bytes. `bytes[start..end]` has not been taken yet; the bytes after it are free.
 #[derive(Debug)]
 pub(super) struct Incoming {
     bytes: Vec<u8>,
@@ -24,7 +25,7 @@ impl Default for Incoming {
 }
 
 impl Incoming {
-    /// Room for what comes next: never empty.
+    /// Free space for the next bytes; never empty.
     #[inline]
     pub(super) fn space(&mut self) -> &mut [u8] {
         if self.start == self.end {
@@ -35,7 +36,7 @@ impl Incoming {
         &mut self.bytes[self.end..]
     }
 
-    /// For the rest of a message that has begun.
+    /// Makes space for the rest of a message that has begun.
     fn make_space(&mut self) {
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
@@ -44,7 +45,7 @@ impl Incoming {
         }
     }
 
-    /// Counts bytes that have been put into the space.
+    /// Takes note of bytes that have been put into the space.
     #[inline]
     pub(super) fn filled(&mut self, count: usize) {
         self.end += count;
@@ -53,8 +54,8 @@ impl Incoming {
         }
     }
 
-    /// Takes the next message, if it is complete: its kind, and where its body is until the next
-    /// [`Self::space`].
+    /// Takes the next message, if it is complete. Returns its kind, and the place of its body,
+    /// which is valid until the next [`Self::space`].
     #[inline]
     pub(super) fn frame(&mut self) -> Result<Option<(u8, Range<usize>)>, String> {
         let [kind, length @ ..] = &self.bytes[self.start..self.end] else { return Ok(None) };

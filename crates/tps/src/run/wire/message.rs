@@ -10,11 +10,12 @@ pub enum Message<'w> {
     RowDescription(Columns<'w>),
     /// A row.
     DataRow(Row<'w>),
-    /// A statement is done; its tag, as in `UPDATE 1`.
+    /// A statement is complete; with its tag, as in `UPDATE 1`.
     CommandComplete(&'w [u8]),
-    /// A statement was empty, and is done.
+    /// An empty statement is complete.
     EmptyQuery,
-    /// A statement failed. Whatever else was sent up to the next Sync, or in the same Query, is passed over.
+    /// A statement failed. The server skips everything else up to the next Sync, or in the same
+    /// Query.
     Error(Box<ServerError>),
     /// All is done up to the Query or Sync that this answers.
     ReadyForQuery(TransactionStatus),
@@ -26,8 +27,8 @@ pub enum Message<'w> {
     NoData,
     /// Execute's limit was reached.
     PortalSuspended,
-    /// The statement is a COPY: the server waits for data or sends them. A sender of statements cannot go on
-    /// from here.
+    /// The statement is a COPY: the server waits for data or sends them. A session that only sends
+    /// statements cannot continue from here.
     Copy,
 }
 
@@ -38,7 +39,7 @@ pub enum TransactionStatus {
     Idle,
     /// In a transaction.
     InTransaction,
-    /// It is, and only the transaction's end will be accepted.
+    /// In a failed transaction: only its end will be accepted.
     Failed,
 }
 
@@ -50,11 +51,11 @@ pub struct Columns<'w>(&'w [u8]);
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'w>(&'w [u8]);
 
-/// Of a column's description, what follows its name.
+/// Length of a column's description after its name, bytes.
 const AFTER_NAME: usize = 18;
 
 impl<'w> Message<'w> {
-    /// Any kind but errors, and what is passed over.
+    /// Parses a message of any kind, except errors and messages that are skipped.
     #[inline]
     pub(super) fn parse(kind: u8, body: &'w [u8]) -> Result<Self, String> {
         Ok(match kind {

@@ -1,6 +1,6 @@
-//! A session's protocol, spoken without a runtime and without waiting: messages are composed in one buffer
-//! and read out of another, and both are used again. A statement costs one system call to send, one to
-//! receive, and no allocation.
+//! The protocol of a session, without a runtime and without waiting: messages are composed in one
+//! buffer and read from another, and both are reused. A statement costs one system call to send,
+//! one to receive, and no allocation.
 //!
 //! ```text
 //! query, parse, bind, …  ─▶ [outgoing] ─send()──▶ server
@@ -26,8 +26,8 @@ use outgoing::Outgoing;
 /// A session. Compose messages, [`send`](Self::send) them, and whenever its socket is readable
 /// [`receive`](Self::receive) and take what has come with [`next`](Self::next). Dropping it ends the session.
 ///
-/// Errors are [`ConnectError::Lost`] with the server's last words, or [`ConnectError::Protocol`]; neither
-/// leaves anything to do but to drop it. A statement's error is a [`Message`].
+/// Errors are [`ConnectError::Lost`] with the server's last message, or [`ConnectError::Protocol`];
+/// after either, the session can only be dropped. An error of a statement is a [`Message`].
 pub struct Wire {
     stream: Stream,
     outgoing: Outgoing,
@@ -35,12 +35,13 @@ pub struct Wire {
     canceller: Canceller,
     transport: Transport,
     at: String,
-    /// The server's last message: when another backend crashed, it ends a session with a warning only.
+    /// The server's last notice: when another backend has crashed, the server ends sessions with a
+    /// warning only.
     farewell: Option<Box<ServerError>>,
 }
 
 impl Wire {
-    /// Goes on with a session that is ready for its first query.
+    /// Takes over a session that is ready for its first query.
     pub fn new(connection: RawConnection) -> Self {
         let RawConnection { stream, canceller, transport, at } = connection;
         let (outgoing, incoming) = (Outgoing::default(), Incoming::default());
@@ -57,8 +58,8 @@ impl Wire {
         self.outgoing.parse(statement, sql);
     }
 
-    /// Composes a Bind of a statement to the unnamed portal. For each parameter `write` appends the text that
-    /// is its value, or returns false: NULL. Results come as text.
+    /// Composes a Bind of a statement to the unnamed portal. For each parameter `write` appends its
+    /// value as text, or returns false for NULL. Results come as text.
     ///
     /// # Panics
     ///
@@ -82,7 +83,8 @@ impl Wire {
         self.outgoing.execute();
     }
 
-    /// Composes a Sync: after an error the server goes on here, and [`Message::ReadyForQuery`] comes.
+    /// Composes a Sync: after an error the server continues here. It answers with
+    /// [`Message::ReadyForQuery`].
     pub fn sync(&mut self) {
         self.outgoing.sync();
     }
@@ -92,8 +94,8 @@ impl Wire {
         self.outgoing.flush();
     }
 
-    /// Sends what was composed, as far as the socket takes it; what it does not take goes out as the server
-    /// reads on, in [`Self::receive`].
+    /// Sends the composed messages as far as the socket takes them; [`Self::receive`] sends the
+    /// rest when the server has read more.
     ///
     /// # Errors
     ///
@@ -118,14 +120,14 @@ impl Wire {
         Ok(())
     }
 
-    /// Whether the server has not been sent all that was composed.
+    /// Whether a part of the composed messages has not been sent yet.
     pub fn has_unsent(&self) -> bool {
         !self.outgoing.unsent().is_empty() || self.stream.has_unsent()
     }
 
-    /// Receives what has come, without waiting, and sends what could not be sent before. Take all messages
-    /// with [`Self::next`] afterwards. False if nothing more can have come meanwhile; who is told of each
-    /// arrival only once (an edge-triggered epoll) has to go on otherwise.
+    /// Receives bytes without waiting, and sends what could not be sent before. Then take all
+    /// messages with [`Self::next`]. False if no more bytes can have arrived meanwhile. Otherwise a
+    /// caller that is told of each arrival only once (edge-triggered epoll) has to call it again.
     ///
     /// # Errors
     ///
@@ -163,7 +165,8 @@ impl Wire {
         }
     }
 
-    /// Why the server takes nothing any more: what it sent before it hung up is still to be read.
+    /// The error for a failed write, with the message that the server sent before it closed the
+    /// connection.
     fn last_words(&mut self) -> ConnectError {
         loop {
             let end = match self.read() {
@@ -179,17 +182,18 @@ impl Wire {
         }
     }
 
-    /// Takes all messages and forgets them.
+    /// Takes all messages and discards them.
     fn pass_over(&mut self) -> Result<(), ConnectError> {
         while self.next()?.is_some() {}
         Ok(())
     }
 
-    /// The next message, if it has come completely. Notices and the like are passed over.
+    /// The next message, if it has arrived completely. Skips notices and the like.
     ///
     /// # Errors
     ///
-    /// The server ends the session (an error of severity FATAL or PANIC), or what it says is not understood.
+    /// The server ends the session (an error of severity FATAL or PANIC), or its message is not
+    /// understood.
     #[expect(clippy::should_implement_trait, reason = "no iterator's: a message borrows the wire")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Message<'_>>, ConnectError> {
@@ -263,7 +267,7 @@ impl AsFd for Wire {
 }
 
 impl Drop for Wire {
-    /// Says Terminate, if that can be said without waiting and not in the middle of something else.
+    /// Sends Terminate, if that is possible without waiting and no other message is half sent.
     fn drop(&mut self) {
         if !self.has_unsent() {
             self.outgoing.terminate();

@@ -4,7 +4,7 @@
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     bytes: Vec<u8>,
-    /// Number of bytes of them that are sent.
+    /// Number of bytes that have been sent.
     sent: usize,
 }
 
@@ -101,7 +101,7 @@ impl Outgoing {
         }
     }
 
-    /// Nothing is to be sent any more.
+    /// Discards messages that have not been sent.
     pub(super) fn forget(&mut self) {
         self.bytes.clear();
         self.sent = 0;

@@ -29,27 +29,27 @@ use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::level::LEVELS;
 use crate::cmd::fill::progress::FillProgress;
 
-/// A way to fill, and its flags.
+/// A level of the ladder, with its flags.
 pub(crate) struct Rung {
-    /// The level's name, or one of pgrig's own choice.
+    /// The level's name, or that of one of pgrig's own variants.
     pub(crate) name: String,
     /// The level in a few words.
     pub(crate) phrase: String,
-    /// As given to `pgrig fill`.
+    /// The flags for `pgrig fill`.
     pub(crate) flags: &'static str,
     request: Request,
 }
 
-/// Rounds, if nothing is said.
+/// Default number of rounds.
 const TRIALS: u16 = 3;
 
-/// pgrig's own choice for what a level makes.
+/// pgrig's best way to get the same tables as a level.
 const BEST: [(&str, &str, &str); 2] = [
     ("best of 1", "pgrig's choice for 1", "--logged"),
     ("best of 5", "pgrig's choice for 5", "--unlogged --data-only --fillfactor 10"),
 ];
 
-/// Fills `size` bytes at every level, again and again.
+/// Fills `size` bytes at every level, in several rounds.
 pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<(), Failure> {
     refuse_flags(arguments)?;
     let trials = arguments.trials.unwrap_or(TRIALS);
@@ -90,7 +90,7 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
     })
 }
 
-/// A ladder fills its own tables in its own ways.
+/// Refuses options that contradict the ladder, which fills its own tables in its own ways.
 fn refuse_flags(arguments: &FillArgs) -> Result<(), Usage> {
     let plain = FillArgs::of_flags("").map_err(|error| Usage(error.to_string()))?;
     let own = Request { schema: None, ..arguments.request()? };
@@ -120,7 +120,7 @@ fn rungs(size: u64, schema: &str) -> Result<Vec<Rung>, Failure> {
 
 struct Ladder<'a> {
     rungs: &'a [Rung],
-    /// Of all tables.
+    /// Schema of all tables.
     schema: &'a str,
     home: &'a Home,
     chosen: &'a Chosen,
@@ -130,7 +130,7 @@ struct Ladder<'a> {
 }
 
 impl Ladder<'_> {
-    /// Rounds of all rungs, each in another order, so that none is always first.
+    /// Runs the rounds. Each round has all levels in another order, so that none is always first.
     async fn climb(&self, rounds: u16, recording: &mut Recording) -> Result<(), Failure> {
         let (stop, stopped) = watch::channel(false);
         let climbing = pin!(async {

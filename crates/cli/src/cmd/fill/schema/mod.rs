@@ -24,16 +24,16 @@ use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::progress::{AllTables, FillProgress, OfSeveral};
 use crate::cmd::fill::{begun, clear_abandoned, records};
 
-/// The tables that were filled.
+/// Whether the fill of a schema was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filled {
-    /// All tables, or they are only explained.
+    /// All tables are filled, or only explained.
     All,
-    /// None: it is a single one.
+    /// Nothing was filled, because there is only a single table.
     None,
 }
 
-/// Fills all tables, unless there is but one, which `single` is the request for.
+/// Fills all tables, unless there is only one. `single` is the request for that table.
 pub(super) async fn fill(
     arguments: &FillArgs,
     request: &SchemaRequest,
@@ -87,7 +87,7 @@ pub(super) async fn fill(
     Ok(Filled::All)
 }
 
-/// The whole fill as a trial of the run document.
+/// The whole fill as one trial of the run document.
 fn whole(outcome: &SchemaOutcome) -> Trial {
     let mut trial = Trial { config: "all tables".to_owned(), ..Trial::default() };
     trial.observe("total", outcome.elapsed.as_secs_f64(), Unit::Seconds);
@@ -137,7 +137,7 @@ impl SchemaObserver for SchemaProgress<'_> {
     }
 }
 
-/// Seconds with two decimals.
+/// A duration in seconds with two decimals.
 fn seconds(duration: Duration) -> String {
     format!("{:.2}", duration.as_secs_f64())
 }

@@ -11,10 +11,10 @@ use super::seconds;
 use crate::app::table::{align_right, trimmed};
 use crate::cmd::fill::text::method_name;
 
-/// Tables that the plan shows at most; --explain shows all.
+/// Most tables that the plan shows; --explain shows all.
 const MOST_TABLES: usize = 30;
 
-/// The plan; `whole` with the columns of every table.
+/// The plan; if `whole`, with the columns of every table.
 pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, whole: bool) -> String {
     let mut text = String::from("plan\n");
     let mut line = |name: &str, value: String| {
@@ -76,7 +76,7 @@ fn name(plan: &SchemaPlan, table: &PlannedTable) -> String {
     if several { format!("{}.{}", table.schema, table.name) } else { table.name.clone() }
 }
 
-/// Why tables are not filled with pages, each reason once.
+/// Why tables are not filled with finished pages, each reason once.
 fn reasons(plan: &SchemaPlan) -> String {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for table in &plan.tables {

@@ -17,7 +17,7 @@ use crate::app::duration::seconds;
 use crate::app::failure::Usage;
 use crate::app::input;
 
-/// Variables of the environment that name a server, as `pgrig testdb new` sets some, or who connects to it.
+/// Environment variables that name a server or a role; `pgrig testdb new` sets some of them.
 const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"];
 
 /// Measure which variant of the database makes your test command faster
@@ -114,7 +114,7 @@ impl BenchArgs {
     /// The instance that is used where no server is named.
     pub(crate) const INSTANCE: &str = "testdb-bench";
 
-    /// The command, which must be there to be run; none with --tps.
+    /// The command, whose program must exist; none with --tps.
     ///
     /// # Errors
     /// If there is no such program.
@@ -125,7 +125,7 @@ impl BenchArgs {
         TestCommand::new(&self.command).map(Some).map_err(Usage)
     }
 
-    /// What --tps runs; none without it.
+    /// The request for the script of --tps; none without that option.
     ///
     /// # Errors
     /// If there is no such script.
@@ -160,17 +160,17 @@ impl BenchArgs {
         }))
     }
 
-    /// The script that the databases are made with.
+    /// The script that creates the databases' contents.
     pub(crate) fn script(&self) -> Option<&PathBuf> {
         self.schema_file.as_ref().or(self.dump.as_ref())
     }
 
-    /// The seed, or always the same one: what is measured does not hang on it.
+    /// The seed; always the same by default, because results do not depend on it.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or(1)
     }
 
-    /// What makes pgrig's own server meant, where another one is named.
+    /// The change of the command line that makes it use pgrig's own server.
     pub(crate) fn how_to_have_own(&self) -> String {
         let ServerChoice { dbname, host, port, username, .. } = &self.server;
         if [dbname, host, port, username].into_iter().any(Option::is_some) {
@@ -181,7 +181,8 @@ impl BenchArgs {
         format!("unset {}, or give --instance NAME", set.join(" "))
     }
 
-    /// The server. Where none is named, it is an instance for this alone, as PostgreSQL is by default.
+    /// The server. By default it is an instance for benches only, with PostgreSQL's default
+    /// settings.
     pub(crate) fn server(&self) -> ServerChoice {
         let mut server = self.server.clone();
         let env = |name: &str| std::env::var(name).ok();

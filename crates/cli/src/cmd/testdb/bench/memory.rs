@@ -1,4 +1,5 @@
-//! A server of `pgrig testdb bench` whose data are in memory: started in a home of its own, destroyed with it.
+//! A server of `pgrig testdb bench` in memory. It is started in a home of its own, and deleted with
+//! it.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -12,10 +13,10 @@ use crate::app::printer::Printer;
 use crate::app::recovery::journals;
 use crate::cmd::testdb::args::BenchArgs;
 
-/// `max_wal_size` of a server that is not told: what WAL may take.
+/// Assumed `max_wal_size` of a server without that setting: the space that WAL may take, bytes.
 const MAX_WAL_SIZE: u64 = 1 << 30;
 
-/// Starts the server when it is wanted.
+/// Starts the server when a variant needs it.
 pub(crate) struct Memory<'a> {
     home: &'a Home,
     spec: Spec,
@@ -30,13 +31,13 @@ struct Started {
 }
 
 impl<'a> Memory<'a> {
-    /// As this says, but in memory.
+    /// A server with the properties of `spec`, but in memory.
     pub(crate) fn new(home: &'a Home, spec: Spec, printer: &'a Printer) -> Self {
         let spec = Spec { name: BenchArgs::INSTANCE.to_owned(), ..spec };
         Self { home, spec, printer, started: Mutex::new(None) }
     }
 
-    /// Destroys what a killed bench has left.
+    /// Deletes the servers that killed benches have left.
     pub(crate) fn clear(home: &Home, printer: &Printer) {
         for place in places() {
             let Ok(twin) = home.twin(&place) else { continue };

@@ -1,4 +1,4 @@
-//! `pgrig testdb bench`: request → trials → run document, table, and what to use.
+//! `pgrig testdb bench`: request → trials → run document, table and recommendation.
 
 pub(crate) mod args;
 mod memory;
@@ -190,7 +190,7 @@ fn document(arguments: &BenchArgs, request: &BenchRequest) -> Result<serde_json:
     }))
 }
 
-/// The server in memory is what the other one is.
+/// The specification of the server in memory, with the properties of the other server.
 fn memory_spec(arguments: &BenchArgs, environment: &Environment) -> Spec {
     let spec = target::spec(&arguments.server().embedded);
     let major = u16::try_from(environment.server.version_num / 10_000).ok().and_then(Major::from_number);
@@ -198,7 +198,7 @@ fn memory_spec(arguments: &BenchArgs, environment: &Environment) -> Spec {
     Spec { version, ..spec }
 }
 
-/// Takes trials as they come.
+/// Records trials as they are completed.
 struct Recorder<'a> {
     recording: Recording,
     results: Option<Results>,

@@ -7,14 +7,14 @@ use testdb::bench::{
     judge,
 };
 
-/// Of one bench.
+/// Results of one bench.
 pub(crate) struct Results {
     pub(crate) plan: BenchPlan,
     pub(crate) threshold: f64,
-    /// Trials that count, in the order in which they ran.
+    /// Judged trials in the order in which they ran.
     trials: Vec<(Cell, Figures)>,
     failures: Vec<Failure>,
-    /// All that came to their end, with what lies around them.
+    /// Total time of each completed trial, including the work around it.
     took: Vec<(Cell, Duration)>,
     /// Active settings in each variant's first trial.
     pub(crate) active: Vec<(Variant, Active)>,
@@ -50,7 +50,7 @@ impl Results {
         self.failures.iter().find(|failure| failure.variant == variant)
     }
 
-    /// Estimated time of the trials after this one, if there is one.
+    /// Estimated time of the remaining trials after this one; none if it cannot be estimated.
     pub(crate) fn left(&self, number: usize) -> Option<Duration> {
         let mean = |of: Option<Cell>| {
             let took: Vec<f64> = self
@@ -67,13 +67,14 @@ impl Results {
         Some(Duration::from_secs_f64(left.map(|cell| mean(Some(cell)).unwrap_or(any)).sum()))
     }
 
-    /// Numbers of clients, in the order asked for; a single none for a command.
+    /// Numbers of clients in the requested order; a single none for a command.
     pub(crate) fn clients(&self) -> Vec<Option<usize>> {
         let of = |cell: &&Cell| cell.variant == Variant::NORMAL;
         self.plan.cells.iter().filter(of).map(|cell| cell.clients).collect()
     }
 
-    /// A suite waits for its database too; a script of transactions is about what comes after.
+    /// The judged time: with a command the total, because a suite waits for its database too; with
+    /// a script of transactions only the work.
     fn judged(&self) -> Judged {
         if self.clients().contains(&None) { Judged::Total } else { Judged::Work }
     }

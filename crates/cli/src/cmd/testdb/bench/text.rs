@@ -1,4 +1,4 @@
-//! A bench's plan, trials and results as people read them, and the commands to use what helped.
+//! Plan, trials and results of a bench for people, and the commands for the recommended variant.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub(crate) fn trial(done: &Done, trials: usize, left: Option<Duration>) -> Strin
     format!("trial {number} of {trials}, {cell}{warm_up}: {what}{left}")
 }
 
-/// Why a variant is out.
+/// Why a variant failed.
 pub(crate) fn failure(failure: &Failure) -> String {
     let Failure { variant, how, .. } = failure;
     format!("{variant} is dropped: {how}")
@@ -108,7 +108,7 @@ pub(crate) fn results(results: &Results, environment: &Environment) -> String {
     )
 }
 
-/// A line for each way.
+/// A line for each variant.
 fn totals(results: &Results, findings: &[Finding]) -> Table {
     let mut table = new_table(&["variant", "total", "", "prepare", "command", "times", "", "verdict"]);
     for variant in &results.plan.choice.variants {
@@ -137,7 +137,7 @@ fn totals(results: &Results, findings: &[Finding]) -> Table {
     table
 }
 
-/// The article's table: ways and clients.
+/// The article's table: variants by numbers of clients.
 fn transactions(results: &Results) -> Table {
     let clients = results.clients();
     let plural = |clients: usize| format!("{clients} {}", if clients == 1 { "client" } else { "clients" });
@@ -157,7 +157,7 @@ fn transactions(results: &Results) -> Table {
     table
 }
 
-/// `8,123 (7,900–8,300) ×5.21 improved`. Seconds of a transaction, as transactions per second.
+/// `8,123 (7,900–8,300) ×5.21 improved`: the time of a transaction as transactions per second.
 fn summary(finding: &Finding) -> String {
     let tps = |seconds: f64| rounded(1.0 / seconds);
     let range = finding.total.interval;
@@ -238,7 +238,7 @@ fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
     format!("use {variant}: {}", in_build(commands, cfg!(feature = "serve")))
 }
 
-/// The commands, with the remedy if this build of pgrig does not have all of them.
+/// The commands, with a remedy if this build of pgrig does not have all of them.
 fn in_build(commands: String, can_serve: bool) -> String {
     if can_serve || !commands.contains("pgrig testdb new") {
         return commands;
@@ -250,14 +250,14 @@ fn in_build(commands: String, can_serve: bool) -> String {
 #[derive(Clone, Copy)]
 enum From<'a> {
     Nothing,
-    /// A file, as a word of a shell command.
+    /// A file, quoted for a shell.
     Script(&'a str),
-    /// One of the server that was measured, which is somebody else's.
+    /// A database of the measured server.
     Database(&'a str),
 }
 
-/// The commands that make databases in this way. `server` is the option that names the measured server, or empty;
-/// `release` the options for a server like it.
+/// The commands that make databases of this variant. `server` is the option that names the measured
+/// server, or empty; `release` has the options for a server like it.
 fn commands(variant: Variant, from: From<'_>, server: &str, release: &str) -> Vec<String> {
     let profile = if variant.has(Means::Dangerous) { "dangerous" } else { "stock" };
     if !variant.has(Means::Tmpfs) && !variant.has(Means::Dangerous) {
@@ -284,7 +284,7 @@ fn commands(variant: Variant, from: From<'_>, server: &str, release: &str) -> Ve
     commands
 }
 
-/// The same on that server, which is there.
+/// The commands for databases on the measured server.
 fn databases(variant: Variant, from: From<'_>, server: &str) -> Vec<String> {
     let [is_template, is_unlogged] = [Means::Template, Means::Unlogged].map(|means| variant.has(means));
     let new = |what: &str| format!("eval $(pgrig testdb new{what}{server})");
@@ -310,7 +310,7 @@ fn instance(name: &str) -> String {
     format!(" --instance {name}")
 }
 
-/// As a word of a shell command.
+/// The text, quoted for a shell.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@=:".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -320,7 +320,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Effects of a crash on the variants, each once.
+/// The effects of a crash on the variants, each once.
 fn costs(variants: &[Variant]) -> String {
     let costs = [
         (Means::Unlogged, "unlogged tables are empty after a crash of the server"),

@@ -17,7 +17,7 @@ pub(crate) enum LendAction {
 }
 
 impl LendAction {
-    /// The server that lends.
+    /// The server on which databases are lent.
     pub(crate) fn server(&self) -> &ServerChoice {
         match self {
             Self::New(new) => &new.server,
@@ -28,12 +28,12 @@ impl LendAction {
         }
     }
 
-    /// Whether it is the process in the background that lends databases.
+    /// Whether this is the background process that lends databases.
     pub(crate) fn is_background(&self) -> bool {
         matches!(self, Self::Serve(serve) if serve.background.is_some())
     }
 
-    /// Whether standard output is for a program alone: for JSON, or the shell's eval.
+    /// Whether standard output is only for a program: for JSON, or a shell's eval.
     pub(crate) fn json_to_stdout(&self) -> bool {
         match self {
             Self::New(_) | Self::Serve(_) => true,

@@ -1,4 +1,4 @@
-//! Calls of a verb to the keeper, which is started if it does not run.
+//! Sends requests of a verb to the keeper, and starts the keeper if it does not run.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -17,14 +17,14 @@ use crate::app::target::spec;
 use crate::cmd::testdb::lend::args::KeeperArgs;
 use crate::cmd::testdb::lend::place::KeeperPlace;
 
-/// Between two looks whether the keeper is there.
+/// Interval of checks whether the keeper answers.
 const EVERY: Duration = Duration::from_millis(3);
-/// Silence of the keeper before a line says so.
+/// Time without an answer of the keeper after which a line says so.
 const TELL_SILENCE: Duration = Duration::from_secs(30);
-/// Largest number of keepers in a row that end before they answer.
+/// Most keepers in a row that may end before they answer.
 const KEEPERS: u32 = 10;
-/// The environment variable that passes `-d` to the keeper. Other users could read an argument, perhaps with a
-/// password.
+/// Environment variable that passes `-d` to the keeper. An argument could be read by other users,
+/// and may contain a password.
 pub(crate) const DBNAME_VARIABLE: &str = "PGRIG_TESTDB_DBNAME";
 
 /// Calls the keeper of one server.
@@ -37,7 +37,7 @@ pub(crate) struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    /// `idle` is for how long a keeper stays that has to be started.
+    /// `idle` is the time after which a started keeper ends without work.
     pub(crate) fn new(
         server: &ServerChoice,
         keeper: Option<&'a KeeperArgs>,
@@ -53,7 +53,7 @@ impl<'a> Caller<'a> {
         Ok(Self { place, keeper, idle, printer, runtime })
     }
 
-    /// Asks the keeper; another one, if it goes meanwhile, but not for ever.
+    /// Sends a request to the keeper; to the next one if that ends meanwhile, but not endlessly.
     pub(crate) fn call<T>(
         &self,
         ask: &impl AsyncFn(&mut Client) -> Result<T, CallError>,
@@ -89,7 +89,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Waits for the answer, and says so if that takes long: sparsely.
+    /// Waits for the answer. Prints a line at growing intervals if that takes long.
     async fn answered<T>(&self, keeper: i32, mut asked: Pin<&mut impl Future<Output = T>>) -> T {
         let (began, mut next) = (Instant::now(), TELL_SILENCE);
         loop {
@@ -105,7 +105,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Returns when a keeper answers, maybe one that somebody else started.
+    /// Starts a keeper, and returns when one answers (perhaps one that another process started).
     fn start(&self) -> Result<(), Failure> {
         self.place.prepare()?;
         let mut starting: Option<Starting> = None;
@@ -134,7 +134,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// This program again, on its own.
+    /// Starts this program as a keeper, in a process of its own.
     fn spawn(&self) -> Result<Starting, Failure> {
         let path = self.place.log();
         let open = || File::options().create(true).append(true).read(true).open(&path);
@@ -165,7 +165,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Keepers that went.
+/// Keepers that have ended before they answered.
 #[derive(Default)]
 struct Gone {
     last: Option<i32>,
@@ -173,7 +173,7 @@ struct Gone {
 }
 
 impl Gone {
-    /// Counts one by its process; how many different ones in a row there were.
+    /// Counts a keeper by its process ID. Returns the number of different ones in a row.
     fn count(&mut self, keeper: i32) -> u32 {
         if self.last.replace(keeper) != Some(keeper) {
             self.keepers += 1;
@@ -182,7 +182,7 @@ impl Gone {
     }
 }
 
-/// A keeper that does not answer yet.
+/// A keeper that was started and does not answer yet.
 struct Starting {
     child: Child,
     log: File,
@@ -191,7 +191,7 @@ struct Starting {
 }
 
 impl Starting {
-    /// Tells what it tells; how it ended, if it did.
+    /// Passes its output on. Returns its exit status if it has ended.
     fn look(&mut self, printer: &Printer) -> Result<Option<ExitStatus>, Failure> {
         let ended = self.child.try_wait()?;
         self.log.read_to_end(&mut self.news)?;
@@ -205,7 +205,7 @@ impl Starting {
         Ok(ended)
     }
 
-    /// It ends well if another one was there before.
+    /// Checks how it ended. It ends successfully if another keeper was there before.
     fn must_be_well(&self, ended: ExitStatus) -> Result<(), Failure> {
         if ended.success() {
             return Ok(());
@@ -221,7 +221,7 @@ impl Starting {
     }
 }
 
-/// The server's arguments once more; `-d` goes another way.
+/// The arguments that name the server, for the keeper. `-d` is passed in the environment.
 fn server_arguments(choice: &ServerChoice) -> Result<Vec<String>, Failure> {
     let ServerChoice { dbname: _, host, port, username, embedded, may_change_sessions: _ } = choice;
     let mut arguments = Vec::new();

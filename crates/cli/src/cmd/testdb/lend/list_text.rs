@@ -1,4 +1,4 @@
-//! `pgrig testdb list` for people.
+//! Output of `pgrig testdb list` for people.
 
 use jiff::{SignedDuration, Timestamp};
 use measure::human::bytes;
@@ -9,12 +9,12 @@ use crate::app::printer::Printer;
 use crate::app::table::{align_right, new_table};
 
 const COLUMNS: [&str; 7] = ["name", "state", "source", "owner", "age", "size", "expires in"];
-/// From this one on they are lengths of something.
+/// Index of the first column that is aligned to the right.
 const LENGTHS: usize = 4;
-/// Longer command lines are cut.
+/// Longest command line, characters; longer ones are cut.
 const COMMAND: usize = 40;
 
-/// Prints the databases and what SHOW says.
+/// Prints the databases and the durability settings.
 pub(crate) fn print(list: &List, printer: &Printer) -> Result<(), Failure> {
     if list.databases.is_empty() {
         printer.result("this role has no databases of pgrig testdb")?;
@@ -66,7 +66,8 @@ fn owned(owner: &ListedOwner) -> String {
     format!("{} {cut}{ellipsis}", owner.pid)
 }
 
-/// Time from then to now, or the other way round; nothing if it is negative.
+/// The time between the two moments as text; empty if it is negative. `sign` tells which of them
+/// comes first.
 fn length(now: Timestamp, unix_seconds: u64, sign: i32) -> String {
     let then = i64::try_from(unix_seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     let length = then.map_or(SignedDuration::ZERO, |then| now.duration_since(then) * sign);

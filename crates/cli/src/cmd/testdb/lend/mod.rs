@@ -21,12 +21,12 @@ use call::Caller;
 /// The effect of a crash on unlogged tables.
 const EMPTIED: &str = "unlogged: a crash of the server empties these tables";
 
-/// Without work, a keeper that was started to lend ends after this.
+/// Time without work after which a keeper ends that was started to lend.
 const LENDS: Duration = Duration::from_mins(10);
-/// And one that was started to look or to tidy up.
+/// The same for a keeper that was started to list or drop databases.
 const LOOKS: Duration = Duration::from_secs(5);
 
-/// Does what is asked of the keeper, or is one.
+/// Sends a request to the keeper, or runs the keeper itself.
 pub(crate) fn run(action: &LendAction, printer: &Printer) -> Result<(), Failure> {
     match action {
         LendAction::New(arguments) => new(arguments, printer),
@@ -37,7 +37,7 @@ pub(crate) fn run(action: &LendAction, printer: &Printer) -> Result<(), Failure>
     }
 }
 
-/// A fresh database.
+/// Lends a fresh database.
 fn new(arguments: &NewArgs, printer: &Printer) -> Result<(), Failure> {
     let result = lend(arguments, printer);
     if result.is_err() && matches!(arguments.format, LeaseFormat::Shell) {
@@ -95,7 +95,7 @@ fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Drops what is named.
+/// Drops the named databases.
 fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     let which = [
@@ -136,7 +136,7 @@ impl From<LeaseFormat> for Format {
     }
 }
 
-/// The keeper works in another directory.
+/// The absolute path: the keeper has another working directory.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if path.as_os_str() == "-" {
         return Err(Usage(

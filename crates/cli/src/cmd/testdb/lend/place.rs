@@ -13,18 +13,19 @@ use crate::app::args::{EmbeddedArgs, ServerChoice};
 use crate::app::failure::{Context, Failure};
 use crate::app::target::{Meant, meant, options};
 
-/// `PGRIG_HOME/testdb/<keeper>/`: the keeper's own socket, its log, and the lock that it holds as long as it runs.
+/// `PGRIG_HOME/testdb/<keeper>/`: directory of the keeper's own socket, its log, and the lock that
+/// it holds as long as it runs.
 pub(crate) struct KeeperPlace {
     pub(crate) keeper: KeeperId,
     pub(crate) home: Home,
-    /// The server; pgrig's own by its name, in whatever way it was named.
+    /// The server. pgrig's own is identified by its name, however the user named it.
     pub(crate) server: ServerChoice,
     directory: PathBuf,
 }
 
 impl KeeperPlace {
-    /// Of the keeper of this server. A server that is named in another way has another keeper; they do not touch what
-    /// the other one has.
+    /// The place of the keeper of this server. If the same server is named in another way, it has
+    /// another keeper; they do not touch each other's databases.
     pub(crate) fn of(choice: &ServerChoice) -> Result<Self, Failure> {
         let home = Home::locate()?;
         let mut server = choice.clone();
@@ -47,7 +48,7 @@ impl KeeperPlace {
         Ok(Self { keeper, home, server, directory })
     }
 
-    /// Makes the directory, for its owner alone.
+    /// Creates the directory, accessible only to its owner.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
         made.with_context(|| format!("cannot make {}", self.directory.display()))
@@ -68,7 +69,7 @@ impl KeeperPlace {
     }
 }
 
-/// The instance of pgrig's own whose socket and role these are.
+/// The instance of pgrig's own that this socket and role belong to.
 fn own_instance(home: &Home, target: &Target) -> Option<String> {
     let (host, port) = (target.host_list(), target.port_list());
     let instances = Instance::list(home).unwrap_or_default();
@@ -83,8 +84,8 @@ fn own_instance(home: &Home, target: &Target) -> Option<String> {
     found.map(|instance| instance.name().to_owned())
 }
 
-/// Distinguishes machines and containers that share a server. Containers of one image have the same machine-id, and
-/// often the same paths.
+/// A text that distinguishes machines and containers that share a server. (Containers of one image
+/// have the same machine-id, and often the same paths.)
 fn machine() -> String {
     let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     format!("{} {}", host(), space.display())

@@ -27,7 +27,7 @@ use crate::cmd::testdb::lend::call::DBNAME_VARIABLE;
 use crate::cmd::testdb::lend::place::KeeperPlace;
 use crate::cmd::testdb::lend::{EMPTIED, absolute, list_text};
 
-/// Between two looks whether another keeper has ended.
+/// Interval of checks whether another keeper has ended.
 const EVERY: Duration = Duration::from_millis(10);
 const NO_LOCK: &str = "cannot lock the keeper's directory";
 
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &ServeArgs, printer: &Printer) -> Result<(), Failur
     }
 }
 
-/// On its own, for whoever calls.
+/// Runs in the background for other verbs.
 fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> Result<(), Failure> {
     leave_the_caller();
     interrupt::listen(printer);
@@ -57,7 +57,7 @@ fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> Resul
     work.run(printer).map(drop)
 }
 
-/// With an endpoint for other clients.
+/// Runs in the foreground, with an endpoint for other clients.
 fn foreground(arguments: &ServeArgs, printer: &Printer) -> Result<(), Failure> {
     let public = Public::parse(&arguments.listen, arguments.ready_file.clone())?;
     for path in &arguments.from {
@@ -82,7 +82,8 @@ fn rules(arguments: &ServeArgs) -> Rules {
     Rules { pool, template_age, ..Rules::default() }
 }
 
-/// Not in the caller's session, and with none of its pipes: who reads those waits for all that hold them.
+/// Leaves the caller's session, and closes its pipes: a reader of a pipe waits for all processes
+/// that have it open.
 fn leave_the_caller() {
     // It fails for a session's leader, who has one of its own.
     let _ = nix::unistd::setsid();
@@ -94,7 +95,7 @@ fn leave_the_caller() {
     }
 }
 
-/// The lock; a keeper in the background makes room.
+/// Takes the lock. A keeper in the background ends for that.
 fn take_over(place: &KeeperPlace, printer: &Printer) -> Result<LockFile, Failure> {
     let lock = place.lock()?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -185,7 +186,7 @@ impl Public {
     }
 }
 
-/// A socket where there may be one of a process that is gone.
+/// Listens on a socket, replacing one that a dead process may have left.
 fn fresh_socket(path: &Path) -> Result<UnixListener, Failure> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
         return Err(Usage(format!("another process already listens on {}", path.display())).into());
@@ -200,7 +201,7 @@ fn fresh_socket(path: &Path) -> Result<UnixListener, Failure> {
     listen(path).with_context(|| format!("cannot listen on {}", path.display()))
 }
 
-/// A keeper's process from its server's start to its end, with the lock held.
+/// The work of a keeper's process, with the lock held: from the start of its server to the end.
 struct Work {
     place: KeeperPlace,
     rules: Rules,
@@ -209,7 +210,7 @@ struct Work {
 }
 
 impl Work {
-    /// Whether it was interrupted.
+    /// Runs the keeper. Returns whether it was interrupted.
     fn run(self, printer: &Printer) -> Result<bool, Failure> {
         // The server first, outside the runtime: starting it blocks.
         let chosen = target::choose(&self.place.server, &self.place.home, printer)?;
@@ -288,7 +289,7 @@ impl Work {
         readied.map(|()| told)
     }
 
-    /// Before the lock goes: the next keeper makes its own.
+    /// Removes the files before the lock is released, because the next keeper creates its own.
     fn remove_files(&self, socket: &Path) {
         let _ = fs::remove_file(socket);
         if let Some(Public { address: Address::Unix(path), .. }) = &self.public {
@@ -299,7 +300,8 @@ impl Work {
         }
     }
 
-    /// Lends each offer once before the address is printed: so the offer works, and its template exists.
+    /// Lends a copy of each offer once before the address is printed, to check the offer and to
+    /// make its template.
     async fn make_ready(&self, socket: &Path, url: Option<&str>) -> Result<(), Failure> {
         for offer in &self.offers {
             let (from, template, unlogged) = match offer {
@@ -314,7 +316,7 @@ impl Work {
         url.map_or(Ok(()), |url| self.tell_ready(url))
     }
 
-    /// On standard output, and in a file that is there at once as a whole.
+    /// Prints the address on standard output, and writes it to a file, which appears complete.
     fn tell_ready(&self, url: &str) -> Result<(), Failure> {
         if let Some(file) = self.public.as_ref().and_then(|public| public.ready_file.as_ref()) {
             let partial = file.with_extension("partial");
@@ -325,7 +327,7 @@ impl Work {
     }
 }
 
-/// A line with its time.
+/// Prints a line with the time.
 fn log(text: &str) {
     let now = Timestamp::now();
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{now:.0} {text}\n").as_bytes());

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failur
     }
 }
 
-/// Refuses options that were given and do not belong here.
+/// Refuses options that have no meaning here.
 fn refuse(options: &[(&str, bool)], why: &str) -> Result<(), Usage> {
     match options.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Usage(format!("{option} is {why}"))),

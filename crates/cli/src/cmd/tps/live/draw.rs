@@ -1,4 +1,4 @@
-//! The live view's picture: what happens to throughput and latency, in a few lines.
+//! Draws the live view: throughput and latency over time, in a few lines.
 
 use std::fmt::Write;
 
@@ -17,9 +17,9 @@ use crate::cmd::tps::live::history::{History, Point};
 
 /// Lines that the view takes.
 pub(crate) const HEIGHT: u16 = 13;
-/// Seconds that charts show at least, so that a run's first ones do not jump.
+/// Least time that charts show, seconds, so that they do not jump at the beginning of a run.
 const SHORTEST: f64 = 10.0;
-/// Below this width there is one chart, not two.
+/// Least width for two charts side by side.
 const TWO_CHARTS: u16 = 60;
 
 /// Colours, unless the user wants none.
@@ -34,7 +34,7 @@ impl Palette {
     }
 }
 
-/// Draws all of it.
+/// Draws the whole view.
 pub(crate) fn draw(frame: &mut Frame<'_>, history: &History, palette: Palette) {
     let [head, charts, counts, foot] = Layout::vertical([
         Constraint::Length(1),
@@ -58,7 +58,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, history: &History, palette: Palette) {
     }
 }
 
-/// The last second, and how far the run is.
+/// Figures of the last second, and the progress of the run.
 fn headline(history: &History) -> Line<'static> {
     let mut spans = Vec::new();
     if let Some(Point { tps, p50, p99, .. }) = history.points.last() {
@@ -145,7 +145,7 @@ fn highest(points: &[(f64, f64)]) -> f64 {
     points.iter().map(|(_, value)| *value).fold(0.0, f64::max)
 }
 
-/// The next 1, 2 or 5 with zeros, so that axes rarely change.
+/// The next greater 1, 2 or 5 times a power of ten, so that axes rarely change.
 fn nice(highest: f64) -> f64 {
     if highest <= 0.0 {
         return 1.0;
@@ -179,7 +179,7 @@ mod tests {
         history
     }
 
-    /// The picture, line by line.
+    /// The view as text, line by line.
     fn picture(history: &History, width: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, HEIGHT)).unwrap();
         terminal.draw(|frame| draw(frame, history, Palette { is_coloured: true })).unwrap();

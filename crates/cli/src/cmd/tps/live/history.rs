@@ -1,35 +1,36 @@
-//! The course of a run, as far as the view shows it.
+//! The course of a run, for the live view.
 
 use std::time::Duration;
 
 use measure::{Censored, Latencies, Percentile, Quantile, Skipped};
 use tps::{Counts, Length, Phase, Request, Second};
 
-/// Of less than so many seconds there is no rate to be shown: the last transactions' end.
+/// Shorter intervals are not shown as a rate, seconds: they are only the end of the last
+/// transactions.
 const SHORTEST: f64 = 0.3;
 
-/// A run as it goes on.
+/// A run while it goes on.
 pub(crate) struct History {
     aim: Aim,
-    /// Limit for which transactions are skipped; none where none is.
+    /// Latency limit for which transactions are skipped; none if none are skipped.
     limit: Option<Duration>,
-    /// Second by second.
+    /// A point for each second.
     pub(crate) points: Vec<Point>,
-    /// Of the measured part so far; before it begins, of what goes before.
+    /// Counts of the measured part so far; before it begins, of the parts before it.
     pub(crate) counts: Counts,
-    /// The last second's part of the run.
+    /// Part of the run that the last second belongs to.
     pub(crate) phase: Phase,
     /// Seconds since the first transaction.
     pub(crate) at: f64,
-    /// Whether no more seconds come.
+    /// Whether the run is over.
     pub(crate) is_over: bool,
 }
 
-/// End of the run.
+/// What ends the run.
 enum Aim {
-    /// After so many seconds, ramp and warm-up included.
+    /// This many seconds, ramp and warm-up included.
     Time(f64),
-    /// After so many transactions.
+    /// This many transactions.
     Transactions(u64),
 }
 
@@ -40,17 +41,17 @@ pub(crate) struct Point {
     pub(crate) at: f64,
     /// Transactions that succeeded, per second.
     pub(crate) tps: f64,
-    /// None if there was no transaction.
+    /// Median latency; none if there was no transaction.
     pub(crate) p50: Option<Quantile>,
-    /// The same.
+    /// 99th percentile of the latency; none if there was no transaction.
     pub(crate) p99: Option<Quantile>,
 }
 
 /// Progress.
 pub(crate) struct Progress {
-    /// 0 to 1.
+    /// Share of the run that is done, 0 to 1.
     pub(crate) share: f64,
-    /// Seconds to go, as far as that can be known.
+    /// Remaining time, seconds; none if it is not known.
     pub(crate) remaining: Option<f64>,
 }
 

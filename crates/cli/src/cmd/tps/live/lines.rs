@@ -8,7 +8,7 @@ use crate::cmd::tps::live::history::Interval;
 
 /// Collects seconds until a line is due.
 pub(crate) struct Lines {
-    /// Seconds.
+    /// Interval of lines, seconds.
     every: f64,
     request: Request,
     interval: Interval,
@@ -20,7 +20,7 @@ impl Lines {
         Self { every: every as f64, request: request.clone(), interval: Interval::default(), phase: None }
     }
 
-    /// Adds a second; the line, if one is due. A line does not mix parts of the run.
+    /// Adds a second. Returns a line if one is due. A line does not cover two parts of the run.
     pub(crate) fn add(&mut self, second: &Second) -> Option<String> {
         let is_new = self.phase.is_some_and(|phase| phase != second.phase);
         let before = if is_new { self.take() } else { None };

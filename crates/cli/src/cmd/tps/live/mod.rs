@@ -17,27 +17,28 @@ use self::lines::Lines;
 use self::screen::Screen;
 use crate::app::printer::{Printer, ProgressStyle};
 
-/// Seconds between plain lines where nobody said.
+/// Default interval of plain lines, seconds.
 const LINE_INTERVAL: u64 = 5;
 
-/// Shows what a run tells.
+/// Shows the progress of a run.
 pub(crate) struct Live<'a> {
     printer: &'a Printer,
     view: Mutex<View>,
     lull: Mutex<Lull>,
 }
 
-/// Seconds in which no transaction ended.
+/// A time without finished transactions.
 struct Lull {
     lasts: f64,
-    /// Time of the next line about it.
+    /// When the next line about it is due.
     told_at: f64,
 }
 
 impl Lull {
     const NONE: Self = Self { lasts: 0.0, told_at: 30.0 };
 
-    /// Another second, in which so many transactions ended; what there is to tell: sparsely.
+    /// Adds a second in which so many transactions ended. Returns a line if one is due; lines come
+    /// at growing intervals.
     fn add(&mut self, length: f64, ended: u64) -> Option<String> {
         if ended > 0 {
             *self = Self::NONE;
@@ -68,7 +69,7 @@ enum View {
 }
 
 impl<'a> Live<'a> {
-    /// For a run of this request; `every` is -P.
+    /// The view for a run of this request; `every` is -P.
     pub(crate) fn new(request: &Request, every: Option<u64>, printer: &'a Printer) -> Self {
         let lines = || View::Lines(Box::new(Lines::new(every.unwrap_or(LINE_INTERVAL), request)));
         let view = match (printer.progress(), every) {
@@ -82,7 +83,7 @@ impl<'a> Live<'a> {
         Self { printer, view: Mutex::new(view), lull: Mutex::new(Lull::NONE) }
     }
 
-    /// A line of its own, above the picture if there is one.
+    /// Prints a line, above the picture if there is one.
     pub(crate) fn tell(&self, text: &str) {
         match self.view.lock().as_deref_mut() {
             Ok(View::Picture(picture)) => {
@@ -126,7 +127,7 @@ impl Observer for Live<'_> {
 }
 
 impl Drop for Live<'_> {
-    /// The last picture stays, without what is no longer true of it.
+    /// Leaves the last picture on the screen, without parts that are no longer true.
     fn drop(&mut self) {
         if let Ok(View::Picture(picture)) = self.view.get_mut() {
             let Picture { screen, history } = &mut **picture;

@@ -1,10 +1,10 @@
-//! No picture: pgrig was built without the feature `live`, so a run shows lines.
+//! Replaces the picture if pgrig was built without the feature `live`: runs show lines.
 
 use std::io;
 
 use crate::cmd::tps::live::history::History;
 
-/// There is none.
+/// Never exists.
 pub(crate) enum Screen {}
 
 impl Screen {

@@ -1,4 +1,4 @@
-//! Some lines of the terminal.
+//! A part of the terminal that is drawn on.
 
 use std::io::{self, IsTerminal, Stderr, Write};
 
@@ -11,14 +11,14 @@ use crate::app::terminal::{borrow, can_draw, give_back};
 use crate::cmd::tps::live::draw::{HEIGHT, Palette, draw};
 use crate::cmd::tps::live::history::History;
 
-/// Some lines of the terminal, below what was printed before. What was drawn last stays there.
+/// Some lines of the terminal below earlier output. The last drawing stays there.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stderr>>,
     palette: Palette,
 }
 
 impl Screen {
-    /// Borrows the terminal; none if it cannot be drawn on.
+    /// Prepares the terminal; none if it cannot be drawn on.
     pub(crate) fn open() -> Option<Self> {
         // The terminal is asked where the cursor is, on standard output: that must not end up in a file.
         if !io::stdout().is_terminal() || !can_draw() {

@@ -6,7 +6,7 @@ use tps::matrix::{Axis, Matrix};
 use crate::app::failure::Usage;
 use crate::cmd::tps::args::TpsArgs;
 
-/// Trials of each cell where nobody said.
+/// Default number of trials of each cell.
 const TRIALS: usize = 3;
 
 #[derive(Clone, Debug, Args)]
@@ -30,7 +30,7 @@ pub(crate) struct MatrixArgs {
 }
 
 impl MatrixArgs {
-    /// Whether a matrix is wanted.
+    /// Whether a matrix is asked for.
     pub(crate) fn is_asked(&self) -> bool {
         !self.matrix.is_empty()
     }
@@ -40,7 +40,7 @@ impl TpsArgs {
     /// The matrix. Each --set is an axis too.
     ///
     /// # Errors
-    /// If something does not go with a matrix.
+    /// If an option does not go with a matrix.
     pub(crate) fn matrix(&self) -> Result<Matrix, Usage> {
         if !self.fail_if.is_empty() {
             return Err(Usage("--fail-if judges one run, not a matrix: leave one of them out".to_owned()));

@@ -24,7 +24,8 @@ use crate::cmd::tps::args::TpsArgs;
 use crate::cmd::tps::live::Live;
 use crate::cmd::tps::watched;
 
-/// Seconds between lines of a trial, where nobody said: trials are told when they are done, so this is for long ones.
+/// Default interval of progress lines within a trial, seconds. It is long, because each trial
+/// prints a line when it is done.
 pub(crate) const LINE_INTERVAL: u64 = 60;
 
 /// Measures all combinations on the server that the arguments name.

@@ -1,4 +1,4 @@
-//! A matrix's plan and results as people read them.
+//! Plan and results of a matrix for people.
 
 use std::fmt::Write;
 
@@ -111,7 +111,7 @@ pub(crate) fn results(plan: &MatrixPlan, run: &Run) -> String {
 struct Measured<'a> {
     cell: &'a Cell,
     tps: Option<Median>,
-    /// Beside the cell it is compared with, round by round.
+    /// Ratio to the cell that it is compared with, round by round.
     times: Option<Median>,
     latency: Latencies,
     skipped: Option<Skipped>,
@@ -152,7 +152,7 @@ fn tps(cell: &Cell, run: &Run) -> Vec<f64> {
     trials(cell, run).filter_map(|trial| Some(trial.value("succeeded")? / trial.value("elapsed")?)).collect()
 }
 
-/// The reference of a cell: the same cell with normal durability, or in the first row.
+/// The cell that a cell is compared with: the same one with normal durability, or in the first row.
 fn reference<'p>(cell: &Cell, plan: &'p MatrixPlan) -> Option<&'p Cell> {
     let normal = cell.normal();
     let find = |wanted: &Cell| plan.cells.iter().find(|cell| *cell == wanted);

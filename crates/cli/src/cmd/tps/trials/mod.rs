@@ -24,17 +24,17 @@ pub(crate) struct Measured {
 pub(crate) enum Ended {
     Complete,
     Interrupted,
-    /// Clients were lost: why.
+    /// Clients were lost: the reasons.
     Lost(Vec<String>),
     Failed(TpsError),
 }
 
 /// The results of a run's trials.
 pub(crate) struct Done {
-    /// Complete ones; or the first one alone, if that is not complete.
+    /// The complete trials; or only the first one, if that is not complete.
     pub(crate) trials: Vec<Measured>,
     pub(crate) ended: Ended,
-    /// The number of a trial that is not complete and not kept.
+    /// Number of a trial that is not complete and not kept.
     pub(crate) left_out: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Trials<'a> {
 }
 
 impl Trials<'_> {
-    /// Runs them until one is not complete. `keep` gets each trial that is kept, with its number.
+    /// Runs trials until one is not complete. `keep` is called with each kept trial and its number.
     pub(crate) async fn run(&self, connection: Connection, mut keep: impl FnMut(usize, &Measured)) -> Done {
         let all = self.arguments.trials();
         let mut trials: Vec<Measured> = Vec::new();
@@ -97,7 +97,7 @@ impl Trials<'_> {
         Ok(Measured { outcome: result?, watched })
     }
 
-    /// Makes the tables ready. The trial has sessions of its own.
+    /// Prepares the tables. (The trial has sessions of its own.)
     async fn prepare(&self, connection: Option<Connection>) -> Result<(), TpsError> {
         let connection = match connection {
             Some(connection) => connection,

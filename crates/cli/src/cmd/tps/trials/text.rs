@@ -42,7 +42,8 @@ pub(crate) fn table(request: &Request, trials: &[&Outcome]) -> String {
     format!("{}\n(milliseconds; below: all {} trials together)", trimmed(&table), trials.len())
 }
 
-/// Of sorted ones. Between two, of which one is only known to exceed something, it is only known to exceed that.
+/// The median of sorted values. If it lies between two values and one of them is only a lower
+/// bound, the median is a lower bound too.
 fn median(sorted: &[Quantile]) -> Option<Quantile> {
     let (low, high) = (sorted.get(sorted.len().saturating_sub(1) / 2)?, sorted.get(sorted.len() / 2)?);
     Some(match (low, high) {

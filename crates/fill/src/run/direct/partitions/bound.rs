@@ -9,7 +9,7 @@ pub(super) enum Bound {
         modulus: u32,
         remainder: u32,
     },
-    /// None is NULL.
+    /// The values of a list; none stands for NULL.
     List(Vec<Option<String>>),
     Range {
         from: Vec<Edge<String>>,
@@ -28,7 +28,7 @@ pub(super) enum Edge<T> {
 }
 
 impl Bound {
-    /// None if this is no bound that is known here.
+    /// None if pgrig does not know this form of a bound.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if text == "DEFAULT" {
             return Some(Self::Default);

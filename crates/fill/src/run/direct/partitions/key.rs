@@ -37,7 +37,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// None if values of this kind are not compared here.
+    /// None if pgrig does not compare values of this kind.
     pub(super) fn of(kind: &Kind) -> Option<Self> {
         Some(match kind {
             Kind::Bool
@@ -74,7 +74,7 @@ impl Form {
         }
     }
 
-    /// From a stored value.
+    /// Reads a stored value.
     fn of_stored(&self, stored: &[u8]) -> Key {
         match self {
             Self::Integer | Self::Enum(_) => Key::Integer(i64::of(stored)),
@@ -83,7 +83,7 @@ impl Form {
         }
     }
 
-    /// From a value in the binary format of the protocol.
+    /// Reads a value in the binary format of the protocol.
     pub(super) fn of_wire(&self, wire: &[u8]) -> Option<Key> {
         Some(match self {
             Self::Integer => {
@@ -118,12 +118,12 @@ impl<'a> FromSql<'a> for Wire {
 pub(super) struct KeyColumn {
     pub(super) column: Column,
     pub(super) form: Form,
-    /// Of the table with this column alone.
+    /// Encoder of a table that has only this column.
     encoder: TupleEncoder,
 }
 
 impl KeyColumn {
-    /// None if its values are not made or not compared here.
+    /// None if pgrig does not make or compare its values.
     pub(super) fn of(table: &Table, name: &str) -> Option<Self> {
         let column = table.columns.iter().find(|column| column.name == name)?;
         let alone = Table { columns: vec![column.clone()], ..table.clone() };

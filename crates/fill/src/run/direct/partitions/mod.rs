@@ -19,7 +19,7 @@ use super::{Direct, Failure, Loaded, NotDirect, close, prove};
 use crate::run::rows::RowSource;
 use server::Session;
 
-/// Memory that a row's number takes, bytes, about.
+/// Approximate memory for the number of a row, bytes.
 pub(crate) const ROW_NUMBER: u64 = 2;
 
 /// Asks the server for the partitions of a table.
@@ -31,7 +31,7 @@ async fn look_at(session: &Session, name: &str) -> Result<Relation, Failure> {
     Ok(Relation::of(&session.row(Relation::QUERY, &[&name, &Relation::NOTHING]).await?))
 }
 
-/// Locks the table with its partitions, and tells whether it is partitioned.
+/// Locks the table and its partitions, and returns whether it is partitioned.
 pub(super) async fn has_some(session: &Session, relation: &str) -> Result<bool, Failure> {
     session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
     let query = "SELECT relkind = 'p' AS has_some FROM pg_class WHERE oid = to_regclass($1)";
@@ -75,7 +75,7 @@ impl Direct<'_> {
         Ok(all)
     }
 
-    /// Looks at bounds and a leaf, and leaves all as it is.
+    /// Checks the bounds and one leaf, and changes nothing.
     pub(super) async fn rehearse_partitions(&self, session: &Session, relation: &str) -> Result<(), Failure> {
         let found = found(session, relation).await?;
         let (_, table) = self.tree(session, relation, &found).await?;
@@ -84,7 +84,7 @@ impl Direct<'_> {
         Ok(())
     }
 
-    /// How rows find their leaves, and the table with the OIDs of this database.
+    /// The tree that finds the leaf of a row, and the table with the OIDs of this database.
     async fn tree(
         &self,
         session: &Session,

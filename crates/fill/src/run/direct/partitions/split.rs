@@ -1,4 +1,4 @@
-//! Which rows go to which leaf: found for all rows before the first page is written.
+//! Finds the leaf of every row before the first page is written.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const PIECE: u64 = 1 << 15;
 /// State that the threads share.
 struct Split {
     tree: Tree,
-    /// Its key columns only.
+    /// The table with its key columns only.
     keys: Table,
     name: String,
     pieces: Pieces,

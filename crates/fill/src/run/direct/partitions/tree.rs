@@ -26,7 +26,7 @@ struct Member {
     kind: String,
     /// `partstrat`, of a partitioned table.
     strategy: Option<String>,
-    /// None of the whole.
+    /// The bound; none for the whole table.
     bound: Option<String>,
     keys: Vec<KeyFound>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct LeafFound {
 /// A column of a partition key.
 #[derive(Clone, Debug, Deserialize)]
 struct KeyFound {
-    /// None of an expression.
+    /// The column; none for an expression.
     column: Option<String>,
     /// Whether its operator class is its type's default.
     is_usual: bool,
@@ -89,10 +89,10 @@ impl PartitionsFound {
         self.0.iter().filter(|member| member.kind == "p").map(|member| &*member.leaf.name)
     }
 
-    /// Whether the partition of each of the table's rows can be told.
+    /// Whether pgrig can tell the partition of each of the table's rows.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it cannot.
     pub(crate) fn suit(&self, table: &Table) -> Result<(), NotDirect> {
         let refuse = |text: String| Err(NotDirect::Duties(text));
         for member in self.0.iter().filter(|member| member.kind == "p") {
@@ -133,18 +133,18 @@ impl KeyFound {
 
 /// How a row finds its leaf.
 pub(super) struct Tree {
-    /// Of all keys.
+    /// The columns of all partition keys.
     pub(super) columns: Vec<KeyColumn>,
-    /// The whole first.
+    /// The partitioned tables, the whole first.
     nodes: Vec<Node>,
 }
 
 /// A partitioned table.
 struct Node {
-    /// Places in the tree's columns.
+    /// Indexes of its key columns in the tree's `columns`.
     keys: Vec<usize>,
     rule: Rule,
-    /// For what no other part takes.
+    /// The partition of rows that no other partition takes.
     default: Option<Part>,
 }
 
@@ -156,19 +156,19 @@ enum Part {
 }
 
 enum Rule {
-    /// In order.
+    /// The stretches, in ascending order.
     Range(Vec<Stretch>),
     List {
         parts: HashMap<Key, Part>,
         null: Option<Part>,
     },
-    /// The part of each remainder of the greatest modulus, which all others divide.
+    /// The partition of each remainder of the greatest modulus, of which all others are divisors.
     Hash(Vec<Option<Part>>),
 }
 
 struct Stretch {
     from: Vec<Edge<Key>>,
-    /// Beyond it.
+    /// Upper bound, exclusive.
     to: Vec<Edge<Key>>,
     part: Part,
 }
@@ -234,7 +234,7 @@ impl Tree {
     }
 }
 
-/// Keys by the literals that they are read from.
+/// Keys by the literals that the server has read.
 type Read = HashMap<String, Key>;
 
 /// Has the server read literals of this type.

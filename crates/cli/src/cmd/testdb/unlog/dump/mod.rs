@@ -19,13 +19,13 @@ use crate::app::printer::Printer;
 use crate::cmd::testdb::args::{Compress, UnlogArgs};
 use crate::cmd::testdb::unlog::dump::progress::Watched;
 
-/// The remedy.
+/// The remedy if neither a dump nor a server is given.
 const NOTHING: &str = "give a dump (pgrig testdb unlog dump.sql, or < dump.sql), or a server with the tables \
                        (pgrig testdb unlog -d mydb)";
-/// Tables that are listed by name; of more only the number is told.
+/// Most tables that are listed by name; of more only the number is shown.
 const LISTED: usize = 20;
 
-/// Rewrites a dump. All that is said goes to standard error: standard output is for the dump.
+/// Rewrites a dump. All messages go to standard error, because standard output is for the dump.
 pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failure> {
     let source = source(arguments)?;
     let options = options(arguments)?;
@@ -91,10 +91,10 @@ fn sink(arguments: &UnlogArgs, form: Form) -> Result<Sink, SinkError> {
     }
 }
 
-/// A file that is not whole yet.
+/// Path of the incomplete output file; none if there is none.
 type Unfinished = Arc<Mutex<Option<PathBuf>>>;
 
-/// Ctrl-C and its kin leave no half file and no pg_restore, as long as what is returned lives.
+/// While the returned value lives, an interruption removes the incomplete file and ends pg_restore.
 fn tidy_up_if_interrupted(unfinished: Unfinished) -> io::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let interrupted = {
@@ -120,7 +120,7 @@ fn tidy_up_if_interrupted(unfinished: Unfinished) -> io::Result<Runtime> {
     Ok(runtime)
 }
 
-/// An output that is gone is an I/O error as in every verb.
+/// The failure for an error; a closed output is an I/O error, as in every verb.
 fn told(error: DumpError) -> Failure {
     match error {
         DumpError::Write(error) => {

@@ -13,19 +13,19 @@ use crate::app::bar;
 use crate::app::numbers::clock;
 use crate::app::printer::{Printer, ProgressStyle};
 
-/// Before anything is drawn, and between drawings.
+/// Time before the first drawing, and between two drawings.
 const BAR_INTERVAL: Duration = Duration::from_millis(250);
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// SQL that is read, with the progress of it.
+/// Reads SQL, and shows the progress.
 pub(crate) struct Watched<'a> {
     name: &'static str,
     input: Box<dyn Read + Send>,
-    /// Bytes of the file, compressed as they may be: read so far, and in all.
+    /// Number of bytes of the (perhaps compressed) file that have been read, and its size.
     read: Arc<AtomicU64>,
     size: Option<u64>,
     printer: &'a Printer,
-    /// Bytes of SQL so far.
+    /// Bytes of SQL read so far.
     length: u64,
     started: Instant,
     last_told: Instant,

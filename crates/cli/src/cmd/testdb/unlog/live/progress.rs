@@ -11,13 +11,13 @@ use crate::app::bar;
 use crate::app::numbers::clock;
 use crate::app::printer::{Printer, ProgressStyle};
 
-/// Between plain lines.
+/// Time between two lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The time of each table.
 pub(crate) type Times = Vec<(Object, Duration)>;
 
-/// Tells which table is being written anew.
+/// Shows which table is being rewritten.
 pub(crate) struct UnlogProgress<'a> {
     printer: &'a Printer,
     plan: &'a UnlogPlan,
@@ -31,10 +31,10 @@ struct State {
     began: Instant,
     step_began: Instant,
     last_line: Instant,
-    /// Bytes of tables that are done.
+    /// Bytes of tables that have been changed.
     done: u64,
     times: Times,
-    /// Whom a lock was last waited for.
+    /// The process that was last reported as the holder of a lock.
     holder: String,
 }
 

@@ -8,7 +8,7 @@ use testdb::unlog::{Direction, ObjectKind, UnlogPlan, Unlogged};
 use crate::app::table::{align_right, new_table};
 use crate::cmd::testdb::unlog::live::progress::Times;
 
-/// Tables that are listed each; of the others the sum.
+/// Most tables that are listed one by one; the others are summed up.
 const LISTED: usize = 20;
 /// The warning of every verb that makes unlogged tables.
 const CRASH: &str = "if the server crashes, unlogged tables are empty afterwards";
@@ -69,7 +69,7 @@ pub(crate) fn plan(plan: &UnlogPlan, database: &str) -> String {
     text
 }
 
-/// The same as a script for psql.
+/// The plan as a script for psql.
 pub(crate) fn script(plan: &UnlogPlan) -> String {
     let mut text = String::new();
     let mut comment = |line: &str| _ = writeln!(text, "-- {}", one_line(line));
@@ -95,7 +95,7 @@ pub(crate) fn script(plan: &UnlogPlan) -> String {
     if plan.is_empty() { text } else { text + &plan.script() }
 }
 
-/// There was nothing to do.
+/// The message that there was nothing to change.
 pub(crate) fn nothing_to_do(plan: &UnlogPlan, database: &str) -> String {
     if plan.already == 0 && plan.left.is_empty() {
         return format!("nothing to do: database {database} has no tables (is it the right one?)");
