@@ -20,9 +20,10 @@ const OTHER_SESSIONS: u32 = 6;
 /// Rows of a table of the user's below which a further stream does not pay.
 const FEW_ROWS: u64 = 100_000;
 
-/// Threads that write pages.
-fn writers(site: Site) -> NonZeroU16 {
-    NonZeroU16::MIN.saturating_add(site.cores().min(MOST_STREAMS))
+/// Threads that build pages. Each hands them to another thread that writes them, so a further one would wait for a
+/// processor: 3 million rows of 40 columns take two threads 2.55 s, three 2.84 s, four 2.74 s.
+fn builders(site: Site) -> NonZeroU16 {
+    NonZeroU16::new(site.cores().min(MOST_STREAMS)).unwrap_or(NonZeroU16::MIN)
 }
 
 /// Refuses more streams than the server has connections for.
@@ -42,8 +43,8 @@ impl Rules<'_> {
         }
         if method == Method::Direct {
             return (
-                writers(self.site),
-                "threads that build and write pages: one more than cores, since some wait for the disk",
+                builders(self.site),
+                "threads that build pages, one for each core; as many others write them",
             );
         }
         if let RowSize::Estimated { .. } = self.bulk.row_size {

@@ -8,8 +8,9 @@ use rowgen::{Body, TupleEncoder, Tuples};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Failure;
+use super::behind::{Behind, writing_behind};
 use super::data_directory::DataDirectory;
-use super::fork::{Buffer, Fork};
+use super::fork::Fork;
 use super::pieces::{InTurn, Piece, Pieces, Stop};
 use super::placing::{Placed, Placing};
 use super::toast::{Chunk, FILLFACTOR, Toast, Toasting};
@@ -97,12 +98,20 @@ impl Places {
 }
 
 impl Heap {
-    /// Takes pieces and writes them as long as there are any; `tell` is told how many rows were
+    /// Takes pieces and writes them as long as there are any; sends the number of rows of each piece to `tell` once it is
     /// written.
     pub(super) fn work(&self, stop: &Stop, tell: &UnboundedSender<u64>) -> Result<(), Failure> {
+        // Nobody listens once the fill has been given up.
+        let written = |rows| {
+            let _ = tell.send(rows);
+        };
+        writing_behind(written, |behind| self.make(stop, behind))
+    }
+
+    /// Takes pieces and builds their pages as long as there are any.
+    fn make<'h>(&'h self, stop: &Stop, behind: &Behind<'h>) -> Result<(), Failure> {
         let mut tuples = Tuples::new();
         let mut toasting = self.toast.as_ref().map(Toasting::of);
-        let mut buffer = Buffer::default();
         while !stop.is_set()
             && let Some(piece) = self.pieces.next()
         {
@@ -111,45 +120,42 @@ impl Heap {
                 Batch::Range(rows) => self.encoder.encode(rows.clone(), &mut tuples),
                 Batch::Listed(rows) => self.encoder.encode_rows(rows, &mut tuples),
             }
-            let written = match &mut toasting {
+            let goes_on = match &mut toasting {
                 Some(toasting) => {
                     let is_toasted = toasting.toast(&tuples, self.encoder.attributes())?;
                     let rows = if is_toasted { Rows::Toasted } else { Rows::AsMade(&tuples) };
-                    self.write_toasted(rows, toasting, &piece, stop, &mut buffer)?
+                    self.write_toasted(rows, toasting, &piece, stop, behind)?
                 }
-                None => self.write(&tuples, &piece, stop, &mut buffer)?,
+                None => self.write(&tuples, &piece, stop, behind)?,
             };
-            if !written {
+            if !goes_on {
                 break;
             }
-            // Nobody listens once the fill has been given up.
-            let _ = tell.send(piece.rows.len());
         }
         Ok(())
     }
 
-    /// Writes the pages of a piece, unless the threads are to stop.
-    fn write(
-        &self,
+    /// Writes the pages of a piece; returns false if the threads are to stop.
+    fn write<'h>(
+        &'h self,
         tuples: &Tuples,
         piece: &Piece,
         stop: &Stop,
-        buffer: &mut Buffer,
+        behind: &Behind<'h>,
     ) -> Result<bool, Failure> {
         let place = |places: &mut Places| places.rows(|| self.as_made(tuples), tuples.len(), piece, self);
         let Some(placed) = self.places.come(piece.number, stop, place) else { return Ok(false) };
-        self.pages(&placed?, self.as_made(tuples), buffer)?;
-        Ok(true)
+        Ok(self.pages(&placed?, self.as_made(tuples), piece, behind))
     }
 
     /// As [`Self::write`], for rows whose values may have been moved out.
-    fn write_toasted(
-        &self,
+    fn write_toasted<'h>(
+        &'h self,
         rows: Rows<'_>,
-        toasting: &mut Toasting<'_>,
+        toasting: &mut Toasting<'h>,
         piece: &Piece,
         stop: &Stop,
-        buffer: &mut Buffer,
+        behind: &Behind<'h>,
     ) -> Result<bool, Failure> {
         let place = |places: &mut Places| -> Result<_, Failure> {
             let chunks = places.chunks(toasting, piece.is_last, self.data_directory.geometry)?;
@@ -162,12 +168,12 @@ impl Heap {
         };
         let Some(placed) = self.places.come(piece.number, stop, place) else { return Ok(false) };
         let (placed, chunks) = placed?;
-        match rows {
-            Rows::AsMade(tuples) => self.pages(&placed, self.as_made(tuples), buffer)?,
-            Rows::Toasted => self.pages(&placed, toasting.rows.iter(), buffer)?,
-        }
-        toasting.write_chunks(&chunks, &self.data_directory, buffer)?;
-        Ok(true)
+        let goes_on = toasting.write_chunks(&chunks, &self.data_directory, behind);
+        Ok(goes_on
+            && match rows {
+                Rows::AsMade(tuples) => self.pages(&placed, self.as_made(tuples), piece, behind),
+                Rows::Toasted => self.pages(&placed, toasting.rows.iter(), piece, behind),
+            })
     }
 
     fn as_made<'t>(&self, tuples: &'t Tuples) -> impl Iterator<Item = (&'t [u8], TupleFlags)> + use<'t> {
@@ -175,16 +181,18 @@ impl Heap {
         tuples.bodies().map(move |body| (body.bytes, flags(attributes, &body)))
     }
 
-    fn pages<'b>(
-        &self,
+    fn pages<'h, 'b>(
+        &'h self,
         placed: &Placed,
         bodies: impl Iterator<Item = (&'b [u8], TupleFlags)>,
-        buffer: &mut Buffer,
-    ) -> Result<(), Failure> {
+        piece: &Piece,
+        behind: &Behind<'h>,
+    ) -> bool {
         let DataDirectory { geometry, checksums, .. } = self.data_directory;
-        let pages = buffer.of(placed.bytes(geometry));
-        placed.build(bodies, pages, (geometry, self.fillfactor, checksums));
-        self.fork.write(placed.first_block, pages).map_err(|error| self.fork.failure(error))
+        let amount = (placed.bytes(geometry), piece.rows.len());
+        behind.write(&self.fork, placed.first_block, amount, |pages| {
+            placed.build(bodies, pages, (geometry, self.fillfactor, checksums));
+        })
     }
 }
 

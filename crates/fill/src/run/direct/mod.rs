@@ -23,6 +23,7 @@
 //! commit (`smgrDoPendingSyncs` in `storage.c`).
 
 mod abandoned;
+mod behind;
 mod checks;
 mod data_directory;
 mod fork;

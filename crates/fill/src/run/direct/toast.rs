@@ -10,8 +10,9 @@ use page::{
 use rowgen::Tuples;
 use tokio_postgres::Row;
 
+use super::behind::Behind;
 use super::data_directory::DataDirectory;
-use super::fork::{Buffer, Fork};
+use super::fork::Fork;
 use super::index::{Gathered, IndexFile, next};
 use super::pieces::Stop;
 use super::placing::{Bodies, Placed};
@@ -146,18 +147,19 @@ impl<'t> Toasting<'t> {
         first
     }
 
+    /// Writes the pages of the chunks; returns false if an earlier write has failed.
     pub(super) fn write_chunks(
         &self,
         placed: &Placed,
         data_directory: &DataDirectory,
-        buffer: &mut Buffer,
-    ) -> Result<(), Failure> {
-        let Some(ToastTable { fork, .. }) = &self.toast.table else { return Ok(()) };
+        behind: &Behind<'t>,
+    ) -> bool {
+        let Some(ToastTable { fork, .. }) = &self.toast.table else { return true };
         let &DataDirectory { geometry, checksums, .. } = data_directory;
-        let pages = buffer.of(placed.bytes(geometry));
         let chunks = self.moved.bodies().map(|body| (body, MovedValues::FLAGS));
-        placed.build(chunks, pages, (geometry, FILLFACTOR, checksums));
-        fork.write(placed.first_block, pages).map_err(|error| fork.failure(error))
+        behind.write(fork, placed.first_block, (placed.bytes(geometry), 0), |pages| {
+            placed.build(chunks, pages, (geometry, FILLFACTOR, checksums));
+        })
     }
 }
 
