@@ -99,6 +99,11 @@ bench-lag *arguments:
     cargo build --release --locked
     python3 bench/lag.py {{arguments}}
 
+# Time, memory and bytes of pgrig report for real documents, and pgrig runs list; needs psql. Arguments: see --help
+bench-report *arguments:
+    cargo build --release --locked
+    python3 bench/report.py {{arguments}}
+
 # Kills, full disks and network faults at random moments; needs psql, root for disks. Arguments: see --help
 torture *arguments:
     cargo build --release --locked

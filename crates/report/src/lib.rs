@@ -12,7 +12,7 @@
 //! - `sections` turns the runs of a verb into a result in one sentence, plots and tables.
 //! - `plot` describes plots as data, draws them as SVG and tells their numbers as tables.
 //! - `page` is the HTML around them: styles with light, dark and print colours, and a little script for values under the
-//!   pointer. `markdown` and `csv` are the other formats.
+//!   pointer, zoom, and the hiding of lines (`tests/browser/run` opens pages in Chromium). `markdown` and `csv` are the other formats.
 //! - [`embed`] keeps whole run documents in a page, so that a report is accepted where a run is.
 
 mod csv;

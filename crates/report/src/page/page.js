@@ -4,7 +4,11 @@
   const scaled = (v, steps) => { for (const [limit, factor, unit] of steps) if (v < limit) return short(v * factor) + " " + unit; };
   const names = {
     "seconds": v => scaled(v, [[1e-6, 1e9, "ns"], [1e-3, 1e6, "µs"], [1, 1e3, "ms"], [Infinity, 1, "s"]]),
-    "elapsed": v => v < 60 ? short(v) + " s" : Math.floor(v / 60) + " min " + short(v % 60) + " s",
+    "elapsed": v => {
+      if (v < 60) return short(v) + " s";
+      const tenths = Math.round(v * 10), seconds = tenths % 600 / 10;
+      return Math.floor(tenths / 600) + " min" + (seconds ? " " + seconds + " s" : "");
+    },
     "bytes": v => scaled(v, [[1e3, 1, "B"], [1e6, 1e-3, "kB"], [1e9, 1e-6, "MB"], [1e12, 1e-9, "GB"], [Infinity, 1e-12, "TB"]]),
     "bytes/s": v => names.bytes(v) + "/s",
     "percentile": v => short(v * 100) + " %",
@@ -32,57 +36,164 @@
     }
     return found;
   };
-  const tip = document.body.appendChild(Object.assign(document.createElement("div"), { className: "tip", hidden: true }));
-  for (const svg of document.querySelectorAll("svg[data-x]")) {
+  const element = (name, properties) => Object.assign(document.createElement(name), properties);
+  const drawn = (svg, name, attributes) => {
+    const made = document.createElementNS(svg.namespaceURI, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+  const tip = document.querySelector("main").appendChild(element("div", { className: "tip", hidden: true }));
+
+  // A drawing with two axes. Its window is the part of the x axis that is shown, in shares of the whole.
+  const plane = svg => {
     const [x, y] = [scale(svg.dataset.x), scale(svg.dataset.y)];
+    const width = x.to - x.from;
     const lines = [...svg.querySelectorAll("path[data-name]")].map(path => ({
-      path, name: path.dataset.name,
-      points: points(path.getAttribute("d")),
+      path, name: path.dataset.name, points: points(path.getAttribute("d")),
     }));
     const layers = [...svg.querySelectorAll("path[data-layer]")].map(path => ({
       name: path.dataset.layer,
       // Each part begins at zero.
       points: path.getAttribute("d").split("M").filter(Boolean).flatMap(part => points("M" + part.split("V")[0]).slice(1)),
     }));
-    const cursor = document.createElementNS(svg.namespaceURI, "path");
-    cursor.setAttribute("class", "cursor");
-    svg.append(cursor);
+    const marks = [...svg.children].filter(child => child.matches(".line,.mark,.layer,.checkpoint,.maintenance,.moment"));
+    const labels = [...svg.children].filter(child => child.matches("text.middle") || child.matches("line.grid") && child.getAttribute("x1") === child.getAttribute("x2"));
+    const inner = drawn(svg, "svg", { class: "window", x: x.from, y: y.to, width, height: y.from - y.to, preserveAspectRatio: "none" });
+    const ticks = drawn(svg, "g", {});
+    const cursor = drawn(svg, "path", { class: "cursor" });
+    const chosen = drawn(svg, "path", { class: "chosen" });
+    let window = [0, 1];
+    const place = marks.length ? marks[marks.length - 1].nextSibling : null;
+    svg.append(ticks, chosen, cursor);
+    const show = (from, to) => {
+      window = [from, to];
+      const whole = from === 0 && to === 1;
+      labels.forEach(label => { label.style.display = whole ? "" : "none"; });
+      ticks.replaceChildren();
+      if (whole) {
+        marks.forEach(mark => svg.insertBefore(mark, place));
+        inner.remove();
+        return;
+      }
+      inner.setAttribute("viewBox", `${x.from + from * width} ${y.to} ${(to - from) * width} ${y.from - y.to}`);
+      inner.style.setProperty("--narrow", to - from);
+      inner.append(...marks);
+      svg.insertBefore(inner, chosen);
+      const most = svg.viewBox.baseVal.width < 500 ? 2 : 4;
+      for (let i = 0; i <= most; i++) {
+        const at = x.from + i / most * width;
+        const text = drawn(svg, "text", { x: at, y: y.from + 16, class: i === 0 ? "" : i === most ? "end" : "middle" });
+        text.textContent = x.text(value(at));
+        ticks.append(drawn(svg, "line", { class: "grid", x1: at, x2: at, y1: y.to, y2: y.from }), text);
+      }
+    };
+    const share = at => window[0] + (at - x.from) / width * (window[1] - window[0]);
+    const value = at => x.value(x.from + share(at) * width);
+    const at = event => {
+      const box = svg.getBoundingClientRect();
+      return Math.min(Math.max((event.clientX - box.left) * svg.viewBox.baseVal.width / box.width, x.from), x.to);
+    };
     svg.addEventListener("pointermove", event => {
-      const box = svg.getBoundingClientRect(), ratio = svg.viewBox.baseVal.width / box.width;
-      const at = Math.min(Math.max((event.clientX - box.left) * ratio, x.from), x.to);
+      const here = at(event), whole = x.from + share(here) * width;
       const told = lines.filter(line => !line.path.hasAttribute("hidden") && line.points.length).map(line => {
-        const near = line.points.reduce((best, point) => Math.abs(point[0] - at) < Math.abs(best[0] - at) ? point : best);
+        const near = line.points.reduce((best, point) => Math.abs(point[0] - whole) < Math.abs(best[0] - whole) ? point : best);
         return line.name + "  " + y.text(y.value(near[1]));
       });
       if (layers.length) {
-        const nearest = layers[0].points.reduce((best, point, i) => Math.abs(point[0] - at) < Math.abs(layers[0].points[best][0] - at) ? i : best, 0);
+        const nearest = layers[0].points.reduce((best, point, i) => Math.abs(point[0] - whole) < Math.abs(layers[0].points[best][0] - whole) ? i : best, 0);
         const edges = [...layers.map(layer => y.value(layer.points[nearest][1])), 0];
         told.push(...layers.map((layer, i) => layer.name + "  " + y.text(Math.max(edges[i] - edges[i + 1], 0))));
       }
-      cursor.setAttribute("d", `M${at} ${y.to}V${y.from}`);
-      tip.textContent = [x.text(x.value(at)), ...told].join("\n");
+      cursor.setAttribute("d", `M${here} ${y.to}V${y.from}`);
+      tip.textContent = [x.text(value(here)), ...told].join("\n");
       tip.hidden = false;
       tip.style.left = Math.min(event.pageX + 14, scrollX + innerWidth - tip.offsetWidth - 8) + "px";
       tip.style.top = event.pageY + 14 + "px";
     });
     svg.addEventListener("pointerleave", () => { tip.hidden = true; cursor.setAttribute("d", ""); });
-  }
-  for (const figure of document.querySelectorAll("figure")) {
+    return { svg, x, y, show, share, at, chosen };
+  };
+
+  const zoomed = figure => {
+    const planes = [...figure.querySelectorAll("svg[data-x]")].map(plane);
+    if (!planes.length) return;
+    const title = figure.previousElementSibling.textContent, x = planes[0].x;
+    const STEPS = 1000, LEAST = 5;
+    const row = element("div", { className: "hide zoom" });
+    row.setAttribute("role", "group");
+    row.setAttribute("aria-label", `Zoom: ${title}`);
+    const ends = ["from", "to"].map((name, side) => {
+      const range = element("input", { type: "range", min: 0, max: STEPS, value: side * STEPS });
+      const label = element("label");
+      label.append(name, range);
+      row.append(label);
+      range.addEventListener("input", () => {
+        const other = ends[1 - side];
+        if (+ends[1].value - ends[0].value < LEAST) other.value = side ? range.value - LEAST : +range.value + LEAST;
+        if (+ends[1].value - ends[0].value < LEAST) range.value = side ? +other.value + LEAST : other.value - LEAST;
+        zoom(ends[0].value / STEPS, ends[1].value / STEPS);
+      });
+      return range;
+    });
+    row.prepend("Zoom");
+    const reset = element("button", { type: "button", textContent: "Show all" });
+    reset.addEventListener("click", () => zoom(0, 1));
+    row.append(reset);
+    const zoom = (from, to) => {
+      [ends[0].value, ends[1].value] = [Math.round(from * STEPS), Math.round(to * STEPS)];
+      for (const range of ends) range.setAttribute("aria-valuetext", x.text(x.value(x.from + range.value / STEPS * (x.to - x.from))));
+      reset.disabled = from === 0 && to === 1;
+      planes.forEach(plane => plane.show(from, to));
+    };
+    for (const plane of planes) {
+      let start = null;
+      const end = () => { start = null; plane.chosen.setAttribute("d", ""); };
+      plane.svg.addEventListener("pointerdown", event => {
+        if (event.button !== 0 || event.pointerType === "touch") return;
+        start = plane.at(event);
+        plane.svg.setPointerCapture(event.pointerId);
+        event.preventDefault();
+      });
+      plane.svg.addEventListener("pointermove", event => {
+        if (start !== null) plane.chosen.setAttribute("d", `M${start} ${plane.y.to}H${plane.at(event)}V${plane.y.from}H${start}Z`);
+      });
+      plane.svg.addEventListener("pointerup", event => {
+        const [from, to] = start === null ? [0, 0] : [start, plane.at(event)].sort((one, other) => one - other).map(plane.share);
+        end();
+        if (to - from >= LEAST / STEPS) zoom(from, to);
+      });
+      plane.svg.addEventListener("pointercancel", end);
+      plane.svg.addEventListener("dblclick", () => zoom(0, 1));
+    }
+    zoom(0, 1);
+    figure.querySelector("figcaption").after(row);
+  };
+
+  const hidden = figure => {
     const found = [...new Set([...figure.querySelectorAll("path[data-name]")].map(path => path.dataset.name))];
-    if (found.length < 2) continue;
-    const row = document.createElement("div");
-    row.className = "hide";
+    if (found.length < 2) return;
+    // A line's markers follow it.
+    const parts = new Map(found.map(name => [name, []]));
+    for (const path of figure.querySelectorAll("path[data-name]")) {
+      const own = parts.get(path.dataset.name);
+      for (let part = path; part === path || part?.matches(".mark"); part = part.nextElementSibling) own.push(part);
+    }
+    const row = element("div", { className: "hide" });
     for (const name of found) {
-      const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
-      const label = document.createElement("label");
+      const box = element("input", { type: "checkbox", checked: true });
+      const label = element("label");
       label.append(box, name);
       row.append(label);
-      box.addEventListener("change", () => {
-        for (const path of figure.querySelectorAll("path[data-name]")) {
-          if (path.dataset.name === name) { path.toggleAttribute("hidden", !box.checked); path.style.display = box.checked ? "" : "none"; }
-        }
-      });
+      box.addEventListener("change", () => parts.get(name).forEach(part => {
+        part.toggleAttribute("hidden", !box.checked);
+        part.style.display = box.checked ? "" : "none";
+      }));
     }
     figure.querySelector("figcaption").after(row);
+  };
+
+  for (const figure of document.querySelectorAll("figure")) {
+    hidden(figure);
+    zoomed(figure);
   }
 })();

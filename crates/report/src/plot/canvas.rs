@@ -85,9 +85,10 @@ pub(super) fn x_axis(axis: &Axis, scale: &Scale, (top, bottom): (f64, f64)) -> S
         }
     }
     drawn += &rule("axis", (scale.pixels.0, bottom), (scale.pixels.1, bottom));
-    // Its start stays within the drawing.
-    let end = scale.pixels.1.max(text_width(&axis.label) + 8.0);
-    drawn + &text(end, bottom + 34.0, "end soft", &axis.label)
+    // Its start stays within the drawing, and so does its end.
+    let label = fitted(&axis.label, scale.pixels.1);
+    let end = scale.pixels.1.max(text_width(&label) + 8.0);
+    drawn + &text(end, bottom + 34.0, "end soft", &label)
 }
 
 /// Attributes that describe the scale to the script of a page: spread, values, pixels, quantity.

@@ -40,8 +40,7 @@ pub(super) fn shown(run: &Run) -> Shown {
         let caption = format!(
             "Difference from {baseline} per row with its 95 % interval; left of the line is faster. Differences within the band may be noise."
         );
-        let axis =
-            Axis::new("nanoseconds per row more than the first candidate", Quantity::PerRow, Spread::Linear);
+        let axis = Axis::new("ns per row more than the first candidate", Quantity::PerRow, Spread::Linear);
         let chart = Dots {
             axis,
             rows: differences,
