@@ -269,7 +269,7 @@ KINDS = [
                                          "--allow-dangerous-settings"], tps_is_over, with_base(), once=False, times=4, takes_settings=False),
     Kind("matrix-unlogged", lambda rig: ["tps", "-N", "-T", "0.4", "--trials", "1", "--matrix", "durability=normal,unlogged",
                                          "--allow-dangerous-settings"], tps_is_over, with_base(), crash_costs_rows=True, once=False, times=4, takes_settings=False),
-    Kind("testdb-bench", lambda rig: ["testdb", "bench", "--schema-file", rig.root / "schema.sql", "--trials", "1", "--no-warm-up",
+    Kind("testdb-bench", lambda rig: ["testdb", "bench", "--from", rig.root / "schema.sql", "--trials", "1", "--no-warm-up",
                                       "--variants", "dangerous,template", "--allow-dangerous-settings", "--", "true"],
          nothing_left, schema_file, once=False, times=12),
     Kind("blockio", lambda rig: ["blockio", "60MB", "--trials", "1"], nothing_left, once=False, times=2.2),

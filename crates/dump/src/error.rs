@@ -63,7 +63,7 @@ pub enum DumpError {
     /// A table that must stay logged was found in one pass, after it had been made unlogged.
     #[error(
         "table {table} has been made unlogged, but {why}: give the dump as a file, which pgrig can read twice, or \
-         keep the table: --keep '{table}'"
+         keep the table: --exclude-table '{table}'"
     )]
     TooLate {
         /// The table that had to stay as it was.

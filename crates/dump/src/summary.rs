@@ -67,7 +67,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Partitioned => f.write_str("partitioned"),
-            Self::Asked => f.write_str("as given with --keep"),
+            Self::Asked => f.write_str("as given with --exclude-table"),
             Self::Referenced { by } => write!(f, "referenced by {by}, which is logged"),
             Self::Published { publication } => write!(f, "published by {publication}"),
             Self::PartitionOf { kept } => write!(f, "partition of the kept table {kept}"),

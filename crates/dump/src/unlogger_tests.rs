@@ -142,7 +142,7 @@ fn one_pass_says_that_it_is_too_late() {
     let told = error.to_string();
     assert!(told.contains("table public.near has been made unlogged"), "{told}");
     assert!(told.contains("public.parent (partitioned, stays logged) references it"), "{told}");
-    assert!(told.contains("--keep 'public.near'"), "{told}");
+    assert!(told.contains("--exclude-table 'public.near'"), "{told}");
     let told = one_pass(CHAIN, options(&["near"])).unwrap_err().to_string();
     assert!(
         told.contains("table public.far has been made unlogged, but public.near (stays logged)"),

@@ -18,10 +18,13 @@ pub enum OptionError {
     #[error("no builtin script found for name \"{0}\"; there are {names}", names = names())]
     NoScript(String),
     /// In -b, several built-in scripts begin with this text.
-    #[error("ambiguous builtin name: {count} builtin scripts found for prefix \"{prefix}\"")]
+    #[error(
+        "ambiguous builtin name: {} builtin scripts found for prefix \"{prefix}\": give more of {}",
+        names.len(), names.join(" or ")
+    )]
     SeveralScripts {
-        /// Number of scripts.
-        count: usize,
+        /// The scripts that begin so.
+        names: Vec<&'static str>,
         /// Their common prefix.
         prefix: String,
     },

@@ -41,11 +41,14 @@ impl Source {
     /// If no script or several begin with it, or if the text after the `@` is not a weight.
     pub fn builtin(option: &str) -> Result<Self, OptionError> {
         let (prefix, weight) = weighted(option)?;
-        let mut found = BUILTIN.into_iter().filter(|(name, ..)| name.starts_with(prefix));
-        let (_, description, text) = found.next().ok_or_else(|| OptionError::NoScript(prefix.to_owned()))?;
-        match found.count() {
-            0 => Ok(Self::file(description, text, weight)),
-            more => Err(OptionError::SeveralScripts { count: more + 1, prefix: prefix.to_owned() }),
+        let found: Vec<_> = BUILTIN.into_iter().filter(|(name, ..)| name.starts_with(prefix)).collect();
+        match found.as_slice() {
+            [] => Err(OptionError::NoScript(prefix.to_owned())),
+            [(_, description, text)] => Ok(Self::file(*description, *text, weight)),
+            several => {
+                let names = several.iter().map(|(name, ..)| *name).collect();
+                Err(OptionError::SeveralScripts { names, prefix: prefix.to_owned() })
+            }
         }
     }
 
@@ -80,7 +83,10 @@ mod tests {
         assert_eq!(found("t"), Ok(("<builtin: TPC-B (sort of)>".to_owned(), 1)));
         assert_eq!(found("se@7"), Ok(("<builtin: select only>".to_owned(), 7)));
         let said = |option| Source::builtin(option).unwrap_err().to_string();
-        assert_eq!(said("s"), "ambiguous builtin name: 2 builtin scripts found for prefix \"s\"");
+        assert_eq!(
+            said("s"),
+            "ambiguous builtin name: 2 builtin scripts found for prefix \"s\": give more of simple-update or select-only"
+        );
         assert_eq!(
             said("x@2"),
             "no builtin script found for name \"x\"; there are tpcb-like, simple-update, select-only"

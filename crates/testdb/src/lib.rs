@@ -8,7 +8,7 @@
 //! - [`source`] opens a file of any format (plain, gzip, zstd, pg_restore's archives) and hashes it; [`load`] runs it in a
 //!   database. A thread reads, at most eight parts ahead, and the session executes. Memory is bounded by the reader's
 //!   buffer and the largest statement. [`sink`] writes a dump.
-//! - [`unlog`]: `request` → `plan` (steps, each one statement, printed by `--dry-run`) → `run` (one transaction).
+//! - [`unlog`]: `request` → `plan` (steps, each one statement, printed by `--explain`) → `run` (one transaction).
 //! - [`clone`] knows the ways to copy a database, and finds the fastest.
 //! - [`mod@bench`]: `request` and `variant`s (sets of means) → `plan` → `run/` (a `lab` is a server with templates, settings and
 //!   the `databases` of a trial; `command` is the user's) → `outcome` (verdicts and advice, without a server). Everything

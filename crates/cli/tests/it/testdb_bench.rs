@@ -14,7 +14,7 @@ fn each_way_is_what_it_says(version: &str) {
     let rig = Rig::not_in_memory();
     let (schema, suite) = (schema(&rig), seeing(&rig));
     let own = "--instance default --profile stock";
-    let arguments = format!("{own} {version} {SHORT} --schema-file {}", schema.display());
+    let arguments = format!("{own} {version} {SHORT} --from {}", schema.display());
     let (ran, document) = bench(&rig, &arguments, &suite);
     assert_eq!(document["status"], "done");
     let ways = [
@@ -122,7 +122,7 @@ fn what_cannot_be_unlogged_is_left_out_and_told() {
         (server.number("SELECT count(*) FROM pg_stat_activity WHERE datname = 'my shop'") == 0).then_some(())
     });
     let told =
-        ["published by publication news", "DROP PUBLICATION \"news\"", "--no-publications", "--dump FILE"];
+        ["published by publication news", "DROP PUBLICATION \"news\"", "--no-publications", "--from FILE"];
     let (ran, document) = bench(&rig, &format!("{SHORT} -d {url}"), "true");
     assert_eq!(configs(&document), set(&["normal", "template"]));
     assert_says(
@@ -132,7 +132,7 @@ fn what_cannot_be_unlogged_is_left_out_and_told() {
     );
     let ran = rig.run(&format!("testdb bench {SHORT} --variants unlogged -d {url} -- true"));
     assert_says(&ran, 2, &[&["unlogged cannot be tried here"][..], &told].concat());
-    assert!(!ran.stderr.contains("--keep"), "{ran:#?}");
+    assert!(!ran.stderr.contains("--exclude-table"), "{ran:#?}");
     assert_nothing_left(&rig, &server);
 }
 
@@ -214,7 +214,7 @@ fn a_way_in_which_the_command_fails_is_out() {
         "echo it ran >> $HERE/seen; test \"$(psql -XqAt -c 'SHOW fsync')\" = on || { echo no fsync, no tests >&2; exit 3; }",
     );
     let ways = "--variants dangerous,template --instance default --trials 2";
-    let (ran, document) = bench(&rig, &format!("{ways} --schema-file {}", schema.display()), &suite);
+    let (ran, document) = bench(&rig, &format!("{ways} --from {}", schema.display()), &suite);
     assert_says(&ran, 0, &["dangerous is dropped: exit status: 3", "no fsync, no tests"]);
     assert!(ran.stdout.contains("failed: exit status: 3"), "{}", ran.stdout);
     assert_eq!(configs(&document), set(&["normal", "template"]));
@@ -230,19 +230,19 @@ fn without_a_normal_trial_there_is_nothing_to_compare() {
     let rig = Rig::not_in_memory();
     let schema = schema(&rig);
     let ran = rig.run(&format!(
-        "testdb bench --instance default --schema-file {} -- {}",
+        "testdb bench --instance default --from {} -- {}",
         schema.display(),
         suite(&rig, "echo all is broken; exit 7")
     ));
     assert_says(&ran, 1, &["all is broken", "exit status: 7", "no comparison"]);
     fs::write(&schema, "CREATE TABLE a (id int); CREATE TABEL b (id int);").unwrap();
-    let ran = rig.run(&format!("testdb bench --instance default --schema-file {} -- true", schema.display()));
+    let ran = rig.run(&format!("testdb bench --instance default --from {} -- true", schema.display()));
     assert_says(&ran, 2, &[&format!("error: {}: line 1: ", schema.display()), "TABEL", "42601"]);
     // What is made by the first load is there when the script is loaded again.
     let server = rig.server("");
     fs::write(&schema, "CREATE ROLE appx; CREATE TABLE a (i int); GRANT SELECT ON a TO appx;").unwrap();
     let ran = rig.run(&format!(
-        "testdb bench --instance default --variants template --schema-file {} -- true",
+        "testdb bench --instance default --variants template --from {} -- true",
         schema.display()
     ));
     assert_says(&ran, 2, &["appx", "outlive the database", "create them once", "DO block"]);
@@ -258,7 +258,7 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
         ("-- no-such-program", "cannot find the program no-such-program"),
         ("", "COMMAND"),
         ("--variants safe -- true", "is not a variant: give unlogged, dangerous"),
-        ("--schema-file nowhere.sql -- true", "nowhere.sql"),
+        ("--from nowhere.sql -- true", "nowhere.sql"),
         ("--tps nowhere.sql", "nowhere.sql"),
         ("--tps tpcb-like -- true", "cannot be used with"),
         ("-c 2 -- true", "cannot be used with"),
@@ -302,10 +302,8 @@ fn all_grants_that_dangerous_settings_need_are_told_at_once_and_suffice() {
     let url = url.replace("postgres@", "a%20dev@");
     let schema = schema(&rig);
     let suite = seeing(&rig);
-    let arguments = format!(
-        "testdb bench {SHORT} --allow-dangerous-settings -d {url} --schema-file {}",
-        schema.display()
-    );
+    let arguments =
+        format!("testdb bench {SHORT} --allow-dangerous-settings -d {url} --from {}", schema.display());
     let ran = rig.run(&format!("{arguments} --variants dangerous -- {suite}"));
     let grants = [
         "GRANT ALTER SYSTEM ON PARAMETER fsync, full_page_writes TO \"a dev\";",
@@ -342,7 +340,7 @@ fn a_script_of_transactions_gives_the_articles_table() {
     .unwrap();
     let file = rig.home.path().join("out.json");
     let ran = rig.done(&format!(
-        "testdb bench --instance default {SHORT} --variants unlogged,dangerous --schema-file {} --tps {} -c 1,2 -T 1 \
+        "testdb bench --instance default {SHORT} --variants unlogged,dangerous --from {} --tps {} -c 1,2 -T 1 \
          --json {}",
         schema.display(),
         script.display(),
@@ -366,7 +364,7 @@ fn pgbenchs_scripts_want_a_dump_of_pgbenchs_tables() {
     let rig = Rig::not_in_memory();
     let schema = schema(&rig);
     let ran = rig.run(&format!(
-        "testdb bench --instance default {SHORT} --variants normal --schema-file {} --tps tpcb-like -c 1 -T 1",
+        "testdb bench --instance default {SHORT} --variants normal --from {} --tps tpcb-like -c 1 -T 1",
         schema.display()
     ));
     assert_says(&ran, 2, &[&format!("{} has no pgbench tables", schema.display()), "--dump FILE", "pg_dump"]);
@@ -377,8 +375,7 @@ fn pgbenchs_scripts_want_a_dump_of_pgbenchs_tables() {
 fn runs_compare_with_each_other() {
     let rig = Rig::not_in_memory();
     let schema = schema(&rig);
-    let arguments =
-        format!("--instance default --variants template --trials 4 --schema-file {}", schema.display());
+    let arguments = format!("--instance default --variants template --trials 4 --from {}", schema.display());
     let files = ["before.json", "after.json"].map(|name| {
         let (_, document) = bench(&rig, &arguments, "true");
         let file = rig.home.path().join(name);

@@ -85,7 +85,7 @@ fn an_interrupted_bench_leaves_nothing_in_memory() {
     let rig = Rig::not_in_memory();
     let schema = schema(&rig);
     let ways = "--variants dangerous+tmpfs --instance default";
-    let (pgrig, command) = in_the_middle(&rig, &format!("{SHORT} {ways} --schema-file {}", schema.display()));
+    let (pgrig, command) = in_the_middle(&rig, &format!("{SHORT} {ways} --from {}", schema.display()));
     assert!(in_memory(&rig).exists());
     pgrig.signal(Signal::SIGINT);
     assert_says(&pgrig.end(), 130, &["interrupted"]);
@@ -199,7 +199,7 @@ fn sessions_that_the_role_may_not_end_do_not_keep_it_from_tidying_up() {
          grep -q postgres; do sleep 0.1; done",
     );
     let url = server.url.replace("postgres@", "plain@");
-    let arguments = format!("{SHORT} --variants normal --schema-file {} -d {url}", schema.display());
+    let arguments = format!("{SHORT} --variants normal --from {} -d {url}", schema.display());
     let ran = rig.run(&format!("testdb bench {arguments} -- {suite}"));
     assert_says(&ran, 1, &["could not restore everything"]);
     let left: Vec<String> =
@@ -228,7 +228,7 @@ fn what_a_bench_left_that_was_killed_at_its_beginning_is_dropped_by_the_next() {
 fn after_a_kill_the_next_bench_tidies_up_in_memory() {
     let rig = Rig::not_in_memory();
     let schema = schema(&rig);
-    let arguments = format!("{SHORT} --instance default --schema-file {}", schema.display());
+    let arguments = format!("{SHORT} --instance default --from {}", schema.display());
     let (pgrig, command) = in_the_middle(&rig, &format!("{arguments} --variants dangerous+tmpfs"));
     pgrig.signal(Signal::SIGKILL);
     pgrig.end();

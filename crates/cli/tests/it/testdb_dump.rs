@@ -256,7 +256,8 @@ fn archives_give_what_their_sql_gives() {
         assert_eq!(without_restrict(&ran.stdout), expected, "{name} as standard input: {}", ran.stderr);
     }
     // What a first pass would have found, and what it alone can know.
-    let logged = LOGGED_TABLES.iter().map(|table| format!("--keep {table}")).collect::<Vec<_>>().join(" ");
+    let logged =
+        LOGGED_TABLES.iter().map(|table| format!("--exclude-table {table}")).collect::<Vec<_>>().join(" ");
     for format in ["-Fp", "-Fc", "-Ft"] {
         let archive = std::fs::read(dumped.dump("piped", &[format])).unwrap();
         let ran = through_pipe(&rig, &format!("testdb unlog {logged}"), &archive);
@@ -409,14 +410,18 @@ fn what_cannot_be_is_refused() {
     let cases = [
         (format!("{dump} --schema s"), 2, "--schema is for a live database"),
         (format!("{dump} --back"), 2, "--back is for a live database"),
-        ("--dry-run".to_owned(), 2, "--dry-run is for a live database"),
+        ("--dry-run".to_owned(), 2, "--explain is for a live database"),
         (format!("-d postgres {dump}"), 2, "FILE is for a dump"),
         (format!("-d postgres -o {dump}"), 2, "--output is for a dump"),
         ("-d postgres --compress gzip".to_owned(), 2, "--compress is for a dump"),
-        (format!("{dump} --keep u"), 1, "the dump ends within a string that begins in or after line 2"),
-        (format!("{dump} --keep a.b.'c'"), 2, "is not a table name"),
+        (
+            format!("{dump} --exclude-table u"),
+            1,
+            "the dump ends within a string that begins in or after line 2",
+        ),
+        (format!("{dump} --exclude-table a.b.'c'"), 2, "is not a table name"),
         (format!("{dump} -o {}", output.display()), 1, "ends within a string"),
-        (format!("{} --keep u", whole(&files)), 2, "the dump creates no logged table u to keep"),
+        (format!("{} --exclude-table u", whole(&files)), 2, "the dump creates no logged table u to keep"),
         (format!("{}/missing", files.path().display()), 2, "missing: No such file"),
         (format!("{}", files.path().display()), 2, "a directory without toc.dat"),
         ("/proc/self/exe".to_owned(), 2, "bytes that are not text"),

@@ -91,7 +91,7 @@ fn wrong_requests() {
         ("dump.sql", "FILE"),
         ("--compress gzip", "--compress"),
         ("--output fast.sql", "--output"),
-        ("--keep missing", "missing"),
+        ("--exclude-table missing", "missing"),
         ("--schema missing", "no schema"),
         ("--lock-timeout 10", "unit"),
     ] {

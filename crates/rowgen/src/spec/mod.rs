@@ -11,7 +11,7 @@
 //! | `normal(mean,sd)` | normal distribution | numbers, dates and times, text |
 //! | `exponential(mean)` | exponential distribution: many small, few large | numbers, interval |
 //! | `zipf(n)`, `zipf(n,s)` | 1 to n; the frequency of k is proportional to 1/k^s (default of s: 1) | integers, floating point, text |
-//! | `list(a,b,…)`, `list(a*3,b)` | one of these at random; a three times as often as b | all types |
+//! | `list(a,b,…)`, `list(a*3,b)` | one of these values at random; `a*3` makes a three times as frequent | all types |
 //! | `cycle(a,b,…)` | these in turn | all types |
 //! | `constant(value)` | the same in every row | all types |
 //! | `null` | NULL | all types |
@@ -23,11 +23,11 @@
 //! | `first-name`, `last-name`, `full-name`, `company`, `title`, `sentence`, `city`, `country`, `country-code`, `street`, `postcode`, `phone`, `ip`, `currency` | values that look so | text |
 //! | `latitude`, `longitude`, `price`, `percent`, `age`, `year` | numbers in the usual range: -90 to 90, -180 to 180, 1.00 to 999.99, 0 to 100, 18 to 90, 1990 to 2025 | numbers |
 //! | `reference(table.column)` | values of that column, at random | all types |
-//! | `statistics(distinct,correlation,common(v*share,…),histogram(bound,…))` | values with these statistics, in the form of `pg_stats`: `statistics(-0.5, 0.1, common(9.99*0.2), histogram(1,5,20,900))` | numbers, dates and times, boolean, enums |
+//! | `statistics(distinct,correlation,common(v*share,…),histogram(bound,…))` | values with these statistics: n_distinct, correlation, most common values with their frequencies, histogram bounds, as in `pg_stats`: `statistics(-0.5, 0.1, common(9.99*0.2), histogram(1,5,20,900))` | numbers, dates and times, boolean, enums |
 //! | `repeated(distinct,correlation,common(place*share,…),specification)` | a number of different values of the specification; a common value is given by its place in their order, 0 (the first) to 1 (the last): `repeated(200, 0, common(0.5*0.3), letters(lower,5,9))` | all types |
-//! | `letters(alphabet,length,…)` | text in ascending order from an alphabet (digits, hex, upper, lower, mixed or words); the numbers are quantiles of its length | text |
-//! | `keys(distinct,correlation,common(place*share,…),histogram(place,…),rows(number*fraction,…))` | keys that the foreign key refers to, some more often; distinct: so many, or below 0 a fraction of all keys; rows: to a fraction of the other keys refer so many rows each | columns of foreign keys |
-//! | `greater(column,specification,specification)`, `above(…)`, `lesser(…)` | the value of the second specification, or the value of the other column (which has the first specification) if that is greater: for CHECK (a <= b); `above` for CHECK (a < b); `lesser` takes the lesser value | numbers, dates and times |
+//! | `letters(alphabet,length,…)` | text over an alphabet (digits, hex, upper, lower, mixed or words), in ascending order; the numbers are quantiles of the text lengths | text |
+//! | `keys(distinct,correlation,common(place*share,…),histogram(place,…),rows(number*fraction,…))` | keys of the referenced table. distinct: number of different keys (negative: fraction of all keys); common: the most frequent keys, by their place; rows(n*f): a fraction f of the other keys has n rows each | columns of foreign keys |
+//! | `greater(column,specification,specification)`, `above(…)`, `lesser(…)` | the greater of a value of the second specification and the value of `column`, which the first specification describes: for CHECK (a <= b). `above` is for CHECK (a < b); `lesser` takes the lesser of the two | numbers, dates and times |
 //! | `ranked(column,correlation,nulls,links(link,…),specification)` | the specification's values in an order that depends on other columns: links lead from the first column to this one: `cells(column,line(nulls,cut,…),line(nulls,cut,…),pairs(stratum:stratum*share,…))`, `normal(column,correlation,nulls,nulls,both null)`, `stretches(column,count,window,share,nulls,nulls)` | columns with statistics, repeated or keys |
 //! | `default` | none: left to the column's default, identity or generation expression | all types |
 //!

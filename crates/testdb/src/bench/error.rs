@@ -53,7 +53,7 @@ pub enum BenchError {
     },
     /// The databases have no tables of pgbench's, or empty ones.
     #[error(
-        "{content} has no pgbench tables with rows, which the built-in scripts need: give --dump FILE, a pg_dump \
+        "{content} has no pgbench tables with rows, which the built-in scripts need: give --from FILE, a pg_dump \
          of a database that pgrig fill --scale 10 filled, or a script of your own (--tps FILE)"
     )]
     NoTables {

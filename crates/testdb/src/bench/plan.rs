@@ -62,11 +62,11 @@ pub fn check<'a>(
         let mut missing = Vec::new();
         let mut lacks = |means, why: String| missing.push(Missing { means, why });
         if let Content::Empty = request.content {
-            let why = "the suite makes its own tables; give --schema-file, --dump or a database to copy (-d)";
+            let why = "the suite makes its own tables; give --from FILE or a database to copy (-d)";
             lacks(Means::Unlogged, why.to_owned());
             lacks(
                 Means::Template,
-                "there is nothing to copy: give --schema-file, --dump or a database (-d)".to_owned(),
+                "there is nothing to copy: give --from FILE or a database (-d)".to_owned(),
             );
         }
         if let Err(why) = &site.tmpfs {

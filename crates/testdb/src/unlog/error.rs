@@ -45,7 +45,7 @@ pub enum UnlogError {
         why: &'static str,
     },
     /// A table belongs to another role.
-    #[error("{}, or give --keep {object}", not_owner(.object, .owner))]
+    #[error("{}, or give --exclude-table {object}", not_owner(.object, .owner))]
     NotOwner {
         /// The table or sequence, qualified.
         object: String,
@@ -63,7 +63,7 @@ pub enum UnlogError {
     /// A logged table would reference an unlogged one.
     #[error(
         "{referencing} references {referenced}, and {outside} is not in --schema: a logged table may not \
-         reference an unlogged one, so include both (--schema) or neither (--keep {selected})"
+         reference an unlogged one, so include both (--schema) or neither (--exclude-table {selected})"
     )]
     Outside {
         /// The table with the foreign key, qualified.
@@ -76,7 +76,7 @@ pub enum UnlogError {
         selected: String,
     },
     /// Triggers of a foreign key that must be dropped and added again are disabled, and would come back enabled.
-    #[error("{}, or give --keep {table}", disabled_triggers(.constraint, .table))]
+    #[error("{}, or give --exclude-table {table}", disabled_triggers(.constraint, .table))]
     DisabledTriggers {
         /// The constraint.
         constraint: String,
@@ -187,14 +187,14 @@ fn published(tables: &[String], publications: &[Publication]) -> String {
 /// A further remedy.
 fn unpublished(tables: &[String], publications: &[Publication]) -> String {
     if publications.iter().any(|publication| publication.is_of_all) {
-        return "unlog a dump made with pg_dump --no-publications (pgrig testdb unlog FILE); --keep does not help, \
+        return "unlog a dump made with pg_dump --no-publications (pgrig testdb unlog FILE); --exclude-table does not help, \
                 because FOR ALL TABLES includes every table"
             .to_owned();
     }
     if tables.len() > MOST_NAMED {
-        return "give --keep TABLE for each of them".to_owned();
+        return "give --exclude-table TABLE for each of them".to_owned();
     }
-    let keep: Vec<String> = tables.iter().map(|table| format!("--keep {table}")).collect();
+    let keep: Vec<String> = tables.iter().map(|table| format!("--exclude-table {table}")).collect();
     format!("give {}", keep.join(" "))
 }
 

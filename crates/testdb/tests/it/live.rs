@@ -119,7 +119,7 @@ fn a_circle_with_disabled_triggers_is_refused() {
                       ALTER TABLE a DISABLE TRIGGER ALL; ALTER TABLE b DISABLE TRIGGER ALL";
         database.sql(circle).await;
         let error = plan(&database.target, &unlogged()).await.unwrap_err();
-        assert_says(&error, &["to_", "disabled", "--keep public."]);
+        assert_says(&error, &["to_", "disabled", "--exclude-table public."]);
         assert!(error.is_usage());
         // Kept, it holds the other one too.
         let request = UnlogRequest { keep: vec!["a".to_owned()], ..unlogged() };
@@ -163,7 +163,7 @@ fn kept_tables_keep_what_they_need() {
         assert!(logged.contains(&"public.measurements_id_seq".to_owned()), "{logged:?}");
         assert!(!logged.contains(&"public.alarms".to_owned()), "{logged:?}");
         assert!(why(&plan, "sales.customers").contains("references it and stays logged"));
-        assert_eq!(why(&plan, "public.measurements_rest"), "kept, as given with --keep");
+        assert_eq!(why(&plan, "public.measurements_rest"), "kept, as given with --exclude-table");
 
         // On the way back, what references a kept table stays with it.
         let everything = UnlogRequest { keep: vec!["sales.customers".to_owned()], ..back() };
@@ -214,12 +214,15 @@ fn one_schema_and_what_references_it() {
 
         database.sql("CREATE TABLE public.claims (customer bigint REFERENCES sales.customers)").await;
         let error = plan_error(&database, &request).await;
-        assert_says(&error, &["public.claims", "sales.customers", "--keep sales.customers", "--schema"]);
+        assert_says(
+            &error,
+            &["public.claims", "sales.customers", "--exclude-table sales.customers", "--schema"],
+        );
         // And the other way round: nothing logged may reference what stays unlogged.
         run(&database, &unlogged()).await.unwrap();
         let request = UnlogRequest { schemas: vec!["public".to_owned()], ..back() };
         let error = plan_error(&database, &request).await;
-        assert_says(&error, &["public.claims", "sales.customers", "--keep public.claims"]);
+        assert_says(&error, &["public.claims", "sales.customers", "--exclude-table public.claims"]);
 
         let request = UnlogRequest { schemas: vec!["Sales".to_owned()], ..unlogged() };
         assert_says(&plan_error(&database, &request).await, &["no schema \"Sales\""]);
@@ -243,7 +246,10 @@ fn published_tables_are_refused() {
             for options in ["", " WITH (publish_via_partition_root = true)"] {
                 database.sql(&format!("CREATE PUBLICATION news FOR {kind}{options}")).await;
                 let error = plan_error(&database, &unlogged()).await;
-                assert_says(&error, &[table, "publication news", "DROP PUBLICATION \"news\"", "--keep"]);
+                assert_says(
+                    &error,
+                    &[table, "publication news", "DROP PUBLICATION \"news\"", "--exclude-table"],
+                );
                 database.sql("DROP PUBLICATION news").await;
             }
         }
@@ -267,18 +273,24 @@ fn all_published_tables_are_told_at_once_with_what_helps() {
             &[
                 "tables public.t10, public.t11 are published by publication other, weekly",
                 "DROP PUBLICATION \"other\", \"weekly\"",
-                "give --keep public.t10 --keep public.t11",
+                "give --exclude-table public.t10 --exclude-table public.t11",
             ],
         );
         database.sql(&format!("ALTER PUBLICATION weekly SET TABLE {}", tables.join(", "))).await;
         let error = plan_error(&database, &unlogged()).await;
-        assert_says(&error, &["public.t18, public.t19 and 2 more are published", "--keep TABLE for each"]);
+        assert_says(
+            &error,
+            &["public.t18, public.t19 and 2 more are published", "--exclude-table TABLE for each"],
+        );
         assert!(!error.to_string().contains("t20"), "{error}");
         // To keep one is no way out of this one.
         database.sql("CREATE PUBLICATION every FOR ALL TABLES").await;
         let kept = UnlogRequest { keep: vec!["t10".to_owned()], ..unlogged() };
         let error = plan_error(&database, &kept).await;
-        assert_says(&error, &["every (FOR ALL TABLES)", "pg_dump --no-publications", "--keep does not help"]);
+        assert_says(
+            &error,
+            &["every (FOR ALL TABLES)", "pg_dump --no-publications", "--exclude-table does not help"],
+        );
     });
 }
 
@@ -289,7 +301,7 @@ fn somebody_elses_tables_and_read_only_servers_are_refused() {
         database.sql(&format!("CREATE ROLE {role} LOGIN; CREATE TABLE mine (id int)")).await;
         let target = database.target.clone().with_user(&role);
         let error = plan(&target, &unlogged()).await.unwrap_err();
-        assert_says(&error, &["public.mine", "belongs to role postgres", "--keep public.mine"]);
+        assert_says(&error, &["public.mine", "belongs to role postgres", "--exclude-table public.mine"]);
         let target = database.target.clone().with_setting("default_transaction_read_only", "on");
         let error = plan(&target, &unlogged()).await.unwrap_err();
         assert_says(&error, &["read-only"]);

@@ -18,9 +18,13 @@ use crate::app::runs::store::{Saved, Store};
 
 const LATEST: &str = "latest";
 /// Words that name runs, for the help of each verb that takes them.
-pub(crate) const RUN: &str = "RUN is, in this order: a file, if the word has a slash; latest, latest~1 (the run before) or \
-    latest:tps~1 (the same among runs of tps); a file; an id or its beginning; a label, with * and ? as wildcards. \
-    A file may contain several run documents, as pgrig runs export writes them.";
+pub(crate) const RUN: &str = "RUN names one or more runs. pgrig takes the first of these that fits:\n  \
+    latest          the newest saved run; latest~1 is the one before it\n  \
+    latest:tps      the newest run of tps; latest:tps~1 is the one before it\n  \
+    ./a.json        a file: a word with a slash, or the name of an existing file.\n                  \
+    It may contain several runs, and may be a report\n  \
+    20261124T0838   the id of a saved run, or the beginning of one id\n  \
+    before, bef*    all saved runs with this label; * and ? are wildcards";
 /// Most candidates of an ambiguous word that are listed; further ones are only counted.
 const MOST_LISTED: usize = 10;
 

@@ -3,28 +3,26 @@
 use blockio::{Mode, Request};
 use clap::Args;
 
-use crate::app::args::{MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
+use crate::app::args::{EXPLAIN, MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::app::size::Size;
 
-/// How fast storage is through the database, with SQL alone
+/// Measure how fast the database reads and writes its storage, with SQL alone
+///
+/// pgrig creates a table, vacuums, scans, indexes and clusters it, and drops it. For each step it prints time, MB/s,
+/// buffers, WAL, and the source of the blocks: cached (shared_buffers), OS-warm (possibly the operating system's cache)
+/// or cold (storage). blockio needs no superuser and no extension: pgrig skips the steps that the role may not run, and
+/// lists them. The method is that of the article "Benchmarking PostgreSQL block I/O with SQL".
 #[derive(Clone, Debug, Args)]
-#[command(
-    after_help = "pgrig creates, vacuums, scans, indexes and clusters a table, then drops it. It reports time, MB/s, buffers \
-        and WAL of each step, and the source of the data: shared_buffers (cached), perhaps the operating system's \
-        cache (OS-warm), or storage (cold). No superuser and no extension are needed: pgrig skips the steps that the \
-        role may not run, and lists them. The method is that of the article \"Benchmarking PostgreSQL block I/O with \
-        SQL\".\n\n\
-        Examples:\n  \
+#[command(after_help = "Examples:\n  \
         pgrig blockio 1GB             # pgrig's own PostgreSQL\n  \
         pgrig blockio 50GB -d mydb    # the server that psql -d mydb reaches\n  \
-        pgrig blockio 1GB --baseline latest:blockio    # the change of each step\n"
-)]
+        pgrig blockio 1GB --baseline latest:blockio    # the change of each step\n")]
 pub(crate) struct BlockioArgs {
-    /// Size of the table; to read from storage, twice the server's memory
+    /// Size of the table. To read from storage and not from caches, give twice the memory of the server
     #[arg(default_value = "1GB")]
     pub(crate) size: Size,
 
-    /// Number of trials; results are medians
+    /// Number of trials; pgrig prints their medians
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = up_to::<u16>(MOST_TRIALS),
           help_heading = "Measurement")]
     pub(crate) trials: u16,
@@ -34,29 +32,30 @@ pub(crate) struct BlockioArgs {
           help_heading = "Measurement")]
     pub(crate) clients: u16,
 
-    /// Run the statements of the published Complete Block Check unchanged, including the flaw of its "1 %"
-    /// query; the rows are copies of the server's settings, and SIZE is in the article's GB
+    /// Run the statements of the published Complete Block Check unchanged, with its flawed "1 %" query, to compare with
+    /// published results. The rows are then copies of pg_settings, 12,500 of them for each GB of SIZE
     #[arg(long, help_heading = "Measurement")]
     pub(crate) compat: bool,
 
-    /// Saved run to show beside this one, with the change of each step: a file, latest:blockio, an id, or a label
+    /// Show this saved run beside the new one, with the change of each step: a file, latest:blockio, an id or a label. Mode,
+    /// SIZE and --clients must be the same
     #[arg(long, value_name = "RUN", help_heading = "Measurement")]
     pub(crate) baseline: Option<String>,
 
-    /// Memory of the server's machine, if pgrig cannot see it; it decides which reads count as cold
+    /// State the memory of the server's machine, if that is another one than this. Reads count as cold only if the
+    /// tables take at least twice as much
     #[arg(long, value_name = "SIZE", help_heading = "Measurement")]
     pub(crate) memory: Option<Size>,
 
-    /// Schema for the tables, for roles that may not create one [default: pgrig_blockio]
-    #[arg(long, value_name = "NAME", help_heading = "Tables")]
+    /// Create the tables in this existing schema [default: create the schema pgrig_blockio, and drop it at the end]
+    #[arg(long, value_name = "SCHEMA", help_heading = "Tables")]
     pub(crate) schema: Option<String>,
 
-    /// Keep the last trial's tables until the next run
+    /// Do not drop the tables of the last trial; the next run drops them
     #[arg(long, help_heading = "Tables")]
     pub(crate) keep: bool,
 
-    /// Print the plan and stop: nothing is changed
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, visible_alias = "dry-run", help = EXPLAIN, help_heading = "Output")]
     pub(crate) explain: bool,
 
     #[command(flatten)]

@@ -8,28 +8,34 @@ use crate::app::runs::RUN;
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// Each side needs several runs, since trials of one run share the state of the machine. pgrig judges these figures: tps and
-/// p95 of tps; seconds of fill; total, create, scan-first and cluster of blockio; ratios to the first candidate of
-/// micro; the total of testdb bench. It shows all others without a verdict.
+/// Each side needs at least four runs, five if two or more figures are judged. With fewer, compare prints the differences
+/// without a verdict: the trials of one run share the state of the machine, so they cannot show whether another run would
+/// differ.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "pgrig compare [OPTIONS] BASELINE CANDIDATE\n       \
+    override_usage = "pgrig compare [OPTIONS] <BASELINE> <CANDIDATE>\n       \
         pgrig compare [OPTIONS] --baseline <RUN>... --candidate <RUN>...",
-    after_help = format!("No server is needed. Runs are comparable if request, server version, settings, machine and transport \
-        are the same; pgrig names each difference. If the machine becomes slower between two series of \
-        runs, that looks like a change: to avoid it, use pgrig ab, which runs both sides in turn.\n\n{RUN}\n\n\
+    after_help = format!("compare needs no server. It judges these figures, and prints all others without a verdict:\n  \
+        fill           total time\n  \
+        blockio        total, create, scan-first, cluster\n  \
+        micro          ratios to the first candidate\n  \
+        tps            tps, p95 of latency\n  \
+        testdb bench   total time\n\n\
+        compare refuses runs that differ in request, server version, settings, machine or transport, and names each \
+        difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
+        this, since it runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \
-        pgrig tps -T 30 --label before    # five times, before the change\n  \
-        pgrig tps -T 30 --label after     # five times, after it\n  \
+        pgrig tps -T 30 --label before           # five times, before the change\n  \
+        pgrig tps -T 30 --label after            # five times, after it\n  \
         pgrig compare before after --fail-on regressed\n  \
-        pgrig compare latest:tps~1 latest:tps\n")
+        pgrig compare latest:tps~1 latest:tps    # one run each: no verdict\n")
 )]
 pub(crate) struct CompareArgs {
-    /// Runs to compare with: a file, latest, an id, or a label
+    /// Runs to compare with (see RUN below)
     #[arg(value_name = "BASELINE", required_unless_present = "baselines", conflicts_with = "baselines")]
     pub(crate) baseline: Option<String>,
 
-    /// Runs to judge: a file, latest, an id, or a label
+    /// Runs to judge (see RUN below)
     #[arg(value_name = "CANDIDATE", required_unless_present = "candidates", conflicts_with = "candidates")]
     pub(crate) candidate: Option<String>,
 
@@ -41,12 +47,12 @@ pub(crate) struct CompareArgs {
     #[arg(long = "candidate", value_name = "RUN", num_args = 1..)]
     pub(crate) candidates: Vec<String>,
 
-    /// Compare round by round: the first baseline with the first candidate, and so on. The runs must have been
-    /// measured in turn
+    /// Compare in pairs, in the order of their start: the first baseline with the first candidate, and so on. The runs must
+    /// have been measured in turn, as by pgrig ab
     #[arg(long)]
     pub(crate) paired: bool,
 
-    /// Compare despite differences that may explain the results
+    /// Compare runs even if request, server version, settings, machine or transport differ
     #[arg(long)]
     pub(crate) anyway: bool,
 
@@ -57,23 +63,24 @@ pub(crate) struct CompareArgs {
 /// How sides are judged.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// Least difference that matters
+    /// Least difference that matters, in percent of the baseline
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 
-    /// Figures to judge, for example tps,p99,wal; more figures need more runs
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Judge these figures, separated by commas: tps,p99,wal. More figures need more runs for a verdict
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) figures: Vec<String>,
 
-    /// Exit with status 3 if a judged figure has this verdict; may be repeated
+    /// Exit with status 3 if a judged figure has this verdict; several are separated by commas
     #[arg(long, value_enum, value_name = "VERDICT", value_delimiter = ',')]
     pub(crate) fail_on: Vec<FailOn>,
 
-    /// Format of the result
+    /// Print the result in this format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
 
-    /// Also write the comparison as JSON to FILE; - is standard output
+    /// Also write the comparison (JSON) to FILE, and overwrite FILE. With -, write it to standard output and the result to
+    /// standard error
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
 }

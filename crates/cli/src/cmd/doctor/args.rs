@@ -4,10 +4,11 @@ use clap::Args;
 
 use crate::app::args::ServerChoice;
 
-/// Show which verbs work on this machine and with this server
+/// Show which commands work on this machine and with this server
 ///
-/// Shows where pgrig keeps its files, the free disk space, the downloaded versions of PostgreSQL, the server that other
-/// commands would use with the same options, and the verbs that work there. It changes nothing and starts no server.
+/// doctor prints the directory of pgrig's files, the free disk space, the downloaded versions of PostgreSQL, the server
+/// that other commands would use with the same options, and the commands that work on it. It changes nothing and starts
+/// no server.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig doctor\n  \

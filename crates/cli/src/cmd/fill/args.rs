@@ -7,25 +7,25 @@ use std::str::FromStr;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use fill::{IndexKind, Letters, PartitionMethod, Partitions, ProbeKind, RowsRule, Triggers};
 
-use crate::app::args::{MOST_PARTITIONS, MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
+use crate::app::args::{EXPLAIN, MOST_PARTITIONS, MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::app::duration::Length;
 use crate::app::failure::Usage;
 use crate::app::size::Size;
 use crate::cmd::fill::level::Level;
 use crate::cmd::fill::mark::Marks;
 
-/// Fill a server with test data of an exact size
+/// Fill a server with test data of a given size
 ///
 /// Without --table, --ddl, --model or --all-tables, pgrig creates the four tables of `pgbench -i`, with the same values,
-/// primary keys and statistics. SIZE is the size of finished tables and indexes (pg_total_relation_size); from 50 MB on,
-/// the result is within 1 % of it. To complete an interrupted fill, run the same command again.
+/// primary keys and statistics. SIZE is the size of the finished tables and indexes (pg_total_relation_size). If SIZE is
+/// 50 MB or more, the result differs from it by 1 % at most. To complete an interrupted fill, run the same command again.
 #[derive(Clone, Debug, Args)]
 #[command(
     args_override_self = true,
     after_help = "Examples:\n  \
         pgrig fill 1GB                        # pgrig's own PostgreSQL\n  \
         pgrig fill 73GB --unlogged -d mydb    # the server that psql -d mydb reaches\n  \
-        pgrig fill --scale 100 --drop         # as pgbench -i -s 100\n  \
+        pgrig fill --scale 100 --drop         # the tables of pgbench -i -s 100\n  \
         pgrig fill 5GB --append               # 5 GB more\n  \
         pgrig fill 10GB --ddl shop.sql        # your own schema\n"
 )]
@@ -35,71 +35,75 @@ pub(crate) struct FillArgs {
     #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// In place of SIZE: pgbench's scale (100,000 accounts each); for a schema or a model, a factor for all rows
+    /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, a factor of the
+    /// original's numbers of rows: 0.1. With --ddl or --all-tables, a factor of all numbers of rows
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
-    /// In place of SIZE: rows of the table, of each table of a schema, or of named tables:
+    /// In place of SIZE: the number of rows. N is for each table; NAME=N and NAME=N*OTHER are for single tables:
     /// orders=5*customers,products=10000
     #[arg(long, value_name = "ROWS", help_heading = "How much")]
     pub(crate) rows: Option<Rows>,
 
-    /// Add this much to the existing tables; ids continue
+    /// Add SIZE (or --rows, --scale) to the existing tables; ids continue
     #[arg(long, help_heading = "How much")]
     pub(crate) append: bool,
 
-    /// Fill until the data volume is full, except for the space that the server needs
+    /// Fill until only the space that the server needs is free on the data volume, or --reserve
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 
-    /// With --brim: keep this much free [default: the need of WAL and checkpoints]
+    /// With --brim: keep at least SIZE free, and never less than WAL and checkpoints need [default: only that need]
     #[arg(long, value_name = "SIZE", requires = "brim", help_heading = "Limits")]
     pub(crate) reserve: Option<Size>,
 
-    /// Fill until only this much is free
+    /// Stop when only SIZE is free on the data volume
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     pub(crate) until_free: Option<Size>,
 
-    /// Fill for this long: 90s, 10min, 2h
+    /// Stop after this time, even if SIZE is not reached: 90s, 10min, 2h
     #[arg(long = "for", value_name = "DURATION", help_heading = "Limits")]
     pub(crate) duration: Option<Length>,
 
-    /// Report when the volume passes a level: 80%,90% used, or 10GB free
-    #[arg(long, value_name = "MARKS", help_heading = "Limits")]
+    /// Print a line when the data volume is this full, or has only this much free: 80%,90%,10GB
+    #[arg(long, value_name = "MARKS", help_heading = "While it fills")]
     pub(crate) mark: Option<Marks>,
 
-    /// When space is short, wait this long for more, then continue
+    /// When space is short, wait for more, each time for DURATION at most. Continue when the volume has grown, otherwise
+    /// end [default without a value: 10min]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10min",
-          require_equals = true, help_heading = "Limits")]
+          require_equals = true, help_heading = "While it fills")]
     pub(crate) wait_for_space: Option<Length>,
 
-    /// Query to time as the table grows: lookup, batch, scan, or SQL ($1: a random key, $2: the number of rows)
-    #[arg(long, value_name = "PROBE", help_heading = "Limits")]
+    /// Time a query as the table grows: lookup (one row by key), batch (a hundred rows), scan (4 MB), or SQL with $1 for
+    /// a random key and $2 for the number of rows
+    #[arg(long, value_name = "PROBE", help_heading = "While it fills")]
     pub(crate) probe: Option<ProbeKind>,
 
-    /// Options of a level of the article "Generating lots of test data with Postgres, fast and faster";
-    /// options given here override them
+    /// Use the options of this level of the article "Generating lots of test data with Postgres, fast and faster". Other
+    /// options of the command line override them; --explain shows the result
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
     pub(crate) level: Option<Level>,
 
-    /// Fill this size at every level, compare the levels, and drop the tables after each
+    /// In place of SIZE: fill SIZE at each level, drop the tables of each level at its end, and compare the times
     #[arg(long, value_name = "SIZE", help_heading = "Presets",
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
     pub(crate) ladder: Option<Size>,
 
-    /// Trials per level of the ladder [default: 3]
+    /// With --ladder: number of trials of each level [default: 3]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Presets")]
     pub(crate) trials: Option<u16>,
 
-    /// Schema of the tables, created if it does not exist [default: the session's current schema]
+    /// Create the tables in this schema, and create the schema if it does not exist. With --all-tables: fill the tables
+    /// of this schema [default: the first of search_path]
     #[arg(long, help_heading = "Tables")]
     pub(crate) schema: Option<String>,
 
-    /// Unlogged tables: no WAL, and emptied if the server crashes
+    /// Make the tables unlogged: the server writes no WAL for them, and empties them after a crash
     #[arg(long, overrides_with = "logged", help_heading = "Tables")]
     pub(crate) unlogged: bool,
 
-    /// Logged, crash-safe tables (the default)
+    /// Make the tables logged: they survive a crash. This is the default, and overrides --level
     #[arg(long, overrides_with = "unlogged", help_heading = "Tables")]
     pub(crate) logged: bool,
 
@@ -108,15 +112,15 @@ pub(crate) struct FillArgs {
           value_parser = clap::value_parser!(u8).range(10..=100))]
     pub(crate) fillfactor: u8,
 
-    /// Number of partitions of pgbench_accounts; each is loaded directly
+    /// Divide pgbench_accounts into N partitions [default: none]
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "Tables")]
     pub(crate) partitions: Option<u32>,
 
-    /// Partition by ranges of aid or by its hash [default: range; hash where only a limit ends the fill]
+    /// Partition by ranges of aid or by its hash [default: range; without SIZE, --scale and --rows: hash]
     #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
     pub(crate) partition_method: Option<PartitionBy>,
 
-    /// Index on pgbench_accounts: a primary key, a tiny BRIN index, or none
+    /// Index of pgbench_accounts: btree (its primary key), brin (a small BRIN index, no primary key), or none
     #[arg(long, value_enum, default_value = "btree", help_heading = "Tables")]
     pub(crate) index: Index,
 
@@ -124,70 +128,72 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Tables")]
     pub(crate) foreign_keys: bool,
 
-    /// Tablespace of tables
+    /// Create the tables in this tablespace
     #[arg(long, value_name = "NAME", help_heading = "Tables")]
     pub(crate) tablespace: Option<String>,
 
-    /// Tablespace of indexes
+    /// Create the indexes in this tablespace
     #[arg(long, value_name = "NAME", help_heading = "Tables")]
     pub(crate) index_tablespace: Option<String>,
 
-    /// Turn off autovacuum for these tables
+    /// Create the tables with autovacuum_enabled=off, which stays after the fill
     #[arg(long, help_heading = "Tables")]
     pub(crate) no_autovacuum: bool,
 
-    /// Content of the filler column: the more random, the less the data compress
+    /// Content of the column filler; random content compresses less
     #[arg(long, value_enum, default_value = "blank", help_heading = "Tables")]
     pub(crate) payload: Filler,
 
-    /// Fill this table: NAME or schema.NAME; rows satisfy its constraints
-    #[arg(long, value_name = "NAME", help_heading = "Your own tables", conflicts_with = "series")]
+    /// Fill this table, which exists or which --ddl creates: TABLE or SCHEMA.TABLE. The rows satisfy its constraints
+    #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) table: Option<String>,
 
-    /// File of SQL that creates the tables; without --table, all of them are filled
+    /// Run this file of SQL to create the tables, and fill all of them, or only --table
     #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) ddl: Option<PathBuf>,
 
-    /// Fill the tables of a model with near-real data (`pgrig model capture`): SIZE, --scale, or as many rows as the
-    /// original; with --all-tables, fill the tables that are there
+    /// Create the tables of this model (see `pgrig model capture`), and fill them with data like the original's. Without
+    /// SIZE, --scale and --rows, they get the original's number of rows. With --all-tables, pgrig fills the existing
+    /// tables and creates none
     #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
     pub(crate) model: Option<PathBuf>,
 
-    /// Create the missing roles that --ddl names; without it, OWNER TO, GRANT and POLICY for them are skipped
+    /// Create the roles that --ddl names and the server lacks. Without this option, pgrig skips OWNER TO, GRANT and CREATE
+    /// POLICY for them
     #[arg(long, help_heading = "Your own tables", requires = "ddl")]
     pub(crate) create_roles: bool,
 
-    /// Fill all tables of the database, or of --schema
+    /// Fill all existing tables of the database, or of --schema. A table with rows is an error without --append
     #[arg(long, help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
     pub(crate) all_tables: bool,
 
-    /// Skip this table of --all-tables, --ddl or --model; may be repeated
-    #[arg(long, value_name = "NAME", help_heading = "Your own tables", conflicts_with = "table")]
+    /// With --all-tables, --ddl or --model: do not fill this table; may be repeated
+    #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "table")]
     pub(crate) exclude_table: Vec<String>,
 
-    /// Values of a column, e.g. 'price=uniform(1,999.99)'; may be repeated. With several tables give
-    /// 'products.price=…'
+    /// Set the values of a column: 'price=uniform(1,999.99)'. With several tables, put the table's name first:
+    /// 'products.price=…'. May be repeated
     ///
     /// SPEC is one of any, unique, serial(start,step), timeseries(start,step), shuffle(low,high),
     /// uniform(low,high), normal(mean,sd), exponential(mean), zipf(n,s), list(a,b*3,c), cycle(a,b),
     /// constant(value), null, nulls(fraction,SPEC), text(n), random(n), blank(n),
-    /// reference(table.column), default; or a word for the look of the values: email, user-name, first-name, last-name,
+    /// reference(table.column), default; or a kind of values: email, user-name, first-name, last-name,
     /// full-name, company, city, country, country-code, street, postcode, phone, url, domain, ip, currency, sku,
     /// title, sentence, latitude, longitude, price, percent, age, year. email(unique) makes all values differ.
-    /// pgrig model writes statistics, repeated, letters, keys, greater, above and lesser.
+    /// Model files use more of them. The guide explains all: docs/src/verbs/fill.md, "Values of columns".
     #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own tables")]
     pub(crate) column: Vec<String>,
 
-    /// Seed for random values
+    /// Seed of the random values
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Your own tables")]
     pub(crate) seed: u64,
 
-    /// Ignore column names when choosing values: no e-mail addresses, names, cities …
+    /// Do not choose values by the names of columns. (By default, a column called email gets e-mail addresses.)
     #[arg(long, help_heading = "Your own tables")]
     pub(crate) plain: bool,
 
-    /// Run the tables' triggers on INSERT for each row, or skip them. --method direct skips them, so it needs off if a
-    /// table has one. Foreign keys are always checked
+    /// on: run the triggers on INSERT of each row. off: skip them. --method direct cannot run triggers: if a table has
+    /// one, direct needs --triggers off. The rows satisfy foreign keys in any case
     #[arg(long, value_enum, default_value = "on", value_name = "STATE", help_heading = "Your own tables")]
     pub(crate) triggers: Triggering,
 
@@ -195,26 +201,25 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Tables")]
     pub(crate) series: bool,
 
-    /// Rows only: no vacuum, statistics or primary keys (-I tg)
+    /// Load rows only: leave out vacuum, statistics and primary keys (as -I tg does)
     #[arg(long, overrides_with = "init_steps", help_heading = "Steps")]
     pub(crate) data_only: bool,
 
-    /// Steps, by pgbench's letters: d drop, t create, g generate (G in the server), v vacuum, p primary keys,
+    /// Run these steps, in pgbench's letters: d drop, t create, g generate (G in the server), v vacuum, p primary keys,
     /// f foreign keys [default: tgvp]
     #[arg(short = 'I', long, value_name = "STEPS", overrides_with = "data_only", help_heading = "Steps")]
     pub(crate) init_steps: Option<Letters>,
 
-    /// Drop existing pgbench tables first (-I d…); they are lost even if the fill fails
+    /// Drop the existing pgbench_accounts, pgbench_branches, pgbench_history and pgbench_tellers first (as -I d… does);
+    /// they are lost even if the fill fails. pgrig never drops tables of your own
     #[arg(long, help_heading = "Steps")]
     pub(crate) drop: bool,
 
-    /// Start again from zero in place of completing an interrupted fill
+    /// Start over in place of completing an interrupted fill. Rows that it loaded into your own tables stay
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
-    /// How to load rows: copy (COPY), server (INSERT … SELECT), reinsert (seed rows inserted again into each
-    /// partition), explode (dense COPY, spread out by VACUUM FULL), direct (finished pages written to the
-    /// tables' files on the server's machine; the default on pgrig's own server)
+    /// Load rows in this way
     #[arg(long, value_enum, default_value = "auto", help_heading = "Method")]
     pub(crate) method: Method,
 
@@ -222,25 +227,25 @@ pub(crate) struct FillArgs {
     #[arg(long, conflicts_with = "method", help_heading = "Method")]
     pub(crate) server_side: bool,
 
-    /// Number of loading connections, or of writing threads [default: chosen from cores and server]
+    /// Number of connections that load, or of threads that write pages [default: chosen from cores and server]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_STREAMS), help_heading = "Method")]
     pub(crate) streams: Option<u16>,
 
-    /// Format of COPY [default: binary; over a network, text]
+    /// Use this format of COPY [default: binary; over a network, text]
     #[arg(long, value_enum, help_heading = "Method")]
     pub(crate) format: Option<Format>,
 
-    /// Path of the server's data directory on this machine, if it differs from the server's (a container's
-    /// volume, for example)
+    /// With --method direct: path of the data directory on this machine, if the server knows it by another path (for
+    /// example in a container)
     #[arg(long, value_name = "DIR", help_heading = "Method")]
     pub(crate) data_directory: Option<PathBuf>,
 
-    /// Commit after this many bytes of heap; committed rows survive an interruption [default: chosen by pgrig]
+    /// Commit each time SIZE of table data is loaded; an interruption loses only the rows since the last commit
+    /// [default: chosen by pgrig]
     #[arg(long, value_name = "SIZE", help_heading = "Method")]
     pub(crate) chunk: Option<Size>,
 
-    /// Print the plan and stop: nothing is changed
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, visible_alias = "dry-run", help = EXPLAIN, help_heading = "Output")]
     pub(crate) explain: bool,
 
     #[command(flatten)]
@@ -387,11 +392,17 @@ pub(crate) enum Filler {
 /// How rows are made and loaded.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Method {
+    /// direct on pgrig's own server if the tables allow it; otherwise chosen by cores, server and tables
     Auto,
+    /// COPY over the connection
     Copy,
+    /// INSERT … SELECT in the server
     Server,
+    /// COPY of the same rows again and again, into each partition
     Reinsert,
+    /// COPY into full pages, which VACUUM FULL then spreads to the fillfactor
     Explode,
+    /// Finished pages, written to the tables' files on the server's machine
     Direct,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use micro::{Body, Candidate, FILL, MOST_ROWS, Request, Suite, shipped};
 
-use crate::app::args::{SaveArgs, ServerChoice, up_to};
+use crate::app::args::{SaveArgs, ServerChoice, share, up_to};
 use crate::app::duration::Length;
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
@@ -29,90 +29,92 @@ pub(crate) enum TableFormat {
     Csv,
 }
 
-/// Which of some SQL expressions is cheaper, and by how many ns per row
+/// Find the cheapest of some SQL expressions, in nanoseconds per row
+///
+/// pgrig first reads the plan of each candidate, and refuses an expression that the planner computes only once or leaves
+/// out. Then it measures rounds. A round runs each candidate once, the empty loop, and the first candidate again, in
+/// random order. pgrig compares the times within each round. The verdict is faster or slower (by a number of ns, with an
+/// interval), no change, or inconclusive. Expressions and statements need no privilege of their own; --ddl needs CREATE
+/// on a schema or the database, and so does --save-in-database. The method is that of the article "PostgreSQL:
+/// Accurately Benchmarking Features Which Take Very Little Time".
 #[derive(Clone, Debug, Args)]
-#[command(
-    after_help = "pgrig reads the plan of each candidate first, and refuses expressions that the planner computes once \
-        or leaves out. A round runs all candidates, the empty loop and the first candidate again, in \
-        shuffled and balanced order. The verdict follows from the differences within rounds: faster or \
-        slower by a number of ns (with an interval), no change, or inconclusive. No privileges are needed. \
-        The method is that of the article \"PostgreSQL: Accurately Benchmarking Features Which Take Very \
-        Little Time\".\n\n\
-        Examples:\n  \
+#[command(after_help = "Examples:\n  \
         pgrig micro 'gen_random_uuid()' 'uuidv7()'\n  \
         pgrig micro 'md5(i::text)' 'sha256(i::text::bytea)' -d mydb --explain\n  \
         pgrig micro --statement 'SELECT count(*) FROM pg_class' \\\n              \
         --statement 'SELECT oid FROM pg_class'\n  \
         pgrig micro --ddl 'CREATE TABLE {table} (n serial)' \\\n              \
         --ddl 'CREATE TABLE {table} (n int)'\n  \
-        pgrig micro --suite uuid\n"
-)]
+        pgrig micro --suite uuid\n")]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct MicroArgs {
-    /// SQL expressions; i is the row's number. Each is compared with the first
+    /// SQL expressions; i is the number of the row. pgrig compares each one with the first, and a single one with the
+    /// empty loop
     #[arg(value_name = "EXPR", conflicts_with_all = ["statement", "ddl", "suite"])]
     pub(crate) expressions: Vec<String>,
 
-    /// SQL statement to measure, with {rows} for the number of rows; may be repeated
+    /// Measure this SQL statement, with {rows} for the number of rows; may be repeated
     #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "Measurement")]
     pub(crate) statement: Vec<String>,
 
-    /// SQL that creates the table of a candidate, with {table} for its name; may be repeated. pgrig creates the table
-    /// anew in each round and times --statement on it [default: an INSERT of rows of defaults]
+    /// Measure a table that this SQL text (not a file) creates, with {table} for its name; may be repeated. In each
+    /// round, pgrig creates the table anew and times --statement on it; without --statement, an INSERT of default values
     #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "Measurement")]
     pub(crate) ddl: Vec<String>,
 
-    /// Candidates from a TOML file, or one of uuid, defaults, uuid-defaults, integer-keys, uuid-keys, indexes
+    /// Measure the candidates of this TOML file, or of one of pgrig's suites: uuid, defaults, uuid-defaults,
+    /// integer-keys, uuid-keys, indexes
     #[arg(long, value_name = "FILE|NAME", help_heading = "Measurement")]
     pub(crate) suite: Option<String>,
 
-    /// Statement whose time is subtracted from that of each --statement
+    /// Subtract the time of this statement from the time of each --statement
     #[arg(long, value_name = "SQL", help_heading = "Measurement")]
     pub(crate) empty: Option<String>,
 
-    /// SQL to run once at the start, in the session that measures
+    /// Run this SQL once at the start, in the session that measures
     #[arg(long, value_name = "SQL", help_heading = "Measurement")]
     pub(crate) setup: Option<String>,
 
-    /// SQL to run at the end, even after an error or Ctrl-C (1 s at most)
+    /// Run this SQL at the end, also after an error or Ctrl-C; pgrig cancels it after 1 s
     #[arg(long, value_name = "SQL", help_heading = "Measurement")]
     pub(crate) teardown: Option<String>,
 
-    /// Time one expression (or the empty loop) at 10 to 10,000,000 rows, as in the article's table
+    /// Measure how much the times of one expression (or of the empty loop) scatter at 10, 100 … 10,000,000 rows
     #[arg(long, conflicts_with_all = ["explain", "save_in_database"], help_heading = "Measurement")]
     pub(crate) calibrate: bool,
 
-    /// Number of rows of each sample [default: chosen by a measurement]
+    /// Number of rows of each sample [default: pgrig measures how many it needs]
     #[arg(long, value_name = "N", value_parser = up_to::<u64>(MOST_ROWS), help_heading = "Method")]
     pub(crate) rows: Option<u64>,
 
-    /// Stop after this time, or earlier if the intervals are narrow [default: 10s; with --ddl 30s, with
-    /// --calibrate 1min]
-    #[arg(long, value_name = "TIME", help_heading = "Method")]
+    /// Measure for at most this time in total; stop earlier when the intervals are narrow enough for a verdict
+    /// [default: 10s; with --ddl 30s, with --calibrate 1min]
+    #[arg(long, value_name = "DURATION", help_heading = "Method")]
     pub(crate) budget: Option<Length>,
 
-    /// Least difference that matters, as a share of the first candidate's time
-    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share, help_heading = "Method")]
+    /// Least difference that matters, in percent of the first candidate's time
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = share, help_heading = "Method")]
     pub(crate) threshold: f64,
 
-    /// Seed for the order of the rounds
+    /// Seed of the random order in each round
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Method")]
     pub(crate) seed: u64,
 
-    /// Also measure candidates that pgrig refuses because of their plan
+    /// Measure candidates even if pgrig would refuse them because of their plan
     #[arg(long, help_heading = "Method")]
     pub(crate) anyway: bool,
 
-    /// Schema for the tables, for roles that may not create one [default: pgrig_micro]
-    #[arg(long, value_name = "NAME", help_heading = "Method")]
+    /// Create the tables of --ddl in this existing schema [default: create the schema pgrig_micro, and drop it at the
+    /// end]
+    #[arg(long, value_name = "SCHEMA", help_heading = "Method")]
     pub(crate) schema: Option<String>,
 
-    /// Print the plan and the statements' query plans and stop: nothing is changed
-    #[arg(long, help_heading = "Output")]
+    /// Print the plan and the EXPLAIN output of each statement, change nothing, and stop
+    #[arg(long, visible_alias = "dry-run", help_heading = "Output")]
     pub(crate) explain: bool,
 
-    /// Print the table of results as text, Markdown, or CSV with full precision; with md and csv, standard
-    /// output has only the table
+    /// Print the table of results as text, Markdown, or CSV with full precision; with md and csv, standard output
+    /// contains only the table
     #[arg(
         long,
         value_enum,
@@ -126,8 +128,8 @@ pub(crate) struct MicroArgs {
     #[command(flatten)]
     pub(crate) save: SaveArgs,
 
-    /// Add the samples to schema benchmark of the database, with views compare_outcome and
-    /// compare_outcome_threshold; nothing is dropped
+    /// Also insert the samples into the schema benchmark of the database. pgrig creates the schema and its views
+    /// compare_outcome and compare_outcome_threshold if they are missing, and drops nothing
     #[arg(long, help_heading = "Output")]
     pub(crate) save_in_database: bool,
 
@@ -237,13 +239,4 @@ fn suite(name: &str) -> Result<Suite, Failure> {
         ))
     })?;
     Ok(Suite::read(name, &text)?)
-}
-
-/// `1%` as 0.01.
-fn share(text: &str) -> Result<f64, String> {
-    let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    match percent {
-        Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err(format!("\"{text}\" is not a percentage: give one like 1% or 0.5%")),
-    }
 }

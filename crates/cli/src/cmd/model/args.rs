@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::app::args::{SaveArgs, ServerChoice};
+use crate::app::duration::whole_seconds;
 
-/// Capture a model of a database's data, for near-real test data
+/// Capture the statistics of a database as a model, for realistic test data; check a copy
 ///
-/// A model is a TOML file: the statements that make the schema, and for each column its statistics. `pgrig fill --model`
-/// makes rows from it, of any amount. Text of the original is replaced by text of the same length and order.
+/// A model is a TOML file. It contains the statements that create the schema, and statistics for each column. `pgrig fill
+/// --model` makes any number of rows from it. pgrig replaces each text of the original by another text of the same length;
+/// these texts sort in the same order as the originals.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig model capture -d shop -o shop.model.toml\n  \
@@ -24,15 +26,18 @@ pub(crate) struct ModelArgs {
 pub(crate) enum ModelAction {
     /// Read a database's catalogs and statistics into a model
     ///
-    /// One read-only transaction reads catalogs, sizes and pg_stats; no table is read unless --aggregates is given. Any role
-    /// can do that; it sees the statistics of columns that it may select from. Run ANALYZE first if the statistics are old.
+    /// One read-only transaction reads catalogs, sizes and pg_stats. It reads no table, unless you give --aggregates. Any role
+    /// can capture a model; for columns that the role may not SELECT, the model has no statistics. Run ANALYZE first if
+    /// the statistics are old.
     Capture(Box<CaptureArgs>),
     /// Print a model's tables and columns
     Show(ShowArgs),
     /// Compare a copy's statistics and plans with those of the original
     ///
-    /// pgrig runs ANALYZE five times on the copy. A field of pg_stats agrees if it differs from the original's by at most
-    /// 3·√2 standard deviations of repeated ANALYZE runs: on the original with --analyze-original, otherwise on the copy.
+    /// pgrig runs ANALYZE five times on the copy, and takes the median of each field of pg_stats. The standard deviation of
+    /// repeated ANALYZE runs is the yardstick: of the five runs on the copy or, with --analyze-original, of eleven runs on
+    /// the original. A field agrees if copy and original differ by at most 3·√2 standard deviations. -h, -p, -U and
+    /// --instance name the server of ORIGINAL and COPY, if these are only names of databases.
     Check(Box<CheckArgs>),
 }
 
@@ -42,33 +47,35 @@ pub(crate) enum ModelAction {
     pgrig model capture -d shop -o public.model.toml --schema public --k 100\n  \
     pgrig model capture -d shop --aggregates --explain")]
 pub(crate) struct CaptureArgs {
-    /// File that the model is written to; with -, standard output
+    /// Write the model to FILE; with -, to standard output. Required without --explain
     #[arg(short, long, value_name = "FILE", required_unless_present = "explain", help_heading = "Model")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Only the tables of this schema [default: all schemas]
-    #[arg(long, value_name = "NAME", help_heading = "Model")]
+    /// Read only the tables of this schema [default: all schemas]
+    #[arg(long, value_name = "SCHEMA", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// Replace values that fewer than ROWS rows have; of a table with fewer rows, record only their number
+    /// Replace each value that occurs in fewer than ROWS rows. For a table with fewer than ROWS rows, record only the
+    /// number of rows
     #[arg(long, value_name = "ROWS", default_value_t = 20, help_heading = "Privacy")]
     pub(crate) k: u32,
 
-    /// Keep the original text of this column: table.column; may be repeated
+    /// Do not replace the texts of this column: TABLE.COLUMN. The model then contains its most common texts, also those
+    /// that fewer than --k rows have; may be repeated
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 
     /// Overwrite FILE if it exists
-    #[arg(long, help_heading = "Model")]
+    #[arg(short, long, help_heading = "Model")]
     pub(crate) force: bool,
 
-    /// Also read tables, by queries that return aggregates only: rows for each row of a referenced table, pairs of values,
-    /// correlations, lengths of texts; in the same transaction, 60 s a statement at most
+    /// Also query the tables, for aggregates only: rows for each row of a referenced table, pairs of values, correlations,
+    /// lengths of texts. pgrig cancels a query after 60 s; the model then lacks its result
     #[arg(long, help_heading = "Model")]
     pub(crate) aggregates: bool,
 
-    /// Print the statements that read tables, and run none of them
-    #[arg(long, help_heading = "Model")]
+    /// Print the queries of --aggregates, run none of them, and write no model
+    #[arg(long, visible_alias = "dry-run", help_heading = "Model")]
     pub(crate) explain: bool,
 
     #[command(flatten)]
@@ -80,11 +87,11 @@ pub(crate) struct CaptureArgs {
     pgrig model show shop.model.toml\n  \
     pgrig model show shop.model.toml --values")]
 pub(crate) struct ShowArgs {
-    /// The model
+    /// File of the model
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Print every value of the original that the model holds
+    /// Print only the values of the original that the model contains, to see what it discloses
     #[arg(long)]
     pub(crate) values: bool,
 }
@@ -95,33 +102,34 @@ pub(crate) struct ShowArgs {
     pgrig model check shop.model.toml copy\n  \
     pgrig model check shop copy --analyze-original --queries queries/")]
 pub(crate) struct CheckArgs {
-    /// The original: database name, URI or keyword string; or a model
+    /// The original: name of a database, URI or keyword string; or a file of a model
     #[arg(value_name = "ORIGINAL")]
     pub(crate) original: String,
 
-    /// The copy: database name, URI or keyword string
+    /// The copy: name of a database, URI or keyword string
     #[arg(value_name = "COPY")]
     pub(crate) copy: String,
 
-    /// Only the tables of this schema [default: all schemas]
-    #[arg(long, value_name = "NAME", help_heading = "Check")]
+    /// Compare only the tables of this schema [default: all schemas]
+    #[arg(long, value_name = "SCHEMA", help_heading = "Check")]
     pub(crate) schema: Option<String>,
 
-    /// Run ANALYZE eleven times on the original, to measure how much its results vary
+    /// Run ANALYZE eleven times on the original, to measure how much its results vary. This replaces its statistics
     #[arg(long, help_heading = "Check")]
     pub(crate) analyze_original: bool,
 
-    /// Also compare the plans of the queries in DIR: files *.sql, a query each
+    /// Also compare the plans of the queries in DIR/*.sql; each file contains one query
     #[arg(long, value_name = "DIR", help_heading = "Check")]
     pub(crate) queries: Option<PathBuf>,
 
-    /// Run these queries once on both (EXPLAIN ANALYZE, in a read-only transaction), and compare the rows of their operators
+    /// Run each query of --queries once on both databases (EXPLAIN ANALYZE in a read-only transaction), and compare the
+    /// numbers of rows of their scans and joins
     #[arg(long, requires = "queries", help_heading = "Check")]
     pub(crate) execute: bool,
 
-    /// End a query of --execute after this time; it is left out then
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Check")]
-    pub(crate) execute_timeout: u32,
+    /// Cancel a query of --execute after this time, and leave it out of the comparison
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = whole_seconds, help_heading = "Check")]
+    pub(crate) execute_timeout: u64,
 
     #[command(flatten)]
     pub(crate) save: SaveArgs,

@@ -25,6 +25,8 @@ use crate::app::version::VERSION;
 /// Number of ANALYZE runs on the original, and on the copy.
 const OF_ORIGINAL: usize = 11;
 const OF_COPY: usize = 5;
+/// PostgreSQL's limit of statement_timeout (milliseconds in an int), seconds.
+const LONGEST_TIMEOUT: u64 = 2_147_483;
 
 /// The original: a database, or a model of one.
 enum Original {
@@ -183,7 +185,7 @@ async fn look(
     schema: Option<&str>,
     times: usize,
     queries: &[Query],
-    execute: Option<u32>,
+    execute: Option<u64>,
     name: &str,
     printer: &Printer,
 ) -> Result<Seen, Failure> {
@@ -227,10 +229,10 @@ fn executed(before: &Seen, after: &Seen) -> (Vec<f64>, Vec<f64>) {
 async fn run_query(
     connection: &Connection,
     query: &Query,
-    seconds: u32,
+    seconds: u64,
     name: &str,
 ) -> Result<Option<QueryPlan>, Failure> {
-    let begin = format!("BEGIN READ ONLY; SET LOCAL statement_timeout = '{seconds}s'");
+    let begin = format!("BEGIN READ ONLY; SET LOCAL statement_timeout = '{}s'", seconds.min(LONGEST_TIMEOUT));
     run_sql(connection, &begin).await?;
     let sql = format!("EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {}", query.sql);
     let found = connection.client.query_one(&sql, &[]).await;

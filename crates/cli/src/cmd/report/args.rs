@@ -2,33 +2,36 @@
 
 use clap::{Args, ValueEnum};
 
-/// Show saved runs as one HTML page with plots
+use crate::app::runs::RUN;
+
+/// Write saved runs as an HTML report with plots, or as Markdown, SVG or CSV
 ///
-/// The page needs no server and no network: it contains styles, plots, tables, and the whole run documents, so `pgrig
-/// compare` and `pgrig report` accept it where they accept a run. Several runs of one verb are drawn on top of each other and
-/// compared: two runs, or the runs of two labels.
+/// The report needs no server and no network. It contains plots, tables, and the whole run documents, so `pgrig compare`,
+/// `pgrig report` and `pgrig runs import` accept the file where they accept a run. Two runs, or the runs of two labels, are
+/// also compared.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = format!("{RUN}\n\nExamples:\n  \
     pgrig report    # the latest run, as report.html\n  \
     pgrig report before after -o change.html\n  \
     pgrig report latest --format md\n  \
     pgrig report latest --format svg -o plots\n  \
-    pgrig report latest~1 --redact -o public.html")]
+    pgrig report latest~1 --redact -o public.html"))]
 pub(crate) struct ReportArgs {
-    /// Runs: files, reports, ids, beginnings of ids, labels, latest, latest~1 [default: latest]
+    /// Runs to report (see RUN below) [default: latest]
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
 
-    /// Write the report to FILE and replace what is there; - is standard output. For svg, a directory [default: for html
-    /// report.html, if there is none; for md and csv standard output]
+    /// Write the report to FILE, and overwrite FILE; with -, to standard output. For svg, FILE is a directory [default: for
+    /// html report.html, which pgrig does not overwrite; for md and csv standard output; for svg none]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<String>,
 
-    /// Format
+    /// Write the report in this format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "html")]
     pub(crate) format: Format,
 
-    /// Leave out host, role, database, paths, labels, notes, names of tables, SQL and its literals
+    /// Leave out host, role, database, paths, labels, notes, names of tables, and SQL, also in the run documents within the
+    /// report
     #[arg(long)]
     pub(crate) redact: bool,
 }
@@ -36,12 +39,12 @@ pub(crate) struct ReportArgs {
 /// Formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// A page with plots, tables, and the run documents
+    /// Page with plots, tables, and the run documents
     Html,
-    /// A file for each plot, for articles
+    /// One file for each plot, for articles
     Svg,
     /// Markdown without plots, for pull requests
     Md,
-    /// All numbers, a row for each
+    /// One row for each number
     Csv,
 }

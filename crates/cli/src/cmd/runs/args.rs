@@ -11,13 +11,13 @@ use crate::app::runs::RUN;
 
 /// List, show, remove, export and import saved runs
 ///
-/// Each measuring verb saves its run document in the directory runs under PGRIG_HOME. `pgrig compare` reads the
-/// documents.
+/// fill, blockio, micro, tps, testdb bench and model check save a run document (JSON) in PGRIG_HOME/runs. `pgrig compare`
+/// and `pgrig report` read these documents.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{RUN}\n\nExamples:\n  \
     pgrig runs list --verb tps --since 7d\n  \
     pgrig runs show latest\n  \
-    pgrig runs prune --keep 100 --older-than 90d --dry-run\n  \
+    pgrig runs prune --keep 100 --older-than 90d --explain\n  \
     pgrig runs export 'before*' -o before.runs.json\n  \
     pgrig runs import before.runs.json"))]
 pub(crate) struct RunsArgs {
@@ -41,26 +41,27 @@ impl RunsArgs {
 pub(crate) enum RunsAction {
     /// List the saved runs, the newest first
     ///
-    /// The first column is the beginning of the run's id, which is the time of its start in UTC. It names the run.
-    /// The status is done, failed, interrupted, running, or unfinished: pgrig was killed.
+    /// The first column is the time of the start (UTC). It is the beginning of the run's id, so you can use it as RUN.
+    /// The status is done, failed, interrupted, running, or unfinished (pgrig was killed).
     List(ListArgs),
-    /// Show one run: the request, the server, its figures and notes
+    /// Show one run: request, server, figures and notes
     Show(ShowArgs),
-    /// Remove runs
+    /// Remove saved runs
     Rm(RmArgs),
     /// Remove old runs
     ///
-    /// With both --keep and --older-than, a run stays if either lets it stay. Running runs, and files that are not run
-    /// documents, stay.
+    /// Give --keep, --older-than, or both. With both, prune removes only runs that are older than AGE and not among the
+    /// newest N. It never removes running runs, or files that are not run documents.
     Prune(PruneArgs),
     /// Write runs into one file, to import or compare elsewhere
     ///
-    /// The file has the documents one after the other, each as it is: jq reads it, and every RUN can be such a file.
+    /// The file contains the documents unchanged, one after the other. jq can read it. Every command that takes RUN accepts
+    /// it.
     Export(ExportArgs),
-    /// Save the runs in files that export, --json or report has written
+    /// Import runs from files that runs export, --json or report wrote
     ///
-    /// If one of the documents cannot be imported, none is. A run that is saved already, with the same document, is left
-    /// as it is; with another document it is an error.
+    /// import skips a run that is already saved. If a saved run has the same id and another content, or a document is
+    /// damaged, import fails and saves nothing.
     Import(ImportArgs),
 }
 
@@ -70,23 +71,23 @@ pub(crate) enum RunsAction {
     pgrig runs list --label 'before*' --since 2026-11-01\n  \
     pgrig runs list --verb tps --limit 5 --json")]
 pub(crate) struct ListArgs {
-    /// Only runs of this verb
+    /// List only runs of this command: fill, model, blockio, micro, tps or testdb
     #[arg(long, value_name = "VERB")]
     pub(crate) verb: Option<String>,
 
-    /// Only runs with this label; * and ? are wildcards
+    /// List only runs with this label; * and ? are wildcards
     #[arg(long, value_name = "LABEL")]
     pub(crate) label: Option<String>,
 
-    /// Only runs that began since then: 7d, 12h, or a date or time (UTC): 2026-11-01
+    /// List only runs that began in the last 7d, 12h …, or since a date or time (UTC): 2026-11-01, 2026-11-01T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub(crate) since: Option<Timestamp>,
 
-    /// Only the newest N of them
+    /// List at most N runs, the newest
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 
-    /// Print JSON
+    /// Print JSON in place of text
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -94,41 +95,41 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = RUN)]
 pub(crate) struct ShowArgs {
-    /// A file, latest, an id or its beginning, or a label
+    /// Run to show (see RUN below); an error if RUN names several
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
 
-    /// Print the run document
+    /// Print the run document (JSON) in place of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = format!("{RUN}\n\nExamples:\n  \
     pgrig runs rm latest\n  \
-    pgrig runs rm 'try*'")]
+    pgrig runs rm 'try*'"))]
 pub(crate) struct RmArgs {
-    /// latest, an id or its beginning, or a label: all runs with it
+    /// Saved runs to remove (see RUN below), not files; a label removes all runs with it
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    pgrig runs prune --keep 100 --older-than 90d --dry-run\n  \
+    pgrig runs prune --keep 100 --older-than 90d --explain\n  \
     pgrig runs prune --keep 100 --older-than 90d")]
 pub(crate) struct PruneArgs {
-    /// Keep the newest N runs
+    /// Do not remove the newest N runs
     #[arg(long, value_name = "N", required_unless_present = "older_than")]
     pub(crate) keep: Option<usize>,
 
-    /// Remove runs that began before this time: 90d, 12h
-    #[arg(long, value_name = "TIME", value_parser = length)]
+    /// Remove runs that began longer ago than this: 90d, 12h
+    #[arg(long, value_name = "AGE", value_parser = length)]
     pub(crate) older_than: Option<SignedDuration>,
 
-    /// List the runs, and remove none
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    /// List the runs that would go, and remove none
+    #[arg(long, visible_alias = "dry-run")]
+    pub(crate) explain: bool,
 }
 
 #[derive(Debug, Args)]
@@ -136,11 +137,11 @@ pub(crate) struct PruneArgs {
     pgrig runs export before -o before.runs.json\n  \
     pgrig runs export latest~1 latest -o - | gzip > two.runs.json.gz"))]
 pub(crate) struct ExportArgs {
-    /// A file, latest, an id or its beginning, or a label: all runs with it
+    /// Runs to write (see RUN below)
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
 
-    /// File that the runs are written to; with -, standard output
+    /// Write the runs to FILE; with -, to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
@@ -151,7 +152,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Files with run documents
+    /// Files to import from
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 }

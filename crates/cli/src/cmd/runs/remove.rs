@@ -44,7 +44,7 @@ pub(crate) fn prune(arguments: &PruneArgs, printer: &Printer) -> Result<(), Fail
     let size: u64 = old.iter().map(|saved| saved.size).sum();
     let runs = if old.len() == 1 { "1 run".to_owned() } else { format!("{} runs", old.len()) };
     let kept = all.len() - old.len();
-    if arguments.dry_run {
+    if arguments.explain {
         if !old.is_empty() {
             printer.result(list::text(&old, &all))?;
         }

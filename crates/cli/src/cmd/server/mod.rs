@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failu
             psql(&home, name, database.as_deref(), arguments, printer)
         }
         ServerAction::Logs(name) => logs(&home, name),
-        ServerAction::Destroy(name) => destroy(&home, name, printer),
+        ServerAction::Destroy { instance } => destroy(&home, instance, printer),
         ServerAction::Fetch { pg_version, from } => fetch(&home, *pg_version, from.as_deref(), printer),
         ServerAction::Prune => prune(&home, printer),
     }
@@ -209,9 +209,9 @@ fn logs(home: &Home, name: &InstanceName) -> Result<(), Failure> {
     Ok(io::stdout().flush()?)
 }
 
-fn destroy(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
-    open(home, &name.instance)?.destroy(&|event| printer.say(event))?;
-    printer.say(format!("deleted instance {} with its data", name.instance));
+fn destroy(home: &Home, name: &str, printer: &Printer) -> Result<(), Failure> {
+    open(home, name)?.destroy(&|event| printer.say(event))?;
+    printer.say(format!("deleted instance {name} with its data"));
     Ok(())
 }
 

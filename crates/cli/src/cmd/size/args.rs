@@ -7,9 +7,9 @@ use crate::app::args::{MOST_PARTITIONS, up_to};
 use crate::app::size::Size;
 use crate::cmd::fill::args::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitions};
 
-/// Convert between rows, scale and bytes, without a server
+/// Calculate the size of pgbench's tables from rows or scale, or the reverse, without a server
 ///
-/// Give SIZE, --scale or --rows, and pgrig computes the other two. The sizes are those of `pgrig fill` with the same
+/// Give SIZE, --scale or --rows; pgrig calculates the other two. The sizes are those of `pgrig fill` with the same
 /// options, exact to the block.
 #[derive(Debug, Args)]
 #[command(
@@ -20,7 +20,7 @@ use crate::cmd::fill::args::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitio
         pgrig size 20GiB --data-only --fillfactor 10"
 )]
 pub(crate) struct SizeArgs {
-    /// Size of tables and indexes, for example 73GB
+    /// Size of pgbench's tables and indexes, for example 73GB
     pub(crate) size: Option<Size>,
 
     /// In place of SIZE: pgbench's scale
@@ -31,7 +31,7 @@ pub(crate) struct SizeArgs {
     #[arg(long, value_parser = up_to::<u64>(MOST_ROWS))]
     pub(crate) rows: Option<u64>,
 
-    /// Rows only: no vacuum, statistics or primary keys
+    /// Leave out the primary keys
     #[arg(long)]
     pub(crate) data_only: bool,
 
@@ -40,7 +40,7 @@ pub(crate) struct SizeArgs {
           value_parser = clap::value_parser!(u8).range(10..=100))]
     pub(crate) fillfactor: u8,
 
-    /// Number of partitions of pgbench_accounts
+    /// Divide pgbench_accounts into N partitions
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS))]
     pub(crate) partitions: Option<u32>,
 
@@ -48,7 +48,7 @@ pub(crate) struct SizeArgs {
     #[arg(long, value_enum, value_name = "METHOD", default_value = "range", requires = "partitions")]
     pub(crate) partition_method: PartitionBy,
 
-    /// Index on pgbench_accounts: a primary key, a tiny BRIN index, or none
+    /// Index of pgbench_accounts: btree (its primary key), brin (a small BRIN index, no primary key), or none
     #[arg(long, value_enum, default_value = "btree")]
     pub(crate) index: Index,
 
@@ -56,7 +56,7 @@ pub(crate) struct SizeArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 8192, value_parser = block_size)]
     pub(crate) block_size: u32,
 
-    /// Print JSON
+    /// Print JSON in place of text
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -11,15 +11,19 @@ pub(crate) use crate::cmd::testdb::unlog::args::{Compress, UnlogArgs};
 
 #[cfg(feature = "serve")]
 const EXAMPLES: &str = "Examples:\n  \
-    pgrig testdb bench --schema-file schema.sql -- sh suite.sh\n  \
-    eval $(pgrig testdb new --from schema.sql)\n  \
+    pgrig testdb bench --from schema.sql -- sh suite.sh\n  \
+    eval \"$(pgrig testdb new --from schema.sql)\"\n  \
     pgrig testdb unlog schema.sql -o unlogged.sql";
 #[cfg(not(feature = "serve"))]
 const EXAMPLES: &str = "Examples:\n  \
-    pgrig testdb bench --schema-file schema.sql -- sh suite.sh\n  \
+    pgrig testdb bench --from schema.sql -- sh suite.sh\n  \
     pgrig testdb unlog schema.sql -o unlogged.sql";
 
-/// Make integration tests faster: find the setting that helps, lend fresh databases, make tables unlogged
+/// Test databases: find what makes tests faster, lend a fresh database to each test, make tables unlogged
+///
+/// new, serve, list, keep and drop manage databases for tests. A database is lent (in use by a test), kept (stays until
+/// you drop it by name), spare (made in advance) or a template (the source of copies). The keeper, a process in the
+/// background, makes spares and drops lent databases.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TestdbArgs {

@@ -10,7 +10,7 @@ use measure::Threshold;
 use script::{Definition, OptionError, Source};
 use tps::{Connecting, Length, Protocol, Request};
 
-use crate::app::args::{MOST_TRIALS, SaveArgs, ServerChoice, connections, up_to};
+use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, connections, up_to};
 use crate::app::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
 use crate::app::failure::Usage;
 use crate::app::input;
@@ -25,32 +25,31 @@ const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 /// Seeds that pgrig chooses are below this, so that they are short enough to type.
 const SEEDS: u64 = 1 << 32;
 
-/// Transactions per second and latency of pgbench scripts
+/// Measure transactions per second and latency of pgbench scripts
+///
+/// pgrig runs pgbench scripts and has pgbench's options; it does not need pgbench. The built-in scripts need pgbench's
+/// tables: `pgrig fill --scale 10` creates them. With -R, the latency of a transaction counts from its scheduled start,
+/// so a server that stalls cannot hide the stall.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
-#[command(
-    after_help = "pgrig runs pgbench scripts with pgbench's options; pgbench is not needed. Latency counts from the scheduled \
-        start of a transaction (-R), so a stalled server cannot hide it. The built-in scripts need \
-        pgbench's tables: pgrig fill --scale 10 creates them.\n\n\
-        Examples:\n  \
+#[command(after_help = "Examples:\n  \
         pgrig fill --scale 10 && pgrig tps      # pgbench's TPC-B for 10 s\n  \
         pgrig tps -S -c 8 -T 30 mydb            # one row by key, in database mydb\n  \
         pgrig tps -f new.sql@9 -f old.sql -r    # scripts, 9 to 1; time per command\n  \
-        pgrig tps -R 500 -L 20 -T 5min          # 500 per second; skip if 20 ms late\n  \
+        pgrig tps -R 500 -L 20 -T 5min          # 500 per second; 20 ms is late\n  \
         pgrig tps -T 60 --fail-if 'p99>20ms'    # exit status 3 if p99 is above 20 ms\n  \
-        pgrig tps -c 4 --matrix durability      # the cost of durability settings\n"
-)]
+        pgrig tps -c 4 --matrix durability      # the cost of durability settings\n")]
 pub(crate) struct TpsArgs {
-    /// Database name, URI or keyword string, as -d
+    /// Same as -d
     #[arg(value_name = "DBNAME", conflicts_with = "dbname")]
     pub(crate) database: Option<String>,
 
-    /// Script file, chosen with weight W; - is standard input; may be repeated
+    /// Run this script, chosen with weight W; - is standard input; may be repeated
     #[arg(short, long = "file", value_name = "FILE[@W]", help_heading = "Scripts")]
     pub(crate) file: Vec<String>,
 
-    /// Built-in script: its name or the beginning of it; `-b list` lists them; may be repeated [default:
-    /// tpcb-like]
+    /// Run this built-in script, by its name or the beginning of its name; `-b list` lists them; may be repeated
+    /// [default: tpcb-like]
     #[arg(short, long = "builtin", value_name = "NAME[@W]", help_heading = "Scripts")]
     pub(crate) builtin: Vec<String>,
 
@@ -62,15 +61,16 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'S', long, help_heading = "Scripts")]
     pub(crate) select_only: bool,
 
-    /// Variable for the scripts; may be repeated
+    /// Set a variable of the scripts; may be repeated
     #[arg(short = 'D', long, value_name = "NAME=VALUE", value_parser = definition, help_heading = "Scripts")]
     pub(crate) define: Vec<Definition>,
 
-    /// Value of :scale [default: for built-in scripts, the number of rows of pgbench_branches; else 1]
+    /// Set the variable :scale of the scripts; this creates no data [default: for built-in scripts, the number of rows of
+    /// pgbench_branches; otherwise 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..), help_heading = "Scripts")]
     pub(crate) scale: Option<i64>,
 
-    /// Seed for random values: a number, `time` or `rand`
+    /// Seed of the random values: a number, `time` or `rand`
     #[arg(long, value_name = "SEED", default_value = "rand", help_heading = "Scripts")]
     pub(crate) random_seed: Seed,
 
@@ -79,14 +79,14 @@ pub(crate) struct TpsArgs {
     pub(crate) show_script: Option<String>,
 
     /// Number of connections that run transactions
-    #[arg(short, long = "client", value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
+    #[arg(short, long = "clients", alias = "client", value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
     pub(crate) client: u32,
 
-    /// Number of threads of pgrig that serve the connections
+    /// Number of threads of pgrig that serve these connections
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
     pub(crate) jobs: u32,
 
-    /// Duration of the measurement: seconds, or 5min [default: 10s]
+    /// Measure for this time: 30 (seconds), 90s, 5min [default: 10s]
     #[arg(short = 'T', long, value_name = "DURATION", value_parser = seconds, help_heading = "Load")]
     pub(crate) time: Option<Duration>,
 
@@ -95,16 +95,17 @@ pub(crate) struct TpsArgs {
           help_heading = "Load")]
     pub(crate) transactions: Option<u64>,
 
-    /// Transactions per second that all clients together start, at random times [default: unlimited]
+    /// Start this many transactions per second, all clients together, at random times (a Poisson process) [default: no
+    /// limit]
     #[arg(short = 'R', long, value_name = "TPS", value_parser = rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
 
-    /// Count transactions that take longer than this (in milliseconds) as late; with -R, skip transactions that
-    /// would start this late
+    /// Count transactions that take longer than this as late. With -R, also skip transactions that would start later than
+    /// this. A number without a unit is in milliseconds
     #[arg(short = 'L', long, value_name = "DURATION", value_parser = milliseconds, help_heading = "Load")]
     pub(crate) latency_limit: Option<Duration>,
 
-    /// Protocol of statements: simple (one text), extended (parsed each time), prepared (parsed once per
+    /// Send statements by this protocol: simple (as text), extended (parsed each time) or prepared (parsed once in each
     /// session)
     #[arg(short = 'M', long, value_enum, default_value = "simple", help_heading = "Load")]
     pub(crate) protocol: Sent,
@@ -113,45 +114,45 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'C', long, help_heading = "Load")]
     pub(crate) connect: bool,
 
-    /// Number of tries of a transaction that fails with a serialization error or deadlock; 0: unlimited
+    /// Try a transaction that fails with a serialization error or a deadlock at most N times; 0: no limit
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(crate) max_tries: u32,
 
-    /// Skip the first step: vacuum of pgbench's tables, TRUNCATE of pgbench_history
+    /// Do not prepare pgbench's tables. By default, if they exist, pgrig first vacuums pgbench_branches and pgbench_tellers,
+    /// and TRUNCATEs pgbench_history
     #[arg(short, long, help_heading = "Load")]
     pub(crate) no_vacuum: bool,
 
-    /// Run this long before counting
-    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
+    /// Run for this time before pgrig counts
+    #[arg(long = "warm-up", alias = "warmup", value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) warmup: Duration,
 
-    /// Start the clients one after the other over this time, before the warm-up
+    /// Before the warm-up, start the clients one after the other over this time
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) ramp: Duration,
 
-    /// Number of trials of the run, or of each combination of --matrix [default: 1; with --matrix 3]
+    /// Number of trials; with --matrix, of each combination [default: 1; with --matrix 3]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
     pub(crate) trials: Option<u16>,
 
-    /// Report the latency of each command of the scripts
+    /// Print the latency of each command of the scripts
     #[arg(short, long, help_heading = "Results")]
     pub(crate) report_per_command: bool,
 
-    /// Report failures by kind
+    /// Print failures by kind
     #[arg(long, help_heading = "Results")]
     pub(crate) failures_detailed: bool,
 
-    /// Exit with status 3 if the condition is true: p99>20ms, tps<500, failed>1% …; may be repeated. Skipped
-    /// transactions (-L) count as slower than the limit in mean, max and percentiles. Several trials are judged together
+    /// Exit with status 3 if the condition is true: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions that
+    /// -R and -L skip count as slower than -L. pgrig judges all trials together
     #[arg(long, value_name = "CONDITION", help_heading = "Results")]
     pub(crate) fail_if: Vec<Threshold>,
 
-    /// Print a line every SECONDS in place of the live view [default without a terminal: 5]
+    /// Print a line of progress every SECONDS, in place of the live chart on a terminal [default without a terminal: 5]
     #[arg(short = 'P', long, value_name = "SECONDS", value_parser = whole_seconds, help_heading = "Results")]
     pub(crate) progress: Option<u64>,
 
-    /// Print the plan and stop: nothing is changed
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, visible_alias = "dry-run", help = EXPLAIN, help_heading = "Output")]
     pub(crate) explain: bool,
 
     #[command(flatten, next_help_heading = "Results")]

@@ -177,7 +177,11 @@ impl Rig {
 impl Drop for Rig {
     /// A failed test leaves no server.
     fn drop(&mut self) {
-        let _ = self.command("server destroy").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let _ = self
+            .command("server destroy --instance default")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
     }
 }
 

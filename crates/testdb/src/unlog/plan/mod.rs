@@ -174,7 +174,7 @@ pub enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Kept => f.write_str("kept, as given with --keep"),
+            Self::Kept => f.write_str("kept, as given with --exclude-table"),
             Self::ReferencedBy { table, is_partitioned: true } => {
                 write!(f, "{table} references it, which is partitioned and so always logged")
             }

@@ -22,57 +22,54 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
 
 /// Measure which variant of the database makes your test command faster
 ///
-/// Each round runs COMMAND once for each variant, each time on a fresh database, in balanced order. COMMAND finds the
-/// database in DATABASE_URL and PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. pgrig runs several words as a program
-/// with arguments, and one word with blanks in it as a script of sh -c. With no server named, the databases are on
-/// pgrig's instance testdb-bench, with PostgreSQL's default settings (profile stock).
+/// Each round runs COMMAND once for each variant, in random order, each time on a fresh database. COMMAND finds the
+/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is one quoted word with
+/// blanks, sh -c runs it; otherwise pgrig runs the program itself. Without --from, each database is a copy of the one
+/// that -d names, which pgrig does not change; without -d, it is empty. If you name no server, pgrig uses the instance
+/// testdb-bench with the profile stock: for this command, these are the defaults of --instance and --profile.
 #[derive(Debug, Args)]
 #[command(after_help = "Parts of a variant, joined by +:\n  \
-    normal      the database unchanged; every other variant is compared with it\n  \
+    normal      the database unchanged; pgrig compares all variants with it\n  \
     unlogged    unlogged tables: a crash of the server empties them\n  \
-    dangerous   as profile dangerous: a crash may destroy the cluster\n  \
+    dangerous   fsync off: a crash may destroy all databases of the server\n  \
     template    a copy of a template database, made by the server's fastest method\n  \
-    tmpfs       a server with its data in memory: a reboot destroys them\n\n\
+    tmpfs       another server of pgrig's, with its data in memory (/dev/shm)\n\n\
     Examples:\n  \
-    pgrig testdb bench --schema-file schema.sql -- python3 -m pytest\n  \
-    pgrig testdb bench --dump shop.sql.gz -- 'cd api && sh suite.sh'\n  \
+    pgrig testdb bench --from schema.sql -- python3 -m pytest\n  \
+    pgrig testdb bench --from shop.sql.gz -- 'cd api && sh suite.sh'\n  \
     pgrig testdb bench -d mydb --variants template,unlogged -- sh suite.sh")]
 pub(crate) struct BenchArgs {
-    /// Your test command, after --
+    /// Your test command, after --; or give --tps
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "tps", conflicts_with = "tps")]
     pub(crate) command: Vec<OsString>,
 
-    /// SQL script that creates the contents of each database
-    #[arg(long, value_name = "FILE", conflicts_with = "dump")]
-    pub(crate) schema_file: Option<PathBuf>,
+    /// Load each database from this file: plain SQL, SQL compressed with gzip or zstd, or an archive of
+    /// pg_dump (needs pg_restore)
+    #[arg(long, aliases = ["schema-file", "dump"], value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
 
-    /// Dump with the contents of each database: plain, gzip, zstd, or an archive of pg_dump (needs
-    /// pg_restore)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) dump: Option<PathBuf>,
-
-    /// Variants to compare with normal, separated by commas [default:
-    /// those of unlogged,dangerous,unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs that are possible]
+    /// Compare these variants with normal, separated by commas [default: of unlogged,dangerous,
+    /// unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs those that the server permits]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) variants: Vec<Variant>,
 
-    /// Number of rounds that count; fewer than 6 cannot prove a difference
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = up_to::<u16>(MOST_TRIALS))]
+    /// Number of rounds that count; a verdict needs at least 6
+    #[arg(long = "rounds", alias = "trials", value_name = "N", default_value_t = 6, value_parser = up_to::<u16>(MOST_TRIALS))]
     pub(crate) trials: u16,
 
-    /// Leave out the warm-up: the first round counts
+    /// Count the first round, too; by default it only warms up
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 
-    /// Least difference that matters
+    /// Least difference that matters, in percent of normal
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub(crate) threshold: f64,
 
-    /// Seed for the order of the trials
+    /// Seed of the random order in each round [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Show the output of the command in place of writing it to a log
+    /// Print the output of the command in place of writing it to a log
     #[arg(long)]
     pub(crate) show_output: bool,
 
@@ -80,10 +77,11 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "SCRIPT", help_heading = "Transactions")]
     pub(crate) tps: Option<String>,
 
-    /// Number of connections, or several numbers to measure each
+    /// With --tps: numbers of connections; pgrig measures each number
     #[arg(
         short,
-        long = "client",
+        long = "clients",
+        alias = "client",
         value_name = "N,N",
         value_delimiter = ',',
         default_value = "1,2,3",
@@ -93,13 +91,13 @@ pub(crate) struct BenchArgs {
     )]
     pub(crate) client: Vec<u32>,
 
-    /// Duration of each trial
+    /// With --tps: duration of each trial
     #[arg(short = 'T', long, value_name = "DURATION", default_value = "10s", value_parser = seconds, conflicts_with = "command",
           help_heading = "Transactions")]
     pub(crate) time: Duration,
 
-    /// Turn off fsync on a server that is not pgrig's own: a crash meanwhile may destroy every database of
-    /// that cluster
+    /// Permit pgrig to turn off fsync on a server that is not its own. A crash during the measurement may destroy every
+    /// database of that server
     #[arg(long)]
     pub(crate) allow_dangerous_settings: bool,
 
@@ -162,7 +160,7 @@ impl BenchArgs {
 
     /// The script that creates the databases' contents.
     pub(crate) fn script(&self) -> Option<&PathBuf> {
-        self.schema_file.as_ref().or(self.dump.as_ref())
+        self.from.as_ref()
     }
 
     /// The seed; always the same by default, because results do not depend on it.

@@ -204,7 +204,7 @@ pub(crate) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) 
         Advice::NothingElse => "none of the ways that did not fail helps".to_owned(),
         Advice::Unknown => "no recommendation: only normal completed".to_owned(),
         Advice::Unsure => format!(
-            "no way is proved to help, but some may: give more trials (--trials {})",
+            "no way is proved to help, but some may: give more rounds (--rounds {})",
             (results.plan.rounds.len() * 2).max(12)
         ),
         Advice::Use(variant) => used(variant, arguments, chosen),

@@ -45,44 +45,46 @@ impl LendAction {
 
 /// Lend a fresh database in milliseconds, for eval in a shell
 ///
-/// `eval $(pgrig testdb new --from schema.sql)` sets DATABASE_URL, PGHOST, PGPORT, PGUSER and PGDATABASE. The database
-/// is a copy of a template. pgrig makes the template from the file once, and again when the file changes. The database is
-/// dropped as soon as the process that called pgrig exits. A background process, the keeper, makes spare copies in
-/// advance. It exits when nothing has been lent for ten minutes.
+/// `eval "$(pgrig testdb new --from schema.sql)"` sets DATABASE_URL, PGHOST, PGPORT, PGUSER, PGDATABASE and, if there is a
+/// password, PGPASSWORD. The database is a copy of a template. pgrig makes the template from the file once, and again when
+/// the file changes. pgrig drops the database when its owner exits: by default the shell that called pgrig. The keeper, a
+/// process in the background, makes spare copies in advance. It exits when nothing has been lent for ten minutes. The role
+/// needs CREATEDB.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    eval $(pgrig testdb new --from schema.sql)\n  \
-    DATABASE_URL=$(pgrig testdb new --from app.sql --format url) python3 -m pytest\n  \
+    eval \"$(pgrig testdb new --from schema.sql)\"    # dropped when the shell exits\n  \
+    DATABASE_URL=$(pgrig testdb new --format url --for 1h) python3 -m pytest\n  \
     pgrig testdb new --template mydb --for 1h --format json\n  \
     pgrig testdb new --owner $PPID --format url    # owner: a script's caller")]
 pub(crate) struct NewArgs {
-    /// Make the template from this file: plain SQL, gzip, zstd, or an archive of pg_dump (needs pg_restore)
+    /// Make the template from this file: plain SQL, SQL compressed with gzip or zstd, or an archive of pg_dump (needs
+    ///  pg_restore)
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Copy this database of the server; the template is made again when the database changes [default: an empty
-    /// database]
+    /// Make the template from this database of the server, and again when it changes. Without --from and --template, the
+    /// database is empty
     #[arg(long, value_name = "DBNAME", conflicts_with = "from")]
     pub(crate) template: Option<String>,
 
-    /// Make the file's tables unlogged: faster, and empty after a crash of the server
+    /// Make the tables unlogged: the server writes no WAL for them, and empties them after a crash
     #[arg(long, requires = "from")]
     pub(crate) unlogged: bool,
 
-    /// Drop the database when this process exits [default: the process that called pgrig; for $(…), the shell
-    /// itself]
+    /// Drop the database when this process exits [default: the process that called pgrig; for $(…), the shell that
+    /// evaluates it]
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) owner: Option<u32>,
 
-    /// Drop the database after this time at the latest, for example 1h
-    #[arg(long = "for", value_name = "TIME")]
+    /// Drop the database after this time, even if its owner still runs, for example 1h [default: no limit]
+    #[arg(long = "for", value_name = "DURATION")]
     pub(crate) time: Option<Length>,
 
-    /// Keep the database until it is dropped by name
+    /// Do not drop the database with its owner, but only by `pgrig testdb drop NAME`; not with --for
     #[arg(long, conflicts_with = "time")]
     pub(crate) keep: bool,
 
-    /// Format of the answer
+    /// Print the address of the database in this format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LeaseFormat::Shell)]
     pub(crate) format: LeaseFormat,
 
@@ -95,14 +97,14 @@ pub(crate) struct NewArgs {
 
 /// How a keeper works; of no effect on one that runs already.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Keeper (no effect on one that runs already)")]
+#[command(next_help_heading = "Keeper (these options have no effect if it already runs)")]
 pub(crate) struct KeeperArgs {
-    /// Number of spare databases of each template used in the last ten minutes
+    /// Make N spare copies of each template that was used in the last ten minutes
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(0..=1000))]
     pub(crate) pool: u16,
 
-    /// Drop templates that have not been used for this time
-    #[arg(long, value_name = "TIME", default_value = "168h")]
+    /// Drop a template that was not used for this time
+    #[arg(long, value_name = "DURATION", default_value = "168h")]
     pub(crate) template_age: Length,
 }
 
@@ -122,7 +124,7 @@ pub(crate) enum LeaseFormat {
 /// List lent and kept databases, spares and templates
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Print JSON
+    /// Print JSON in place of text
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -130,7 +132,7 @@ pub(crate) struct ListArgs {
     pub(crate) server: ServerChoice,
 }
 
-/// Keep lent databases until they are dropped by name, for example after a failed test
+/// Keep lent databases, for example that of a failed test, until `pgrig testdb drop NAME`
 #[derive(Debug, Args)]
 pub(crate) struct KeepArgs {
     /// Name of a lent database
@@ -148,15 +150,16 @@ pub(crate) struct DropArgs {
     #[arg(value_name = "NAME", required_unless_present_any = ["all", "templates", "orphans"])]
     pub(crate) names: Vec<String>,
 
-    /// Drop all of this role, also kept ones and those of other machines and homes; then the keeper exits
+    /// Drop every database that pgrig made on this server as this role: also kept databases, and those that pgrig made
+    /// on other machines or with another PGRIG_HOME. Then the keeper exits
     #[arg(long, conflicts_with_all = ["names", "templates", "orphans"])]
     pub(crate) all: bool,
 
-    /// Drop templates and their spares
+    /// Drop all templates of the keeper, and their spares
     #[arg(long, conflicts_with_all = ["names", "orphans"])]
     pub(crate) templates: bool,
 
-    /// Drop databases that keepers of other machines, containers and homes left behind; kept databases stay
+    /// Drop the databases of keepers that no longer run, on this machine or another; kept databases stay
     #[arg(long, conflicts_with = "names")]
     pub(crate) orphans: bool,
 
@@ -166,43 +169,46 @@ pub(crate) struct DropArgs {
 
 /// Lend databases over HTTP, for suites that run in parallel
 ///
-/// As soon as the server accepts requests, it prints its address, as the first line on standard output. `GET /database`
-/// lends a database and returns its connection URI and parameters as JSON; `DELETE /databases/NAME` returns it. Ctrl-C
-/// drops all lent databases; templates and kept databases stay.
+/// When the service is ready, it prints its address as the first line on standard output. `GET /database` lends a
+/// database, and answers with its connection URI and parameters as JSON. `DELETE /databases/NAME` drops it. Ctrl-C ends
+/// the service and drops all lent databases; templates and kept databases stay. The role needs CREATEDB.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig testdb serve --from schema.sql --listen 127.0.0.1:7432\n  \
     curl http://127.0.0.1:7432/database\n  \
     curl -X DELETE http://127.0.0.1:7432/databases/NAME\n\n\
     Requests:\n  \
-    GET /database               lend a database, for an hour unless it is renewed\n    \
-        ?from=FILE, ?template=DBNAME, &unlogged   source\n    \
-        &for=SECONDS, &owner=PID, &keep           duration\n    \
+    GET /database               lend a database, by default for one hour\n    \
+        ?from=FILE, ?template=DBNAME, &unlogged   source; over TCP, one of the\n                                              \
+        options --from and --template\n    \
+        &for=SECONDS, &owner=PID                  end of the lease\n    \
+        &keep                                     no end; only over unix:PATH\n    \
         &format=json, url, env or shell           format of the answer\n  \
     POST /databases             the same, with the parameters as JSON in the body\n  \
     DELETE /databases/NAME      drop it; with ?wait, answer after the drop\n  \
-    POST /databases/NAME/renew  {\"for\": SECONDS}: lend for this long from now\n  \
-    POST /databases/NAME/keep   keep it until it is dropped by name; not over TCP\n  \
-    GET /databases              list all databases\n  \
+    POST /databases/NAME/renew  {\"for\": SECONDS}: lend it this long from now\n  \
+    POST /databases/NAME/keep   drop it only by name; only over unix:PATH\n  \
+    GET /databases              list the databases that pgrig made\n  \
     GET /status                 show the state of the keeper")]
 pub(crate) struct ServeArgs {
-    /// Address to listen on: ADDRESS:PORT of this machine (port 0: any free port), or unix:PATH
+    /// Listen on IP:PORT of this machine (with port 0, on a free port) or on unix:PATH
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: String,
 
-    /// Write the address to this file once the server answers
+    /// Write the address to this file when the service is ready, and overwrite the file
     #[arg(long, value_name = "FILE")]
     pub(crate) ready_file: Option<PathBuf>,
 
-    /// Offer copies of a database made from this file; may be repeated. Requests without a source get the first
+    /// Make a template from this file, as testdb new does; may be repeated. A request without a source gets a copy of the
+    /// first --from, otherwise of the first --template, otherwise an empty database
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Vec<PathBuf>,
 
-    /// Offer copies of this database of the server; may be repeated
+    /// Make a template from this database of the server; may be repeated
     #[arg(long, value_name = "DBNAME")]
     pub(crate) template: Vec<String>,
 
-    /// Make the files' tables unlogged: faster, and empty after a crash of the server
+    /// Make the tables unlogged: the server writes no WAL for them, and empties them after a crash
     #[arg(long, requires = "from")]
     pub(crate) unlogged: bool,
 

@@ -4,54 +4,56 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::app::args::ServerChoice;
+use crate::app::args::{EXPLAIN, ServerChoice};
 use crate::app::duration::Length;
 
 /// Make tables unlogged, in a live database or in a dump
 ///
-/// Unlogged tables are faster to write, but empty after a crash of the server: use them for data that you can make
-/// again. With a server named (-d, -h, -p, -U, --instance …), pgrig changes the tables of that database. Otherwise it
-/// reads a dump from FILE or standard input, and writes it with CREATE UNLOGGED TABLE.
+/// Unlogged tables are faster to write, but empty after a crash of the server: use them for data that you can create
+/// again. With -d, -h, -p, -U or --instance, pgrig changes the tables of that database: it locks and rewrites them.
+/// Without these options, whatever the environment names, pgrig reads a dump from FILE or standard input, and writes it
+/// with CREATE UNLOGGED TABLE.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig testdb unlog schema.sql -o unlogged.sql\n  \
-    pgrig testdb unlog -d mydb --dry-run\n  \
-    pgrig testdb unlog -d mydb && pgrig testdb unlog -d mydb --back")]
+    pgrig testdb unlog -d mydb --explain\n  \
+    pgrig testdb unlog -d mydb           # before the tests\n  \
+    pgrig testdb unlog -d mydb --back    # after the tests")]
 pub(crate) struct UnlogArgs {
-    /// Dump to read: plain, gzip, zstd, or an archive of pg_dump (needs pg_restore); - is standard input
+    /// Dump to read: plain SQL, SQL compressed with gzip or zstd, or an archive of pg_dump (needs pg_restore) [default:
+    /// standard input, as with -]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Write the dump to FILE in place of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Compression of the output [default: by the name of the output file, or the input's]
-    #[arg(long, value_enum, value_name = "METHOD")]
-    pub(crate) compress: Option<Compress>,
-
-    /// Change only tables of this schema; may be repeated (live only)
-    #[arg(long, value_name = "SCHEMA")]
-    pub(crate) schema: Vec<String>,
-
-    /// Leave this table logged: TABLE or SCHEMA.TABLE; may be repeated
-    #[arg(long, value_name = "TABLE")]
+    /// Leave this table, and the tables that it references, logged: TABLE or SCHEMA.TABLE; may be repeated
+    #[arg(long = "exclude-table", alias = "keep", value_name = "TABLE")]
     pub(crate) keep: Vec<String>,
 
     /// Leave sequences logged (PostgreSQL 15 and later can make them unlogged)
     #[arg(long)]
     pub(crate) no_sequences: bool,
 
-    /// Make unlogged tables logged again (live only)
-    #[arg(long)]
+    /// Write the dump to FILE, and overwrite FILE [default: standard output]
+    #[arg(short, long, value_name = "FILE", help_heading = "Dump")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Compress the dump in this way [default: as the name of the output file says, otherwise as the input]
+    #[arg(long, value_enum, value_name = "METHOD", help_heading = "Dump")]
+    pub(crate) compress: Option<Compress>,
+
+    /// Change only the tables of this schema; may be repeated [default: all schemas]
+    #[arg(long, value_name = "SCHEMA", help_heading = "Live database")]
+    pub(crate) schema: Vec<String>,
+
+    /// Make all unlogged tables logged, also those that pgrig did not change
+    #[arg(long, help_heading = "Live database")]
     pub(crate) back: bool,
 
-    /// Print the statements without running them (live only)
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[arg(long, visible_alias = "dry-run", help = EXPLAIN, help_heading = "Live database")]
+    pub(crate) explain: bool,
 
-    /// Wait this long for each lock, then give up without changes (live only)
-    #[arg(long, value_name = "TIME")]
+    /// Wait this long for each lock; then end, and change nothing [default: 10s]
+    #[arg(long, value_name = "DURATION", help_heading = "Live database")]
     pub(crate) lock_timeout: Option<Length>,
 
     #[command(flatten)]
@@ -68,10 +70,7 @@ impl UnlogArgs {
 /// How a dump is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Compress {
-    /// No compression
     None,
-    /// gzip
     Gzip,
-    /// zstd
     Zstd,
 }

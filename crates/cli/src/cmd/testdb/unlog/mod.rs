@@ -25,10 +25,14 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failur
         let for_databases = [
             ("--schema", !arguments.schema.is_empty()),
             ("--back", arguments.back),
-            ("--dry-run", arguments.dry_run),
+            ("--explain", arguments.explain),
             ("--lock-timeout", arguments.lock_timeout.is_some()),
         ];
-        refuse(&for_databases, "for a live database: give it with -d, -h, -p, -U or --instance")?;
+        let why = match &arguments.file {
+            Some(_) => "for a live database, and FILE is a dump: leave out FILE, and give -d DBNAME",
+            None => "for a live database: give it with -d, -h, -p, -U or --instance",
+        };
+        refuse(&for_databases, why)?;
         dump::run(arguments, printer)
     }
 }

@@ -12,19 +12,19 @@ const TRIALS: usize = 3;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Matrix")]
 pub(crate) struct MatrixArgs {
-    /// Measure every combination of durability (normal, dangerous, async, unlogged; or some:
-    /// durability=normal,async), clients=1,2,4, protocol=simple,prepared, or a server setting
-    /// (work_mem=4MB,64MB); may be repeated. Trials are interleaved; changed settings and tables are always
-    /// restored
+    /// Measure every combination of the values of the axes: durability (normal, dangerous, async, unlogged; or some of
+    /// them: durability=normal,async), clients=1,2,4, protocol=simple,prepared, or a server setting: work_mem=4MB,64MB.
+    /// Give --matrix once for each axis. pgrig restores changed settings and tables at the end, also after an error or
+    /// Ctrl-C
     #[arg(long, value_name = "AXIS", value_delimiter = ' ')]
     pub(crate) matrix: Vec<Axis>,
 
-    /// Tables that durability=unlogged changes, for scripts of your own (-f)
+    /// With scripts of your own (-f): make these tables unlogged for durability=unlogged
     #[arg(long, value_name = "TABLE,TABLE", value_delimiter = ',', requires = "matrix")]
     pub(crate) tables: Vec<String>,
 
-    /// Turn off fsync or make tables unlogged on a server that is not pgrig's own: a crash meanwhile may
-    /// destroy every database of that cluster
+    /// Permit pgrig to turn off fsync, or to make tables unlogged, on a server that is not its own. A crash during the
+    /// measurement may destroy every database of that server
     #[arg(long, requires = "matrix")]
     pub(crate) allow_dangerous_settings: bool,
 }

@@ -44,7 +44,7 @@ async fn unlog(
     chosen.connect(printer).await?.close().await;
     let target = &chosen.target;
     let plan = plan(target, request).await?;
-    if arguments.dry_run {
+    if arguments.explain {
         return Ok(printer.result(text::script(&plan).trim_end())?);
     }
     printer.say(text::plan(&plan, target.dbname()));

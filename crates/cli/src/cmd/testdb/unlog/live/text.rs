@@ -102,7 +102,7 @@ pub(crate) fn nothing_to_do(plan: &UnlogPlan, database: &str) -> String {
     }
     let left = match plan.left.len() {
         0 => String::new(),
-        left => format!("; {left} do not change (--dry-run shows why)"),
+        left => format!("; {left} do not change (--explain shows why)"),
     };
     format!(
         "nothing to do in database {database}: {} of its tables and sequences {} {} already{left}",
