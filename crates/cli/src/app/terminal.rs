@@ -3,21 +3,34 @@
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
 /// The modes to restore, while something is drawn on the terminal.
 static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
 
+/// Whether the terminal did not answer a query.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
 /// The terminal's modes before the change.
 struct Borrowed {
     /// None if standard input is not the terminal.
     modes: Option<Termios>,
+    /// Whether the cursor may be hidden.
+    is_drawn_on: bool,
 }
 
-/// Whether the terminal can be drawn on: TERM says if it only takes plain lines.
+/// Whether pgrig can draw on a terminal. One that only takes plain lines says so by TERM, or does not answer a query.
 pub(crate) fn can_draw() -> bool {
-    std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb")
+    !SILENT.load(Ordering::Relaxed)
+        && std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb")
+}
+
+/// Records that the terminal did not answer a query: it gets plain lines from now on.
+#[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only a picture asks the terminal"))]
+pub(crate) fn is_silent() {
+    SILENT.store(true, Ordering::Relaxed);
 }
 
 /// Turns the echo of input off. Ctrl-C remains a signal.
@@ -30,18 +43,30 @@ pub(crate) fn borrow() {
         let _ = tcsetattr(stdin.as_fd(), SetArg::TCSANOW, &quiet);
     }
     if let Ok(mut borrowed) = BORROWED.lock() {
-        *borrowed = Some(Borrowed { modes });
+        *borrowed = Some(Borrowed { modes, is_drawn_on: false });
+    }
+}
+
+/// Records that something is drawn on the borrowed terminal.
+#[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only a picture is drawn"))]
+pub(crate) fn is_drawn_on() {
+    if let Ok(mut borrowed) = BORROWED.lock()
+        && let Some(borrowed) = borrowed.as_mut()
+    {
+        borrowed.is_drawn_on = true;
     }
 }
 
 /// Restores the terminal. May be called at any time, and more than once.
 pub(crate) fn give_back() {
     let Ok(mut borrowed) = BORROWED.lock() else { return };
-    if let Some(Borrowed { modes }) = borrowed.take() {
+    if let Some(Borrowed { modes, is_drawn_on }) = borrowed.take() {
         if let Some(modes) = modes {
             let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, &modes);
         }
-        // Show the cursor.
-        let _ = io::stderr().write_all(b"\x1b[?25h");
+        if is_drawn_on {
+            // Show the cursor.
+            let _ = io::stderr().write_all(b"\x1b[?25h");
+        }
     }
 }

@@ -32,6 +32,8 @@ struct OnTerminal {
     /// What a person sees and types.
     person: File,
     seen: Vec<u8>,
+    /// Whether the terminal answers a question for its cursor.
+    answers: bool,
 }
 
 impl OnTerminal {
@@ -41,7 +43,7 @@ impl OnTerminal {
             command.env("TERM", "xterm");
         }
         command.stdin(same()).stdout(same()).stderr(same());
-        Self { child: command.spawn().unwrap(), person: person.into(), seen: Vec::new() }
+        Self { child: command.spawn().unwrap(), person: person.into(), seen: Vec::new(), answers: true }
     }
 
     /// Reads what there is, for a short while; whether there was any.
@@ -52,7 +54,7 @@ impl OnTerminal {
         }
         let mut buffer = [0; 4096];
         let read = self.person.read(&mut buffer).unwrap();
-        if buffer[..read].windows(WHERE.len()).any(|bytes| bytes == WHERE) {
+        if self.answers && buffer[..read].windows(WHERE.len()).any(|bytes| bytes == WHERE) {
             self.person.write_all(HERE).unwrap();
         }
         self.seen.extend_from_slice(&buffer[..read]);
@@ -80,10 +82,20 @@ fn on_a_terminal(command: Command, signal: Option<Signal>) -> (String, Option<i3
     on_a_terminal_of(SIZE, command, signal)
 }
 
-fn on_a_terminal_of(size: Winsize, command: Command, mut signal: Option<Signal>) -> (String, Option<i32>) {
+fn on_a_terminal_of(size: Winsize, command: Command, signal: Option<Signal>) -> (String, Option<i32>) {
+    seen_on(size, true, command, signal)
+}
+
+fn seen_on(
+    size: Winsize,
+    answers: bool,
+    command: Command,
+    mut signal: Option<Signal>,
+) -> (String, Option<i32>) {
     let terminal = openpty(&size, None).unwrap();
     let before = tcgetattr(&terminal.slave).unwrap();
     let mut pgrig = OnTerminal::start(command, terminal.master, &terminal.slave);
+    pgrig.answers = answers;
     let code = loop {
         let status = pgrig.child.try_wait().unwrap();
         // What it wrote last is read too.
@@ -145,6 +157,24 @@ fn lines_are_printed_instead_or_nothing() {
         let (seen, status) = on_a_terminal(command, None);
         assert_eq!(status, Some(0), "{arguments}: {seen}");
         assert!(seen.contains(shown) && !seen.contains('\x1b'), "{arguments}: {seen:?}");
+    }
+}
+
+/// It gets plain lines after the question, and no other escape code. pgrig asks once, not for each trial.
+#[test]
+fn a_terminal_that_does_not_answer_gets_plain_lines() {
+    let rig = filled();
+    for (arguments, shown) in [
+        ("tps -S -T 6", &["5.0 s: ", " transactions in "][..]),
+        ("tps -S -T 1 --matrix clients=1,2 --trials 2", &["tps ", "clients"][..]),
+    ] {
+        let (seen, status) = seen_on(SIZE, false, rig.command(arguments), None);
+        assert_eq!(status, Some(0), "{arguments}: {seen}");
+        let question = std::str::from_utf8(WHERE).unwrap();
+        assert_eq!(seen.matches(question).count(), 1, "{arguments}: {seen:?}");
+        let rest = seen.replace(question, "");
+        assert!(!rest.contains('\x1b'), "{arguments}: {rest:?}");
+        assert!(shown.iter().all(|text| rest.contains(text)), "{arguments}: {rest}");
     }
 }
 

@@ -7,7 +7,7 @@ use ratatui::text::Text;
 use ratatui::widgets::{Paragraph, Widget};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
-use crate::app::terminal::{borrow, can_draw, give_back};
+use crate::app::terminal::{borrow, can_draw, give_back, is_drawn_on, is_silent};
 use crate::cmd::tps::live::draw::{HEIGHT, Palette, draw};
 use crate::cmd::tps::live::history::History;
 
@@ -26,11 +26,13 @@ impl Screen {
         }
         borrow();
         let options = TerminalOptions { viewport: Viewport::Inline(HEIGHT) };
-        // What is no real terminal may not answer.
+        // Some terminals do not answer the question for the cursor.
         let Ok(terminal) = Terminal::with_options(CrosstermBackend::new(io::stderr()), options) else {
+            is_silent();
             give_back();
             return None;
         };
+        is_drawn_on();
         Some(Self { terminal, palette: Palette { is_coloured: console::colors_enabled_stderr() } })
     }
 
