@@ -166,7 +166,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match percent {
         Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err(format!("\"{text}\" is not a percentage: give one like 5% or 0.5%")),
+        _ => Err(format!("\"{text}\" is not a percentage above 0% and below 100%: give one like 5% or 0.5%")),
     }
 }
 

@@ -43,6 +43,12 @@ impl Printer {
         to_stderr(&format!("{clear}{text}"));
     }
 
+    /// Columns of the terminal that shows results; none if it is a file or a pipe.
+    pub(crate) fn width() -> Option<usize> {
+        let terminal = Term::stdout();
+        terminal.size_checked().filter(|_| terminal.is_term()).map(|(_, columns)| columns.into())
+    }
+
     /// A result, for people.
     pub(crate) fn result(&self, text: impl Display) -> io::Result<()> {
         if !self.json_to_stdout {

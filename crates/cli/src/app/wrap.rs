@@ -39,7 +39,7 @@ fn wrapped_line(line: &str, width: usize) -> String {
     };
     let indent = if indent > width / 2 { 2 } else { indent };
     let (mut whole, mut column) = (String::new(), 0);
-    for (number, word) in line.split(' ').enumerate() {
+    for (number, word) in words(line).iter().enumerate() {
         let length = measure_text_width(word);
         // Spaces that indent or separate columns are empty words.
         if number > 0 && column + 1 + length > width && !word.is_empty() {
@@ -55,6 +55,26 @@ fn wrapped_line(line: &str, width: usize) -> String {
         column += length;
     }
     whole
+}
+
+/// Units that stay on the line of their number.
+const UNITS: [&str; 14] =
+    ["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "%", "s", "ms", "µs", "ns", "min"];
+
+/// The words of a line. A number and its unit are one.
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split(' ') {
+        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']));
+        match words.last_mut() {
+            Some(number) if is_unit && number.ends_with(|last: char| last.is_ascii_digit()) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 /// The column at which continuations of this line begin; none if the line must not be broken.
@@ -95,6 +115,14 @@ mod tests {
         assert_eq!(wrapped(&column, 60), column.replacen("checked: ", "checked:\n         ", 1));
         let said = format!("run document: {path}");
         assert_eq!(wrapped(&said, 60), format!("run document:\n{path}"));
+    }
+
+    #[test]
+    fn a_unit_stays_with_its_number() {
+        let line = "4 tables, 17 columns, 126 k rows in the original; model (3.95 kB)";
+        let narrow = "4 tables, 17 columns, 126 k rows in the original; model\n(3.95 kB)";
+        assert_eq!(wrapped(line, 62), narrow);
+        assert_eq!(wrapped(line, 65), line);
     }
 
     #[test]

@@ -359,7 +359,7 @@ fn what_is_no_run_is_refused() {
         (format!("compare /nowhere.json {file}"), "cannot read /nowhere.json"),
         (format!("compare {file} {file}"), "not a run document"),
         (format!("compare {file}"), "CANDIDATE"),
-        (format!("compare {file} {file} --threshold 0%"), "above 0"),
+        (format!("compare {file} {file} --threshold 0%"), "above 0%"),
     ] {
         let ran = rig.run(&arguments);
         assert_eq!(ran.code, Some(2), "pgrig {arguments}: {ran:#?}");

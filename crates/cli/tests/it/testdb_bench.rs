@@ -367,7 +367,7 @@ fn pgbenchs_scripts_want_a_dump_of_pgbenchs_tables() {
         "testdb bench --instance default {SHORT} --variants normal --from {} --tps tpcb-like -c 1 -T 1",
         schema.display()
     ));
-    assert_says(&ran, 2, &[&format!("{} has no pgbench tables", schema.display()), "--dump FILE", "pg_dump"]);
+    assert_says(&ran, 2, &[&format!("{} has no pgbench tables", schema.display()), "--from FILE", "pg_dump"]);
     assert!(!ran.stderr.contains("pgrig_testdb_bench_"), "{ran:#?}");
 }
 

@@ -36,10 +36,16 @@ pub(super) fn folded(lines: &[&str], width: usize) -> Option<Vec<String>> {
     }
     let mut stacked = Vec::new();
     for group in groups(first, others, width) {
-        if !stacked.is_empty() {
+        let is_first = stacked.is_empty();
+        if !is_first {
             stacked.push(String::new());
         }
-        stacked.extend(rows.iter().map(|row| {
+        // Further tables leave out rows that say nothing there.
+        let says =
+            |row: &Row| group.iter().any(|column| !matches!(row.text(column.clone()).trim(), "" | "-"));
+        let header = std::slice::from_ref(&rows[0]);
+        let said = rows[1..].iter().filter(|row| is_first || says(row));
+        stacked.extend(header.iter().chain(said).map(|row| {
             let mut line = row.padded(0..first.end);
             for column in group {
                 line += GAP;
@@ -165,6 +171,24 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_say_nothing_in_a_further_table_are_left_out() {
+        let table = [
+            "figure           baseline  candidate  verdict",
+            "tps                12,089     13,297  improved",
+            "latency-p50         0.120      0.097  -",
+        ];
+        let expected = [
+            "figure           baseline  candidate",
+            "tps                12,089     13,297",
+            "latency-p50         0.120      0.097",
+            "",
+            "figure       verdict",
+            "tps          improved",
+        ];
+        assert_eq!(folded(&table, 40).unwrap(), expected);
+    }
+
+    #[test]
     fn text_in_the_last_column_wraps_below_itself() {
         let table = [
             "table   rows  rows because",
@@ -197,7 +221,7 @@ mod tests {
         for width in 0..40 {
             let Some(folded) = folded(&table, width) else { continue };
             let words: Vec<String> = folded.iter().flat_map(|line| cells(line)).collect();
-            for word in table.iter().flat_map(|line| cells(line)) {
+            for word in table.iter().flat_map(|line| cells(line)).filter(|word| word != "-") {
                 assert!(words.contains(&word), "{width}: {word} is lost: {folded:#?}");
             }
         }

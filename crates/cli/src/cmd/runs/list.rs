@@ -1,5 +1,6 @@
 //! `pgrig runs list`: one line for each run.
 
+use console::measure_text_width;
 use glob::Pattern;
 use jiff::Timestamp;
 use measure::{Better, Figure, FigureUnit, human, judged_among};
@@ -17,6 +18,9 @@ use crate::cmd::runs::subject::subject;
 
 /// Length of the time in an id, which is enough to name most runs.
 const TIME: usize = "20261124T081827Z".len();
+/// Columns, and those that a narrow terminal does without, the first one first.
+const COLUMNS: [&str; 7] = ["run", "verb", "label", "measured", "result", "status", "size"];
+const SPARED: [&str; 4] = ["size", "measured", "label", "verb"];
 /// Most judged figures that are shown for a run with one configuration.
 const MOST_FIGURES: usize = 2;
 
@@ -36,7 +40,7 @@ pub(crate) fn run(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure
         });
         return Ok(());
     }
-    printer.result(text(&shown, &all))?;
+    show(&shown, &all, printer)?;
     let future = shown.iter().filter(|saved| saved.is_in_the_future()).count();
     if future > 0 {
         printer.say(format!("note: {future} of these start in the future: the clock was set back since"));
@@ -59,27 +63,61 @@ fn chosen<'s>(arguments: &ListArgs, all: &'s [Saved]) -> Result<Vec<&'s Saved>, 
     Ok(all.iter().filter(is_asked).take(arguments.limit.unwrap_or(usize::MAX)).collect())
 }
 
-/// A line for each run. `all` are the runs from which the shown ids must differ.
-pub(super) fn text(shown: &[&Saved], all: &[Saved]) -> String {
+/// Prints a line for each run. `all` are the runs from which the shown ids must differ.
+pub(super) fn show(shown: &[&Saved], all: &[Saved], printer: &Printer) -> Result<(), Failure> {
+    let (table, spared) = text(shown, all, Printer::width());
+    printer.result(table)?;
+    if !spared.is_empty() {
+        printer.say(format!("left out on this narrow terminal: {} (pgrig runs list --json has all)", spared.join(", ")));
+    }
+    Ok(())
+}
+
+/// A line for each run of at most `width` columns, as far as that can be, and the columns that are left out for it.
+fn text(shown: &[&Saved], all: &[Saved], width: Option<usize>) -> (String, Vec<&'static str>) {
     let mut ids: Vec<&str> = all.iter().map(|saved| saved.head.id.as_str()).collect();
     ids.sort_unstable();
     let has_labels = shown.iter().any(|saved| saved.head.label.is_some());
-    let mut header = vec!["run", "verb", "label", "measured", "result", "status", "size"];
-    header.retain(|title| has_labels || *title != "label");
-    let mut table = new_table(&header);
-    for saved in shown {
-        let head = &saved.head;
-        let mut cells = vec![short(&head.id, &ids).to_owned(), plain(&head.verb).into_owned()];
-        if has_labels {
-            cells.push(head.label.as_deref().map_or_else(|| "-".into(), plain).into_owned());
+    let rows: Vec<[String; 7]> = shown.iter().map(|saved| row(saved, &ids)).collect();
+    let is_there = |title: &str| has_labels || title != "label";
+    let mut spared = Vec::new();
+    let mut candidates = SPARED.into_iter().filter(|title| is_there(title));
+    loop {
+        let chosen: Vec<usize> = (0..COLUMNS.len())
+            .filter(|at| is_there(COLUMNS[*at]) && !spared.contains(&COLUMNS[*at]))
+            .collect();
+        let table = table(&rows, &chosen);
+        let is_wide = width.is_some_and(|width| table.lines().any(|line| measure_text_width(line) > width));
+        match candidates.next().filter(|_| is_wide) {
+            Some(title) => spared.push(title),
+            None => return (table, spared),
         }
-        cells.push(plain(&subject(&head.verb, &head.request)).into_owned());
-        cells.push(plain(&result(saved)).into_owned());
-        cells.push(status(saved).to_owned());
-        cells.push(human::bytes(saved.size));
-        table.add_row(cells);
     }
-    align_right(&mut table, header.len() - 1..header.len());
+}
+
+/// The cells of a run, as [`COLUMNS`] has them.
+fn row(saved: &Saved, ids: &[&str]) -> [String; 7] {
+    let head = &saved.head;
+    [
+        short(&head.id, ids).to_owned(),
+        plain(&head.verb).into_owned(),
+        head.label.as_deref().map_or_else(|| "-".into(), plain).into_owned(),
+        plain(&subject(&head.verb, &head.request)).into_owned(),
+        plain(&result(saved)).into_owned(),
+        status(saved).to_owned(),
+        human::bytes(saved.size),
+    ]
+}
+
+fn table(rows: &[[String; 7]], chosen: &[usize]) -> String {
+    let header: Vec<&str> = chosen.iter().map(|at| COLUMNS[*at]).collect();
+    let mut table = new_table(&header);
+    for row in rows {
+        table.add_row(chosen.iter().map(|at| &row[*at]));
+    }
+    if header.last() == Some(&"size") {
+        align_right(&mut table, header.len() - 1..header.len());
+    }
     trimmed(&table)
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn prune(arguments: &PruneArgs, printer: &Printer) -> Result<(), Fail
     let kept = all.len() - old.len();
     if arguments.explain {
         if !old.is_empty() {
-            printer.result(list::text(&old, &all))?;
+            list::show(&old, &all, printer)?;
         }
         printer.say(format!("would remove {runs}, {}; {kept} stay", bytes(size)));
         return Ok(());

@@ -6,7 +6,7 @@ use testdb::lend::{List, Listed, ListedOwner, ListedState};
 
 use crate::app::failure::Failure;
 use crate::app::printer::Printer;
-use crate::app::table::{align_right, new_table};
+use crate::app::table::{align_right, new_table, trimmed};
 
 const COLUMNS: [&str; 7] = ["name", "state", "source", "owner", "age", "size", "expires in"];
 /// Index of the first column that is aligned to the right.
@@ -29,9 +29,7 @@ pub(crate) fn print(list: &List, printer: &Printer) -> Result<(), Failure> {
         for row in &rows {
             table.add_row(columns.iter().map(|column| &row[*column]));
         }
-        for line in table.lines() {
-            printer.result(line.trim())?;
-        }
+        printer.result(trimmed(&table))?;
     }
     printer.result(settings(&list.settings))?;
     Ok(())
