@@ -60,8 +60,8 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "ROWS", default_value_t = 20, help_heading = "Privacy")]
     pub(crate) k: u32,
 
-    /// Do not replace the texts of this column: TABLE.COLUMN. The model then contains its most common texts, also those
-    /// that fewer than --k rows have; may be repeated
+    /// Do not replace the texts of this column: TABLE.COLUMN. The model then contains its most common texts and the
+    /// bounds of its histogram, also those that fewer than --k rows have; may be repeated
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 
