@@ -160,24 +160,19 @@ fn lines_are_printed_instead_or_nothing() {
     }
 }
 
-/// It gets plain lines after the question, and no other escape code. pgrig asks once, not for each trial.
+/// It gets plain lines after the question, and no other escape code.
 #[test]
 fn a_terminal_that_does_not_answer_gets_plain_lines() {
     let rig = filled();
-    for (arguments, shown) in [
-        ("tps -S -T 6", &["5.0 s: ", " transactions in "][..]),
-        ("tps -S -T 1 --trials 2", &["trial 2", " transactions in "][..]),
-    ] {
-        let mut command = rig.command(arguments);
-        command.env("NO_COLOR", "1");
-        let (seen, status) = seen_on(SIZE, false, command, None);
-        assert_eq!(status, Some(0), "{arguments}: {seen}");
-        let question = std::str::from_utf8(WHERE).unwrap();
-        assert_eq!(seen.matches(question).count(), 1, "{arguments}: {seen:?}");
-        let rest = seen.replace(question, "");
-        assert!(!rest.contains('\x1b'), "{arguments}: {rest:?}");
-        assert!(shown.iter().all(|text| rest.contains(text)), "{arguments}: {rest}");
-    }
+    let mut command = rig.command("tps -S -T 6");
+    command.env("NO_COLOR", "1");
+    let (seen, status) = seen_on(SIZE, false, command, None);
+    assert_eq!(status, Some(0), "{seen}");
+    let question = std::str::from_utf8(WHERE).unwrap();
+    assert_eq!(seen.matches(question).count(), 1, "{seen:?}");
+    let rest = seen.replace(question, "");
+    assert!(!rest.contains('\x1b'), "{rest:?}");
+    assert!(rest.contains("5.0 s: ") && rest.contains(" transactions in "), "{rest}");
 }
 
 #[test]

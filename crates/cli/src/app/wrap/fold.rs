@@ -178,9 +178,9 @@ mod tests {
             "latency-p50         0.120      0.097  -",
         ];
         let expected = [
-            "figure           baseline  candidate",
-            "tps                12,089     13,297",
-            "latency-p50         0.120      0.097",
+            "figure       baseline  candidate",
+            "tps            12,089     13,297",
+            "latency-p50     0.120      0.097",
             "",
             "figure       verdict",
             "tps          improved",

@@ -68,7 +68,10 @@ pub(super) fn show(shown: &[&Saved], all: &[Saved], printer: &Printer) -> Result
     let (table, spared) = text(shown, all, Printer::width());
     printer.result(table)?;
     if !spared.is_empty() {
-        printer.say(format!("left out on this narrow terminal: {} (pgrig runs list --json has all)", spared.join(", ")));
+        printer.say(format!(
+            "left out on this narrow terminal: {} (pgrig runs list --json has all)",
+            spared.join(", ")
+        ));
     }
     Ok(())
 }
