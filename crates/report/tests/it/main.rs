@@ -2,6 +2,7 @@
 
 mod colours;
 mod page;
+mod pictures;
 mod plots;
 mod private;
 
