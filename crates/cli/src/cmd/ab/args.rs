@@ -28,7 +28,7 @@ pub(crate) struct AbArgs {
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     pub(crate) commands: Vec<String>,
 
-    /// Number of rounds that count
+    /// Count N rounds, after a round that warms up
     #[arg(long, value_name = "N", default_value = "10", value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u16,
 
@@ -37,7 +37,7 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "ROUND", value_delimiter = ',', value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) look: Vec<u16>,
 
-    /// Count the first round, too; by default it only warms up
+    /// Leave out the round that warms up
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 

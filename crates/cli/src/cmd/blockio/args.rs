@@ -37,8 +37,8 @@ pub(crate) struct BlockioArgs {
     #[arg(long, help_heading = "Measurement")]
     pub(crate) compat: bool,
 
-    /// Show this saved run beside the new one, with the change of each step: a file, latest:blockio, an id or a label. Mode,
-    /// SIZE and --clients must be the same
+    /// Show this saved run beside the new one, with the change of each step: a file, latest:blockio, an id or a label. SIZE,
+    /// --clients and --compat must be the same
     #[arg(long, value_name = "RUN", help_heading = "Measurement")]
     pub(crate) baseline: Option<String>,
 

@@ -8,7 +8,7 @@ use crate::app::runs::RUN;
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// Each side needs at least four runs, five if two or more figures are judged. With fewer, compare prints the differences
+/// Each side needs at least four runs for one judged figure, five for two to four, and more for more. With fewer, compare prints the differences
 /// without a verdict: the trials of one run share the state of the machine, so they cannot show whether another run would
 /// differ.
 #[derive(Debug, Args)]
@@ -67,7 +67,8 @@ pub(crate) struct JudgeArgs {
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 
-    /// Judge these figures, separated by commas: tps,p99,wal. More figures need more runs for a verdict
+    /// Judge these figures, separated by commas: tps,p99,wal. More figures need more runs for a verdict [default: see
+    /// pgrig compare --help]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) figures: Vec<String>,
 

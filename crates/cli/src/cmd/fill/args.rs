@@ -31,17 +31,18 @@ use crate::cmd::fill::mark::Marks;
 )]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct FillArgs {
-    /// Size of the finished tables and indexes: 500MB, 1.5GB, 20GiB …
+    /// Size of the finished tables and indexes: 500MB, 1.5GB (powers of 1000), 20GiB (powers of 1024)
     #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
     /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, a factor of the
-    /// original's numbers of rows: 0.1. With --ddl or --all-tables, a factor of all numbers of rows
+    /// original's numbers of rows: 0.1. With --ddl or --all-tables, a factor of the numbers of rows of --rows or by
+    /// default (10,000 for a table that references nothing)
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
-    /// In place of SIZE: the number of rows. N is for each table; NAME=N and NAME=N*OTHER are for single tables:
-    /// orders=5*customers,products=10000
+    /// In place of SIZE: the number of rows of pgbench_accounts. With tables of your own: N rows for each table, or NAME=N
+    /// and NAME=N*OTHER for single tables: orders=5*customers,products=10000
     #[arg(long, value_name = "ROWS", help_heading = "How much")]
     pub(crate) rows: Option<Rows>,
 
@@ -49,15 +50,15 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "How much")]
     pub(crate) append: bool,
 
-    /// Fill until only the space that the server needs is free on the data volume, or --reserve
+    /// Fill the data volume, but leave free the space that the server needs for WAL and checkpoints, or more with --reserve
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 
-    /// With --brim: keep at least SIZE free, and never less than WAL and checkpoints need [default: only that need]
+    /// With --brim: leave at least SIZE free. If WAL and checkpoints need more, leave that much free
     #[arg(long, value_name = "SIZE", requires = "brim", help_heading = "Limits")]
     pub(crate) reserve: Option<Size>,
 
-    /// Stop when only SIZE is free on the data volume
+    /// Stop when only SIZE remains free on the data volume
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     pub(crate) until_free: Option<Size>,
 
@@ -69,8 +70,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "MARKS", help_heading = "While it fills")]
     pub(crate) mark: Option<Marks>,
 
-    /// When space is short, wait for more, each time for DURATION at most. Continue when the volume has grown, otherwise
-    /// end [default without a value: 10min]
+    /// Each time the volume is full, wait up to DURATION for more free space, then continue. If there is none, end
+    /// [default without a value: 10min]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10min",
           require_equals = true, help_heading = "While it fills")]
     pub(crate) wait_for_space: Option<Length>,
@@ -103,7 +104,7 @@ pub(crate) struct FillArgs {
     #[arg(long, overrides_with = "logged", help_heading = "Tables")]
     pub(crate) unlogged: bool,
 
-    /// Make the tables logged: they survive a crash. This is the default, and overrides --level
+    /// Make the tables logged: they survive a crash. This is the default without --level, and overrides --level
     #[arg(long, overrides_with = "unlogged", help_heading = "Tables")]
     pub(crate) logged: bool,
 
@@ -116,7 +117,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "Tables")]
     pub(crate) partitions: Option<u32>,
 
-    /// Partition by ranges of aid or by its hash [default: range; without SIZE, --scale and --rows: hash]
+    /// Partition by ranges of aid or by its hash [default: range; if only a limit such as --brim ends
+    /// the fill, hash]
     #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
     pub(crate) partition_method: Option<PartitionBy>,
 

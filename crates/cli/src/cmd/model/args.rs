@@ -34,9 +34,8 @@ pub(crate) enum ModelAction {
     Show(ShowArgs),
     /// Compare a copy's statistics and plans with those of the original
     ///
-    /// pgrig runs ANALYZE five times on the copy, and takes the median of each field of pg_stats. The standard deviation of
-    /// repeated ANALYZE runs is the yardstick: of the five runs on the copy or, with --analyze-original, of eleven runs on
-    /// the original. A field agrees if copy and original differ by at most 3·√2 standard deviations. -h, -p, -U and
+    /// pgrig runs ANALYZE five times on the copy, and takes the median of each field of pg_stats. The standard
+    /// deviation of each field is that of these five runs or, with --analyze-original, of eleven runs on the original. A field agrees if copy and original differ by at most 3·√2 standard deviations. -h, -p, -U and
     /// --instance name the server of ORIGINAL and COPY, if these are only names of databases.
     Check(Box<CheckArgs>),
 }
@@ -55,7 +54,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// Replace each value that occurs in fewer than ROWS rows. For a table with fewer than ROWS rows, record only the
+    /// Also replace each number, date or time that occurs in fewer than ROWS rows (texts are replaced in any case). For a table with fewer than ROWS rows, record only the
     /// number of rows
     #[arg(long, value_name = "ROWS", default_value_t = 20, help_heading = "Privacy")]
     pub(crate) k: u32,

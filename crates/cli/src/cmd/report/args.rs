@@ -22,7 +22,8 @@ pub(crate) struct ReportArgs {
     pub(crate) runs: Vec<String>,
 
     /// Write the report to FILE, and overwrite FILE; with -, to standard output. For svg, FILE is a directory [default: for
-    /// html report.html, which pgrig does not overwrite; for md and csv standard output; for svg none]
+    /// html report.html, which pgrig does not overwrite; for md and csv standard output; for svg, -o is
+    /// required]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<String>,
 

@@ -100,8 +100,8 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'R', long, value_name = "TPS", value_parser = rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
 
-    /// Count transactions that take longer than this as late. With -R, also skip transactions that would start later than
-    /// this. A number without a unit is in milliseconds
+    /// Count transactions that take longer than this as late. With -R, also skip a transaction that would start more than
+    /// this after its schedule. A number without a unit is in milliseconds
     #[arg(short = 'L', long, value_name = "DURATION", value_parser = milliseconds, help_heading = "Load")]
     pub(crate) latency_limit: Option<Duration>,
 
@@ -148,7 +148,7 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "CONDITION", help_heading = "Results")]
     pub(crate) fail_if: Vec<Threshold>,
 
-    /// Print a line of progress every SECONDS, in place of the live chart on a terminal [default without a terminal: 5]
+    /// Print a line of progress every SECONDS [default: a live chart on a terminal, otherwise a line every 5 s]
     #[arg(short = 'P', long, value_name = "SECONDS", value_parser = whole_seconds, help_heading = "Results")]
     pub(crate) progress: Option<u64>,
 

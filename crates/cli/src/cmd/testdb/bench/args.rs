@@ -32,7 +32,7 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
 #[command(after_help = "Parts of a variant, joined by +:\n  \
     normal      the database unchanged; pgrig compares all variants with it\n  \
     unlogged    unlogged tables: a crash of the server empties them\n  \
-    dangerous   fsync off: a crash may destroy all databases of the server\n  \
+    dangerous   no fsync: a crash of the machine may destroy all databases\n  \
     template    a copy of a template database, made by the server's fastest method\n  \
     tmpfs       another server of pgrig's, with its data in memory (/dev/shm)\n\n\
     Examples:\n  \
@@ -49,16 +49,16 @@ pub(crate) struct BenchArgs {
     #[arg(long, aliases = ["schema-file", "dump"], value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Compare these variants with normal, separated by commas [default: of unlogged,dangerous,
-    /// unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs those that the server permits]
+    /// Compare these variants with normal, separated by commas [default: those of the following that the server permits:
+    /// unlogged,dangerous,unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) variants: Vec<Variant>,
 
-    /// Number of rounds that count; a verdict needs at least 6
+    /// Count N rounds, after a round that warms up; a verdict needs at least 6
     #[arg(long = "rounds", alias = "trials", value_name = "N", default_value_t = 6, value_parser = up_to::<u16>(MOST_TRIALS))]
     pub(crate) trials: u16,
 
-    /// Count the first round, too; by default it only warms up
+    /// Leave out the round that warms up
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 
@@ -92,7 +92,7 @@ pub(crate) struct BenchArgs {
     )]
     pub(crate) client: Vec<u32>,
 
-    /// With --tps: duration of each trial
+    /// With --tps: measure each variant for this time in each round: 30 (seconds), 90s, 5min
     #[arg(short = 'T', long, value_name = "DURATION", default_value = "10s", value_parser = seconds, conflicts_with = "command",
           help_heading = "Transactions")]
     pub(crate) time: Duration,

@@ -47,7 +47,7 @@ impl LendAction {
 ///
 /// `eval "$(pgrig testdb new --from schema.sql)"` sets DATABASE_URL, PGHOST, PGPORT, PGUSER, PGDATABASE and, if there is a
 /// password, PGPASSWORD. The database is a copy of a template. pgrig makes the template from the file once, and again when
-/// the file changes. pgrig drops the database when its owner exits: by default the shell that called pgrig. The keeper, a
+/// the file changes. pgrig drops the database when the owning process exits: by default the shell that called pgrig. The keeper, a
 /// process in the background, makes spare copies in advance. It exits when nothing has been lent for ten minutes. The role
 /// needs CREATEDB.
 #[derive(Debug, Args)]
@@ -76,11 +76,11 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) owner: Option<u32>,
 
-    /// Drop the database after this time, even if its owner still runs, for example 1h [default: no limit]
+    /// Drop the database after this time, even if the owning process still runs, for example 1h [default: no limit]
     #[arg(long = "for", value_name = "DURATION")]
     pub(crate) time: Option<Length>,
 
-    /// Do not drop the database with its owner, but only by `pgrig testdb drop NAME`; not with --for
+    /// Keep the database when the owning process exits; drop it only by `pgrig testdb drop NAME`. Not with --for
     #[arg(long, conflicts_with = "time")]
     pub(crate) keep: bool,
 
@@ -144,6 +144,8 @@ pub(crate) struct KeepArgs {
 }
 
 /// Drop databases and templates that pgrig made; never any others
+///
+/// Give NAME, --all, --templates or --orphans.
 #[derive(Debug, Args)]
 pub(crate) struct DropArgs {
     /// Name of a database: lent, kept, spare or template
@@ -159,7 +161,8 @@ pub(crate) struct DropArgs {
     #[arg(long, conflicts_with_all = ["names", "orphans"])]
     pub(crate) templates: bool,
 
-    /// Drop the databases of keepers that no longer run, on this machine or another; kept databases stay
+    /// Drop what keepers of other machines or other PGRIG_HOMEs made and left, if that keeper no longer runs; kept databases
+    /// stay
     #[arg(long, conflicts_with = "names")]
     pub(crate) orphans: bool,
 
@@ -179,8 +182,8 @@ pub(crate) struct DropArgs {
     curl -X DELETE http://127.0.0.1:7432/databases/NAME\n\n\
     Requests:\n  \
     GET /database               lend a database, by default for one hour\n    \
-        ?from=FILE, ?template=DBNAME, &unlogged   source; over TCP, one of the\n                                              \
-        options --from and --template\n    \
+        ?from=FILE, ?template=DBNAME, &unlogged   source; over TCP, only one that\n                                              \
+        --from or --template names\n    \
         &for=SECONDS, &owner=PID                  end of the lease\n    \
         &keep                                     no end; only over unix:PATH\n    \
         &format=json, url, env or shell           format of the answer\n  \

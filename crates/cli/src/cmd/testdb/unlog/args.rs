@@ -11,8 +11,8 @@ use crate::app::duration::Length;
 ///
 /// Unlogged tables are faster to write, but empty after a crash of the server: use them for data that you can create
 /// again. With -d, -h, -p, -U or --instance, pgrig changes the tables of that database: it locks and rewrites them.
-/// Without these options, whatever the environment names, pgrig reads a dump from FILE or standard input, and writes it
-/// with CREATE UNLOGGED TABLE.
+/// Without these options, pgrig connects to no server, even if PGHOST is set: it reads a dump from FILE or standard
+/// input, and writes it with CREATE UNLOGGED TABLE.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig testdb unlog schema.sql -o unlogged.sql\n  \

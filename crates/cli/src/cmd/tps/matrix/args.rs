@@ -12,8 +12,8 @@ const TRIALS: usize = 3;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Matrix")]
 pub(crate) struct MatrixArgs {
-    /// Measure every combination of the values of the axes: durability (normal, dangerous, async, unlogged; or some of
-    /// them: durability=normal,async), clients=1,2,4, protocol=simple,prepared, or a server setting: work_mem=4MB,64MB.
+    /// Measure every combination of the values of the axes: durability (normal; async: synchronous_commit off; dangerous:
+    /// also fsync and full_page_writes off; unlogged: unlogged tables; or some of them: durability=normal,async), clients=1,2,4, protocol=simple,prepared, or a server setting: work_mem=4MB,64MB.
     /// Give --matrix once for each axis. pgrig restores changed settings and tables at the end, also after an error or
     /// Ctrl-C
     #[arg(long, value_name = "AXIS", value_delimiter = ' ')]
@@ -23,8 +23,9 @@ pub(crate) struct MatrixArgs {
     #[arg(long, value_name = "TABLE,TABLE", value_delimiter = ',', requires = "matrix")]
     pub(crate) tables: Vec<String>,
 
-    /// Permit pgrig to turn off fsync, or to make tables unlogged, on a server that is not its own. A crash during the
-    /// measurement may destroy every database of that server
+    /// Permit pgrig to turn off fsync, or to make tables unlogged, on a server that is not its own. During the
+    /// measurement, a crash of the machine may then destroy every database of that server, and a crash of the server
+    /// empties the unlogged tables
     #[arg(long, requires = "matrix")]
     pub(crate) allow_dangerous_settings: bool,
 }
