@@ -31,7 +31,7 @@ KINDS = {
     "tps-hour": ("tps -c 2 -R 40 -T 60min", 600_000),
     "matrix-40-cells": ("tps -S -T 1 --trials 2 --matrix clients=1,2,3,4,5,6,7,8,9,10 "
                         "--matrix work_mem=1MB,4MB,16MB,64MB", 1_000_000),
-    "fill": ("fill 200MB --probe every=50MB --drop", None),
+    "fill": ("fill 200MB --probe lookup --drop", None),
     "micro": ("micro --budget 5s i+1 md5(i::text) sha256(i::text::bytea)", None),
 }
 # Those of which 10,000 copies are listed.
