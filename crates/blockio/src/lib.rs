@@ -34,7 +34,7 @@ pub use baseline::{Baseline, Compared};
 pub use error::{BlockioError, Needed};
 pub use outcome::{Blocks, Done, End, Outcome, Sizes, TOTAL, Timed, client_config};
 pub use plan::{Names, Plan, Predicted, SCHEMA};
-pub use reference::{Reference, references};
+pub use reference::{Published, Reference, references};
 pub use request::{Mode, Request};
 pub use run::counters::Io;
 pub use run::evict::Eviction;

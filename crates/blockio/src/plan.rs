@@ -5,6 +5,7 @@ use futures_util::future::LocalBoxFuture;
 use serde::Serialize;
 
 use crate::error::{BlockioError, Needed};
+use crate::reference::{Published, published};
 use crate::request::{Mode, Request};
 use crate::run::evict::Eviction;
 use crate::step::{Step, steps};
@@ -57,6 +58,8 @@ pub struct Plan {
     pub eviction: Eviction,
     /// Names of the steps, in order.
     pub steps: Vec<&'static str>,
+    /// Published machines with their figures for these steps.
+    pub published: Vec<Published>,
 }
 
 /// A client's relations.
@@ -143,6 +146,7 @@ impl Plan {
                 memory: request.memory.or(survey.site.memory),
                 eviction: Eviction::ask(connection, survey, request.mode).await?,
                 steps: steps(request.mode).iter().map(|step| step.name).collect(),
+                published: published(request.mode),
                 request: request.clone(),
             })
         })

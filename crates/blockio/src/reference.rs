@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::request::Mode;
+use crate::step::{Step, steps};
 
 /// A machine and its figures, as published.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -26,8 +29,8 @@ pub struct Reference {
     pub vacuum: Option<Printed>,
 }
 
-/// Rates as PostgreSQL prints them, MB/s of 1,048,576 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+/// Rates of reading and writing: as PostgreSQL prints them, MB/s of 1,048,576 bytes, or in bytes per second.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Printed {
     /// Rate of blocks read.
@@ -45,6 +48,48 @@ impl Reference {
     }
 }
 
+/// A published machine as run documents hold it: what a report draws beside a run is in its document.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Published {
+    /// In a word.
+    pub name: String,
+    /// Processor, memory and disk, as far as published.
+    pub machine: String,
+    /// The article's size, for people.
+    pub size: Option<String>,
+    /// Source of the figures.
+    pub source: String,
+    /// Bytes of the table.
+    pub heap: Option<u64>,
+    /// Seconds of each step of the run that does the same work.
+    pub seconds: BTreeMap<&'static str, f64>,
+    /// PostgreSQL's own rates of the VACUUM, bytes per second.
+    pub vacuum: Option<Printed>,
+}
+
+/// PostgreSQL's MB.
+const MEBIBYTE: f64 = 1_048_576.0;
+
+/// The published machines, by the steps of a mode.
+pub(crate) fn published(mode: Mode) -> Vec<Published> {
+    let of = |reference: Reference| {
+        let same = |step: &'static Step| Some((step.name, *reference.seconds.get(step.key?)?));
+        let seconds = steps(mode).iter().filter_map(same).collect();
+        let bytes =
+            |printed: Printed| Printed { read: printed.read * MEBIBYTE, write: printed.write * MEBIBYTE };
+        Published {
+            seconds,
+            vacuum: reference.vacuum.map(bytes),
+            name: reference.name,
+            machine: reference.machine,
+            size: reference.size,
+            source: reference.source,
+            heap: reference.heap,
+        }
+    };
+    references().into_iter().map(of).collect()
+}
+
 /// All published machines, the best known first.
 ///
 /// # Panics
@@ -56,8 +101,6 @@ pub fn references() -> Vec<Reference> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Mode;
-    use crate::step::steps;
 
     #[test]
     fn every_figure_has_a_source_and_a_step() {
@@ -66,6 +109,17 @@ mod tests {
             assert!(reference.source.contains("gregs1104/pgbench-tools"), "{reference:?}");
             assert!(reference.seconds.keys().all(|key| known.contains(&key.as_str())), "{reference:?}");
             assert!(reference.seconds.is_empty() || reference.heap.is_some(), "{reference:?}");
+        }
+    }
+
+    #[test]
+    fn documents_hold_the_figures_of_their_own_steps() {
+        for mode in [Mode::Own, Mode::Compat] {
+            let names: Vec<&str> = steps(mode).iter().map(|step| step.name).collect();
+            let [fastest, .., laptop] = published(mode).try_into().map(|all: [Published; 3]| all).unwrap();
+            assert!(!fastest.seconds.is_empty());
+            assert!(fastest.seconds.keys().all(|step| names.contains(step)), "{fastest:?}");
+            assert!((laptop.vacuum.unwrap().read - 937.057 * 1_048_576.0).abs() < 1.0);
         }
     }
 

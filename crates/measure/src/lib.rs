@@ -12,11 +12,13 @@
 //!   false verdicts), `difference` (differences between the runs' environments, and whether they hinder), `change`
 //!   (verdicts within one run).
 //! - `figure` turns a run into one value for each figure: `compare` judges these, and documents hold them as `figures`.
+//! - `history` finds a change of level in the values of many runs.
 //! - There is one [`Verdict`] for every comparison.
 
 mod censored;
 pub mod compare;
 mod figure;
+mod history;
 pub mod human;
 mod latencies;
 mod median;
@@ -30,6 +32,7 @@ mod verdict;
 
 pub use censored::{Censored, Quantile, Skipped};
 pub use figure::{Better, Figure, FigureUnit, figures, judged_among, judged_figures};
+pub use history::{Shift, shift};
 pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use median::{Interval, IntervalKind, Median};
 pub use rate::{RateChange, rate_changes, rate_sentences};

@@ -163,6 +163,11 @@ pub(crate) fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// A ratio as a change: `+5.0 %`.
+pub(crate) fn change(ratio: f64) -> String {
+    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+}
+
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, below 2^64")]
 fn whole(value: f64) -> u64 {
     value.max(0.0).round() as u64

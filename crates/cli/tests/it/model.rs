@@ -226,6 +226,19 @@ fn is_faithful(version: &str) {
     let own = observed(&document, "own-fields-within") / observed(&document, "own-fields");
     assert!(within > 0.85, "{within}");
     assert!(own > 0.97, "the original agrees with itself: {own}");
+    // The document holds each field that it counts.
+    let events = document["trials"][0]["events"].as_array().unwrap();
+    let fields: Vec<&serde_json::Value> =
+        events.iter().flat_map(|event| event["what"]["fields"].as_array().into_iter().flatten()).collect();
+    let is_within = |field: &&&serde_json::Value| {
+        let number = |name: &str| field[name].as_f64().unwrap();
+        (number("copy") - number("original")).abs() <= number("tolerance")
+    };
+    let counted = [fields.len(), fields.iter().filter(is_within).count()];
+    let observed = [observed(&document, "fields"), observed(&document, "fields-within")];
+    assert_eq!(counted.map(|count| count as f64), observed);
+    let orders = events.iter().find(|event| event["what"]["table"] == "app.orders").unwrap();
+    assert_eq!(orders["what"]["rows"]["copy"], 60_000, "{orders}");
 
     let before = texts(&original);
     let after = texts(&copy);

@@ -70,7 +70,7 @@ const SAME_SIZE: f64 = 0.1;
 const EQUAL_SIZE: f64 = 0.01;
 
 /// All differences, the most important first.
-pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
+pub fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     let mut found = Differences::default();
     found.look("verb", &baseline.verb, &candidate.verb, true);
     if baseline.verb == candidate.verb {

@@ -15,7 +15,7 @@ mod sides;
 use serde::Serialize;
 
 pub use change::Change;
-pub use difference::{Difference, differing_settings};
+pub use difference::{Difference, differences, differing_settings};
 pub use looks::{Look, Looks};
 pub use needed::{Needed, fewest_rounds};
 pub use sides::{NoPairs, Sides};

@@ -1,12 +1,13 @@
 //! Plots as data, and their drawing as SVG.
 //!
 //! A [`Plot`] is drawn by `svg`, and is a table (`table`) for those who do not see it, for Markdown and for CSV. `scale`
-//! and `thin` are arithmetic; `lines`, `stack`, `dots`, `bars` and `heat` draw one kind each on a `canvas`; `plane` is the two axes
+//! and `thin` are arithmetic; `lines`, `stack`, `dots`, `groups`, `bars` and `heat` draw one kind each on a `canvas`; `plane` is the two axes
 //! of the first two.
 
 mod bars;
 mod canvas;
 mod dots;
+mod groups;
 mod heat;
 mod lines;
 mod path;
@@ -44,6 +45,8 @@ pub(crate) enum Chart {
     Stack(Stack),
     /// Values with their intervals, a row each.
     Dots(Dots),
+    /// Values of several runs, a row for each configuration.
+    Groups(Groups),
     /// Lengths from zero, a row each.
     Bars(Bars),
     /// Numbers in cells, coloured by size.
@@ -131,6 +134,23 @@ pub(crate) struct Dot {
     pub(crate) remark: String,
 }
 
+/// Values of several runs beside each other.
+#[derive(Clone, Debug)]
+pub(crate) struct Groups {
+    pub(crate) axis: Axis,
+    /// Names of the runs.
+    pub(crate) series: Vec<String>,
+    /// Name of each row, and the value of each run.
+    pub(crate) rows: Vec<(String, Vec<Option<Grouped>>)>,
+}
+
+/// A value with its interval.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grouped {
+    pub(crate) value: f64,
+    pub(crate) interval: Option<(f64, f64)>,
+}
+
 /// Rows of lengths.
 #[derive(Clone, Debug)]
 pub(crate) struct Bars {
@@ -171,6 +191,7 @@ impl Plot {
             Chart::Lines(chart) => lines::svg(self, chart, width),
             Chart::Stack(chart) => stack::svg(self, chart, width),
             Chart::Dots(chart) => dots::svg(self, chart, width),
+            Chart::Groups(chart) => groups::svg(self, chart, width),
             Chart::Bars(chart) => bars::svg(self, chart, width),
             Chart::Heat(chart) => heat::svg(self, chart, width),
         }
@@ -182,6 +203,7 @@ impl Plot {
             Chart::Lines(chart) => table::of_lines(chart),
             Chart::Stack(chart) => table::of_stack(chart),
             Chart::Dots(chart) => table::of_dots(chart),
+            Chart::Groups(chart) => table::of_groups(chart),
             Chart::Bars(chart) => table::of_bars(chart),
             Chart::Heat(chart) => table::of_heat(chart),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bars, Dots, Heat, Line, Lines, Stack};
+use super::{Bars, Dots, Groups, Heat, Line, Lines, Stack};
 
 /// Most rows of a table; longer series are summed up by periods.
 const MOST: usize = 300;
@@ -77,6 +77,25 @@ pub(super) fn of_dots(chart: &Dots) -> Table {
         table.add([row.name.clone(), text(row.value), interval, observed.join(", "), row.remark.clone()]);
     }
     table.without_empty_columns()
+}
+
+pub(super) fn of_groups(chart: &Groups) -> Table {
+    let text = |value: f64| chart.axis.quantity.text(value);
+    let cell = |value: &Option<super::Grouped>| match value {
+        Some(super::Grouped { value, interval: Some((low, high)) }) => {
+            format!("{} ({} to {})", text(*value), text(*low), text(*high))
+        }
+        Some(one) => text(one.value),
+        None => "–".to_owned(),
+    };
+    let rows = chart
+        .rows
+        .iter()
+        .map(|(name, values)| std::iter::once(name.clone()).chain(values.iter().map(cell)).collect());
+    Table {
+        header: std::iter::once(String::new()).chain(chart.series.iter().cloned()).collect(),
+        rows: rows.collect(),
+    }
 }
 
 pub(super) fn of_bars(chart: &Bars) -> Table {

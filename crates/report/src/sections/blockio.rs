@@ -3,10 +3,12 @@
 use measure::{Run, Trial};
 use serde_json::Value;
 
+use super::together::grouped;
+use super::tps::text;
 use super::{Section, Shown, log_dots};
 use crate::document::{median, values};
 use crate::plot::scale::Spread;
-use crate::plot::{Axis, Bars, Chart, Dot, Plot};
+use crate::plot::{Axis, Bars, Chart, Dot, Grouped, Groups, Plot};
 use crate::quantity::Quantity;
 
 const CONFIG: &str = "total";
@@ -48,7 +50,12 @@ pub(super) fn shown(run: &Run) -> Shown {
     let mut plots =
         vec![Plot::new("steps", "Time of each step", caption, log_dots("time", Quantity::Seconds, rows))];
     plots.extend(rates(run, &steps));
-    Shown { result, sections: vec![Section::new("Steps", plots)] }
+    let mut sections = vec![Section::new("Steps", plots)];
+    let published: Vec<Plot> = [beside(run, &steps), vacuum(run)].into_iter().flatten().collect();
+    if !published.is_empty() {
+        sections.push(Section { text: sources(run), ..Section::new("Published machines", published) });
+    }
+    Shown { result, sections }
 }
 
 /// Source of the step's data (a cache or storage), if all trials agree.
@@ -88,4 +95,97 @@ fn rates(run: &Run, steps: &[&str]) -> Option<Plot> {
         caption,
         Chart::Bars(Bars { axis, groups: vec![String::new()], rows }),
     ))
+}
+
+/// The published machines of the document; none in older ones.
+fn machines(run: &Run) -> impl Iterator<Item = (String, &Value)> {
+    run.plan["published"].as_array().into_iter().flatten().map(|machine| {
+        let size = machine["size"].as_str().map_or_else(String::new, |size| format!(" ({size})"));
+        (text(&machine["name"]) + &size, machine)
+    })
+}
+
+fn sources(run: &Run) -> Vec<String> {
+    machines(run)
+        .map(|(name, machine)| {
+            format!("{name}: {}. Source: {}.", text(&machine["machine"]), text(&machine["source"]))
+        })
+        .collect()
+}
+
+/// Bytes of the table by the time of each step, here and on published machines.
+fn beside(run: &Run, steps: &[&str]) -> Option<Plot> {
+    let timed: Vec<(String, f64, &Value)> = machines(run)
+        .filter_map(|(name, machine)| Some((name, machine["heap"].as_f64()?, &machine["seconds"])))
+        .collect();
+    let own = |step: &str| {
+        let of = |trial: &Trial| Some(trial.value("heap")? / trial.value(step)?);
+        let trials = run.trials.iter().filter(|trial| trial.config == CONFIG);
+        grouped(trials.filter_map(of).filter(|rate| rate.is_finite()).collect())
+    };
+    let row = |step: &&str| {
+        let theirs = timed.iter().map(|(_, heap, seconds)| {
+            seconds[*step].as_f64().map(|seconds| Grouped { value: heap / seconds, interval: None })
+        });
+        let values: Vec<Option<Grouped>> = std::iter::once(own(step)).chain(theirs).collect();
+        (values[0].is_some() && values[1..].iter().any(Option::is_some)).then(|| ((*step).to_owned(), values))
+    };
+    let rows: Vec<(String, Vec<Option<Grouped>>)> = steps.iter().filter_map(row).collect();
+    let share = |(step, values): &(String, Vec<Option<Grouped>>)| {
+        Some((values.first()?.as_ref()?.value / values.get(1)?.as_ref()?.value, step.clone()))
+    };
+    let shares: Vec<(f64, String)> = rows.iter().filter_map(share).collect();
+    let least = shares.iter().min_by(|one, other| one.0.total_cmp(&other.0));
+    let most = shares.iter().max_by(|one, other| one.0.total_cmp(&other.0));
+    let of_it = |(share, step): &(f64, String)| format!("{step} at {}", Quantity::Share.text(*share));
+    let compared = least.zip(most).map_or_else(String::new, |(least, most)| {
+        format!(" Beside {}: {} to {} of its rate.", timed[0].0, of_it(least), of_it(most))
+    });
+    let caption =
+        format!("Bytes of the table divided by the time of each step, on a logarithmic scale.{compared}");
+    let series = std::iter::once("this server".to_owned())
+        .chain(timed.iter().map(|machine| machine.0.clone()))
+        .collect();
+    let axis = Axis::new("bytes of the table per second", Quantity::BytesPerSecond, Spread::Log);
+    (!rows.is_empty()).then(|| {
+        Plot::new(
+            "published",
+            "Beside published machines",
+            caption,
+            Chart::Groups(Groups { axis, series, rows }),
+        )
+    })
+}
+
+/// PostgreSQL's own rates of VACUUM, here and on published machines.
+fn vacuum(run: &Run) -> Option<Plot> {
+    let machines: Vec<(String, &Value)> =
+        machines(run).filter(|(_, machine)| machine["vacuum"].is_object()).collect();
+    let row = |name: &str| {
+        let own = grouped(server_rates(run, name))?;
+        let theirs = machines.iter().map(|(_, machine)| {
+            machine["vacuum"][name].as_f64().map(|value| Grouped { value, interval: None })
+        });
+        Some((name.to_owned(), std::iter::once(Some(own)).chain(theirs).collect::<Vec<_>>()))
+    };
+    let rows: Vec<(String, Vec<Option<Grouped>>)> = ["read", "write"].into_iter().filter_map(row).collect();
+    let own = rows.first().filter(|_| !machines.is_empty())?.1[0]?;
+    let caption = format!(
+        "Rates that VACUUM itself reports: it read {} here (median).",
+        Quantity::BytesPerSecond.text(own.value)
+    );
+    let series = std::iter::once("this server".to_owned())
+        .chain(machines.into_iter().map(|machine| machine.0))
+        .collect();
+    let axis = Axis::new("bytes per second", Quantity::BytesPerSecond, Spread::Linear);
+    Some(Plot::new("vacuum", "VACUUM's own rates", caption, Chart::Groups(Groups { axis, series, rows })))
+}
+
+/// What VACUUM reported in each trial, bytes per second.
+pub(crate) fn server_rates(run: &Run, name: &str) -> Vec<f64> {
+    let events = run.trials.iter().flat_map(|trial| &trial.events);
+    events
+        .filter(|event| event.what["event"] == "server-rates")
+        .filter_map(|event| event.what[name].as_f64())
+        .collect()
 }

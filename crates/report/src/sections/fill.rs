@@ -3,11 +3,12 @@
 use measure::{Run, Trial};
 use serde_json::Value;
 
+use super::together::grouped;
 use super::tps::{rates, text};
 use super::{Section, Shown, dots, trials};
 use crate::document::{configs, median, series};
 use crate::plot::scale::Spread;
-use crate::plot::{Axis, Bars, Chart, Line, Lines, Plot, Span, SpanKind, Table};
+use crate::plot::{Axis, Bars, Chart, Grouped, Line, Lines, Plot, Span, SpanKind, Table};
 use crate::quantity::Quantity;
 
 /// The trial of a schema that sums up its tables.
@@ -143,12 +144,37 @@ fn probes(trial: &Trial) -> Option<Section> {
     (!plots.is_empty()).then(|| Section::new("Probes by size of the table", plots))
 }
 
-fn by_size(y: Axis, lines: Vec<Line>) -> Chart {
+/// The size from which on less than this share of blocks was found in shared_buffers: the table has outgrown it.
+const IN_CACHE: f64 = 0.95;
+
+/// Share of blocks that were found in shared_buffers, by size.
+fn found_by_size(trial: &Trial, kind: &str) -> Vec<(f64, f64)> {
+    let counts = |what: &str| series(trial, &format!("probe-{kind}-{what}")).unwrap_or_default();
+    let share = |((size, hits), (_, reads)): (&(f64, f64), &(f64, f64))| {
+        (hits + reads > 0.0).then(|| (*size, hits / (hits + reads)))
+    };
+    counts("hits").iter().zip(counts("reads")).filter_map(share).collect()
+}
+
+/// Where the table leaves the cache for good: from there on, no size has enough of its blocks in it.
+fn outgrown(found: &[(f64, f64)]) -> Option<f64> {
+    let missing = found.iter().rev().take_while(|point| point.1 < IN_CACHE).last()?;
+    Some(missing.0)
+}
+
+fn by_size(y: Axis, lines: Vec<Line>, left: Option<f64>) -> Chart {
+    let span = |size: f64| Span {
+        from: size,
+        until: size,
+        kind: SpanKind::Moment,
+        text: format!("from {} on, the table is larger than its cache", Quantity::Bytes.text(size)),
+    };
+
     Chart::Lines(Lines {
         x: Axis::new("size of the table", Quantity::Bytes, Spread::Linear),
         y,
         series: lines,
-        spans: Vec::new(),
+        spans: left.map(span).into_iter().collect(),
     })
 }
 
@@ -159,8 +185,15 @@ fn probe(trial: &Trial, kind: &str) -> Option<Plot> {
     let lines: Vec<Line> = ["max", "p99", "p95", "p50"].into_iter().filter_map(line).collect();
     let middle = series(trial, &format!("probe-{kind}-p50"))?;
     let (first, last) = (middle.first()?, middle.last()?);
+    let left = outgrown(&found_by_size(trial, kind));
+    let leaves = left.map_or_else(String::new, |size| {
+        format!(
+            " The line marks {}: from there on, the table is larger than its cache.",
+            Quantity::Bytes.text(size)
+        )
+    });
     let caption = format!(
-        "The median latency of {kind} was {} at {} and {} at {}.",
+        "The median latency of {kind} was {} at {} and {} at {}.{leaves}",
         Quantity::Seconds.text(first.1),
         Quantity::Bytes.text(first.0),
         Quantity::Seconds.text(last.1),
@@ -171,25 +204,21 @@ fn probe(trial: &Trial, kind: &str) -> Option<Plot> {
         &format!("probe-{kind}"),
         &format!("Latency of the probe {kind}"),
         caption,
-        by_size(y, lines),
+        by_size(y, lines, left),
     ))
 }
 
 /// Plot of the share of blocks found in shared_buffers: where it falls, the table has outgrown the
 /// cache.
 fn hits(trial: &Trial, kind: &str) -> Option<Plot> {
-    let (hits, reads) =
-        (series(trial, &format!("probe-{kind}-hits"))?, series(trial, &format!("probe-{kind}-reads"))?);
-    let share = |((size, hits), (_, reads)): (&(f64, f64), &(f64, f64))| {
-        (hits + reads > 0.0).then(|| (*size, hits / (hits + reads)))
-    };
-    let points: Vec<(f64, f64)> = hits.iter().zip(reads).filter_map(share).collect();
-    let caption = match points.iter().find(|point| point.1 < 0.95) {
-        Some(left) => format!(
+    let points = found_by_size(trial, kind);
+    let left = outgrown(&points);
+    let caption = match left {
+        Some(size) => format!(
             "From {} on, less than 95 % of the blocks were found in shared_buffers.",
-            Quantity::Bytes.text(left.0)
+            Quantity::Bytes.text(size)
         ),
-        None => "At every size, at least 95 % of the blocks were found in shared_buffers.".to_owned(),
+        None => "The table did not outgrow shared_buffers: at the end, at least 95 % of the blocks were found in it.".to_owned(),
     };
     points.first()?;
     let y = Axis::new("share of blocks found in shared_buffers", Quantity::Share, Spread::Linear);
@@ -198,7 +227,7 @@ fn hits(trial: &Trial, kind: &str) -> Option<Plot> {
         &format!("hits-{kind}"),
         &format!("Blocks of the probe {kind} in shared_buffers"),
         caption,
-        by_size(y, lines),
+        by_size(y, lines, left),
     ))
 }
 
@@ -275,11 +304,45 @@ fn tables(run: &Run) -> Section {
     }
 }
 
+/// Each step of a fill of one table.
+pub(super) fn steps_of(run: &Run) -> Vec<(String, Grouped)> {
+    let [trial] = run.trials.as_slice() else { return Vec::new() };
+    STEPS
+        .into_iter()
+        .filter_map(|step| Some((step.to_owned(), Grouped { value: trial.value(step)?, interval: None })))
+        .collect()
+}
+
+/// Rows per second of each table of a schema.
+pub(super) fn table_rates(run: &Run) -> Vec<(String, Grouped)> {
+    let trials = run.trials.iter().filter(|trial| run.trials.len() > 1 && trial.config != ALL);
+    let rate = |trial: &Trial| {
+        let value = trial.value("rows")? / trial.value("total")?;
+        Some((trial.config.clone(), Grouped { value, interval: None }))
+    };
+    trials.filter_map(rate).collect()
+}
+
+/// The rate of each level of the ladder, in their order.
+pub(super) fn levels(run: &Run) -> Vec<(String, Grouped)> {
+    let of = |level: String| {
+        let trials = run.trials.iter().filter(|trial| trial.config == level);
+        let rates = trials.filter_map(|trial| Some(size(trial)? / trial.value("total")?)).collect();
+        Some((format!("level {level}"), grouped(rates)?))
+    };
+    levels_in_order(run).into_iter().filter_map(of).collect()
+}
+
+fn levels_in_order(run: &Run) -> Vec<String> {
+    let mut levels: Vec<String> = configs(run);
+    levels.sort_by_key(|level| (level.starts_with("best"), level.parse::<u32>().unwrap_or(u32::MAX)));
+    levels
+}
+
 /// The levels of the ladder, in their order.
 pub(super) fn ladder(run: &Run) -> Shown {
     let rate = |trial: &Trial| Some(size(trial)? / trial.value("total")?);
-    let mut levels: Vec<String> = configs(run);
-    levels.sort_by_key(|level| (level.starts_with("best"), level.parse::<u32>().unwrap_or(u32::MAX)));
+    let levels = levels_in_order(run);
     let mut rows = trials(run, &levels, rate);
     for row in &mut rows {
         row.name = format!("level {}", row.name);

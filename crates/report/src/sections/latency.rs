@@ -24,12 +24,11 @@ pub(super) fn merged(run: &Run, config: Option<&str>, name: &str) -> Option<Late
 /// The latency at each percentile, as far as latencies beyond it exist.
 pub(super) fn percentiles(latencies: &Latencies) -> Vec<(f64, f64)> {
     let decades = (latencies.count().max(2) as f64).log10();
-    let point = |step: u32| {
-        let share = 1.0 - 10f64.powf(-f64::from(step) / f64::from(PER_DECADE));
-        Some((share, seconds(latencies.quantile(share)?)))
-    };
+    let share = |step: u32| 1.0 - 10f64.powf(-f64::from(step) / f64::from(PER_DECADE));
     let steps = (0..).take_while(|step| f64::from(*step) <= decades * f64::from(PER_DECADE));
-    steps.filter_map(point).collect()
+    let mut shares: Vec<f64> = steps.map(share).chain([0.5]).collect();
+    shares.sort_by(f64::total_cmp);
+    shares.into_iter().filter_map(|share| Some((share, seconds(latencies.quantile(share)?)))).collect()
 }
 
 fn seconds(duration: Duration) -> f64 {

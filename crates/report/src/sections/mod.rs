@@ -1,13 +1,15 @@
 //! The sections of a report: a module for each verb makes them from documents.
 
-mod blockio;
+pub(crate) mod blockio;
 mod fill;
+mod history;
 mod latency;
 mod matrix;
 mod micro;
 mod model;
 mod several;
 mod testdb;
+mod together;
 mod tps;
 mod waits;
 

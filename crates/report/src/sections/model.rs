@@ -1,11 +1,18 @@
 //! How faithful a copy is.
 
 use measure::Run;
+use serde_json::Value;
 
+use super::tps::text;
 use super::{Section, Shown};
 use crate::plot::scale::Spread;
-use crate::plot::{Axis, Bars, Chart, Plot};
+use crate::plot::{Axis, Bars, Chart, Heat, Plot};
 use crate::quantity::Quantity;
+
+/// Columns and tables that are drawn.
+const MOST: usize = 40;
+/// A field that is further off counts as this many tolerances.
+const FAR: f64 = 100.0;
 
 pub(super) fn shown(run: &Run) -> Shown {
     let trial = run.trials.first();
@@ -44,5 +51,100 @@ pub(super) fn shown(run: &Run) -> Shown {
     let rows = rows.into_iter().map(|(name, values)| (name, values[..groups.len()].to_vec())).collect();
     let axis = Axis::new("share", Quantity::Share, Spread::Linear);
     let plot = Plot::new("fidelity", "Fidelity", caption, Chart::Bars(Bars { axis, groups, rows }));
-    Shown { result, sections: vec![Section::new("Fidelity", vec![plot])] }
+    let mut plots = vec![plot];
+    plots.extend(columns(run));
+    let mut sections = vec![Section::new("Fidelity", plots)];
+    sections.extend(sizes(run).map(|plot| Section::new("Tables", vec![plot])));
+    Shown { result, sections }
+}
+
+fn events<'a>(run: &'a Run, kind: &str) -> Vec<&'a Value> {
+    let all = run.trials.iter().flat_map(|trial| &trial.events).map(|event| &event.what);
+    all.filter(|event| event["event"] == kind).collect()
+}
+
+/// How far each statistic of each column is off, in tolerances: up to 1 it is as in the original. The worst columns first.
+fn columns(run: &Run) -> Option<Plot> {
+    let mut statistics: Vec<String> = Vec::new();
+    let mut rows: Vec<(String, Vec<(usize, f64)>)> = Vec::new();
+    for event in events(run, "column") {
+        let mut row = Vec::new();
+        for field in event["fields"].as_array().into_iter().flatten() {
+            let name = text(&field["statistic"]);
+            let at = statistics.iter().position(|known| *known == name).unwrap_or_else(|| {
+                statistics.push(name);
+                statistics.len() - 1
+            });
+            let number = |name: &str| field[name].as_f64();
+            let Some(((copy, original), tolerance)) =
+                number("copy").zip(number("original")).zip(number("tolerance"))
+            else {
+                continue;
+            };
+            let off = (copy - original).abs();
+            row.push((at, if off == 0.0 { 0.0 } else { (off / tolerance).min(FAR) }));
+        }
+        rows.push((text(&event["column"]), row));
+    }
+    let worst = |row: &(String, Vec<(usize, f64)>)| row.1.iter().map(|field| field.1).fold(0.0, f64::max);
+    rows.sort_by(|one, other| worst(other).total_cmp(&worst(one)));
+    let (first, all) = (rows.first()?.clone(), rows.len());
+    let outside = rows.iter().filter(|row| worst(row) > 1.0).count();
+    rows.truncate(MOST);
+    let shown = if all > rows.len() {
+        format!(" The {} worst of them are shown.", rows.len())
+    } else {
+        String::new()
+    };
+    let furthest = first.1.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let caption = format!(
+        "Difference between copy and original, by the tolerance of each statistic: up to 1 it is as in the original. {outside} of {all} \
+         columns have a statistic outside; the furthest is {} of {}: {}.{shown}",
+        statistics[furthest.0],
+        first.0,
+        Quantity::Sessions.text(furthest.1)
+    );
+    let cells = rows
+        .iter()
+        .map(|(_, fields)| {
+            let cell = |at| fields.iter().find(|field| field.0 == at).map(|field| field.1);
+            (0..statistics.len()).map(cell).collect()
+        })
+        .collect();
+    let chart = Heat {
+        quantity: Quantity::Sessions,
+        row_label: "column".to_owned(),
+        column_label: "statistic →".to_owned(),
+        rows: rows.into_iter().map(|row| row.0).collect(),
+        columns: statistics,
+        cells,
+    };
+    Some(Plot::new("columns", "Statistics of each column", caption, Chart::Heat(chart)))
+}
+
+/// Sizes of the tables of copy and original.
+fn sizes(run: &Run) -> Option<Plot> {
+    let mut rows: Vec<(String, Vec<Option<f64>>)> = events(run, "table")
+        .into_iter()
+        .map(|event| {
+            (
+                text(&event["table"]),
+                vec![event["bytes"]["original"].as_f64(), event["bytes"]["copy"].as_f64()],
+            )
+        })
+        .collect();
+    rows.sort_by(|one, other| other.1[0].unwrap_or(0.0).total_cmp(&one.1[0].unwrap_or(0.0)));
+    let all = rows.len();
+    rows.truncate(MOST);
+    let (name, values) = rows.first()?;
+    let bytes =
+        |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| Quantity::Bytes.text(value));
+    let caption = format!(
+        "{all} tables with TOAST and indexes; the largest, {name}, has {} in the original and {} in the copy.",
+        bytes(values[0]),
+        bytes(values[1])
+    );
+    let axis = Axis::new("bytes", Quantity::Bytes, Spread::Linear);
+    let groups = vec!["original".to_owned(), "copy".to_owned()];
+    Some(Plot::new("sizes", "Sizes of the tables", caption, Chart::Bars(Bars { axis, groups, rows })))
 }

@@ -1,23 +1,13 @@
 //! Several runs of one verb: drawn in one plot, compared, and over time.
 
-use measure::compare::{Comparison, Options, Sides};
-use measure::{Figure, Run, Verdict, judged_figures};
+use measure::compare::{Comparison, Options, Sides, differences};
+use measure::{Run, Verdict};
 
-use super::latency;
-use super::tps::{CONFIG, rates};
-use super::{Section, Shown, dots};
-use crate::document::{began, name, series};
+use super::{Section, Shown, history, together};
+use crate::document::{began, name, release};
 use crate::plot::scale::Spread;
-use crate::plot::{Axis, Chart, Dot, Dots, Line, Lines, Plot, Table};
-use crate::quantity::Quantity;
-
-/// Points as x and y.
-type Points = Vec<(f64, f64)>;
-
-/// Most runs whose lines are drawn in one plot.
-const MOST_LINES: usize = 8;
-/// Most figures whose values are drawn for each run.
-const MOST_FIGURES: usize = 40;
+use crate::plot::{Axis, Chart, Dot, Dots, Plot, Table};
+use crate::quantity::{Quantity, change};
 
 pub(super) fn shown(runs: &[&Run]) -> Shown {
     let names = names(runs);
@@ -27,9 +17,10 @@ pub(super) fn shown(runs: &[&Run]) -> Shown {
     if let Some((sides, comparison)) = sides.as_ref().zip(comparison.as_ref()) {
         sections.push(compared(sides, comparison));
     }
-    sections.extend(values(runs, &names));
-    if runs[0].verb == "tps" && runs.iter().all(|run| !run.request["matrix"].is_object()) {
-        sections.extend(over_time(runs, &names));
+    sections.extend(together::section(runs, &names));
+    sections.extend(history::section(runs, &names, sides.is_some()));
+    if sides.is_none() {
+        sections.extend(differing(runs, &names));
     }
     let result = match (&sides, &comparison) {
         (Some(sides), Some(comparison)) => verdicts(sides, comparison),
@@ -44,8 +35,12 @@ pub(super) fn shown(runs: &[&Run]) -> Shown {
     Shown { result, sections }
 }
 
-/// The runs' labels, with the start if several runs have the same.
+/// Labels, with the start where several runs share one; and PostgreSQL's release where it differs.
 fn names(runs: &[&Run]) -> Vec<String> {
+    let is_one_release = runs.iter().all(|run| release(run) == release(runs[0]));
+    let with_release = |run: &Run, name: String| {
+        if is_one_release { name } else { format!("{name}, {}", release(run)) }
+    };
     let of = |(at, run): (usize, &&Run)| {
         let is_shared = runs.iter().enumerate().any(|(other, one)| other != at && name(one) == name(run));
         if is_shared {
@@ -54,7 +49,8 @@ fn names(runs: &[&Run]) -> Vec<String> {
             name(run)
         }
     };
-    let named: Vec<String> = runs.iter().enumerate().map(of).collect();
+    let named: Vec<String> =
+        runs.iter().enumerate().map(|(at, run)| with_release(run, of((at, run)))).collect();
     let is_double = |at: usize| named.iter().enumerate().any(|(other, one)| other != at && *one == named[at]);
     (0..named.len())
         .map(|at| if is_double(at) { format!("{} ({})", named[at], at + 1) } else { named[at].clone() })
@@ -93,10 +89,6 @@ fn verdicts(sides: &Sides, comparison: &Comparison) -> String {
     let needed =
         comparison.needed.map_or_else(String::new, |needed| format!("; a verdict needs at least {needed}"));
     format!("{} beside {}: {said}{needed}", side(sides.candidate()), side(sides.baseline()))
-}
-
-fn change(ratio: f64) -> String {
-    format!("{:+.1} %", (ratio - 1.0) * 100.0)
 }
 
 fn compared(sides: &Sides, comparison: &Comparison) -> Section {
@@ -170,96 +162,19 @@ fn compared(sides: &Sides, comparison: &Comparison) -> Section {
     Section { title: "Comparison".to_owned(), text, plots, tables }
 }
 
-/// History: the judged figures of each run in order of start. It has no verdict.
-fn values(runs: &[&Run], names: &[String]) -> Option<Section> {
-    let mut figures: Vec<Figure> = Vec::new();
-    let of_each: Vec<Vec<(Figure, f64)>> = runs.iter().map(|run| judged_figures(run, &[])).collect();
-    for (figure, _) in of_each.iter().flatten() {
-        if !figures.contains(figure) {
-            figures.push(figure.clone());
+/// Differences of each run from the oldest: the list that a comparison has.
+fn differing(runs: &[&Run], names: &[String]) -> Option<Section> {
+    let mut table = Table::new(&["differs", "run", "value", &names[0], ""]);
+    for (run, name) in runs.iter().zip(names).skip(1) {
+        for one in differences(runs[0], run) {
+            let hinders = if one.hinders { "may explain the results" } else { "" };
+            table.add([one.what, name.clone(), one.candidate, one.baseline, hinders.to_owned()]);
         }
     }
-    let plot = |(number, figure): (usize, &Figure)| {
-        let quantity = Quantity::of_figure(figure.unit);
-        let row = |(run, name): (&Vec<(Figure, f64)>, &String)| {
-            let value = run.iter().find(|(known, _)| known == figure)?.1;
-            Some(Dot {
-                name: name.clone(),
-                value,
-                interval: None,
-                observed: Vec::new(),
-                remark: String::new(),
-            })
-        };
-        let rows: Vec<Dot> = of_each.iter().zip(names).filter_map(row).collect();
-        let [first, .., last] = rows.as_slice() else { return None };
-        let caption = format!(
-            "{} of each run, the oldest first: {} in {}, {} in {}. No verdict is drawn.",
-            figure.full_name(),
-            quantity.text(first.value),
-            first.name,
-            quantity.text(last.value),
-            last.name
-        );
-        Some(Plot::new(
-            &format!("figure-{}", number + 1),
-            &figure.full_name(),
-            caption,
-            dots(&figure.name, quantity, rows),
-        ))
-    };
-    let plots: Vec<Plot> = figures.iter().take(MOST_FIGURES).enumerate().filter_map(plot).collect();
-    (!plots.is_empty()).then(|| Section::new("Each run", plots))
-}
-
-fn over_time(runs: &[&Run], names: &[String]) -> Vec<Section> {
-    let shown = || runs.iter().zip(names).take(MOST_LINES);
-    let lines = |of: &dyn Fn(&Run) -> Option<Points>| {
-        shown()
-            .filter_map(|(run, name)| Some(Line { name: name.clone(), points: of(run)? }))
-            .collect::<Vec<Line>>()
-    };
-    let first = |run: &Run, name: &str| {
-        run.trials
-            .iter()
-            .find(|trial| trial.config == CONFIG)
-            .and_then(|trial| series(trial, name))
-            .map(<[_]>::to_vec)
-    };
-    let left_out = runs.len().saturating_sub(MOST_LINES);
-    let left_out = if left_out > 0 { format!(" {left_out} more runs are not drawn.") } else { String::new() };
-    let x = || Axis::new("time", Quantity::Elapsed, Spread::Linear);
-    let tps = Lines {
-        x: x(),
-        y: Axis::new("transactions per second", Quantity::PerSecond, Spread::Linear),
-        series: lines(&|run| first(run, "succeeded").map(|points| rates(&points))),
-        spans: Vec::new(),
-    };
-    let p99 = Lines {
-        x: x(),
-        y: Axis::new("latency, p99", Quantity::Seconds, Spread::Log),
-        series: lines(&|run| first(run, "latency-p99")),
-        spans: Vec::new(),
-    };
-    let mut plots = Vec::new();
-    if !tps.series.is_empty() {
-        plots.push(Plot::new(
-            "tps",
-            "Transactions per second over time",
-            format!("The first trial of each run.{left_out}"),
-            Chart::Lines(tps),
-        ));
-    }
-    if !p99.series.is_empty() {
-        plots.push(Plot::new(
-            "p99",
-            "p99 over time",
-            format!("The first trial of each run.{left_out}"),
-            Chart::Lines(p99),
-        ));
-    }
-    plots.extend(latency::plot(lines(&|run| {
-        latency::merged(run, None, "latency").map(|found| latency::percentiles(&found))
-    })));
-    if plots.is_empty() { Vec::new() } else { vec![Section::new("On top of each other", plots)] }
+    (!table.rows.is_empty()).then(|| Section {
+        title: "Differences".to_owned(),
+        text: vec![format!("Each run beside the oldest, {}.", names[0])],
+        tables: vec![("Differences between the runs".to_owned(), table)],
+        ..Section::default()
+    })
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use report::{Document, svgs};
+use measure::{Event, Run, Series, Unit};
+use report::{Document, csv, html, svgs};
+use serde_json::json;
 
-use crate::document;
 use crate::page::{absolute, value};
+use crate::{DOCUMENTS, changed, document};
 
 /// The drawing with this name.
 fn plot(documents: &[Document], name: &str) -> String {
@@ -91,4 +93,271 @@ fn a_document_without_waits_over_time_has_the_other_plots() {
     let names: Vec<String> = svgs(&[document("tps")]).into_iter().map(|(name, _)| name).collect();
     assert!(names.contains(&"tps-latency.svg".to_owned()), "{names:?}");
     assert!(!names.contains(&"tps-waits-over-time.svg".to_owned()), "{names:?}");
+}
+
+/// Runs of the same kind, one after the other.
+fn repeated(name: &str, count: u32, change: impl Fn(u32, &mut Run)) -> Vec<Document> {
+    let one = |number: u32| {
+        changed(name, |run| {
+            run.id.push_str(&format!("-{number}"));
+            run.label = None;
+            run.started_at = format!("2026-10-{:02}T0{}:00:00Z", 1 + number / 9, number % 9);
+            change(number, run);
+        })
+    };
+    (0..count).map(one).collect()
+}
+
+/// Values of an observation in the trials of a configuration.
+fn observed(run: &Run, config: &str, of: impl Fn(&dyn Fn(&str) -> f64) -> f64) -> Vec<f64> {
+    let trials = run.trials.iter().filter(|trial| trial.config == config);
+    trials.map(|trial| of(&|name| trial.value(name).unwrap_or(0.0))).collect()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) }
+}
+
+/// Row, series and value of each mark of a drawing of groups, from its pixels.
+fn marks(svg: &str) -> Vec<(String, String, f64)> {
+    let axis = attribute(svg, "data-axis");
+    let mark = |part: &str| {
+        let series = part.split('"').next().unwrap().to_owned();
+        let title =
+            part.split("<title>").nth(1).unwrap().split(&format!(", {series}: ")).next().unwrap().to_owned();
+        let place = part.split("class=\"mark").nth(1).unwrap().split("d=\"M").nth(1).unwrap();
+        let pixel: f64 = place.split(' ').next().unwrap().parse().unwrap();
+        (title, series, value(axis, pixel))
+    };
+    svg.split("<g data-series=\"").skip(1).map(mark).collect()
+}
+
+#[test]
+fn few_runs_of_any_kind_are_drawn_on_top_of_each_other() {
+    for (name, _) in DOCUMENTS {
+        // Two runs are two sides, three without labels are none.
+        for count in [2, 3] {
+            let page = html(&repeated(name, count, |_, _| {}));
+            // In base64 there may be any letters.
+            let (page, _) = page.split_once("<script type=").unwrap();
+            assert!(page.contains("<h2>On top of each other</h2>"), "{count} runs of {name}");
+            assert!(!page.contains("NaN") && page.contains("class=\"plot wide\""), "{name}");
+            assert!(count == 3 || page.contains("a verdict needs at least"), "{count} runs of {name}");
+        }
+    }
+}
+
+#[test]
+fn what_differs_between_three_runs_is_listed() {
+    let runs = repeated("tps", 3, |number, run| {
+        if number == 2 {
+            run.request["clients"] = json!(77);
+        }
+    });
+    let page = html(&runs);
+    assert!(page.contains("Differences between the runs") && page.contains("<td>77"), "{page}");
+    assert!(!html(&repeated("tps", 3, |_, _| {})).contains("Differences between the runs"));
+}
+
+#[test]
+fn ladders_of_several_servers_stand_side_by_side() {
+    let runs = repeated("ladder", 3, |number, run| {
+        run.label = Some(format!("server {number}"));
+        for one in run.trials.iter_mut().flat_map(|trial| &mut trial.observations) {
+            if one.name == "total" {
+                one.value *= f64::from(number + 1);
+            }
+        }
+    });
+    let marks = marks(&plot(&runs, "fill-ladder-ladder.svg"));
+    let levels: std::collections::BTreeSet<&String> = marks.iter().map(|mark| &mark.0).collect();
+    assert!(levels.len() > 2 && marks.len() == 3 * levels.len(), "{marks:?}");
+    for (level, series, found) in &marks {
+        let run = &runs.iter().find(|run| run.run.label.as_ref() == Some(series)).unwrap().run;
+        let rates = observed(run, level.strip_prefix("level ").unwrap(), |value| {
+            (value("heap") + value("index") - value("heap-before") - value("index-before")) / value("total")
+        });
+        let expected = median(rates);
+        assert!((found / expected - 1.0).abs() < 0.02, "{level} of {series}: {found}, not {expected}");
+    }
+}
+
+#[test]
+fn steps_of_several_runs_are_the_medians_of_their_trials() {
+    let runs = repeated("blockio", 2, |_, _| {});
+    let marks = marks(&plot(&runs, "blockio-steps.svg"));
+    assert!(marks.len() > 10);
+    for (step, _, found) in &marks {
+        let expected = median(observed(&runs[0].run, "total", |value| value(step)));
+        assert!((found / expected - 1.0).abs() < 0.02, "{step}: {found}, not {expected}");
+    }
+}
+
+/// Runs of tps with noise of 1 %, slower by `change` from the 14th on.
+fn history(count: u32, change: f64) -> Vec<Document> {
+    repeated("tps", count, |number, run| {
+        let noise = 1.0 + f64::from(number.wrapping_mul(2_654_435_761) >> 16) / 65_536.0 / 50.0;
+        let times = if number < 13 { noise } else { noise * change };
+        for one in &mut run.trials[0].observations {
+            if one.name == "elapsed" || one.name == "latency-p95" {
+                one.value *= times;
+            }
+        }
+    })
+}
+
+#[test]
+fn a_history_is_marked_only_where_it_changes() {
+    let changed = history(25, 1.2);
+    let page = html(&changed);
+    assert!(
+        page.contains("Changed with 2026-10-02 04:00:00: the median of the 12 runs from there is"),
+        "{page}"
+    );
+    assert!(page.contains("◀ changed:") && page.contains("of 100 reports"));
+    let page = html(&history(25, 1.0));
+    assert!(page.contains("No change is marked") && !page.contains("◀ changed:"));
+    assert!(html(&history(9, 1.0)).contains("No change is looked for"));
+    // Each run is drawn where its document says.
+    let svg = plot(&changed, "tps-figure-1.svg");
+    let axis = attribute(&svg, "data-axis");
+    let drawn: Vec<f64> = svg
+        .split("class=\"value\" cx=\"")
+        .skip(1)
+        .map(|part| value(axis, part.split('"').next().unwrap().parse().unwrap()))
+        .collect();
+    let expected: Vec<f64> = changed
+        .iter()
+        .map(|run| observed(&run.run, "tps", |value| value("succeeded") / value("elapsed"))[0])
+        .collect();
+    assert_eq!(drawn.len(), expected.len());
+    for (found, expected) in drawn.iter().zip(expected) {
+        assert!((found / expected - 1.0).abs() < 0.01, "{found}, not {expected}");
+    }
+}
+
+#[test]
+fn runs_of_a_label_are_one_row_of_a_history() {
+    let runs = repeated("tps", 12, |number, run| run.label = Some(format!("commit {}", number / 4)));
+    let svg = plot(&runs, "tps-figure-1.svg");
+    assert_eq!(svg.matches("<g><title>commit ").count(), 3);
+    assert_eq!(svg.matches("class=\"observed\"").count(), 12);
+}
+
+#[test]
+fn published_machines_are_drawn_from_the_document() {
+    let heap = 20e9;
+    let run = changed("compat", |run| {
+        run.plan["published"] = json!([
+            { "name": "a machine", "machine": "fast", "size": "20 GB", "source": "a book", "heap": heap,
+              "seconds": { "CREATE_TABLE": 30.0, "CLUSTER": 80.0 }, "vacuum": { "read": 2e9, "write": 2.1e9 } },
+            { "name": "another", "machine": "slow", "size": null, "source": "a book", "heap": null,
+              "seconds": {}, "vacuum": { "read": 1e9, "write": 1.1e9 } },
+        ]);
+    });
+    let documents = std::slice::from_ref(&run);
+    let beside = marks(&plot(documents, "blockio-compat-published.svg"));
+    assert_eq!(beside.len(), 4, "{beside:?}");
+    for (step, series, found) in &beside {
+        let expected = if series == "this server" {
+            median(observed(&run.run, "total", |value| value("heap") / value(step)))
+        } else {
+            heap / if step == "CLUSTER" { 80.0 } else { 30.0 }
+        };
+        assert!((found / expected - 1.0).abs() < 0.02, "{step} of {series}: {found}, not {expected}");
+    }
+    let vacuum = marks(&plot(documents, "blockio-compat-vacuum.svg"));
+    let series: Vec<&str> = vacuum.iter().map(|mark| mark.1.as_str()).collect();
+    assert_eq!(series, ["this server", "a machine (20 GB)", "another"].repeat(2));
+    // Documents of older builds hold none.
+    assert!(!html(&[document("compat")]).contains("Published machines"));
+}
+
+#[test]
+fn a_compatible_run_is_a_row_of_the_published_collector() {
+    let run = document("compat");
+    let text = csv(&[run.clone(), run.clone()]);
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(
+        lines[0].join(" "),
+        "SERVER CREATE_TABLE VACUUM CREATE_INDEX SELECT_u1 SELECT_c1 SELECT_r CLUSTER SELECT_u2 SELECT_c2 SIZE_T SIZE_I \
+         READ_RATE WRITE_RATE"
+    );
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[1], lines[2]);
+    assert_eq!(lines[1][0], "localhost");
+    for (key, found) in lines[0].iter().zip(&lines[1]).skip(1) {
+        let expected = match *key {
+            "SIZE_T" => median(observed(&run.run, "total", |value| value("heap-after"))),
+            "SIZE_I" => median(observed(&run.run, "total", |value| value("index-after"))),
+            "READ_RATE" | "WRITE_RATE" => continue,
+            step => 1e3 * median(observed(&run.run, "total", |value| value(step))),
+        };
+        let found: f64 = found.parse().unwrap();
+        assert!((found - expected).abs() <= 0.0006, "{key}: {found}, not {expected}");
+    }
+    // PostgreSQL's own words: avg read rate: 197.955 MB/s.
+    let read = |run: &Run| {
+        let texts = run.trials.iter().flat_map(|trial| &trial.events).map(|event| event.text.clone());
+        let rate =
+            |text: String| text.split("avg read rate: ").nth(1)?.split(' ').next()?.parse::<f64>().ok();
+        median(texts.filter_map(rate).collect())
+    };
+    assert!((lines[1][12].parse::<f64>().unwrap() - read(&run.run)).abs() < 0.001);
+    // Beside other runs it has rows as they do.
+    assert!(csv(&[run, document("blockio")]).starts_with("run,label,"));
+}
+
+#[test]
+fn the_statistics_of_each_column_are_cells_in_tolerances() {
+    let run = changed("model", |run| {
+        let field = |statistic: &str, original: f64, copy: f64| json!({ "statistic": statistic, "original": original, "copy": copy, "tolerance": 0.02 });
+        let event = |what: serde_json::Value| Event { at: 0.0, text: String::new(), what };
+        run.trials[0].events = vec![
+            event(
+                json!({ "event": "column", "column": "x.a.good", "fields": [field("null_frac", 0.5, 0.49), field("correlation", 1.0, 1.0)] }),
+            ),
+            event(
+                json!({ "event": "column", "column": "x.a.bad", "fields": [field("correlation", 0.0, -0.05)] }),
+            ),
+            event(
+                json!({ "event": "table", "table": "x.a", "rows": { "original": 5, "copy": 6 }, "bytes": { "original": 8192, "copy": 16384 } }),
+            ),
+        ];
+    });
+    let svg = plot(std::slice::from_ref(&run), "model-columns.svg");
+    let cells: Vec<&str> =
+        svg.split("\"><title>").skip(1).map(|part| part.split('<').next().unwrap()).collect();
+    assert_eq!(cells, ["x.a.bad, correlation: 2.5", "x.a.good, null_frac: 0.5", "x.a.good, correlation: 0"]);
+    let page = html(&[run]);
+    assert!(page.contains("1 of 2 columns have a statistic outside"), "{page}");
+    assert!(page.contains("the largest, x.a, has"), "{page}");
+}
+
+#[test]
+fn the_size_at_which_a_table_leaves_its_cache_is_marked() {
+    let series = |name: &str, values: [f64; 4]| Series {
+        points: values.iter().zip(1..).map(|(value, size)| (f64::from(size) * 1e9, *value)).collect(),
+        ..Series::new(name, Unit::Bytes, Unit::Count)
+    };
+    let run = |hits: [f64; 4]| {
+        changed("fill", |run| {
+            run.trials.truncate(1);
+            run.trials[0].series = vec![
+                series("probe-point-p50", [0.001, 0.001, 0.002, 0.003]),
+                series("probe-point-hits", hits),
+                series("probe-point-reads", [0.0, 50.0, 50.0, 50.0]),
+            ];
+        })
+    };
+    let svg = plot(&[run([100.0, 100.0, 100.0, 100.0])], "fill-probe-point.svg");
+    let drawn: Vec<&str> = svg.split("class=\"moment\" d=\"M").skip(1).collect();
+    // The sample of the legend comes first.
+    let x = drawn.last().unwrap().split(' ').next().unwrap().parse::<f64>().unwrap();
+    assert!((value(attribute(&svg, "data-x"), x) / 2e9 - 1.0).abs() < 0.01, "{svg}");
+    // Once below and above again is not outgrown.
+    let svg = plot(&[run([100.0, 100.0, 1000.0, 1000.0])], "fill-probe-point.svg");
+    assert!(!svg.contains("class=\"moment\""));
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use catalog::Aggregates;
 use connect::{ConnectOptions, Connection, SqlState, Target, resolve};
-use measure::{Note, Trial, Unit};
-use model::{Facts, Fidelity, Model, Plans, PlansCompared, QueryPlan, quantile};
+use measure::{Event, Note, Trial, Unit};
+use model::{Bytes, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Sizes, quantile};
 use pgserver::Home;
 use serde_json::{Value, json};
 use server::quote::identifier;
@@ -288,7 +288,7 @@ async fn plan(connection: &Connection, query: &Query, name: &str) -> Result<Quer
     }
 }
 
-/// Numbers for the run document.
+/// The counts of the run document, and what they count: each column's fields, each table's sizes.
 fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> Trial {
     let mut trial = Trial { config: "copy".to_owned(), ..Trial::default() };
     let (within, fields) = fidelity.counts();
@@ -314,7 +314,45 @@ fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> Trial {
             }
         }
     }
+    trial.events.extend(columns(fidelity));
+    trial.events.extend(fidelity.sizes.iter().map(sizes));
     trial
+}
+
+/// An event for each column, with the fields that the schema does not decide.
+fn columns(fidelity: &Fidelity) -> Vec<Event> {
+    let open: Vec<&Field> = fidelity.fields.iter().filter(|field| !field.is_fixed).collect();
+    let event = |fields: &[&Field]| {
+        let column = &fields[0].column;
+        let described = fields.iter().map(|field| {
+            json!({
+                "statistic": field.name,
+                "original": field.original,
+                "copy": field.copy,
+                "tolerance": field.tolerance,
+            })
+        });
+        let within = fields.iter().filter(|field| field.is_within()).count();
+        let what = json!({ "event": "column", "column": column, "fields": described.collect::<Vec<_>>() });
+        Event {
+            at: 0.0,
+            text: format!("{column}: {within} of {} fields as in the original", fields.len()),
+            what,
+        }
+    };
+    open.chunk_by(|one, next| one.column == next.column).map(event).collect()
+}
+
+/// The sizes of a table, of the original and of the copy.
+fn sizes(sizes: &Sizes) -> Event {
+    let bytes = |of: &Bytes| of.heap + of.toast + of.indexes;
+    let what = json!({
+        "event": "table",
+        "table": sizes.table,
+        "rows": { "original": sizes.rows.0, "copy": sizes.rows.1 },
+        "bytes": { "original": bytes(&sizes.bytes.0), "copy": bytes(&sizes.bytes.1) },
+    });
+    Event { at: 0.0, text: format!("{}: {} rows in the copy", sizes.table, sizes.rows.1), what }
 }
 
 /// Properties that a copy need not have.
