@@ -100,7 +100,7 @@ pub(super) fn section(runs: &[&Run], names: &[String], is_compared: bool) -> Opt
     };
     let plots: Vec<Plot> = figures.iter().enumerate().filter_map(plot).collect();
     let mut text =
-        vec!["Circles are single values, the bar their median's 95 % interval, or their range if they are fewer than six.".to_owned()];
+        vec!["Circles are single values, the bar their median's 95 % interval, or their range if they are fewer than six. The axis need not start at zero.".to_owned()];
     if !is_compared && runs.len() >= FEWEST {
         text.push(
             "A change of 5 % or more is marked where the ranks of the runs before and after it differ more than chance makes them \
