@@ -156,10 +156,10 @@ fn found_by_size(trial: &Trial, kind: &str) -> Vec<(f64, f64)> {
     counts("hits").iter().zip(counts("reads")).filter_map(share).collect()
 }
 
-/// Where the table leaves the cache for good: from there on, no size has enough of its blocks in it.
+/// Where the table leaves the cache for good: it was in it before, and from there on no size has enough of its blocks in it.
 fn outgrown(found: &[(f64, f64)]) -> Option<f64> {
-    let missing = found.iter().rev().take_while(|point| point.1 < IN_CACHE).last()?;
-    Some(missing.0)
+    let last_within = found.iter().rposition(|point| point.1 >= IN_CACHE)?;
+    found.get(last_within + 1).map(|point| point.0)
 }
 
 fn by_size(y: Axis, lines: Vec<Line>, left: Option<f64>) -> Chart {
@@ -167,7 +167,10 @@ fn by_size(y: Axis, lines: Vec<Line>, left: Option<f64>) -> Chart {
         from: size,
         until: size,
         kind: SpanKind::Moment,
-        text: format!("from {} on, the table is larger than its cache", Quantity::Bytes.text(size)),
+        text: format!(
+            "from {} on, less than 95 % of the blocks are in shared_buffers",
+            Quantity::Bytes.text(size)
+        ),
     };
 
     Chart::Lines(Lines {
@@ -188,7 +191,7 @@ fn probe(trial: &Trial, kind: &str) -> Option<Plot> {
     let left = outgrown(&found_by_size(trial, kind));
     let leaves = left.map_or_else(String::new, |size| {
         format!(
-            " The line marks {}: from there on, the table is larger than its cache.",
+            " The line marks {}: from there on, less than 95 % of the blocks were found in shared_buffers.",
             Quantity::Bytes.text(size)
         )
     });
@@ -218,7 +221,11 @@ fn hits(trial: &Trial, kind: &str) -> Option<Plot> {
             "From {} on, less than 95 % of the blocks were found in shared_buffers.",
             Quantity::Bytes.text(size)
         ),
-        None => "The table did not outgrow shared_buffers: at the end, at least 95 % of the blocks were found in it.".to_owned(),
+None if points.last()?.1 < IN_CACHE => {
+            "At every size, less than 95 % of the blocks were found in shared_buffers.".to_owned()
+        }
+        None => "At the end, at least 95 % of the blocks were found in shared_buffers: the table did not outgrow them."
+            .to_owned(),
     };
     points.first()?;
     let y = Axis::new("share of blocks found in shared_buffers", Quantity::Share, Spread::Linear);

@@ -348,7 +348,7 @@ fn the_size_at_which_a_table_leaves_its_cache_is_marked() {
             run.trials[0].series = vec![
                 series("probe-point-p50", [0.001, 0.001, 0.002, 0.003]),
                 series("probe-point-hits", hits),
-                series("probe-point-reads", [0.0, 50.0, 50.0, 50.0]),
+                series("probe-point-reads", if hits[0] > 0.0 { [0.0, 50.0, 50.0, 50.0] } else { [50.0; 4] }),
             ];
         })
     };
@@ -360,4 +360,7 @@ fn the_size_at_which_a_table_leaves_its_cache_is_marked() {
     // Once below and above again is not outgrown.
     let svg = plot(&[run([100.0, 100.0, 1000.0, 1000.0])], "fill-probe-point.svg");
     assert!(!svg.contains("class=\"moment\""));
+    // Never within is not outgrown either.
+    let svg = plot(&[run([0.0, 100.0, 100.0, 100.0])], "fill-hits-point.svg");
+    assert!(!svg.contains("class=\"moment\"") && svg.contains("At every size, less than 95 %"), "{svg}");
 }
