@@ -95,6 +95,9 @@ fn median(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
+    /// A name, and a draw.
+    type Distribution<'a> = (&'a str, &'a dyn Fn(&mut Rng) -> f64);
+
     /// 2000 histories in which nothing changes, of 6 to 45 values: in how many a change is found.
     fn false_alarms(draw: impl Fn(&mut Rng) -> f64, alpha: f64) -> usize {
         let mut rng = Rng::with_seed(7);
@@ -108,7 +111,7 @@ mod tests {
     #[test]
     fn false_alarms_are_as_rare_as_stated() {
         let normal = |rng: &mut Rng| (0..12).map(|_| rng.f64()).sum::<f64>() - 6.0;
-        let distributions: [(&str, &dyn Fn(&mut Rng) -> f64); 4] = [
+        let distributions: [Distribution<'_>; 4] = [
             ("noise of 3 %", &|rng| 100.0 * (1.0 + 0.03 * normal(rng))),
             ("heavy tails", &|rng| 1.0 / (rng.f64() + 1e-9)),
             ("few different values", &|rng| (rng.f64() * 4.0).floor()),

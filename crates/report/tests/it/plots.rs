@@ -99,7 +99,7 @@ fn a_document_without_waits_over_time_has_the_other_plots() {
 fn repeated(name: &str, count: u32, change: impl Fn(u32, &mut Run)) -> Vec<Document> {
     let one = |number: u32| {
         changed(name, |run| {
-            run.id.push_str(&format!("-{number}"));
+            run.id = format!("{}-{number}", run.id);
             run.label = None;
             run.started_at = format!("2026-10-{:02}T0{}:00:00Z", 1 + number / 9, number % 9);
             change(number, run);
