@@ -47,7 +47,7 @@ pub mod temporary;
 mod transaction;
 mod verify;
 
-pub use capture::{Aggregates, capture, statements};
+pub use capture::{Aggregates, Drawing, TIMEOUT, capture, draw, drawing, statements};
 pub use describe::{Described, SequenceTaken, Wish, describe};
 pub use error::CatalogError;
 pub use formula::formula;

@@ -3,12 +3,11 @@
 
 use rowgen::Kind;
 
+use crate::estimate::SAMPLED;
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::Bytes;
 
-/// Rows that ANALYZE samples at a statistics target of 100.
-const SAMPLED: f64 = 30_000.0;
-/// Most standard deviations by which the median of the copy may differ.
+/// Standard deviations that the median of the copy may lie off.
 const DEVIATIONS: f64 = 3.0 * std::f64::consts::SQRT_2;
 /// Difference that counts as equal: relative to the value, but absolute for correlations and
 /// positions.

@@ -1,6 +1,7 @@
 //! The model's file format.
 
 use failure::{Class, Classified};
+use rowgen::Alphabet;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -431,12 +432,52 @@ impl Values {
         }
     }
 
+    /// Places in the order of all values, and what letters need.
+    fn check_places(&self) -> Result<(), String> {
+        if let Self::Letters { alphabet, lengths, .. } = self {
+            if Alphabet::find(alphabet).is_none() {
+                return Err(format!(
+                    "the alphabet {alphabet} is not digits, hex, upper, lower, mixed or words"
+                ));
+            }
+            if lengths.is_empty() {
+                return Err("lengths must have a number".to_owned());
+            }
+        }
+        let (Self::Keys { common, .. } | Self::Letters { common, .. } | Self::Any { common, .. }) = self
+        else {
+            return Ok(());
+        };
+        if !common.iter().all(|(place, share)| (0.0..=1.0).contains(place) && *share >= 0.0) {
+            return Err("common must have places from 0 to 1, each with a share of at least 0".to_owned());
+        }
+        if let Self::Keys { bounds, .. } = self
+            && !(bounds.is_sorted()
+                && bounds.len() != 1
+                && bounds.iter().all(|place| (0.0..=1.0).contains(place)))
+        {
+            return Err("bounds must be two places and more, from 0 to 1, in ascending order".to_owned());
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), String> {
         if let Some(distinct) = self.distinct()
             && (distinct == 0.0 || distinct < -1.0 || !distinct.is_finite())
         {
             return Err("distinct must be above 0, or from -1 to below 0; a list needs a value".to_owned());
         }
+        let correlation = match self {
+            Self::Keys { correlation, .. }
+            | Self::Statistics { correlation, .. }
+            | Self::Letters { correlation, .. }
+            | Self::List { correlation, .. } => *correlation,
+            Self::Fill { .. } | Self::Serial { .. } | Self::Any { .. } => 0.0,
+        };
+        if !(-1.0..=1.0).contains(&correlation) {
+            return Err("the correlation must be from -1 to 1".to_owned());
+        }
+        self.check_places()?;
         let shares: f64 = match self {
             Self::Serial { step: 0, .. } => return Err("the step must not be 0".to_owned()),
             Self::Fill { .. } | Self::Serial { .. } => 0.0,

@@ -7,6 +7,7 @@
 //! Start reading at [`Model`]. This crate must not know a server: `catalog` reads the facts.
 
 mod depend;
+mod estimate;
 mod facts;
 mod fidelity;
 mod file;
@@ -15,9 +16,11 @@ mod make;
 mod numbers;
 mod plans;
 mod replace;
+mod shapes;
 
 pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, Statistics, TableFacts};
 pub use fidelity::{Fidelity, Field, Sizes};
 pub use file::{Bytes, Column, Follows, How, Model, ModelError, Table, Values};
 pub use make::Privacy;
 pub use plans::{Plans, PlansCompared, QueryPlan, quantile};
+pub use shapes::{Cells, Distance, Drawn, DrawnKey, DrawnTable, Measure, Shapes};

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::depend::{common, untied};
+use crate::estimate::different;
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, How, Model, Table, Values};
 
@@ -118,7 +119,7 @@ impl Table {
             .iter()
             .any(|other| other.follows.as_ref().is_some_and(|of| of.column == column.name));
         if !is_followed && column.follows.is_none() {
-            return column.spec(None);
+            return column.spec(None, self.rows);
         }
         let mut chain = vec![(column, None)];
         while let Some((other, how)) = self.followed(chain[chain.len() - 1].0) {
@@ -138,7 +139,7 @@ impl Table {
             untied(first, self.rows),
             first.nulls,
             links.join(","),
-            column.spec(Some(1.0))?
+            column.spec(Some(1.0), self.rows)?
         ))
     }
 }
@@ -201,16 +202,24 @@ fn line(column: &Column) -> String {
 }
 
 impl Column {
-    /// The column's own specification with its NULLs; `correlation` replaces its own if it is
-    /// given.
-    fn spec(&self, correlation: Option<f64>) -> Option<String> {
-        let spec = self.values.spec(correlation)?;
+    /// Its own specification, with its NULLs, and perhaps another correlation than its own. The table has so many rows.
+    fn spec(&self, correlation: Option<f64>, rows: u64) -> Option<String> {
+        let spec = self.values_spec(correlation, rows)?;
         Some(if self.nulls > 0.0 { format!("nulls({},{spec})", self.nulls) } else { spec })
     }
 }
 
+impl Column {
+    /// Without its NULLs.
+    pub(crate) fn values_spec(&self, correlation: Option<f64>, rows: u64) -> Option<String> {
+        let different = |distinct: f64| different(distinct, rows, self.nulls, &common(self));
+        self.values.spec(correlation, different)
+    }
+}
+
 impl Values {
-    pub(crate) fn spec(&self, ranked: Option<f64>) -> Option<String> {
+    /// `different` makes the number of different values of the estimate that a model has.
+    fn spec(&self, ranked: Option<f64>, different: impl Fn(f64) -> f64) -> Option<String> {
         Some(match self {
             Self::Fill { .. } => return None,
             Self::Serial { start, step } => format!("serial({start},{step})"),
@@ -230,6 +239,7 @@ impl Values {
                 let common: Vec<String> =
                     common.iter().map(|(value, share)| format!("{}*{share}", quoted(value))).collect();
                 let bounds: Vec<String> = bounds.iter().map(|bound| quoted(bound)).collect();
+                let distinct = different(*distinct);
                 format!(
                     "statistics({distinct},{correlation},common({}),histogram({}))",
                     common.join(","),
@@ -242,6 +252,7 @@ impl Values {
                     let _ = write!(text, ",{length}");
                     text
                 });
+                let distinct = different(*distinct);
                 format!(
                     "repeated({distinct},{correlation},common({}),letters({alphabet}{lengths}))",
                     places(common)
@@ -262,6 +273,7 @@ impl Values {
             }
             Self::Any { distinct, common } => {
                 let correlation = ranked.unwrap_or(0.0);
+                let distinct = different(*distinct);
                 format!("repeated({distinct},{correlation},common({}),any)", places(common))
             }
         })

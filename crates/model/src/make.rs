@@ -64,7 +64,7 @@ impl Maker<'_> {
                 .map(|(facts, column)| self.node(facts, column))
                 .collect();
             depend::tie(&mut columns, &nodes, self.table, self.privacy.k);
-            place_frequent(&mut columns, &self.table.columns);
+            place_frequent(&mut columns, self.table);
         }
         let TableFacts { name, rows, bytes, analyzed, changed, .. } = self.table.clone();
         Table { name, rows, analyzed, changed, bytes, columns }
@@ -439,17 +439,16 @@ fn in_order(common: &[(String, f64)], place: impl Fn(&str) -> f64) -> Vec<(Strin
     places
 }
 
-/// Sets the gaps of columns whose frequent values occur together with others': where these are
-/// among the infrequent values.
-fn place_frequent(columns: &mut [Column], facts: &[ColumnFacts]) {
+/// Says of columns whose frequent values come together with others where these stand among the other values.
+fn place_frequent(columns: &mut [Column], table: &TableFacts) {
     let is_by_pairs = |column: &Column| {
         column.follows.as_ref().filter(|of| matches!(of.how, How::Pairs { .. })).map(|of| of.column.clone())
     };
     let leaders: Vec<String> = columns.iter().filter_map(is_by_pairs).collect();
-    for (column, facts) in columns.iter_mut().zip(facts) {
+    for (column, facts) in columns.iter_mut().zip(&table.columns) {
         let is_concerned = is_by_pairs(column).is_some() || leaders.contains(&column.name);
         let Some(kind) = facts.kind.as_ref().filter(|_| is_concerned) else { continue };
-        let spec = column.values.spec(None).and_then(|spec| spec.parse::<Spec>().ok());
+        let spec = column.values_spec(None, table.rows).and_then(|spec| spec.parse::<Spec>().ok());
         if let Some(rowgen::Values::Statistics(statistics)) =
             spec.and_then(|spec| spec.values(kind, None).ok())
         {

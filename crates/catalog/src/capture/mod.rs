@@ -1,12 +1,14 @@
 //! Facts for a model: catalogs and statistics of all tables, read in one transaction that changes nothing.
 
 mod aggregates;
+mod drawn;
 mod extended;
 
 use std::collections::BTreeMap;
 
 pub use self::aggregates::Aggregates;
 use self::aggregates::Question;
+pub use self::drawn::{Drawing, draw, drawing};
 use futures_util::future::LocalBoxFuture;
 use model::{Bytes, ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use rowgen::Kind;
@@ -21,10 +23,16 @@ use crate::slot::has_sequence;
 /// Begins a transaction with one snapshot for all tables, qualified names, times in UTC, and a
 /// statement timeout.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = ''; \
-                     SET LOCAL TimeZone = 'UTC'; SET LOCAL statement_timeout = '60s'; SET LOCAL lock_timeout = '5s'";
+                     SET LOCAL TimeZone = 'UTC'; SET LOCAL lock_timeout = '5s'";
 
-/// Reads the facts of all tables of a schema, or of all schemas but the system's. Changes nothing.
-/// Reads the tables themselves only if aggregates are asked for.
+/// Seconds that a statement may take, if nothing else is asked for.
+pub const TIMEOUT: u64 = 60;
+
+/// Different values that a column with few values has at most.
+const FEW: f64 = 50.0;
+
+/// Reads the facts of all tables of a schema, or of all schemas but the system's. Nothing is changed. Tables are read only
+/// for aggregates. A statement may take `timeout` seconds.
 ///
 /// # Errors
 /// If there is no table, or the server fails.
@@ -32,8 +40,9 @@ pub fn capture<'a>(
     client: &'a Client,
     schema: Option<&'a str>,
     aggregates: Option<Aggregates>,
+    timeout: u64,
 ) -> LocalBoxFuture<'a, Result<Facts, CatalogError>> {
-    Box::pin(in_transaction(client, async move {
+    Box::pin(in_transaction(client, timeout, async move {
         let (mut facts, infos) = read_all(client, schema).await?;
         if let Some(asked) = aggregates {
             facts.aggregates = true;
@@ -56,7 +65,7 @@ pub fn statements<'a>(
     schema: Option<&'a str>,
     aggregates: Aggregates,
 ) -> LocalBoxFuture<'a, Result<Vec<String>, CatalogError>> {
-    Box::pin(in_transaction(client, async move {
+    Box::pin(in_transaction(client, TIMEOUT, async move {
         let (facts, infos) = read_all(client, schema).await?;
         let questions = questions(&facts, &infos, aggregates);
         Ok(questions.into_iter().flatten().map(|question| question.sql).collect())
@@ -72,9 +81,12 @@ fn questions(facts: &Facts, infos: &[TableInfo], asked: Aggregates) -> Vec<Vec<Q
 
 async fn in_transaction<T>(
     client: &Client,
+    timeout: u64,
     work: impl Future<Output = Result<T, CatalogError>>,
 ) -> Result<T, CatalogError> {
-    client.batch_execute(BEGIN).await?;
+    // The server's limit is an int of milliseconds.
+    let timeout = timeout.min(2_000_000);
+    client.batch_execute(&format!("{BEGIN}; SET LOCAL statement_timeout = '{timeout}s'")).await?;
     client.batch_execute(include_str!("../sql/settings.sql")).await?;
     let result = work.await;
     let ended = client.batch_execute("ROLLBACK").await;

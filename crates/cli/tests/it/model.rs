@@ -172,9 +172,20 @@ fn follows_aggregates(version: &str) {
     // It takes too long.
     fs::write(queries.join("slow.sql"), "SELECT count(*), pg_sleep(3) FROM m.shops").unwrap();
     let document = rig.document(&format!(
-        "model check original copy --queries {} --execute --execute-timeout 2 --instance default -q",
+        "model check original copy --queries {} --execute --execute-timeout 2 --columns --instance default -q",
         queries.display()
     ));
+    // Distributions are as near as the original's are to themselves, dependence and rows for each parent included.
+    for (name, most) in [("column", 0.02), ("pair", 0.02), ("rows-per-key", 0.03)] {
+        let copy = observed(&document, &format!("{name}-distance"));
+        let own = observed(&document, &format!("own-{name}-distance"));
+        assert!(own > 0.0 && copy < own + most, "{name}: {copy}, the original with itself {own}");
+    }
+    assert_eq!(
+        (observed(&document, "rows-per-key-distances"), observed(&document, "broken-keys")),
+        (1.0, 0.0)
+    );
+    measures_distances(&rig, &server);
     let (scans, joins) =
         (observed(&document, "rows-of-scans-factor-p95"), observed(&document, "rows-of-joins-factor-p90"));
     assert!((1.0..1.2).contains(&scans) && (1.0..1.5).contains(&joins), "{scans} {joins}");
@@ -192,6 +203,52 @@ fn follows_aggregates(version: &str) {
         .take(5)
         .collect();
     assert!(leaked.is_empty(), "{leaked:?}");
+}
+
+/// Distances of tables whose distributions are known to differ, beside what the server counts in the whole tables.
+fn measures_distances(rig: &Rig, server: &Server<'_>) {
+    let tables = |name: &str, number: &str, label: &str, parent: &str| {
+        server.execute(&format!("CREATE DATABASE {name}"));
+        let database = server.database(name);
+        database.execute(&format!(
+            "CREATE TABLE parents(id int PRIMARY KEY);
+             CREATE TABLE rows(n float8, at timestamptz, label text, parent int);
+             INSERT INTO parents SELECT generate_series(1, 1000);
+             INSERT INTO rows SELECT {number}, 'epoch'::timestamptz + i * interval '1 s', {label}, {parent}
+               FROM generate_series(1, 20000) i;
+             ALTER TABLE rows ADD FOREIGN KEY (parent) REFERENCES parents NOT VALID; ANALYZE"
+        ));
+        database
+    };
+    let one = tables("one", "i % 1000", "'label ' || i % 4", "1 + i % 1000");
+    let two = tables("two", "(i % 1000) ^ 1.2", "'other ' || (i % 8) / 3", "1 + i % 502 * 2");
+    two.execute("INSERT INTO rows(parent) SELECT NULL FROM generate_series(1, 50)");
+    let shown = rig.done("model check one two --columns --instance default").stdout;
+    let distances = shown.split_once("other distribution").unwrap_or_else(|| panic!("{shown}")).1;
+    let distance = |column: &str| -> f64 {
+        let line = distances
+            .lines()
+            .find(|line| line.trim_start().starts_with(&format!("{column}  ")))
+            .unwrap_or_else(|| panic!("{column}: {shown}"));
+        line.split_whitespace().rev().nth(1).unwrap().parse().unwrap()
+    };
+    let ks = distance("public.rows.n");
+    let below: Vec<f64> = (0..=100)
+        .map(|tens| {
+            let share = |server: &Server<'_>| -> f64 {
+                server.row(&format!("SELECT avg((n <= {tens} * 40)::int)::float8 FROM rows")).get(0)
+            };
+            (share(&one) - share(&two)).abs()
+        })
+        .collect();
+    let counted = below.into_iter().fold(0.0, f64::max);
+    assert!((ks - counted).abs() < 0.03, "{ks}, {counted}");
+    // A quarter each; three, three and two eighths.
+    assert!((distance("public.rows.label") - 0.25).abs() < 0.03, "{shown}");
+    // 20 rows each; 502 keys, of which one is none, have 39 or 40.
+    assert!((distance("rows for each key: public.rows (parent)") - 0.5).abs() < 0.05, "{shown}");
+    let orphans = two.number("SELECT count(*) FROM rows WHERE parent > 1000");
+    assert!(shown.contains(&format!("public.rows (parent): {orphans} rows refer to no row")), "{shown}");
 }
 
 #[test]
@@ -343,7 +400,7 @@ fn a_role_that_may_only_read_captures_and_text_stays_where_that_is_asked_for() {
 #[test]
 fn what_cannot_be_is_said() {
     let rig = Rig::new();
-    let (_original, _copy) = shop(&rig, "");
+    let (server, _copy) = shop(&rig, "");
     let model = captured(&rig, "");
     let text = fs::read_to_string(&model).unwrap();
     let edited = |from: &str, to: &str| {
@@ -357,6 +414,25 @@ fn what_cannot_be_is_said() {
     let typo = edited("name = \"city\"", "nmae = \"city\"");
     let alone = edited("column = \"region\"", "column = \"nothing_there\"");
     let gone = edited("name = \"city\"", "name = \"town\"");
+    let table = edited("name = \"app.places\"", "name = \"app.no_places\"");
+    let lacking = edited("town text", "town no_such_type");
+    let steep = edited("correlation = 1.0", "correlation = 1.5");
+    let greek = edited("alphabet = \"words\"", "alphabet = \"greek\"");
+    let word = edited("common = [[\"", "common = [[\"no number");
+    // Rows that no statistics tell of: ANALYZE never ran.
+    let (blank, half) = (server.database("blank"), server.database("half"));
+    let unanalyzed =
+        "CREATE TABLE never WITH (autovacuum_enabled = off) AS SELECT generate_series(1, 1000) AS n";
+    server.execute("CREATE DATABASE blank");
+    server.execute("CREATE DATABASE half");
+    blank.execute(unanalyzed);
+    half.execute(&format!(
+        "{unanalyzed}; CREATE TABLE once AS SELECT 1 AS n FROM generate_series(1, 100); ANALYZE once"
+    ));
+    let path = rig.home.path().join("half.toml").display().to_string();
+    let ran = rig.done(&format!("model capture --instance default -d half -o {path}"));
+    assert!(ran.stderr.contains("public.never: no statistics, and no number of rows"), "{ran:#?}");
+    assert!(ran.stderr.contains("Run ANALYZE there"), "{ran:#?}");
     let copy = "--instance default -d copy";
     let queries = rig.home.path().join("queries");
     fs::create_dir(&queries).unwrap();
@@ -382,6 +458,18 @@ fn what_cannot_be_is_said() {
         (format!("fill --model {twice} {copy}"), "two columns have this name"),
         (format!("fill --model {alone} {copy}"), "it follows nothing_there, which is no column of the table"),
         (format!("fill --model {gone} {copy}"), "the model has column town of app.customers"),
+        (
+            format!("fill --model {table} {copy}"),
+            "has table app.no_places, and its statements do not create it",
+        ),
+        (format!("fill --model {lacking} {copy}"), "Create it in that database first"),
+        (format!("fill --model {steep} {copy}"), "the correlation must be from -1 to 1"),
+        (format!("fill --model {greek} {copy}"), "the alphabet greek is not digits"),
+        (format!("fill --model {word} {copy}"), "no number"),
+        (
+            format!("model capture --instance default -d blank -o {model}.new"),
+            "no table has statistics: run ANALYZE",
+        ),
         (format!("fill --model {model} --table app.few {copy}"), "cannot be used with"),
         (
             format!("fill --model {model} --instance default -d original"),
@@ -392,6 +480,7 @@ fn what_cannot_be_is_said() {
             format!("model check {model} copy --queries {} --instance default", queries.display()),
             "a model can be neither analyzed nor queried",
         ),
+        (format!("model check {model} copy --columns --instance default"), "give the original database"),
         (
             format!("model check original copy --queries {} --instance default", rig.home.path().display()),
             "there is no file *.sql",

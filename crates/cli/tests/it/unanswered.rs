@@ -275,3 +275,21 @@ fn a_peer_that_is_silent_for_long_is_waited_for_and_named() {
     let ran = pgrig.end();
     assert_eq!(ran.code, Some(0), "{}", std::fs::read_to_string(&told).unwrap());
 }
+
+#[test]
+fn a_capture_ends_when_its_peer_has_gone_silent() {
+    let rig = Rig::new();
+    let server = rig.server("--tcp");
+    server.execute("CREATE TABLE read_by_capture AS SELECT generate_series(1, 1000) AS n; ANALYZE");
+    let holder = rig.connect(&server.url);
+    rig.block_on(holder.batch_execute("BEGIN; LOCK TABLE read_by_capture")).unwrap();
+    let proxy = Proxy::to(&server);
+    let pgrig = rig.spawn(&format!("model capture --timeout 1s -o - -d {}", proxy.url(&server)));
+    let mut pgrig = until_at_work(&server, pgrig, WAITS);
+    proxy.freeze(true);
+    until("it ends", || pgrig.has_ended().then_some(()));
+    let ran = pgrig.end();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("no answer for") && ran.stderr.contains("--timeout"), "{ran:#?}");
+    assert!(ran.stdout.is_empty(), "{ran:#?}");
+}

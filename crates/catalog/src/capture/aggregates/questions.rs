@@ -4,6 +4,7 @@ use model::{ColumnFacts, ColumnRole, TableFacts};
 use rowgen::Kind;
 use server::quote::{identifier, qualified};
 
+use super::super::FEW;
 use super::Aggregates;
 use crate::info::{ForeignKeyInfo, TableInfo};
 
@@ -14,9 +15,7 @@ const KEYED: u64 = 2_000_000;
 /// measured.
 const COUNTED: u64 = 300_000;
 const RANKED: u64 = 50_000;
-/// Different values that a column with few values has at most.
-const FEW: f64 = 50.0;
-/// Most columns of a table that are paired.
+/// Columns of a table that are paired.
 const MOST_COLUMNS: usize = 12;
 
 /// A query with what it asks for.

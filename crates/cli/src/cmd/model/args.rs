@@ -68,14 +68,18 @@ pub(crate) struct CaptureArgs {
     #[arg(short, long, help_heading = "Model")]
     pub(crate) force: bool,
 
-    /// Also query the tables, for aggregates only: rows for each row of a referenced table, pairs of values, correlations,
-    /// lengths of texts. pgrig cancels a query after 60 s; the model then lacks its result
+    /// Also query the tables, for aggregates only: rows for each row of a referenced table, pairs of values,
+    /// correlations, lengths of texts. pgrig cancels a query after --timeout; the model then lacks its result
     #[arg(long, help_heading = "Model")]
     pub(crate) aggregates: bool,
 
     /// Print the queries of --aggregates, run none of them, and write no model
     #[arg(long, visible_alias = "dry-run", help_heading = "Model")]
     pub(crate) explain: bool,
+
+    /// Cancel a statement after this time. If the server then does not answer, pgrig ends
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = whole_seconds, help_heading = "Model")]
+    pub(crate) timeout: u64,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,
@@ -129,6 +133,11 @@ pub(crate) struct CheckArgs {
     /// Cancel a query of --execute after this time, and leave it out of the comparison
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = whole_seconds, help_heading = "Check")]
     pub(crate) execute_timeout: u64,
+
+    /// Also read both databases' tables (a sample of large ones), and compare distributions of columns, pairs of columns,
+    /// rows for each row of a referenced table, and integrity of foreign keys
+    #[arg(long, help_heading = "Check")]
+    pub(crate) columns: bool,
 
     #[command(flatten)]
     pub(crate) save: SaveArgs,

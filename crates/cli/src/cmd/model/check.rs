@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use catalog::Aggregates;
 use connect::{ConnectOptions, Connection, SqlState, Target, resolve};
 use measure::{Event, Note, Trial, Unit};
-use model::{Bytes, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Sizes, quantile};
+use model::{
+    Bytes, Distance, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Shapes, Sizes, quantile,
+};
 use pgserver::Home;
 use serde_json::{Value, json};
 use server::quote::identifier;
@@ -56,8 +58,8 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
     }
     let queries = arguments.queries.as_deref().map(queries).transpose()?.unwrap_or_default();
     let model = read_model(&arguments.original)?;
-    if model.is_some() && (arguments.analyze_original || arguments.queries.is_some()) {
-        let text = "a model can be neither analyzed nor queried: give the original database for --analyze-original and --queries";
+    if model.is_some() && (arguments.analyze_original || arguments.queries.is_some() || arguments.columns) {
+        let text = "a model can be neither analyzed nor queried: give the original database for --analyze-original, --queries and --columns";
         return Err(Usage(text.to_owned()).into());
     }
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
@@ -137,6 +139,7 @@ async fn check(
             "copy": place(&copy_target),
             "schema": schema,
             "analyze_original": arguments.analyze_original,
+            "columns": arguments.columns,
             "queries": queries.len(),
         }),
         plan: json!({}),
@@ -145,21 +148,24 @@ async fn check(
     };
     let mut recording = Recording::begin(home, begun)?;
     let execute = arguments.execute.then_some(arguments.execute_timeout);
-    let seen = match original {
-        Original::Model(model) => Ok(Seen { facts: vec![model.facts()], ..Seen::default() }),
-        Original::Database(target) => {
-            let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
-            let times = if arguments.analyze_original { OF_ORIGINAL } else { 0 };
-            look(&connection, schema, times, queries, execute, "original", printer).await
-        }
+    let both = async {
+        let (before, original) = match original {
+            Original::Model(model) => (Seen { facts: vec![model.facts()], ..Seen::default() }, None),
+            Original::Database(target) => {
+                let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
+                let times = if arguments.analyze_original { OF_ORIGINAL } else { 0 };
+                let seen = look(&connection, schema, times, queries, execute, "original", printer).await?;
+                (seen, Some(connection))
+            }
+        };
+        let after = look(&copy, schema, OF_COPY, queries, execute, "copy", printer).await?;
+        let shapes = match original.filter(|_| arguments.columns) {
+            Some(original) => Some(shapes(&original, &copy, schema, printer).await?),
+            None => None,
+        };
+        Ok((before, after, shapes))
     };
-    let both = match seen {
-        Ok(before) => {
-            look(&copy, schema, OF_COPY, queries, execute, "copy", printer).await.map(|after| (before, after))
-        }
-        Err(failure) => Err(failure),
-    };
-    let (before, after) = match both {
+    let (before, after, shapes) = match both.await {
         Ok(both) => both,
         Err(failure) => return recording.finish(Err(failure)).end(printer),
     };
@@ -168,13 +174,31 @@ async fn check(
     if let Some(plans) = &mut plans {
         plans.actual = executed(&before, &after);
     }
-    recording.run.trials.push(trial(&fidelity, plans.as_ref()));
+    recording.run.trials.push(trial(&fidelity, plans.as_ref(), shapes.as_ref()));
     recording.run.notes.extend(notes(arguments, original, &fidelity, plans.as_ref(), queries));
-    let results = vec![text::fidelity(&fidelity, plans.as_ref())];
+    let unseen = shapes.iter().flat_map(|shapes| &shapes.unseen);
+    recording.run.notes.extend(unseen.map(|text| Note { text: text.clone() }));
+    let results = vec![text::fidelity(&fidelity, plans.as_ref(), shapes.as_ref())];
     recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)
 }
 
-/// The target as database and hosts. (The user's own text may contain a password.)
+/// Distributions of both databases' columns.
+async fn shapes(
+    original: &Connection,
+    copy: &Connection,
+    schema: Option<&str>,
+    printer: &Printer,
+) -> Result<Shapes, Failure> {
+    let drawing = explained(original, catalog::drawing(&original.client, schema).await).await?;
+    let mut drawn = Vec::with_capacity(2);
+    for (connection, name) in [(original, "original"), (copy, "copy")] {
+        printer.say(format!("distributions of the {name}'s columns"));
+        drawn.push(explained(connection, catalog::draw(&connection.client, &drawing).await).await?);
+    }
+    Ok(Shapes::of(&drawn[0], &drawn[1]))
+}
+
+/// Database and hosts: what the user wrote may hold a password.
 fn place(target: &Target) -> String {
     format!("{} on {}", target.dbname(), target.host_list())
 }
@@ -195,13 +219,13 @@ async fn look(
             printer.say(format!("ANALYZE {} of {times} of the {name}", time + 1));
             let facts = match seen.facts.last() {
                 Some(facts) => facts.clone(),
-                None => capture(connection, schema, None).await?,
+                None => capture(connection, schema, None, catalog::TIMEOUT).await?,
             };
             for table in &facts.tables {
                 run_sql(connection, &format!("ANALYZE {}", quoted(&table.name))).await?;
             }
         }
-        seen.facts.push(capture(connection, schema, None).await?);
+        seen.facts.push(capture(connection, schema, None, catalog::TIMEOUT).await?);
         let mut plans = Vec::with_capacity(queries.len());
         for query in queries {
             plans.push(plan(connection, query, name).await?);
@@ -258,9 +282,18 @@ pub(super) async fn capture(
     connection: &Connection,
     schema: Option<&str>,
     aggregates: Option<Aggregates>,
+    timeout: u64,
 ) -> Result<Facts, Failure> {
-    match catalog::capture(&connection.client, schema, aggregates).await {
-        Ok(facts) => Ok(facts),
+    explained(connection, catalog::capture(&connection.client, schema, aggregates, timeout).await).await
+}
+
+/// A server's failure with its reason.
+pub(super) async fn explained<T>(
+    connection: &Connection,
+    result: Result<T, catalog::CatalogError>,
+) -> Result<T, Failure> {
+    match result {
+        Ok(found) => Ok(found),
         Err(catalog::CatalogError::Server(error)) => Err(connection.explain(error).await.into()),
         Err(error) => Err(error.into()),
     }
@@ -289,7 +322,7 @@ async fn plan(connection: &Connection, query: &Query, name: &str) -> Result<Quer
 }
 
 /// The counts of the run document, and what they count: each column's fields, each table's sizes.
-fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> Trial {
+fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>, shapes: Option<&Shapes>) -> Trial {
     let mut trial = Trial { config: "copy".to_owned(), ..Trial::default() };
     let (within, fields) = fidelity.counts();
     trial.observe("fields", fields as f64, Unit::Count);
@@ -313,6 +346,9 @@ fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> Trial {
                 }
             }
         }
+    }
+    if let Some(shapes) = shapes {
+        observe_shapes(&mut trial, shapes);
     }
     trial.events.extend(columns(fidelity));
     trial.events.extend(fidelity.sizes.iter().map(sizes));
@@ -353,6 +389,20 @@ fn sizes(sizes: &Sizes) -> Event {
         "bytes": { "original": bytes(&sizes.bytes.0), "copy": bytes(&sizes.bytes.1) },
     });
     Event { at: 0.0, text: format!("{}: {} rows in the copy", sizes.table, sizes.rows.1), what }
+}
+
+/// Numbers of distances, and their means.
+fn observe_shapes(trial: &mut Trial, shapes: &Shapes) {
+    for (name, distances) in
+        [("column", &shapes.columns), ("pair", &shapes.pairs), ("rows-per-key", &shapes.keys)]
+    {
+        trial.observe(&format!("{name}-distances"), distances.len() as f64, Unit::Count);
+        if let Some((copy, itself)) = Distance::means(distances) {
+            trial.observe(&format!("{name}-distance"), copy, Unit::Count);
+            trial.observe(&format!("own-{name}-distance"), itself, Unit::Count);
+        }
+    }
+    trial.observe("broken-keys", shapes.orphans.len() as f64, Unit::Count);
 }
 
 /// Properties that a copy need not have.

@@ -7,6 +7,7 @@ mod text;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
+use std::time::Duration;
 
 use catalog::Aggregates;
 use model::{Model, Privacy};
@@ -14,7 +15,7 @@ use tokio::runtime::Builder;
 
 use self::args::{CaptureArgs, ModelAction, ModelArgs, ShowArgs};
 use crate::app::conduct::on_server;
-use crate::app::failure::{Context, Failure, Usage};
+use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::input;
 use crate::app::output::{Existing, whole};
 use crate::app::printer::Printer;
@@ -40,7 +41,8 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
         let connection = chosen.connect(printer).await?;
         let asked = arguments.aggregates.then_some(Aggregates { k: arguments.k });
-        let facts = check::capture(&connection, arguments.schema.as_deref(), asked).await?;
+        let work = check::capture(&connection, arguments.schema.as_deref(), asked, arguments.timeout);
+        let facts = answered(work, arguments.timeout).await?;
         let keep = arguments.keep_values.clone();
         let model = Model::of(&facts, &Privacy { k: arguments.k, keep, seed: random() });
         if let Some(unknown) = text::not_kept(&model, &arguments.keep_values) {
@@ -48,6 +50,11 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
                 "--keep-values {unknown}: the model has no text with statistics in that column; give table.column"
             );
             return Err(Usage(text).into());
+        }
+        if !text::has_any_statistics(&model) {
+            let text = "no table has statistics: run ANALYZE in that database, or connect as a role that may select from its tables; \
+                        then capture again";
+            return Err(Usage(text.to_owned()).into());
         }
         let written = model.write();
         if is_to_stdout {
@@ -80,14 +87,35 @@ fn explain(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         let connection = chosen.connect(printer).await?;
         let asked = Aggregates { k: arguments.k };
         let found = catalog::statements(&connection.client, arguments.schema.as_deref(), asked).await;
-        let statements = match found {
-            Ok(statements) => statements,
-            Err(catalog::CatalogError::Server(error)) => return Err(connection.explain(error).await.into()),
-            Err(error) => return Err(error.into()),
-        };
+        let statements = check::explained(&connection, found).await?;
         let text: Vec<String> = statements.into_iter().map(|statement| statement + ";").collect();
         Ok(printer.result(text.join("\n\n"))?)
     })
+}
+
+/// Seconds that the server has to answer that it ended a statement.
+const PATIENCE: u64 = 5;
+
+/// The result of work with the server, unless it is silent for longer than a statement may take.
+async fn answered<T>(work: impl Future<Output = Result<T, Failure>>, timeout: u64) -> Result<T, Failure> {
+    let most = Duration::from_secs(timeout.saturating_add(PATIENCE));
+    let silent = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            if let Some(silence) = connect::silences().into_iter().find(|silence| silence.lasts > most) {
+                break silence;
+            }
+        }
+    };
+    tokio::select! {
+        result = work => result,
+        silence = silent => Err(Broken(format!(
+            "no answer for {} s to: {}. The server ends a statement after {timeout} s (--timeout), so the connection is lost: \
+             check the network and try again",
+            silence.lasts.as_secs(),
+            silence.statement
+        )).into()),
+    }
 }
 
 /// A random seed. The user cannot choose it, so that nobody can undo the random replacements.

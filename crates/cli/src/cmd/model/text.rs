@@ -4,7 +4,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use measure::human::{bytes, count, grouped};
-use model::{Column, Fidelity, Field, Follows, How, Model, PlansCompared, Sizes, Table, Values, quantile};
+use model::{
+    Column, Distance, Fidelity, Field, Follows, How, Model, PlansCompared, Shapes, Sizes, Table, Values,
+    quantile,
+};
 
 use crate::app::table::{align_right, new_table};
 
@@ -33,24 +36,36 @@ fn size(table: &Table) -> u64 {
     table.bytes.heap + table.bytes.toast + table.bytes.indexes
 }
 
+/// Why a column has no statistics begins so.
+const BLIND: &str = "no statistics";
+
+fn is_blind(column: &Column) -> bool {
+    matches!(&column.values, Values::Fill { why } if why.starts_with(BLIND))
+}
+
+/// Whether there are statistics of any column, or no rows that could have some.
+pub(super) fn has_any_statistics(model: &Model) -> bool {
+    let with_rows = || model.tables.iter().filter(|table| table.bytes.heap > 0);
+    with_rows().next().is_none() || with_rows().any(|table| !table.columns.iter().all(is_blind))
+}
+
 /// Tables whose statistics are missing or old.
 pub(super) fn warnings(model: &Model) -> Vec<String> {
     let mut warnings = Vec::new();
     for table in &model.tables {
-        let blind: Vec<&str> = table
-            .columns
-            .iter()
-            .filter(
-                |column| matches!(&column.values, Values::Fill { why } if why.starts_with("no statistics")),
-            )
-            .map(|column| column.name.as_str())
-            .collect();
+        let blind = table.columns.iter().filter(|column| is_blind(column));
+        let blind: Vec<&str> = blind.map(|column| column.name.as_str()).collect();
         if table.rows == 0 && table.analyzed.is_some() {
             continue;
         }
         if !blind.is_empty() && blind.len() == table.columns.len() {
+            let rows = if table.rows == 0 && table.bytes.heap > 0 {
+                ", and no number of rows, so that the copy gets none"
+            } else {
+                ""
+            };
             warnings.push(format!(
-                "{}: no statistics. Run ANALYZE there, or connect as a role that may select from the table",
+                "{}: no statistics{rows}. Run ANALYZE there, or connect as a role that may select from the table",
                 table.name
             ));
         } else if !blind.is_empty() {
@@ -191,8 +206,12 @@ fn originals(table: &Table, column: &Column, k: u32) -> Vec<String> {
 /// Most fields outside of their tolerance that are shown.
 const MOST_FIELDS: usize = 20;
 
-/// The fidelity of a copy; the headline comes last.
-pub(super) fn fidelity(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> String {
+/// How faithful a copy is; the headline last.
+pub(super) fn fidelity(
+    fidelity: &Fidelity,
+    plans: Option<&PlansCompared>,
+    shapes: Option<&Shapes>,
+) -> String {
     let mut text = String::new();
     let mut off: Vec<&Field> =
         fidelity.fields.iter().filter(|field| !field.is_fixed && !field.is_within()).collect();
@@ -230,6 +249,9 @@ pub(super) fn fidelity(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> St
     align_right(&mut table, 1..8);
     push_lines(&mut text, &table.to_string());
     text.push('\n');
+    if let Some(shapes) = shapes {
+        push_shapes(&mut text, shapes);
+    }
     if let Some(plans) = plans {
         let (same, pairs) = plans.same;
         let _ = writeln!(
@@ -266,6 +288,51 @@ pub(super) fn fidelity(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> St
         percent(within as u64, fields as u64)
     );
     text
+}
+
+/// Distances that exceed the original's own by this are shown.
+const FAR: f64 = 0.02;
+
+/// Distances of distributions: the greatest ones, then means.
+fn push_shapes(text: &mut String, shapes: &Shapes) {
+    let excess = |one: &Distance| one.copy - one.itself;
+    let mut far: Vec<&Distance> =
+        [&shapes.columns, &shapes.pairs, &shapes.keys].into_iter().flatten().collect();
+    far.retain(|one| excess(one) > FAR);
+    far.sort_by(|one, other| excess(other).total_cmp(&excess(one)));
+    if !far.is_empty() {
+        let mut table = new_table(&["other distribution", "measure", "distance", "original with itself"]);
+        for one in far.iter().take(MOST_FIELDS) {
+            let name = if shapes.keys.iter().any(|key| std::ptr::eq(key, *one)) {
+                format!("rows for each key: {}", one.name)
+            } else {
+                one.name.clone()
+            };
+            table.add_row([name, one.measure.name().to_owned(), figure(one.copy), figure(one.itself)]);
+        }
+        align_right(&mut table, 2..4);
+        push_lines(text, &table.to_string());
+        if far.len() > MOST_FIELDS {
+            let _ = writeln!(text, "… and {} more", far.len() - MOST_FIELDS);
+        }
+        text.push('\n');
+    }
+    for (orphaned, rows) in &shapes.orphans {
+        let _ = writeln!(text, "{orphaned}: {} rows refer to no row", grouped(*rows));
+    }
+    for (name, of, distances) in [
+        ("columns", "distributions of columns", &shapes.columns),
+        ("pairs", "distributions of two columns", &shapes.pairs),
+        ("keys", "foreign keys: numbers of rows for each key", &shapes.keys),
+    ] {
+        if let Some((copy, itself)) = Distance::means(distances) {
+            let _ = writeln!(
+                text,
+                "{name:<12}{} {of} differ by {copy:.3} on average (the original with itself: {itself:.3})",
+                distances.len()
+            );
+        }
+    }
 }
 
 fn times_off(field: &Field) -> f64 {

@@ -236,11 +236,14 @@ impl<'a> Design<'a> {
             let Some((name, column)) = table_and_column(text).filter(|(name, _)| is_named(info, name)) else {
                 continue;
             };
-            let spec: ColumnSpec = column.parse()?;
+            let wrong = |error| FillError::Combination(format!("the model's column {name}.{error}"));
+            let spec: ColumnSpec = column.parse().map_err(wrong)?;
             if !cut.contains(&&spec.column) && !is_given(&spec.column, &specs) {
                 if info.column(&spec.column).is_none() {
-                    let text =
-                        format!("the model has column {} of {name}, and the table has not", spec.column);
+                    let text = format!(
+                        "the model has column {} of {name}, and the table has not: edit the name",
+                        spec.column
+                    );
                     return Err(FillError::Combination(text));
                 }
                 specs.push(spec);
@@ -284,7 +287,7 @@ impl<'a> Design<'a> {
 }
 
 /// `table.column=specification` cut at the dot before the column.
-fn table_and_column(text: &str) -> Option<(&str, &str)> {
+pub(super) fn table_and_column(text: &str) -> Option<(&str, &str)> {
     let (name, _) = text.split_once('=').unwrap_or((text, ""));
     let (table, _) = name.rsplit_once('.')?;
     Some((table, &text[table.len() + 1..]))

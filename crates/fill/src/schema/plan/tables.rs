@@ -2,6 +2,7 @@
 
 use super::Planner;
 use super::amounts::is_named;
+use super::design::table_and_column;
 use super::order::Placed;
 use crate::error::FillError;
 use crate::request::{Amount, OwnTable, Request, Subject};
@@ -18,7 +19,13 @@ impl Planner<'_> {
         if statements.is_empty() {
             return Ok(());
         }
-        ddl::run_script(self.connection, statements).await
+        let ran = ddl::run_script(self.connection, statements).await;
+        match ran {
+            Err(FillError::Ddl { problem }) if !self.request.modelled.is_empty() => {
+                Err(FillError::Combination(format!("the model's statements (ddl): {problem}")))
+            }
+            ran => ran,
+        }
     }
 
     /// The tables' names as SQL has them.
@@ -42,6 +49,10 @@ impl Planner<'_> {
         let client = &self.connection.client;
         let mut tables = Vec::with_capacity(names.len());
         let mut warnings = Vec::new();
+        let mut unknown: Vec<&str> = Vec::new();
+        if self.request.ddl.is_some() {
+            unknown.extend(self.request.modelled.iter().filter_map(|text| Some(table_and_column(text)?.0)));
+        }
         for name in names {
             let mut info = match TableInfo::read(client, name, Scope::Transaction).await {
                 Err(CatalogError::NoColumns { table }) => {
@@ -55,6 +66,7 @@ impl Planner<'_> {
                 info => info?,
             };
             self.request.triggers.left_of(&mut info);
+            unknown.retain(|name| !is_named(&info, name));
             if self.request.exclude.iter().any(|excluded| is_named(&info, excluded)) {
                 continue;
             }
@@ -64,6 +76,12 @@ impl Planner<'_> {
                 continue;
             }
             tables.push(info);
+        }
+        if let Some(unknown) = unknown.first() {
+            let text = format!(
+                "the model has table {unknown}, and its statements do not create it: edit the name there or in ddl"
+            );
+            return Err(FillError::Combination(text));
         }
         if tables.is_empty() {
             return Err(FillError::NothingToFill);
