@@ -12,7 +12,9 @@ rows of tpchgen-cli. Then:
 
 With `--original market` the original is bench/market.sql instead, which no statistics object describes: rows per parent by
 Zipf's law, dependent columns, NULL patterns. Copies of models with and without `--aggregates` are then measured by
-bench/faithful.py, which shares no code with pgrig, and by SDMetrics if Python has it. Nothing is timed.
+bench/faithful.py, which shares no code with pgrig, by `pgrig model check --columns`, and by SDMetrics if Python has it. If Python
+has SDV, its Gaussian copula learns the table `clients` and makes as many rows, judged by SDMetrics in the same way; its seconds are
+beside those that pgrig needs for the capture and all three tables.
 
 Needs psql, and tpchgen-cli 4 (PyPI, or crates.io).
 """
@@ -22,9 +24,10 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from faithful import distances, statistics_share
+from faithful import distances, statistics_share, total_variation
 from common import arguments, output, parsed, save, serving, shown, spread, surroundings, timed
 from tpch import TABLES, keys, peer, tables
 
@@ -78,7 +81,7 @@ def main():
         drawn.mkdir()
         for number, sql in enumerate(queries(original, options)):
             (drawn / f"{number:03}.sql").write_text(sql)
-        command = [options.pgrig, "model", "check", "original", "copy", "--analyze-original", "--queries", str(drawn),
+        command = [options.pgrig, "model", "check", "original", "copy", "--analyze-original", "--columns", "--queries", str(drawn),
                    "-q", "--instance", server.instance]
         found = subprocess.run(command, capture_output=True, text=True)
         if found.returncode != 0:
@@ -145,21 +148,34 @@ def market(options):
     with serving(options) as server, tempfile.TemporaryDirectory() as scratch:
         original = Database(server, options, "original")
         output([options.psql, "-Xq", "-v", "ON_ERROR_STOP=1", "-f", str(Path(__file__).parent / "market.sql"), original.url])
-        results, bytes_of = {}, {}
+        results, bytes_of, seconds, checks = {}, {}, {}, {}
         for way, flags in {"statistics": [], "aggregates": ["--aggregates"]}.items():
             model = Path(scratch) / f"{way}.model.toml"
-            server.pgrig("model", "capture", "-q", "-d", "original", "-o", str(model), *flags)
             copy = Database(server, options, way)
+            began = time.monotonic()
+            server.pgrig("model", "capture", "-q", "-d", "original", "-o", str(model), *flags)
+            captured = time.monotonic()
             output([*server.fill(f"--model {model} -d {way}")])
+            seconds[f"pgrig, {way}"] = {"capture": captured - began, "fill": time.monotonic() - captured}
+            check = output([options.pgrig, "model", "check", "original", way, "--columns", "-q", "--instance", server.instance])
+            checks[way] = check.splitlines()
             within, fields = statistics_share(original, copy, MARKET)
             results[way] = {"fields of pg_stats within tolerance": within / fields, **distances(original, copy, MEASURES),
                             **judged(options, original, copy)}
             bytes_of[way] = model.stat().st_size
         rows = {table: int(original.query(f"SELECT count(*) FROM {table}")) for table in MARKET}
-        record = {"benchmark": "model-market", **surroundings(options, server), "rows": rows, "model_bytes": bytes_of, "results": results}
-    print("| measure | statistics | aggregates |\n|---|---|---|")
+        rival = synthesized(original)
+        if rival:
+            results["SDV, clients only"], seconds["SDV, clients only"] = rival
+        record = {"benchmark": "model-market", **surroundings(options, server), "rows": rows, "model_bytes": bytes_of,
+                  "results": results, "seconds": seconds, "checks": checks}
+    print(f"| measure | {' | '.join(results)} |\n|---{'|---' * len(results)}|")
     for name in results["statistics"]:
-        print(f"| {name} | {results['statistics'][name]:.3f} | {results['aggregates'][name]:.3f} |")
+        found = (f"{each[name]:.3f}" if name in each else "" for each in results.values())
+        print(f"| {name} | {' | '.join(found)} |")
+    for way, check in checks.items():
+        print(f"{way}:", *[line for line in check if " on average " in line], sep="\n  ")
+    print(seconds)
     save(options, server, record, f"{sum(rows.values())}-rows")
 
 
@@ -167,7 +183,6 @@ def judged(options, original, copy):
     """SDMetrics' scores of numbers and times, pairs and rows per parent: 1 is best."""
     try:
         import pandas
-        from sdmetrics.column_pairs import CorrelationSimilarity
         from sdmetrics.single_column import KSComplement
     except ImportError:
         print("SDMetrics is not installed: its scores are left out", file=sys.stderr)
@@ -178,15 +193,51 @@ def judged(options, original, copy):
         def frame(database):
             lines = database.query(f"SELECT {one}, {other} FROM {table} ORDER BY md5(id::text) LIMIT 20000").splitlines()
             return pandas.DataFrame([[float(value) for value in line.split("|")] for line in lines], columns=[one, other])
-        ours, theirs = frame(original), frame(copy)
-        for column in (one, other):
-            found[f"SDMetrics KSComplement of {column}"] = float(KSComplement.compute(ours[column], theirs[column]))
-        found[f"SDMetrics CorrelationSimilarity of {one}, {other}"] = float(CorrelationSimilarity.compute(ours, theirs, coefficient="Spearman"))
+        found |= of_pair(frame(original), frame(copy), one, other)
     def counts(database):
         lines = database.query("SELECT count(o.id) FROM clients c LEFT JOIN orders o ON o.client_id = c.id GROUP BY c.id").splitlines()
         return pandas.Series([float(line) for line in lines])
     found["SDMetrics KSComplement of orders per client (cardinality)"] = float(KSComplement.compute(counts(original), counts(copy)))
     return found
+
+
+def of_pair(ours, theirs, one, other):
+    """SDMetrics' scores of two columns of numbers."""
+    from sdmetrics.column_pairs import CorrelationSimilarity
+    from sdmetrics.single_column import KSComplement
+    found = {f"SDMetrics KSComplement of {column}": float(KSComplement.compute(ours[column], theirs[column])) for column in (one, other)}
+    score = CorrelationSimilarity.compute(ours[[one, other]], theirs[[one, other]], coefficient="Spearman")
+    return found | {f"SDMetrics CorrelationSimilarity of {one}, {other}": float(score)}
+
+
+def synthesized(original):
+    """SDV's copy of the clients: scores and seconds."""
+    try:
+        import pandas
+        from sdv.metadata import Metadata
+        from sdv.single_table import GaussianCopulaSynthesizer
+    except ImportError:
+        print("SDV is not installed: it is left out", file=sys.stderr)
+        return None
+    names = ["id", "country", "city", "segment", "phone", "mobile", "since", "income", "spent"]
+    lines = original.query(f"SELECT {', '.join(names)} FROM clients").splitlines()
+    table = pandas.DataFrame([[value or None for value in line.split("|")] for line in lines], columns=names)
+    table = table.astype({"id": int, "segment": int, "income": float, "spent": float})
+    metadata = Metadata.detect_from_dataframe(table, table_name="clients")
+    began = time.monotonic()
+    synthesizer = GaussianCopulaSynthesizer(metadata)
+    synthesizer.fit(table)
+    learned = time.monotonic()
+    made = synthesizer.sample(len(table))
+    seconds = {"capture": learned - began, "fill": time.monotonic() - learned}
+    def nulls(frame):
+        return ((~frame["phone"].isna()).astype(str) + (~frame["mobile"].isna()).astype(str)).value_counts(normalize=True).to_dict()
+    def pair(frame):
+        return (frame["country"] + " " + frame["city"]).value_counts(normalize=True).to_dict()
+    return of_pair(table, made, "income", "spent") | {
+        "country and city (total variation)": total_variation(pair(table), pair(made)),
+        "NULLs of phone and mobile (total variation)": total_variation(nulls(table), nulls(made)),
+    }, seconds
 
 
 def rounds(options, server, original, copy, model, scratch):
