@@ -122,7 +122,7 @@ def ranks(table, one, other):
 
 
 def nulls(table, *columns):
-    pattern = " || ".join(f"({column} IS NULL)::int" for column in columns)
+    pattern = " || ".join(f"({column} IS NULL)::int::text" for column in columns)
     return "shares", f"SELECT {pattern}, count(*) FROM {table} GROUP BY 1"
 
 
