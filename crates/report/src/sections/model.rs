@@ -23,7 +23,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     };
     let alike = |distance: &str| Some(1.0 - trial?.value(distance)?);
     let distances = |name: &str| (alike(&format!("{name}-distance")), alike(&format!("own-{name}-distance")));
-    let [columns, pairs, keys] = ["column", "pair", "rows-per-key"].map(distances);
+    let [of_columns, of_pairs, of_keys] = ["column", "pair", "rows-per-key"].map(distances);
     let rows: Vec<(String, Vec<Option<f64>>)> = [
         (
             "statistics within tolerance",
@@ -31,9 +31,9 @@ pub(super) fn shown(run: &Run) -> Shown {
             share("own-fields", "own-fields-within"),
         ),
         ("plans of the same shape", share("plans", "plans-same"), share("own-plans", "own-plans-same")),
-        ("distributions of columns", columns.0, columns.1),
-        ("distributions of two columns", pairs.0, pairs.1),
-        ("rows for each key", keys.0, keys.1),
+        ("distributions of columns", of_columns.0, of_columns.1),
+        ("distributions of two columns", of_pairs.0, of_pairs.1),
+        ("rows for each key", of_keys.0, of_keys.1),
     ]
     .into_iter()
     .filter(|(_, copy, _)| copy.is_some())
