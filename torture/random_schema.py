@@ -75,6 +75,8 @@ class Schema:
 class Maker:
     def __init__(self, seed, major):
         self.random = random.Random(f"schema {seed}")
+        # Of its own, so that a seed's schema stays otherwise.
+        self.later = random.Random(f"later {seed}")
         self.seed, self.major = seed, major
         self.types, self.after, self.tables, self.functions = [], [], [], []
         self.schemas = ["public"]
@@ -106,6 +108,8 @@ class Maker:
         for table in self.tables:
             self.alter(table)
         self.others()
+        for table in self.tables:
+            self.long(table)
         before = [f"CREATE SCHEMA IF NOT EXISTS {quoted(name)}" for name in self.schemas[1:]]
         before += self.types
         for table in self.tables:
@@ -394,9 +398,9 @@ class Maker:
                 made = Column(name, "numeric", default=f"{column.sql} * 1.19")
             elif column.sort == "json" and column.type == "jsonb":
                 made = Column(name, "text", default=f"{column.sql} ->> 'id'")
-            elif column.sort == "date":
+            elif column.sort == "date" and built_in:
                 made = Column(name, "int", default=f"extract(year FROM {column.sql})::int")
-            elif column.sort == "range":
+            elif column.sort == "range" and built_in:
                 made = Column(name, "boolean", default=f"isempty({column.sql})")
             else:
                 continue
@@ -496,6 +500,19 @@ class Maker:
                 leaf = f"{quoted(table.schema)}.{quoted(f'{table.name}_p0_{n}')}"
                 table.altered.insert(0, f"CREATE TABLE {leaf} PARTITION OF {place} FOR VALUES WITH (MODULUS 2, REMAINDER {n})")
 
+    def long(self, table):
+        """A column whose values do not fit into a page."""
+        if self.later.random() < 0.25:
+            type, check = self.later.choice([
+                ("text", "length(long_) BETWEEN 1500 AND 12000"), ("text", "length(long_) > 2100"), ("bytea", "length(long_) > 1900"),
+                ("text", "long_ ~ '^([a-z]{100}[A-Z0-9]{60}){20,60}$'"), ("varchar(5000)", "length(long_) > 2500")])
+            needed = self.later.choice(["", " NOT NULL"])
+            table.columns.append(Column("long_", type, added=True))
+            table.altered.append(f"ALTER TABLE {table.sql} ADD COLUMN long_ {type}{needed} CHECK ({check})")
+            if self.later.random() < 0.3:
+                kept = self.later.choice(["EXTERNAL", "MAIN", "EXTENDED"])
+                self.after.append(f"ALTER TABLE {table.sql} ALTER long_ SET STORAGE {kept}")
+
     # Between tables
 
     def references(self):
@@ -505,15 +522,17 @@ class Maker:
                 parents = self.tables[:at] if roll < 0.8 else [table] if roll < 0.92 else self.tables[at + 1:]
                 parents = [parent for parent in parents if parent.keys and (table.unlogged or not parent.unlogged)]
                 if parents:
-                    self.reference(table, self.random.choice(parents), roll >= 0.8)
+                    # A circle, if the other table references this one.
+                    closes = roll >= 0.92 and self.later.random() < 0.5
+                    self.reference(table, self.random.choice(parents), roll >= 0.8, closes)
 
-    def reference(self, table, parent, nullable):
+    def reference(self, table, parent, nullable, closes):
         key = self.random.choice(parent.keys)
         columns = []
         for name in key:
             target = next(column for column in parent.columns if column.name == name)
             type = {"serial": "int", "bigserial": "bigint"}.get(target.type, target.type)
-            column = Column(self.fresh("ref"), type, "", not_null=not nullable and self.chance(0.5))
+            column = Column(self.fresh("ref"), type, "", not_null=closes or not nullable and self.chance(0.5))
             columns.append(column)
             table.columns.append(column)
         names = ", ".join(column.sql for column in columns)

@@ -169,7 +169,8 @@ impl<'a> Design<'a> {
         .await?;
         let basis = Basis { conditions: &conditions, way: &way, present: &present };
         let mut draft = self.draft(basis, &groups).await?;
-        if !understood.iter().all(|understood| *understood)
+        let all_understood = understood.iter().all(|understood| *understood);
+        if (!all_understood || self.inner_rules().next().is_some())
             && let Some((groups, notes)) = self.judged(basis, &understood, &groups, &draft).await?
         {
             draft = self.draft(basis, &groups).await?;
@@ -264,6 +265,7 @@ impl<'a> Design<'a> {
             rule.is_kept = *understood || ascends(&choice, checks, condition);
             rule.is_rarely_broken = has_columns_that_differ(condition);
         }
+        rules.extend(self.inner_rules());
         let most = draft.most.as_ref().map_or(u64::MAX, |most| draft.first_row.saturating_add(most.rows));
         let sampling = Sampling {
             client: self.client,
@@ -287,6 +289,14 @@ impl<'a> Design<'a> {
             checks.into_iter().map(|check| Rule::of_domain(slot.info, check))
         });
         table.map(|check| Rule::of_table(self.info, &check.name, &check.expression)).chain(domains).collect()
+    }
+
+    /// CHECKs of domains within arrays and row types: only the server judges them.
+    fn inner_rules(&self) -> impl Iterator<Item = Rule<'_>> {
+        self.slots.iter().filter(|slot| slot.is_free()).flat_map(|slot| {
+            let checks = slot.info.data_type.inner_checks();
+            checks.into_iter().map(|check| Rule::of_inner_domain(slot.info, check))
+        })
     }
 
     fn sequences(&self) -> Vec<SequenceTaken> {

@@ -361,4 +361,17 @@ impl DataType {
             _ => Vec::new(),
         }
     }
+
+    /// CHECKs of domains inside of it: of an array's elements, of a row type's fields.
+    pub(crate) fn inner_checks(&self) -> Vec<&CheckInfo> {
+        fn of(inner: &DataType) -> Vec<&CheckInfo> {
+            inner.domain_checks().into_iter().chain(inner.inner_checks()).collect()
+        }
+        match &self.shape {
+            TypeShape::Domain { base, .. } => base.inner_checks(),
+            TypeShape::Array { element } => of(element),
+            TypeShape::Composite { fields } => fields.iter().flat_map(of).collect(),
+            _ => Vec::new(),
+        }
+    }
 }

@@ -141,7 +141,16 @@ pub(super) fn near(kind: &Kind, constants: &[String], patterns: usize) -> Vec<St
             }
         }
         Kind::Json | Kind::Jsonb => near.extend(documents(constants)),
-        Kind::Array(_) => {
+        Kind::Array(element) => {
+            let elements = self::near(element, constants, patterns / 10);
+            let mut random = Random::new(0);
+            let quoted = |text: &String| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+            near.extend(elements.iter().map(|text| format!("{{{}}}", quoted(text))));
+            near.extend((0..elements.len()).map(|_| {
+                let some: Vec<String> =
+                    (0..2 + random.below(2)).map(|_| quoted(random.one_of(&elements))).collect();
+                format!("{{{}}}", some.join(","))
+            }));
             near.push("{}".to_owned());
             near.extend(constants.iter().map(|constant| format!("{{{constant}}}")));
             near.push(format!("{{{}}}", constants.join(",")));

@@ -6,6 +6,7 @@
 //! with values near the constants in the conditions.
 
 mod candidates;
+mod distances;
 mod judge;
 mod pattern;
 mod random;
@@ -18,6 +19,7 @@ use rowgen::{Column, Keys, Table, Values};
 use tokio_postgres::Client;
 
 use self::candidates::{Unit, mix, narrowed, near, texts};
+use self::distances::Pair;
 use self::judge::{Judge, Tuple};
 use super::condition::{columns_in, literals_in};
 use super::error::CatalogError;
@@ -90,6 +92,11 @@ impl<'a> Rule<'a> {
         let columns = vec![column.name.as_str()];
         let (name, definition) = (check.name.as_str(), check.expression.as_str());
         Self { name, definition, sql: "true", columns, is_kept: true, is_rarely_broken: false }
+    }
+
+    /// Of a domain within the column's type, which only the server judges.
+    pub(super) fn of_inner_domain(column: &'a ColumnInfo, check: &'a CheckInfo) -> Self {
+        Self { is_kept: false, ..Self::of_domain(column, check) }
     }
 }
 
@@ -353,6 +360,7 @@ impl<'a> Sampling<'a> {
     async fn found(&self, together: &Together<'_>) -> Result<Found, CatalogError> {
         let judge = self.judge(&together.columns, &together.rules).await?;
         let units = self.units(together).await?;
+        let pairs = self.pairs(together);
         let (table, first) = self.candidates(together);
         let (most, enough) =
             if together.has_keys { (ROUNDS_OF_KEYS, self.wanted()) } else { (ROUNDS, ENOUGH) };
@@ -364,6 +372,9 @@ impl<'a> Sampling<'a> {
                 texts(&table, std::iter::once(first + round * BATCH..first + (round + 1) * BATCH));
             if is_mixed {
                 mix(&mut tuples, &units, round);
+                for pair in &pairs {
+                    pair.apply(self.client, &mut tuples, round).await?;
+                }
             }
             let judged = judge.judge(&tuples).await?;
             let passed = judged.passed.len() as u64;
@@ -402,6 +413,27 @@ impl<'a> Sampling<'a> {
     /// Number of tuples to look for: the number of rows, but no more than is worthwhile.
     fn wanted(&self) -> usize {
         usize::try_from(self.rows.end.saturating_sub(self.rows.start)).unwrap_or(usize::MAX).min(10 * ENOUGH)
+    }
+
+    /// Columns whose difference a condition may limit.
+    fn pairs(&self, together: &Together<'_>) -> Vec<Pair> {
+        let is_free =
+            |column: &&str| !self.takes_turns(column) && !self.groups.iter().any(|group| group.has(column));
+        let kind = |at: usize| self.slot(together.columns[at]).map(|slot| &slot.kind);
+        let mut pairs = Vec::new();
+        for rule in together.rules.iter().filter(|rule| rule.definition.contains(['-', '+'])) {
+            let mentioned: Vec<usize> = (0..together.columns.len())
+                .filter(|&at| rule.columns.contains(&together.columns[at]) && is_free(&together.columns[at]))
+                .collect();
+            for (number, &first) in mentioned.iter().enumerate() {
+                for &second in &mentioned[number + 1..] {
+                    let literals = literals_in(rule.definition);
+                    let kinds = kind(first).zip(kind(second));
+                    pairs.extend(kinds.and_then(|kinds| Pair::of((first, second), kinds, &literals)));
+                }
+            }
+        }
+        pairs
     }
 
     /// Columns that may be NULL, and columns that may get values near constants.

@@ -12,6 +12,51 @@ const TABLES: &str = "
         CONSTRAINT either CHECK (num_nonnulls(note, file) = 1)
     );";
 
+/// Conditions on the distance of two values, and domains within arrays.
+const DISTANCES: &str = "
+    CREATE DOMAIN code AS text CHECK (VALUE ~ '^[A-Z]{2}$');
+    CREATE TABLE bookings (
+        id int PRIMARY KEY, starts timestamptz NOT NULL, ends timestamptz NOT NULL,
+        CONSTRAINT short CHECK (starts < ends AND ends - starts < interval '8 hours')
+    );
+    CREATE TABLE stays (
+        id int PRIMARY KEY, arrives date NOT NULL, leaves date NOT NULL, CHECK (arrives < leaves), CHECK (leaves - arrives <= 14)
+    );
+    CREATE TABLE spans (id int PRIMARY KEY, low int NOT NULL, high int NOT NULL, CHECK (high > low), CHECK (high - low <= 10));
+    CREATE TABLE calls (
+        id int PRIMARY KEY, began timestamp NOT NULL, ended timestamp, CHECK (ended > began),
+        CHECK (extract(epoch FROM ended - began) < 3600)
+    );
+    CREATE TABLE lists (id int PRIMARY KEY, codes code[] NOT NULL, more code[]);";
+
+fn assert_distances(version: &str) {
+    let rig = Rig::new();
+    let server = rig.server(version);
+    server.execute(DISTANCES);
+    rig.done("fill --all-tables --rows 3000 -q");
+    for table in ["bookings", "stays", "spans", "calls", "lists"] {
+        assert_eq!(server.number(&format!("SELECT count(*) FROM {table}")), 3000, "{table}");
+        // Validated anew.
+        server.execute(&format!(
+            "CREATE TABLE again_{table} (LIKE {table} INCLUDING CONSTRAINTS); INSERT INTO again_{table} SELECT * FROM {table}"
+        ));
+    }
+    assert!(server.number("SELECT count(DISTINCT starts) FROM bookings") > 1_000);
+    assert!(server.number("SELECT count(ended) FROM calls") > 1_000);
+    assert!(server.number("SELECT count(*) FROM lists, unnest(codes) code WHERE code !~ '^[A-Z]{2}$'") == 0);
+    assert!(server.number("SELECT count(*) FROM lists WHERE cardinality(codes) > 1") > 100);
+}
+
+#[test]
+fn distances_and_arrays_of_domains_are_judged_on_the_newest() {
+    assert_distances("--pg-version 18");
+}
+
+#[test]
+fn distances_and_arrays_of_domains_are_judged_on_the_oldest() {
+    assert_distances("--pg-version 13");
+}
+
 fn assert_filled(version: &str) {
     let rig = Rig::new();
     let server = rig.server(version);

@@ -118,6 +118,46 @@ fn a_size_is_met_by_all_tables_together() {
     }
 }
 
+/// COPY adds rows to indexes that CREATE INDEX has packed: their leaves split, nearly all at the same time.
+fn rows_are_added_until_a_size_is_reached(version: &str) {
+    let rig = Rig::new();
+    let server = rig.server(version);
+    let ddl = script(&rig, SHOP);
+    rig.done(&format!("fill 200MB --ddl {ddl} -q"));
+    let bytes = || {
+        server.number(
+            "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
+              WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT LIKE 'pgrig%'",
+        )
+    };
+    let before = bytes();
+    let fill = "fill 100MB --all-tables --append --exclude-table order_items_log";
+    let pgrig = rig.spawn(fill);
+    let begun = "SELECT count(*) FROM pg_class WHERE relname = 'pgrig_chunks_order_items'";
+    until("the last table is being filled", || server.number(begun) == 1);
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
+    let completed = rig.done(fill);
+    let grown = bytes() - before;
+    assert!((98_000_000..=102_000_000).contains(&grown), "{grown}: {completed:#?}");
+    let ran = rig.done(fill);
+    let grown = bytes() - before - grown;
+    assert!((98_000_000..=102_000_000).contains(&grown), "{grown}: {ran:#?}");
+    assert!(ran.stdout.contains("% of 100 MB"), "{ran:#?}");
+    assert_valid(&server);
+    assert_nothing_of_pgrig(&server);
+}
+
+#[test]
+fn rows_are_added_until_a_size_is_reached_13() {
+    rows_are_added_until_a_size_is_reached("--pg-version 13");
+}
+
+#[test]
+fn rows_are_added_until_a_size_is_reached_18() {
+    rows_are_added_until_a_size_is_reached("");
+}
+
 #[test]
 fn a_killed_fill_is_completed_by_the_same_command() {
     let rig = Rig::new();
@@ -185,6 +225,38 @@ fn tables_that_reference_each_other() {
         server.execute("TRUNCATE nodes");
     }
     assert_valid(&server);
+}
+
+/// Wherever it is killed, the same command creates the keys that close the circle.
+#[test]
+fn a_circle_is_completed_by_the_same_command() {
+    let circle = "create table a(id int primary key, b int not null); create table b(id int primary key, a int not null references a, t text);
+                alter table a add foreign key (b) references b;";
+    for (version, method) in [("", "direct"), ("--pg-version 13", "copy")] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        let ddl = script(&rig, circle);
+        let fill = format!("fill --ddl {ddl} --rows 150000 --method {method} -q");
+        for kill in [
+            "SELECT count(*) FROM pgrig_schema_fill",
+            "SELECT count(*) FROM pgrig_schema_fill WHERE is_filled",
+        ] {
+            let pgrig = rig.spawn(&fill);
+            until("tables are filled", || {
+                let begun =
+                    server.number("SELECT count(*) FROM pg_class WHERE relname = 'pgrig_schema_fill'") == 1;
+                begun && server.number(kill) > 0
+            });
+            pgrig.signal(Signal::SIGKILL);
+            pgrig.end();
+        }
+        rig.done(&fill);
+        assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (150_000, 150_000));
+        let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND convalidated";
+        assert_eq!(server.number(keys), 2);
+        assert_valid(&server);
+        assert_nothing_of_pgrig(&server);
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::plan::sizes::Prediction;
 use crate::plan::tables::Tables;
 use crate::probe::{ProbeError, ProbeKind, ProbeTable, Prober};
 use crate::request::{
-    CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject, Triggers,
+    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject, Triggers,
 };
 use crate::run::direct::DataDirectory;
 use catalog::SequenceTaken;
@@ -347,6 +347,14 @@ impl Plan {
             (_, None) => WalUse::Full,
             (wal, Some(_)) => WalUse::Total(wal),
         }
+    }
+
+    /// The rows that the predicted sizes are of.
+    pub fn predicted_rows(&self) -> u64 {
+        // A table that grows to its size is predicted chunk by chunk; not one of several, whose rows are known.
+        let is_open = self.until_size.is_some() && !matches!(self.request.amount, Amount::Rows(_));
+        let rows = self.chunking.rows.filter(|_| !is_open);
+        rows.unwrap_or(self.chunking.chunk_rows).max(1)
     }
 
     /// Rows that are loaded in all, those of an interrupted run included; none if only a limit ends it.

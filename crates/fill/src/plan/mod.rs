@@ -22,6 +22,7 @@ pub(crate) mod row_range;
 mod rules;
 mod sample;
 pub(crate) mod sizes;
+mod splits;
 pub(crate) mod tables;
 
 use connect::Connection;
@@ -37,8 +38,9 @@ pub(crate) use data::RowKey;
 pub use method::{IndexBuild, Method};
 pub(crate) use own_table::DescribedTable;
 pub(crate) use rules::needs_chunks;
-pub(crate) use sample::Sample;
+pub(crate) use sample::{IndexGrowth, Sample};
 pub use sizes::{Calculation, Prediction, Sizes};
+pub(crate) use splits::Splits;
 
 use crate::error::FillError;
 use crate::limits::{Sight, SpaceRule, WalFacts};

@@ -68,7 +68,7 @@ impl Filler<'_> {
             started: Instant::now(),
             queue: Queue::of(plan, ledger),
             growth: plan.until_size.map(|goal| {
-                let row = plan.predicted.sizes.total() as f64 / plan.chunking.chunk_rows as f64;
+                let row = plan.predicted.sizes.total() as f64 / plan.predicted_rows() as f64;
                 let extension = if extends_by_many_pages(plan) { EXTENSION } else { 0 };
                 Mutex::new(Growth::new(goal, plan.chunking.chunk_rows, row, extension))
             }),

@@ -75,6 +75,8 @@ impl Agenda {
         if plan.lanes() > 1 {
             places.sort_by_key(|place| std::cmp::Reverse(plan.tables[*place].predicted));
         }
+        // The one whose rows end when all tables have their size.
+        places.sort_by_key(|place| plan.tables[*place].recorded.until.is_some());
         let (to_fill, filled): (Vec<usize>, Vec<usize>) =
             places.into_iter().partition(|place| plan.tables[*place].plan().is_some());
         let mut waiting: Vec<Task> = to_fill.into_iter().map(|place| Task::Table { place }).collect();

@@ -38,6 +38,9 @@ pub(super) struct RecordedTable {
     /// Objects that are made after the rows.
     #[serde(default)]
     pub(super) postponed: Postponed,
+    /// Bytes of all tables, at which this one, the last, gets no more rows.
+    #[serde(default)]
+    pub(super) until: Option<u64>,
     /// Whether one transaction empties and loads it.
     #[serde(default)]
     pub(super) whole: bool,

@@ -171,6 +171,8 @@ impl SchemaRun<'_> {
 
     /// Fills the table at this place.
     async fn fill(&self, place: usize, plan: &Plan, observer: &dyn Observer) -> Result<Outcome, FillError> {
+        let until = self.until(place, plan).await?;
+        let plan = until.as_ref().unwrap_or(plan);
         let conduct = Conduct {
             records: self.records.clone(),
             is_unsampled: true,
@@ -180,6 +182,23 @@ impl SchemaRun<'_> {
         };
         let filled = run(self.target, plan, conduct, observer, self.stop().boxed_local()).await;
         filled.map_err(|source| failed(self.plan, (place, self.agenda.filled()), source))
+    }
+
+    /// The plan of a table that ends when all tables have their size, now that the others are filled.
+    async fn until(&self, place: usize, plan: &Plan) -> Result<Option<Plan>, FillError> {
+        let table = &self.plan.tables[place];
+        let Some(all) = table.recorded.until.filter(|_| plan.until_size.is_none()) else { return Ok(None) };
+        let session = self.sessions.open().await?;
+        let name = |table: &PlannedTable| qualified(&table.schema, &table.name);
+        let others = self.plan.tables.iter().enumerate().filter(|(other, _)| *other != place);
+        let others: Vec<String> = others.map(|(_, table)| name(table)).collect();
+        let query = include_str!("../sql/schema_bytes.sql");
+        let others: i64 = session.row(query, &[&others]).await?.get("bytes");
+        let present: i64 = session.row(query, &[&vec![name(table)]]).await?.get("bytes");
+        let [others, present] = [others, present].map(|bytes| u64::try_from(bytes).unwrap_or_default());
+        // Not so few rows that the table is no longer a picture of the plan.
+        let size = all.saturating_sub(others).max(present + table.predicted / 2);
+        Ok(Some(Plan { until_size: Some(size), ..plan.clone() }))
     }
 
     /// Does work that belongs to no single table, unless the user wants to stop.

@@ -91,8 +91,7 @@ struct Current {
 
 /// Bytes of heap of a row.
 fn bytes_per_row(plan: &Plan) -> f64 {
-    let rows = plan.rows().unwrap_or(plan.chunking.chunk_rows).max(1);
-    plan.predicted.sizes.heap as f64 / rows as f64
+    plan.predicted.sizes.heap as f64 / plan.predicted_rows() as f64
 }
 
 impl<'a> FillProgress<'a> {

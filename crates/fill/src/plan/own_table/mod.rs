@@ -188,8 +188,10 @@ impl Look<'_> {
                 return Err(FillError::Ddl { problem: "it creates no table: give --table NAME".to_owned() });
             }
             (None, several) => {
+                let limited = self.request.in_chunks || self.request.chunk.is_some();
+                let why = if limited { "limits, --probe and --chunk are for one table; " } else { "" };
                 let problem =
-                    format!("it creates {}: name one of them with --table NAME", several.join(", "));
+                    format!("it creates {}: {why}name one of them with --table NAME", several.join(", "));
                 return Err(FillError::Ddl { problem });
             }
         };

@@ -7,7 +7,8 @@ use rowgen::{ColumnSpec, Format};
 use super::amounts::{self, Wanted, is_named};
 use super::circles;
 use super::order::{Placed, is_referenced};
-use super::{BytesPerRow, Planner, Postponed};
+use super::weight::Weight;
+use super::{Planner, Postponed};
 use crate::error::FillError;
 use crate::plan::{Method, Sample};
 use crate::schema::record::RecordedTable;
@@ -21,6 +22,8 @@ const SAMPLES: u64 = 300_000;
 const ROUNDS: usize = 5;
 /// Share of the size by which the plan may miss it.
 const TOLERANCE: f64 = 0.01;
+/// This part of the size is planned beyond it where the last table ends when the size is reached.
+const MARGIN: u64 = 20;
 
 /// Descriptions of all tables, for a number of rows.
 pub(super) struct Design<'a> {
@@ -37,8 +40,12 @@ pub(super) struct Designed<'a> {
     pub(super) rows: u64,
     /// Why the table gets fewer rows than wanted; none if it does not.
     capped: Option<String>,
-    /// Size of a row with its index entries, once measured.
-    per_row: Option<BytesPerRow>,
+    /// Bytes of its rows with their index entries, once measured.
+    weight: Option<Weight>,
+    /// Bytes of all tables, at which this one, the last, gets no more rows.
+    until: Option<u64>,
+    /// Bytes that it is planned with beyond its share.
+    beyond: u64,
 }
 
 impl Designed<'_> {
@@ -49,7 +56,11 @@ impl Designed<'_> {
 
     /// Why the table has so many rows.
     pub(super) fn why(&self, wanted: &str) -> String {
-        if self.capped.is_some() { "no more keys".to_owned() } else { wanted.to_owned() }
+        match (&self.capped, self.until) {
+            (Some(_), _) => "no more keys".to_owned(),
+            (None, Some(_)) => format!("at most {wanted}, until the size is reached"),
+            (None, None) => wanted.to_owned(),
+        }
     }
 
     /// Warnings for the user.
@@ -63,7 +74,7 @@ impl Designed<'_> {
     /// Bytes that all rows take, if that was measured.
     pub(super) fn bytes(&self) -> Option<u64> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
-        self.per_row.map(|per_row| per_row.times(self.rows) as u64)
+        self.weight.as_ref().map(|weight| (weight.times(self.rows) as u64).saturating_sub(self.beyond))
     }
 
     /// The record of this table.
@@ -77,6 +88,7 @@ impl Designed<'_> {
             predicted: 0,
             why,
             postponed: Postponed::default(),
+            until: self.until,
             whole: false,
         }
     }
@@ -111,13 +123,28 @@ impl<'a> Design<'a> {
         let (largest, all) = (rows.iter().max().copied().unwrap_or(1), rows.iter().sum::<u64>());
         let share = (SAMPLE as f64 / largest as f64).min(SAMPLES as f64 / all as f64);
         let small = self.described(amounts::BASE * share, Some(SAMPLE)).await?;
-        let mut per_row = Vec::with_capacity(small.len());
+        let mut weights = Vec::with_capacity(small.len());
         for (at, designed) in small.iter().enumerate() {
-            per_row.push(self.planner.measured(designed, self.together(at)).await?);
+            weights.push(self.planner.measured(designed, self.together(at)).await?);
         }
-        let bytes = |rows: &[u64]| rows.iter().zip(&per_row).map(|(rows, row)| row.times(*rows)).sum::<f64>();
-        let mut designed = self.within_keys(size, &bytes).await?;
+        let mut designed = self.within_keys(size, &weights).await?;
+        let mut last = None;
+        if self.planner.request.append {
+            for (at, (designed, weight)) in designed.iter().zip(&mut weights).enumerate() {
+                let recorded = designed.recorded(String::new());
+                let plan = self.planner.plan_of(designed.info.clone(), &recorded, self.together(at)).await?;
+                weight.loaded_by(&plan);
+                let may_end = !plan.is_single_transaction() && plan.method == Method::ChunkedCopy;
+                last = Some(at).filter(|&at| may_end && self.may_be_last(at)).or(last);
+            }
+        }
+        // Too many rows by as much as the prediction may be wrong; the last table gets fewer then.
+        let size = if last.is_some() { size + size / MARGIN } else { size };
+        if self.planner.request.append {
+            designed = self.within_keys(size, &weights).await?;
+        }
         let rows: Vec<u64> = designed.iter().map(|designed| designed.rows).collect();
+        let bytes = |rows: &[u64]| bytes_of(&weights, rows);
         let share = bytes(&rows) / size as f64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
         let about = bytes(&rows) as u64;
@@ -128,23 +155,24 @@ impl<'a> Design<'a> {
             return Err(FillError::SchemaTooSmall { size, about });
         }
         self.verify(&mut designed).await?;
-        for (designed, per_row) in designed.iter_mut().zip(&per_row) {
-            designed.per_row = Some(*per_row);
+        for (designed, weight) in designed.iter_mut().zip(weights) {
+            designed.weight = Some(weight);
+        }
+        if let Some(last) = last {
+            let present = self.planner.bytes_present(self.tables).await?;
+            designed[last].beyond = size / (MARGIN + 1);
+            designed[last].until = Some(present + size - designed[last].beyond);
         }
         Ok(designed)
     }
 
     /// Tables that together come nearest to a size. If the keys of one table allow no more rows,
     /// others get more.
-    async fn within_keys(
-        &self,
-        size: u64,
-        bytes: &impl Fn(&[u64]) -> f64,
-    ) -> Result<Vec<Designed<'a>>, FillError> {
+    async fn within_keys(&self, size: u64, weights: &[Weight]) -> Result<Vec<Designed<'a>>, FillError> {
         let mut most = vec![None; self.wanted.len()];
         let mut round = 1;
         loop {
-            let base = amounts::base_for(self.wanted, &most, size, bytes);
+            let base = amounts::base_for(self.wanted, &most, size, |rows| bytes_of(weights, rows));
             let designed = self.described(base, None).await?;
             let found: Vec<Option<u64>> =
                 designed.iter().map(|designed| designed.capped.as_ref().map(|_| designed.rows)).collect();
@@ -178,14 +206,32 @@ impl<'a> Design<'a> {
         let client = &self.planner.connection.client;
         let wish = self.wish(place, rows, before)?;
         match describe(client, info, &wish, Scope::Transaction).await {
-            Ok(described) => Ok(Designed { info, described, rows, capped: None, per_row: None }),
+            Ok(described) => {
+                Ok(Designed { info, described, rows, capped: None, weight: None, until: None, beyond: 0 })
+            }
             Err(CatalogError::TooManyRows { most, why, .. }) if most > 0 && !self.is_ruled(place) => {
                 let wish = Wish { rows: Some(most), ..wish };
                 let described = describe(client, info, &wish, Scope::Transaction).await?;
-                Ok(Designed { info, described, rows: most, capped: Some(why), per_row: None })
+                Ok(Designed {
+                    info,
+                    described,
+                    rows: most,
+                    capped: Some(why),
+                    weight: None,
+                    until: None,
+                    beyond: 0,
+                })
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether nothing references the table, and its rows are a multiple of others': a fill to a size may end in it.
+    fn may_be_last(&self, place: usize) -> bool {
+        let info = &self.tables[self.order[place].table];
+        let is_referenced =
+            self.tables.iter().flat_map(|other| &other.foreign_keys).any(|key| is_referenced(key, info));
+        !is_referenced && !self.is_ruled(place)
     }
 
     /// Whether a rule of the user's decides on the table's rows.
@@ -286,6 +332,11 @@ impl<'a> Design<'a> {
     }
 }
 
+/// Bytes of so many rows of each table.
+fn bytes_of(weights: &[Weight], rows: &[u64]) -> f64 {
+    weights.iter().zip(rows).map(|(weight, rows)| weight.times(*rows)).sum()
+}
+
 /// `table.column=specification` cut at the dot before the column.
 pub(super) fn table_and_column(text: &str) -> Option<(&str, &str)> {
     let (name, _) = text.split_once('=').unwrap_or((text, ""));
@@ -294,12 +345,8 @@ pub(super) fn table_and_column(text: &str) -> Option<(&str, &str)> {
 }
 
 impl Planner<'_> {
-    /// Size of a row of the table, by the method that will load it.
-    async fn measured(
-        &self,
-        designed: &Designed<'_>,
-        together: Vec<String>,
-    ) -> Result<BytesPerRow, FillError> {
+    /// Bytes of the table's rows, by the method that will load it.
+    async fn measured(&self, designed: &Designed<'_>, together: Vec<String>) -> Result<Weight, FillError> {
         let recorded = designed.recorded(String::new());
         let plan = self.plan_of(designed.info.clone(), &recorded, together).await?;
         let block_size = self.survey.server.geometry.block_size();
@@ -313,7 +360,11 @@ impl Planner<'_> {
             fillfactor: plan.fillfactor,
             builds_indexes: are_built,
         };
+        if self.request.append && !are_built {
+            let (sizes, indexes) = sample.growth(self.connection, block_size).await?;
+            return Ok(Weight::of_growth(sizes, designed.rows, &indexes));
+        }
         let sizes = sample.sizes(self.connection, block_size).await?;
-        Ok(BytesPerRow::of(sizes, designed.rows))
+        Ok(Weight::even(sizes, designed.rows))
     }
 }

@@ -18,6 +18,7 @@ mod order;
 mod postponed;
 mod resumed;
 mod tables;
+mod weight;
 mod whole;
 
 use connect::Connection;
@@ -33,7 +34,6 @@ use super::record::{self, Begun, Found, RecordedTable};
 use super::request::{SchemaAmount, SchemaRequest};
 use crate::error::FillError;
 use crate::ledger;
-use crate::plan::sizes::Sizes;
 use crate::plan::{DescribedTable, Plan, plan_described};
 use crate::request::{Persistence, Subject};
 use crate::sql::absent::adapted;
@@ -99,11 +99,6 @@ impl SchemaPlan {
     /// Whether tables with rows are refused.
     pub(super) fn must_be_empty(&self) -> bool {
         self.request.ddl.is_none() && !self.request.append
-    }
-
-    /// Whether rows are added to those that are there.
-    pub fn request_appends(&self) -> bool {
-        self.request.append
     }
 
     /// Rows of all tables.
@@ -334,19 +329,5 @@ impl Planner<'_> {
             Ok(()) => Ok(()),
             Err(error) => Err(self.connection.explain(error).await.into()),
         }
-    }
-}
-
-/// Size of rows, bytes.
-#[derive(Clone, Copy, Debug, Default)]
-struct BytesPerRow(f64);
-
-impl BytesPerRow {
-    fn of(sizes: Sizes, rows: u64) -> Self {
-        Self(sizes.total() as f64 / rows.max(1) as f64)
-    }
-
-    fn times(self, rows: u64) -> f64 {
-        self.0 * rows as f64
     }
 }

@@ -92,6 +92,13 @@ impl Planner<'_> {
         Ok((tables, warnings))
     }
 
+    /// Bytes of the tables and their indexes now.
+    pub(super) async fn bytes_present(&self, tables: &[TableInfo]) -> Result<u64, FillError> {
+        let names: Vec<String> = tables.iter().map(|info| qualified(&info.schema, &info.name)).collect();
+        let row = ask(self.connection, include_str!("../../sql/schema_bytes.sql"), &[&names]).await?;
+        Ok(u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default())
+    }
+
     async fn has_rows(&self, info: &TableInfo) -> Result<bool, FillError> {
         let query = format!("SELECT EXISTS (SELECT FROM {})", qualified(&info.schema, &info.name));
         Ok(ask(self.connection, &query, &[]).await?.get(0))

@@ -132,10 +132,9 @@ pub(super) fn outcome(outcome: &SchemaOutcome, plan: &SchemaPlan, survey: &Surve
     }
     align_right(&mut table, 1..6);
     let total = outcome.elapsed.as_secs_f64();
-    let off =
-        plan.size.filter(|_| !plan.is_resumed && !plan.request_appends()).map_or(String::new(), |size| {
-            format!(" ({:+.2} % of {})", (outcome.bytes() as f64 / size as f64 - 1.0) * 100.0, bytes(size))
-        });
+    let off = plan.size.filter(|_| !plan.is_resumed).map_or(String::new(), |size| {
+        format!(" ({:+.2} % of {})", (outcome.bytes() as f64 / size as f64 - 1.0) * 100.0, bytes(size))
+    });
     let before = plan.tables.len() - outcome.tables.len();
     let before = if before == 0 { String::new() } else { format!("; {before} tables were filled before") };
     format!(
