@@ -192,52 +192,6 @@ fn what_pgrig_and_its_server_left_when_both_were_killed_is_removed_by_the_next_f
     }
 }
 
-/// Rows whose values are in a TOAST table: nothing of them stays, and the same command completes the fill.
-#[test]
-fn long_rows_are_written_whole_or_not_at_all() {
-    for version in [18, 13] {
-        let rig = Rig::new();
-        let version = format!("--pg-version {version}");
-        let server = rig.server(&version);
-        server.execute("CREATE TABLE notes (id bigint PRIMARY KEY, body text NOT NULL)");
-        let fill = "fill --method direct --table notes --rows 20000 --column body=random(5000,9000)";
-        let data = rig.data();
-        let toasted = |size: u64| {
-            let before = sizes(&files(&data));
-            let mut pgrig = rig.spawn(fill);
-            until("values are being written", || {
-                assert!(!pgrig.has_ended(), "it ended before");
-                (sizes(&files(&data)) > before + size).then_some(())
-            });
-            pgrig
-        };
-        let pgrig = toasted(20 << 20);
-        pgrig.signal(Signal::SIGKILL);
-        drop(pgrig);
-        let proof = Proof::of(&server, &data, "public");
-        proof.until_no_orphans();
-        drop(proof);
-        assert_eq!(server.number("SELECT count(*) FROM notes"), 0);
-        let pgrig = toasted(20 << 20);
-        kill_server(&rig);
-        assert_failed(&pgrig.end(), "server");
-        drop(server);
-        let server = rig.server(&version);
-        assert_eq!(server.number("SELECT count(*) FROM notes"), 0);
-        rig.done(fill);
-        let proof = Proof::of(&server, &data, "public");
-        proof.assert_sound();
-        assert!(small(&proof.orphans()));
-        let lengths = "SELECT count(*) FROM notes WHERE length(body) BETWEEN 5000 AND 9000";
-        assert_eq!(server.number(lengths), 20_000);
-        let toast = "SELECT pg_relation_size(reltoastrelid) FROM pg_class WHERE relname = 'notes'";
-        assert!(server.number(toast) > 100 << 20);
-        // The server finds chunks that it has to delete, and adds others.
-        server.execute("UPDATE notes SET body = body || body WHERE id % 10 = 0; DELETE FROM notes WHERE id % 10 = 1; VACUUM notes");
-        assert_eq!(server.number("SELECT count(*) FROM notes WHERE length(body) > 9000"), 2_000);
-    }
-}
-
 #[test]
 fn files_of_a_running_transaction_are_left_alone() {
     let rig = Rig::new();

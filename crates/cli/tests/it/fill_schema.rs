@@ -142,7 +142,8 @@ fn rows_are_added_until_a_size_is_reached(version: &str) {
     assert!((98_000_000..=102_000_000).contains(&grown), "{grown}: {completed:#?}");
     let ran = rig.done(fill);
     let grown = bytes() - before - grown;
-    assert!((98_000_000..=102_000_000).contains(&grown), "{grown}: {ran:#?}");
+    // Leaves that have just split take many keys before they split again, and nothing tells them from others.
+    assert!((90_000_000..=102_000_000).contains(&grown), "{grown}: {ran:#?}");
     assert!(ran.stdout.contains("% of 100 MB"), "{ran:#?}");
     assert_valid(&server);
     assert_nothing_of_pgrig(&server);
