@@ -75,8 +75,6 @@ class Schema:
 class Maker:
     def __init__(self, seed, major):
         self.random = random.Random(f"schema {seed}")
-        # Of its own, so that a seed's schema stays otherwise.
-        self.later = random.Random(f"later {seed}")
         self.seed, self.major = seed, major
         self.types, self.after, self.tables, self.functions = [], [], [], []
         self.schemas = ["public"]
@@ -108,8 +106,6 @@ class Maker:
         for table in self.tables:
             self.alter(table)
         self.others()
-        for table in self.tables:
-            self.long(table)
         before = [f"CREATE SCHEMA IF NOT EXISTS {quoted(name)}" for name in self.schemas[1:]]
         before += self.types
         for table in self.tables:
@@ -500,19 +496,6 @@ class Maker:
                 leaf = f"{quoted(table.schema)}.{quoted(f'{table.name}_p0_{n}')}"
                 table.altered.insert(0, f"CREATE TABLE {leaf} PARTITION OF {place} FOR VALUES WITH (MODULUS 2, REMAINDER {n})")
 
-    def long(self, table):
-        """A column whose values do not fit into a page."""
-        if self.later.random() < 0.25:
-            type, check = self.later.choice([
-                ("text", "length(long_) BETWEEN 1500 AND 12000"), ("text", "length(long_) > 2100"), ("bytea", "length(long_) > 1900"),
-                ("text", "long_ ~ '^([a-z]{100}[A-Z0-9]{60}){20,60}$'"), ("varchar(5000)", "length(long_) > 2500")])
-            needed = self.later.choice(["", " NOT NULL"])
-            table.columns.append(Column("long_", type, added=True))
-            table.altered.append(f"ALTER TABLE {table.sql} ADD COLUMN long_ {type}{needed} CHECK ({check})")
-            if self.later.random() < 0.3:
-                kept = self.later.choice(["EXTERNAL", "MAIN", "EXTENDED"])
-                self.after.append(f"ALTER TABLE {table.sql} ALTER long_ SET STORAGE {kept}")
-
     # Between tables
 
     def references(self):
@@ -522,17 +505,15 @@ class Maker:
                 parents = self.tables[:at] if roll < 0.8 else [table] if roll < 0.92 else self.tables[at + 1:]
                 parents = [parent for parent in parents if parent.keys and (table.unlogged or not parent.unlogged)]
                 if parents:
-                    # A circle, if the other table references this one.
-                    closes = roll >= 0.92 and self.later.random() < 0.5
-                    self.reference(table, self.random.choice(parents), roll >= 0.8, closes)
+                    self.reference(table, self.random.choice(parents), roll >= 0.8)
 
-    def reference(self, table, parent, nullable, closes):
+    def reference(self, table, parent, nullable):
         key = self.random.choice(parent.keys)
         columns = []
         for name in key:
             target = next(column for column in parent.columns if column.name == name)
             type = {"serial": "int", "bigserial": "bigint"}.get(target.type, target.type)
-            column = Column(self.fresh("ref"), type, "", not_null=closes or not nullable and self.chance(0.5))
+            column = Column(self.fresh("ref"), type, "", not_null=not nullable and self.chance(0.5))
             columns.append(column)
             table.columns.append(column)
         names = ", ".join(column.sql for column in columns)

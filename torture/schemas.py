@@ -6,7 +6,6 @@ For each seed and version: `pgrig fill --rows N --ddl FILE` twice, into a databa
 - the rows are as many as planned, and the same by both methods;
 - every value of every row can be read, ANALYZE passes, amcheck finds nothing;
 - a third database takes the same rows by COPY with all constraints, and then keys and indexes;
-- where pg_dump knows the server's release, a dump of the pages, restored, has the same rows;
 - sequences give values that no row has;
 - nothing of pgrig's is left.
 Needs psql. Prints one line for each seed, at the end the reasons of refusals by frequency.
@@ -197,7 +196,6 @@ def examined(server, schema):
         sequences(server, method)
     # The rows are the same by COPY.
     restored(server, schema, "pages", sums["pages"])
-    dumped(server, schema, "pages", sums["pages"])
 
 
 def sums_of(server, schema, database):
@@ -264,26 +262,6 @@ def restored(server, schema, database, sums):
     if again != sums:
         names = [name for name in sums if sums[name] != again[name]]
         raise Fault(f"{database}: rows differ once the server has loaded them: {names}")
-
-
-def dumped(server, schema, database, sums):
-    """A dump of all of it can be restored."""
-    version = subprocess.run(["pg_dump", "--version"], capture_output=True, text=True, check=True).stdout
-    if int(re.search(r"(\d+)", version)[1]) < server.major:
-        return
-    dump = server.root / "dump.sql"
-    with dump.open("w") as file:
-        ran = subprocess.run(["pg_dump", "-d", server.of(database)], stdout=file, stderr=subprocess.PIPE, text=True, env=server.environment, check=False)
-    if ran.returncode != 0:
-        raise Fault(f"{database}: pg_dump: {first_error(ran.stderr)}")
-    server.fresh("third")
-    ran = server.run(["psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-f", str(dump), server.of("third")])
-    if ran.returncode != 0:
-        raise Fault(f"{database}: its dump cannot be restored: {first_error(ran.stderr)}")
-    # The restored session's search path is empty.
-    if sums_of(server, schema, "third") != sums:
-        raise Fault(f"{database}: rows differ once its dump is restored")
-    dump.unlink()
 
 
 def first_error(said):
