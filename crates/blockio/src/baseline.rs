@@ -41,15 +41,19 @@ impl Baseline {
     pub fn new(run: Run, request: &Request) -> Result<Self, BlockioError> {
         let refuse = |why: String| Err(BlockioError::Baseline(why));
         if run.verb != "blockio" {
-            return refuse(format!("it is a run of {}, not of blockio", run.verb));
+            return refuse(format!(
+                "the run is of {}, not of blockio: give a run that pgrig runs list --verb blockio shows",
+                run.verb
+            ));
         }
         if run.status != Status::Done {
-            return refuse("that run is not complete".to_owned());
+            return refuse("the baseline run is not complete: give a complete run".to_owned());
         }
         let asked = |field: &str| run.request.get(field).cloned().unwrap_or_default();
         if asked("mode") != request.mode.name() {
             return refuse(format!(
-                "that run has mode {}, this one mode {}: their rows and statements differ",
+                "the baseline has mode {} and this run has mode {}, so their statements differ: give --compat to both or \
+                 to neither",
                 asked("mode").as_str().unwrap_or("unknown"),
                 request.mode.name()
             ));
@@ -57,13 +61,17 @@ impl Baseline {
         if asked("size") != request.size {
             let size = asked("size").as_u64().unwrap_or_default();
             return refuse(format!(
-                "its SIZE is {}, not {}: give the same SIZE",
+                "the baseline has SIZE {}, not {}: give the same SIZE",
                 bytes(size),
                 bytes(request.size)
             ));
         }
         if asked("clients") != request.clients {
-            return refuse(format!("it has {} clients, not {}", asked("clients"), request.clients));
+            return refuse(format!(
+                "the baseline has {} clients, not {}: give the same --clients",
+                asked("clients"),
+                request.clients
+            ));
         }
         Ok(Self { run })
     }

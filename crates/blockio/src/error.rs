@@ -9,6 +9,7 @@ use crate::request::{LARGEST, SMALLEST};
 use connect::ConnectError;
 use server::SurveyError;
 use server::fault::Panicked;
+use server::quote::shown;
 
 /// Why a `blockio` was refused or failed.
 #[derive(Debug, Error)]
@@ -39,7 +40,9 @@ pub enum BlockioError {
     },
     /// The role may create tables in the schema but not use them.
     #[error(
-        "role {role} may not use schema {schema}: GRANT USAGE ON SCHEMA {schema} TO {role}, or give --schema NAME"
+        "role {role} may not use schema {schema}: run GRANT USAGE ON SCHEMA {} TO {}, or give another --schema",
+        shown(schema),
+        shown(role)
     )]
     Usage {
         /// The role.
@@ -57,8 +60,8 @@ pub enum BlockioError {
     },
     /// Another role owns the tables of an earlier run.
     #[error(
-        "schema {schema} has tables that an earlier pgrig blockio of role {owner} left: have that role drop them \
-         (its next pgrig blockio does), or give --schema NAME"
+        "schema {schema} has tables that role {owner} created with an earlier pgrig blockio: run pgrig blockio as \
+         {owner}, which drops them, or give another --schema"
     )]
     LeftByAnother {
         /// The schema.
@@ -68,8 +71,8 @@ pub enum BlockioError {
     },
     /// The volume is too small.
     #[error(
-        "not enough disk space: {} are needed (tables with CLUSTER's second copy {}, sorting {}, WAL {}), {} are \
-         free on {mount}. Ask for less, or free some space",
+        "pgrig needs {} of disk space (tables with CLUSTER's second copy {}, sorting {}, WAL {}), and {mount} has {} \
+         free. Give a smaller SIZE, or free some space",
         bytes(needed.total()), bytes(needed.tables), bytes(needed.sorting), bytes(needed.wal), bytes(*free)
     )]
     Disk {
@@ -100,7 +103,9 @@ pub enum BlockioError {
         source: ConnectError,
     },
     /// The plan of a query is not as expected.
-    #[error("{step}: unexpected EXPLAIN output of the server: {what}")]
+    #[error(
+        "{step}: pgrig cannot read the server's EXPLAIN output: {what}. Report this as a bug, with the server's version"
+    )]
     Explain {
         /// The step's title.
         step: &'static str,
@@ -168,9 +173,9 @@ impl Needed {
 /// The remedy, where the server only reports what happened.
 fn remedy(error: &ConnectError) -> &'static str {
     match error.sqlstate() {
-        Some(&SqlState::DISK_FULL) => ". Free some space there, or ask for less",
+        Some(&SqlState::DISK_FULL) => ". Free some space there, or give a smaller SIZE",
         Some(&SqlState::CONFIGURATION_LIMIT_EXCEEDED) => {
-            ". Raise temp_file_limit for this role, or ask for less"
+            ". Raise temp_file_limit for this role, or give a smaller SIZE"
         }
         _ => "",
     }

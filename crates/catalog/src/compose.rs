@@ -62,7 +62,7 @@ pub(super) fn compose(
                 values,
             };
             column.check().map_err(|error| CatalogError::Unsuited {
-                table: info.display_name(),
+                table: info.shown(),
                 column: slot.name().to_owned(),
                 why: error.to_string(),
             })?;
@@ -266,7 +266,7 @@ impl Choice<'_> {
                 Ok(Values::Reference(Reference { keys, column: 0, pick: Pick::InTurn(Turn::EACH) }))
             }
             _ => Err(CatalogError::SelfReference {
-                table: info.display_name(),
+                table: info.shown(),
                 column: slot.name().to_owned(),
                 referenced: of.to_owned(),
             }),

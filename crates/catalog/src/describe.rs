@@ -196,7 +196,7 @@ impl<'a> Design<'a> {
         let mut parts = self.parts(way, groups, present);
         let wanted = self.wanted(&parts);
         let made = Made { rows: self.wish.rows, uses_all_keys: self.wish.uses_all_keys };
-        let mut assigned = assign(&self.info.display_name(), &mut parts, wanted, self.wish.first_row, made)?;
+        let mut assigned = assign(&self.info.shown(), &mut parts, wanted, self.wish.first_row, made)?;
         for (name, count) in self.slots.iter().filter_map(|slot| slot.values_left(self.wish.rows)) {
             assigned.limit(count, || format!("sequence {name} has no more values"));
         }
@@ -205,7 +205,8 @@ impl<'a> Design<'a> {
         self.refuse_unknown_present(&parts, present)?;
         let trusted = (!trusted.is_empty()).then(|| {
             format!(
-                "pgrig does not check that {} stays unique: --column decides its values",
+                "pgrig does not check that the values that --column gives to {} are unique: if they repeat, the load \
+                 fails",
                 trusted.join(", ")
             )
         });
@@ -315,7 +316,10 @@ impl<'a> Design<'a> {
         let mut warnings = Vec::new();
         if !self.info.triggers.is_empty() {
             let names = self.info.triggers.join(", ");
-            warnings.push(format!("triggers run for the rows and may change, refuse or slow them: {names}"));
+            warnings.push(format!(
+                "these triggers run for each row, may change or refuse rows, and slow the fill: {names}. To skip \
+                 them, give --triggers off"
+            ));
         }
         for slot in self.slots.iter().filter(|slot| slot.role == Role::Unknown) {
             let (name, data_type) = (slot.name(), &slot.info.data_type.sql);
@@ -328,7 +332,7 @@ impl<'a> Design<'a> {
             if super::slot::has_sequence(&slot.info.source) {
                 let name = slot.name();
                 warnings.push(format!(
-                    "column {name} gets its values from pgrig, and its sequence does not advance: call setval() \
+                    "pgrig writes the values of column {name}, and its sequence does not advance: run SELECT setval(…) \
                      before other sessions insert"
                 ));
             }
@@ -373,7 +377,7 @@ impl<'a> Design<'a> {
             best = narrow.best(&all);
         }
         let way = best.ok_or_else(|| CatalogError::Contradiction {
-            table: self.info.display_name(),
+            table: self.info.shown(),
             constraints: self
                 .info
                 .checks
@@ -387,7 +391,8 @@ impl<'a> Design<'a> {
         {
             let bounds = std::slice::from_ref(bounds);
             if narrow.all(bounds).len() > 1 || narrow.best(bounds).is_some_and(|way| way.has_gaps()) {
-                let warning = "not all partitions get rows: their bounds have gaps, and pgrig fills one range without gaps";
+                let warning = "some partitions stay empty: the bounds of the partitions have gaps, and pgrig makes key values in one range \
+                     without gaps. To fill the others, describe the partition key with --column";
                 warnings.push(warning.to_owned());
             }
         }
@@ -514,7 +519,7 @@ impl<'a> Design<'a> {
     fn refuse_too_many(&self, most: Option<&MostRows>) -> Result<(), CatalogError> {
         match (self.wish.rows, most) {
             (Some(rows), Some(most)) if rows > most.rows => Err(CatalogError::TooManyRows {
-                table: self.info.display_name(),
+                table: self.info.shown(),
                 rows,
                 most: most.rows,
                 why: most.why.clone(),
@@ -538,7 +543,7 @@ impl<'a> Design<'a> {
         };
         match self.info.keys.iter().find(starts_anew) {
             Some(key) => Err(CatalogError::RowsPresent {
-                table: self.info.display_name(),
+                table: self.info.shown(),
                 key: key.name.clone(),
                 definition: key.definition.clone(),
             }),

@@ -4,6 +4,7 @@ use failure::{Class, Classified};
 use thiserror::Error;
 
 use connect::described;
+use server::quote::shown;
 
 /// Why a table cannot be described, or its rows would not be accepted.
 #[derive(Debug, Error)]
@@ -36,7 +37,7 @@ pub enum CatalogError {
         alike: Vec<String>,
     },
     /// The name is of another kind of relation.
-    #[error("{table} is {what}, which pgrig cannot fill: give the table with its rows")]
+    #[error("pgrig cannot fill {table}, because it is {what}: give the name of a table{}", if .what.ends_with(" view") { " that the view reads" } else { "" })]
     NotATable {
         /// Schema and name.
         table: String,
@@ -44,14 +45,14 @@ pub enum CatalogError {
         what: &'static str,
     },
     /// A table without columns.
-    #[error("{table} has no columns: add some, then fill it")]
+    #[error("{table} has no columns: add a column first")]
     NoColumns {
         /// Schema and name.
         table: String,
     },
     /// The schema, or the database, has no table for a model.
     #[error(
-        "there is no table{}: name the database with -d, or another --schema",
+        "there is no table{}: give another database with -d, or another --schema",
         schema.as_ref().map_or_else(String::new, |schema| format!(" in schema {schema}"))
     )]
     NothingToModel {
@@ -70,7 +71,7 @@ pub enum CatalogError {
         role: String,
     },
     /// The role may not insert.
-    #[error("role {role} may not insert into {table}: GRANT INSERT ON {table} TO {role}")]
+    #[error("role {role} may not insert into {table}: run GRANT INSERT ON {table} TO {role}")]
     InsertPrivilege {
         /// Schema and name.
         table: String,
@@ -79,8 +80,9 @@ pub enum CatalogError {
     },
     /// The role may not insert into a column that needs a value.
     #[error(
-        "role {role} may not give column {column} of {table} a value: GRANT INSERT ({column}) ON {table} TO {role}, \
-         or --column '{column}=default'"
+        "role {role} may not give column {column} of {table} a value: run GRANT INSERT ({}) ON {table} TO {role}, or \
+         give --column '{column}=default'",
+        shown(column)
     )]
     ColumnPrivilege {
         /// Schema and name.
@@ -102,7 +104,7 @@ pub enum CatalogError {
     },
     /// A partitioned table has no partition that could hold a row.
     #[error(
-        "{table} is partitioned but has no partition that could hold a row: CREATE TABLE … PARTITION OF {table} first"
+        "{table} is partitioned but has no partition that could hold a row: create one first (CREATE TABLE … PARTITION OF {table} …)"
     )]
     NoPartitions {
         /// Schema and name.
@@ -168,7 +170,7 @@ pub enum CatalogError {
     },
     /// No value fulfils all constraints.
     #[error(
-        "no values satisfy all constraints of {table}{}: describe the columns with --column NAME=SPEC",
+        "pgrig finds no values that satisfy all constraints of {table}{}: describe the columns with --column NAME=SPEC",
         if constraints.is_empty() { String::new() } else { format!(" ({constraints})") }
     )]
     Contradiction {
@@ -180,7 +182,7 @@ pub enum CatalogError {
     /// A key that cannot be made unique.
     #[error(
         "{table}: pgrig finds no unique values for {key}, {definition}: give one of its columns unique values \
-         with --column 'NAME=unique', or drop it during the fill"
+         with --column 'NAME=unique', or drop {key} before the fill and create it again afterwards"
     )]
     Key {
         /// Schema and name.
@@ -204,8 +206,8 @@ pub enum CatalogError {
     },
     /// The table has rows, and pgrig cannot find out which keys they use.
     #[error(
-        "{table} has rows, and pgrig does not know the unused values of {key}, {definition}: empty it first \
-         (TRUNCATE {table}), or give one of its columns unique values with --column 'NAME=unique'"
+        "{table} has rows, and pgrig cannot find values of {key} ({definition}) that are not in use: run TRUNCATE \
+         {table} first, or give one column of the key unique values with --column 'NAME=unique'"
     )]
     RowsPresent {
         /// Schema and name.
@@ -232,8 +234,8 @@ pub enum CatalogError {
     },
     /// A referenced table has rows, but none that may be referenced (again).
     #[error(
-        "{columns} of {table} can reference no more rows of {referenced} ({constraint}): each is referenced \
-         already, or other constraints exclude it. Fill {referenced} with more rows first"
+        "all rows of {referenced} that {columns} of {table} can reference ({constraint}) are referenced already, or \
+         other constraints exclude them: fill {referenced} with more rows first"
     )]
     NoKeyLeft {
         /// Schema and name.
@@ -247,8 +249,8 @@ pub enum CatalogError {
     },
     /// The referenced keys cannot be read.
     #[error(
-        "role {role} may not read {referenced}, whose keys {columns} of {table} must reference ({constraint}): GRANT \
-         SELECT ON {referenced} TO {role}, or give their values with --column"
+        "role {role} may not read {referenced}, and {columns} of {table} must reference its keys ({constraint}): run \
+         GRANT SELECT ON {referenced} TO {role}, or give values for {columns} with --column"
     )]
     ReferencePrivilege {
         /// Schema and name.
@@ -264,8 +266,8 @@ pub enum CatalogError {
     },
     /// Part of a composite foreign key is given in a way that the rest cannot follow.
     #[error(
-        "column {column} of {table} is part of {constraint}, {definition}: give all of its columns with --column, or \
-         {column} as constant(VALUE)"
+        "column {column} of {table} is part of {constraint}, {definition}: give --column for every column of \
+         {constraint}, or give --column '{column}=constant(VALUE)'"
     )]
     HalfGiven {
         /// Schema and name.
@@ -280,8 +282,9 @@ pub enum CatalogError {
     /// The server generates the keys of a table filled earlier, so pgrig does not know them when it
     /// describes a table that references them.
     #[error(
-        "the server generates {columns} of {referenced}, so other tables cannot reference the values before the \
-         rows exist: give values with --column, or fill {referenced} first (--table)"
+        "the server generates {columns} of {referenced} only when it inserts the rows, so pgrig does not know the \
+         values that other tables must reference: give them with --column, or fill {referenced} first (pgrig fill \
+         --table {referenced})"
     )]
     UnknownKeys {
         /// Schema and name.
@@ -291,8 +294,8 @@ pub enum CatalogError {
     },
     /// A foreign key with PERIOD.
     #[error(
-        "{table}: pgrig makes no periods for {constraint}, {definition}: give its columns with --column, or drop \
-         it during the fill"
+        "{table}: pgrig cannot make values for the period of {constraint} ({definition}): give its columns with \
+         --column, or drop the constraint before the fill and create it again afterwards"
     )]
     Period {
         /// Schema and name.
@@ -317,8 +320,8 @@ pub enum CatalogError {
     },
     /// Hardly any values fulfil conditions that pgrig does not understand.
     #[error(
-        "{table}: pgrig tried {tried} rows for {columns}, and the server accepts {passed} under {constraints}{}: \
-         describe the columns with --column {}",
+        "{table}: pgrig tried {tried} rows for {columns}, and only {passed} satisfied {constraints}{}: describe the \
+         columns with --column {}",
         error.as_ref().map_or_else(String::new, |error| format!(" (its error: {error})")),
         columns.split(", ").map(|column| format!("'{column}=SPEC'")).collect::<Vec<_>>().join(" or ")
     )]
@@ -364,8 +367,8 @@ pub enum CatalogError {
     },
     /// Sample rows have the same key.
     #[error(
-        "{table}: rows would repeat {key}, {definition}. {row}. Give one of its columns unique values with --column \
-         'NAME=unique'"
+        "{table}: two rows would have the same values of {key} ({definition}). {row}. Give one column of the key \
+         unique values with --column 'NAME=unique'"
     )]
     Repeated {
         /// Schema and name.
@@ -379,8 +382,8 @@ pub enum CatalogError {
     },
     /// A sample row has a key that is there already.
     #[error(
-        "{table} already has {columns} = {value} ({key}, {definition}): empty it first (TRUNCATE {table}), or \
-         describe the columns with --column NAME=SPEC"
+        "{table} already has {columns} = {value} ({key}, {definition}): run TRUNCATE {table} first, or describe the \
+         columns with --column NAME=SPEC"
     )]
     Taken {
         /// Schema and name.

@@ -1,6 +1,7 @@
 //! The catalogs' facts about a table. No decisions.
 
 use serde::{Deserialize, Serialize};
+use server::quote::shown_qualified;
 
 use super::condition::{calls_only, columns_in};
 
@@ -262,9 +263,14 @@ impl TableInfo {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// `schema.name`, for people.
+    /// `schema.name`.
     pub fn display_name(&self) -> String {
         format!("{}.{}", self.schema, self.name)
+    }
+
+    /// `schema.name` for people, as they write it in SQL.
+    pub fn shown(&self) -> String {
+        shown_qualified(&self.schema, &self.name)
     }
 
     /// The condition that every row fulfils because of the partition that it is in: the bounds of
@@ -332,9 +338,14 @@ impl KeyElement {
 }
 
 impl Referenced {
-    /// `schema.table`, for people.
+    /// `schema.table`.
     pub fn display_name(&self) -> String {
         format!("{}.{}", self.schema, self.table)
+    }
+
+    /// `schema.table` for people, as they write it in SQL.
+    pub fn shown(&self) -> String {
+        shown_qualified(&self.schema, &self.table)
     }
 }
 

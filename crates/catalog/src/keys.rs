@@ -220,8 +220,8 @@ fn in_order(parts: &mut [Part], others: &[usize], numbered: usize, rows: u64) ->
 
 fn reason(parts: &[Part], turning: &[usize], key: &KeyInfo) -> String {
     let counts: Vec<String> =
-        turning.iter().map(|&part| format!("{} of {}", parts[part].count, parts[part].name)).collect();
-    format!("{} ({}) has no more values: {}", key.name, key.definition, counts.join(" × "))
+        turning.iter().map(|&part| format!("{} values of {}", parts[part].count, parts[part].name)).collect();
+    format!("{} ({}) allows no more rows: {}", key.name, key.definition, counts.join(" × "))
 }
 
 #[cfg(test)]
@@ -330,7 +330,7 @@ mod tests {
         let mut parts = [part("user_id", 50, Uniqueness::Few)];
         let most = assigned(&mut parts, &[key(&["user_id"])]).unwrap().most.unwrap();
         assert_eq!(most.rows, 50);
-        assert!(most.why.contains("50 of user_id"), "{}", most.why);
+        assert!(most.why.contains("50 values of user_id"), "{}", most.why);
     }
 
     #[test]

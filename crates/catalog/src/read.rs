@@ -14,6 +14,7 @@ use super::info::{
     TypeShape,
 };
 use super::transaction::{Access, Scope, rolled_back};
+use server::quote::shown_qualified;
 
 impl TableInfo {
     /// Reads the table of that name: `name` or `schema.name`, quoted as in SQL where need be,
@@ -178,7 +179,7 @@ struct LeafRow {
 
 impl Document {
     fn refuse(&self) -> Result<(), CatalogError> {
-        let table = format!("{}.{}", self.schema, self.name);
+        let table = shown_qualified(&self.schema, &self.name);
         let what = match self.kind {
             'r' | 'p' => None,
             'v' => Some("a view"),
@@ -187,7 +188,7 @@ impl Document {
             'S' => Some("a sequence"),
             'i' | 'I' => Some("an index"),
             'c' => Some("a composite type"),
-            _ => Some("not a table"),
+            _ => Some("no table"),
         };
         let of_the_server = matches!(self.schema.as_str(), "pg_catalog" | "information_schema" | "pg_toast");
         let what = what

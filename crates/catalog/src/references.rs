@@ -191,8 +191,7 @@ impl<'a> Asked<'a> {
             None => self.asked(client, number).await?,
         };
         let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
-        let mut tables: Vec<String> =
-            self.members.iter().map(|member| member.referenced.display_name()).collect();
+        let mut tables: Vec<String> = self.members.iter().map(|member| member.referenced.shown()).collect();
         tables.dedup();
         Ok(Group {
             name: names.join(", "),
@@ -338,25 +337,25 @@ impl<'a> Asked<'a> {
             let row = client.query_one(&format!("SELECT EXISTS (SELECT FROM {table})"), &[]).await?;
             if !row.get::<_, bool>(0) {
                 return Ok(CatalogError::NothingToReference {
-                    table: self.info.display_name(),
+                    table: self.info.shown(),
                     columns,
                     constraint: member.name.clone(),
-                    referenced: member.referenced.display_name(),
+                    referenced: member.referenced.shown(),
                 });
             }
         }
         let first = self.members[0];
         Ok(CatalogError::NoKeyLeft {
-            table: self.info.display_name(),
+            table: self.info.shown(),
             columns,
             constraint: first.name.clone(),
-            referenced: first.referenced.display_name(),
+            referenced: first.referenced.shown(),
         })
     }
 }
 
 fn refuse(info: &TableInfo, key: &ForeignKeyInfo) -> Result<(), CatalogError> {
-    let table = info.display_name();
+    let table = info.shown();
     if key.period {
         return Err(CatalogError::Period {
             table,
@@ -368,7 +367,7 @@ fn refuse(info: &TableInfo, key: &ForeignKeyInfo) -> Result<(), CatalogError> {
         return Err(CatalogError::ReferencePrivilege {
             table,
             constraint: key.name.clone(),
-            referenced: key.referenced.display_name(),
+            referenced: key.referenced.shown(),
             role: info.role.clone(),
             columns: key.columns.join(", "),
         });
@@ -383,7 +382,7 @@ fn fixed(info: &TableInfo, key: &ForeignKeyInfo, column: &str, role: &Role) -> R
         Role::Given(Values::Text(value)) => literal(value),
         _ => {
             return Err(CatalogError::HalfGiven {
-                table: info.display_name(),
+                table: info.shown(),
                 column: column.to_owned(),
                 constraint: key.name.clone(),
                 definition: key.definition.clone(),

@@ -127,17 +127,14 @@ fn role(
     wish: &Wish,
 ) -> Result<Role, CatalogError> {
     let forbidden = || CatalogError::ColumnPrivilege {
-        table: info.display_name(),
+        table: info.shown(),
         column: column.name.clone(),
         role: info.role.clone(),
     };
     let values = given.map(|given| given.values(info, column, kind)).transpose()?.flatten();
     if let Some(values) = values {
         if column.is_generated() {
-            return Err(CatalogError::GeneratedColumn {
-                table: info.display_name(),
-                column: column.name.clone(),
-            });
+            return Err(CatalogError::GeneratedColumn { table: info.shown(), column: column.name.clone() });
         }
         return match values {
             Values::Server => Ok(Role::Server),
@@ -242,7 +239,7 @@ fn send_something(slots: &mut [Slot<'_>]) {
 
 fn unsupported(info: &TableInfo, column: &ColumnInfo) -> CatalogError {
     CatalogError::UnsupportedType {
-        table: info.display_name(),
+        table: info.shown(),
         column: column.name.clone(),
         data_type: column.data_type.sql.clone(),
         nullable: !column.not_null,

@@ -30,7 +30,7 @@ impl<'a> Given<'a> {
         for (at, spec) in specs.iter().enumerate() {
             if info.column(&spec.column).is_none() {
                 return Err(CatalogError::NoColumn {
-                    table: info.display_name(),
+                    table: info.shown(),
                     column: spec.column.clone(),
                     columns: info.column_names().join(", "),
                 });
@@ -55,7 +55,8 @@ impl<'a> Given<'a> {
         if info.foreign_keys.iter().any(|key| !key.to_itself && key.columns.contains(&column.name)) {
             return Ok(Some(keyed));
         }
-        let why = "keys(…) is for columns of a foreign key to another table".to_owned();
+        let why = "the column is not part of a foreign key to another table, so keys(…) is not possible: give another \
+                   specification".to_owned();
         Err(CatalogError::Spec { column: column.name.clone(), why })
     }
 
@@ -75,7 +76,7 @@ impl<'a> Given<'a> {
             .map_err(|error| CatalogError::Spec { column: column.name.clone(), why: error.to_string() })?;
         if kind.is_none() && !is_text(&values) {
             return Err(CatalogError::UnsupportedType {
-                table: info.display_name(),
+                table: info.shown(),
                 column: column.name.clone(),
                 data_type: column.data_type.sql.clone(),
                 nullable: !column.not_null,

@@ -57,8 +57,8 @@ pub fn verify<'a>(
         if !info.may_create_temporary {
             let role = &info.role;
             return Ok(Verified::untried(format!(
-                "pgrig does not test the rows first: role {role} may not create temporary tables in this database \
-                 (GRANT TEMPORARY ON DATABASE … TO {role})"
+                "role {role} may not create temporary tables in this database, so pgrig does not test the rows before it \
+                 loads them: run GRANT TEMPORARY ON DATABASE … TO {role}"
             )));
         }
         let trial = Trial { client, info, described };
@@ -158,7 +158,7 @@ impl Trial<'_> {
 
     fn dangling(&self, key: &ForeignKeyInfo, value: String) -> CatalogError {
         CatalogError::Dangling {
-            table: self.info.display_name(),
+            table: self.info.shown(),
             constraint: key.name.clone(),
             definition: key.definition.clone(),
             columns: key.columns.join(", "),
@@ -186,7 +186,7 @@ impl Trial<'_> {
             let taken = format!("EXISTS (SELECT FROM {table} AS t WHERE {})", same.join(" AND "));
             if let Some(value) = self.find(columns.iter(), &taken).await? {
                 return Err(CatalogError::Taken {
-                    table: self.info.display_name(),
+                    table: self.info.shown(),
                     key: key.name.clone(),
                     definition: key.definition.clone(),
                     columns: columns.join(", "),
@@ -217,7 +217,7 @@ impl Trial<'_> {
         if !is_about_data(db) {
             return error.into();
         }
-        let table = self.info.display_name();
+        let table = self.info.shown();
         let row = failing_row(db);
         let name = db.constraint().unwrap_or_default().to_owned();
         match db.code() {

@@ -19,7 +19,7 @@ pub enum ConnectError {
         what: String,
     },
     /// A keyword that libpq does not know either.
-    #[error("unknown connection parameter \"{keyword}\" in {origin}")]
+    #[error("unknown connection parameter \"{keyword}\" in {origin}: check its spelling")]
     UnknownKeyword {
         /// The keyword.
         keyword: String,
@@ -27,7 +27,7 @@ pub enum ConnectError {
         origin: String,
     },
     /// A value that the parameter cannot have.
-    #[error("{keyword} (from {origin}) cannot be \"{value}\": expected {expected}")]
+    #[error("{keyword} (from {origin}) cannot be \"{value}\": give {expected}")]
     InvalidValue {
         /// The parameter.
         keyword: &'static str,
@@ -87,7 +87,7 @@ pub enum ConnectError {
     )]
     NoSystemRoots(String),
     /// No host was named, and no local server listens.
-    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}; is a local server running on that port? Name another with -h HOST and -p PORT, or use pgrig's own PostgreSQL: no connection option and no PGHOST, PGPORT or PGDATABASE", searched(.directories))]
+    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}. Start a local server on that port, name a server with -h HOST and -p PORT, or use pgrig's own PostgreSQL: leave out all connection options, and unset PGHOST, PGPORT and PGDATABASE", searched(.directories))]
     NoSocket {
         /// The port looked for.
         port: u16,
@@ -109,7 +109,7 @@ pub enum ConnectError {
     },
     /// No server listens there.
     #[error(
-        "connection to {at} refused; is the server running there and accepting {kind} connections? Check host and port{extra}"
+        "connection to {at} refused; check that the server is running there and accepts {kind} connections, and check host and port{extra}"
     )]
     Refused {
         /// The place.
@@ -131,7 +131,7 @@ pub enum ConnectError {
     },
     /// No complete answer within connect_timeout.
     #[error(
-        "{at} did not complete the connection within {seconds} s (connect_timeout); is a firewall in between, or the server overloaded?"
+        "{at} did not complete the connection within {seconds} s (connect_timeout); check for a firewall and for an overloaded server, or raise connect_timeout"
     )]
     Timeout {
         /// The place.
@@ -149,8 +149,8 @@ pub enum ConnectError {
     },
     /// The connection ended before it was ready.
     #[error(
-        "{at} closed the connection before it was ready{why}; the server may be stopping, or a proxy in between \
-         has no server; see its log"
+        "{at} closed the connection before it was ready{why}; the server may be stopping, or a proxy may have no \
+         server behind it: read the logs of both"
     )]
     ClosedEarly {
         /// The place.
@@ -218,7 +218,9 @@ pub enum ConnectError {
         remedy: String,
     },
     /// The server is not of the kind that target_session_attrs asks for.
-    #[error("{at} does not match target_session_attrs={wanted}: it {found}")]
+    #[error(
+        "{at} does not match target_session_attrs={wanted}: it {found}. Name another host, or change target_session_attrs"
+    )]
     SessionAttributes {
         /// The place.
         at: String,
@@ -252,7 +254,9 @@ pub enum ConnectError {
     #[error("a statement, name or value has a NUL byte, which PostgreSQL does not accept: remove it")]
     Nul,
     /// The server or the driver broke the protocol.
-    #[error("protocol error with {at}: {why}")]
+    #[error(
+        "protocol error with {at}: {why}. Check that {at} is PostgreSQL 13 or later, and not another service"
+    )]
     Protocol {
         /// The place.
         at: String,

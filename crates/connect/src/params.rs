@@ -53,9 +53,13 @@ const KEYWORDS: &[(&str, &str, Support)] = &[
     (
         "max_protocol_version",
         "PGMAXPROTOCOLVERSION",
-        Only(&["3.0", "3.2", "latest"], "pgrig uses protocol 3.0; remove it"),
+        Only(&["3.0", "3.2", "latest"], "pgrig uses protocol 3.0: remove this parameter"),
     ),
-    ("min_protocol_version", "PGMINPROTOCOLVERSION", Only(&["3.0"], "pgrig uses protocol 3.0; remove it")),
+    (
+        "min_protocol_version",
+        "PGMINPROTOCOLVERSION",
+        Only(&["3.0"], "pgrig uses protocol 3.0: remove this parameter"),
+    ),
     ("oauth_client_id", "", Refused("pgrig has no OAuth; use a password")),
     ("oauth_client_secret", "", Refused("pgrig has no OAuth; use a password")),
     ("oauth_issuer", "", Refused("pgrig has no OAuth; use a password")),
@@ -68,12 +72,17 @@ const KEYWORDS: &[(&str, &str, Support)] = &[
     (
         "require_auth",
         "PGREQUIREAUTH",
-        Refused("pgrig cannot restrict the method; use sslmode=verify-full, or remove it"),
+        Refused(
+            "pgrig cannot restrict the authentication method: remove this parameter, and use sslmode=verify-full to be sure \
+             of the server",
+        ),
     ),
     (
         "requirepeer",
         "PGREQUIREPEER",
-        Refused("use a socket directory that only the server's account can write, or remove it"),
+        Refused(
+            "use a socket directory that only the server's account can write to, and remove this parameter",
+        ),
     ),
     ("scram_client_key", "", Refused("use password")),
     ("scram_server_key", "", Refused("use password")),
@@ -82,8 +91,8 @@ const KEYWORDS: &[(&str, &str, Support)] = &[
     ("sslcert", "PGSSLCERT", Used),
     ("sslcertmode", "PGSSLCERTMODE", Only(&["disable", "allow"], "use sslcertmode=allow")),
     ("sslcompression", "PGSSLCOMPRESSION", Ignored),
-    ("sslcrl", "PGSSLCRL", Refused("pgrig does not read revocation lists; remove it")),
-    ("sslcrldir", "PGSSLCRLDIR", Refused("pgrig does not read revocation lists; remove it")),
+    ("sslcrl", "PGSSLCRL", Refused("pgrig does not read revocation lists: remove this parameter")),
+    ("sslcrldir", "PGSSLCRLDIR", Refused("pgrig does not read revocation lists: remove this parameter")),
     ("sslkey", "PGSSLKEY", Used),
     ("sslkeylogfile", "", Refused(REMOVE)),
     ("ssl_max_protocol_version", "PGSSLMAXPROTOCOLVERSION", Used),

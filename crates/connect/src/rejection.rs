@@ -82,17 +82,21 @@ fn tls_error(attempt: &Attempt<'_>, at: String, error: &rustls::Error) -> Connec
         rustls::Error::AlertReceived(alert) => {
             let remedy = match alert {
                 AlertDescription::CertificateRequired => {
-                    "; it requires a client certificate: sslcert=FILE and sslkey=FILE"
+                    ": give a client certificate with sslcert=FILE and sslkey=FILE"
                 }
                 AlertDescription::UnknownCA | AlertDescription::BadCertificate => {
-                    "; it does not accept the client certificate: check sslcert, and the server's ssl_ca_file"
+                    ", because it does not accept the client certificate: check sslcert, and the server's ssl_ca_file"
                 }
                 AlertDescription::ProtocolVersion => {
-                    "; it supports no TLS version that pgrig allows (1.2 and 1.3)"
+                    ", because it supports no TLS version that pgrig allows (1.2 and 1.3): raise ssl_max_protocol_version in \
+                     the server"
                 }
                 _ => "",
             };
-            return ConnectError::Tls { at, why: format!("the server ended it with \"{alert:?}\"{remedy}") };
+            return ConnectError::Tls {
+                at,
+                why: format!("the server refused TLS (alert {alert:?}){remedy}"),
+            };
         }
         other => return ConnectError::Tls { at, why: other.to_string() },
     };
@@ -119,7 +123,7 @@ fn authentication(why: &str) -> String {
     let remedy = match why {
         "server did not use channel binding" => "; channel_binding=require needs TLS and a SCRAM password",
         "unsupported authentication method" | "unsupported SASL mechanism" => {
-            "; pgrig can do trust, password, md5, scram-sha-256 and cert: change the method in pg_hba.conf"
+            "; pgrig supports trust, password, md5, scram-sha-256 and cert: change the method in pg_hba.conf"
         }
         _ => "",
     };
@@ -142,10 +146,23 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.starts_with("Peer authentication") => format!(
             "; become the operating-system user \"{user}\", or connect by TCP with a password: -h localhost"
         ),
-        SqlState::INVALID_AUTHORIZATION_SPECIFICATION => format!("; give another user with -U, or create it: CREATE ROLE \"{}\" LOGIN", user.replace('"', "\"\"")),
-        SqlState::UNDEFINED_DATABASE => format!("; create it with: createdb {dbname}, or give another with -d"),
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            let exists = error.message.contains("is not permitted to log in");
+            let run = if exists { "ALTER ROLE" } else { "CREATE ROLE" };
+            format!("; give another user with -U, or run {run} \"{}\" LOGIN", user.replace('"', "\"\""))
+        }
+        SqlState::UNDEFINED_DATABASE => format!("; run createdb {dbname}, or give another database with -d"),
         SqlState::INSUFFICIENT_PRIVILEGE => "; ask for the CONNECT privilege, or give another database with -d".to_owned(),
-        SqlState::TOO_MANY_CONNECTIONS => "; close other sessions, or raise the server's max_connections".to_owned(),
+        SqlState::TOO_MANY_CONNECTIONS => {
+            let raise = if error.message.contains("for role") {
+                format!("run ALTER ROLE \"{}\" CONNECTION LIMIT -1", user.replace('"', "\"\""))
+            } else if error.message.contains("for database") {
+                format!("run ALTER DATABASE \"{}\" CONNECTION LIMIT -1", dbname.replace('"', "\"\""))
+            } else {
+                "raise the server's max_connections".to_owned()
+            };
+            format!("; close other sessions, or {raise}")
+        }
         SqlState::CANNOT_CONNECT_NOW => "; wait a moment and try again".to_owned(),
         _ => String::new(),
     }

@@ -90,6 +90,10 @@ fn gather(options: &ConnectOptions, env: Env<'_>, machine: &Machine) -> Result<P
                 params.put(&keyword, value, Origin::ConnectionString)?;
             }
         }
+        Some(name) if name.contains("://") => {
+            let what = format!("{name} is not a URI of PostgreSQL: give postgresql://HOST/DBNAME");
+            return Err(ConnectError::Syntax { what });
+        }
         Some(name) if !name.is_empty() => params.put("dbname", name.clone(), Origin::Option("-d"))?,
         _ => {}
     }
@@ -198,7 +202,7 @@ fn encoding_warning(params: &Params) -> Option<String> {
     let plain = setting.value.to_ascii_lowercase().replace(['-', '_'], "");
     (!["utf8", "unicode", "auto"].contains(&plain.as_str())).then(|| {
         format!(
-            "client_encoding={} (from {}) is ignored: pgrig always speaks UTF8",
+            "pgrig ignores client_encoding={} (from {}), because it always uses UTF8",
             setting.value, setting.origin
         )
     })
@@ -270,7 +274,7 @@ fn port(params: &Params, text: &str) -> Result<u16, ConnectError> {
 
 fn value_error(params: &Params, keyword: &'static str, expected: &str) -> ConnectError {
     params.get(keyword).map_or_else(
-        || ConnectError::Mismatch(format!("{keyword}: expected {expected}")),
+        || ConnectError::Mismatch(format!("{keyword}: give {expected}")),
         |setting| invalid(keyword, setting, expected),
     )
 }

@@ -223,7 +223,7 @@ fn require_checks_the_chain_only_if_there_are_roots() {
     let fixture = Fixture::new();
     let string = "host=x sslmode=require sslrootcert=/nonexistent/root.crt";
     let target = fixture.resolve([string, "", "", ""], &[]).unwrap();
-    assert!(target.warnings()[0].contains("not checked"));
+    assert!(target.warnings()[0].contains("does not check the server's certificate"));
     let home = fixture.path().join(".postgresql");
     std::fs::create_dir(&home).unwrap();
     std::fs::write(home.join("root.crt"), "nothing").unwrap();

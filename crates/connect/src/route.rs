@@ -113,7 +113,7 @@ impl Route {
             b'N' => Ok(false),
             // Not to be shown: nobody vouches for who says it.
             b'E' => Err(closed(
-                ": it answered the request for TLS with an error; give sslmode=disable to see the error"
+                ": the server answered the request for TLS with an error; give sslmode=disable to see the error"
                     .into(),
             )),
             _ => {

@@ -69,7 +69,12 @@ fn section<'t>(text: &'t str, name: &str) -> Result<Option<Section<'t>>, (usize,
         match line.split_once('=') {
             None if line.starts_with("ldap") => return Err((index + 1, "LDAP lookup is not supported")),
             None => return Err((index + 1, "expected keyword=value")),
-            Some(("service" | "servicefile", _)) => return Err((index + 1, "services cannot be nested")),
+            Some(("service" | "servicefile", _)) => {
+                return Err((
+                    index + 1,
+                    "a service section must not contain service or servicefile: remove the line",
+                ));
+            }
             // A value is taken as it stands: there is no quoting in this file.
             Some((keyword, value)) => pairs.push((keyword, value)),
         }
@@ -88,7 +93,10 @@ mod tests {
         assert_eq!(section(text, "mydb"), Ok(Some(mydb)));
         assert_eq!(section(text, "other"), Ok(Some(vec![("host", "x y")])));
         assert_eq!(section(text, "none"), Ok(None));
-        assert_eq!(section("[a]\nservice=b", "a"), Err((2, "services cannot be nested")));
+        assert_eq!(
+            section("[a]\nservice=b", "a"),
+            Err((2, "a service section must not contain service or servicefile: remove the line"))
+        );
         assert_eq!(section("[a]\n\nhost", "a"), Err((3, "expected keyword=value")));
         assert_eq!(section("[b]\nhost\n[a]\nport=1", "a"), Ok(Some(vec![("port", "1")])));
     }

@@ -127,7 +127,8 @@ fn trust(
         _ => {
             if let (SslMode::Require, Some(given)) = (mode, params.text("sslrootcert")) {
                 warnings.push(format!(
-                    "sslrootcert={given} does not exist: with sslmode=require the server's certificate is not checked"
+                    "sslrootcert={given} does not exist, so pgrig does not check the server's certificate: correct the path, \
+                     or give sslmode=verify-full"
                 ));
             }
             return Ok((Check::Nothing, Roots::default()));

@@ -16,7 +16,9 @@ pub enum DumpError {
     #[error("cannot write the dump: {0}")]
     Write(#[source] io::Error),
     /// The dump ends within a construct: it is cut off, or it is not SQL.
-    #[error("the dump ends within {within} that begins in or after line {line}: is it whole?")]
+    #[error(
+        "the dump ends inside {within} that begins at or after line {line}: it is truncated. Make it again"
+    )]
     EndsWithin {
         /// The construct that is not closed.
         within: Within,
@@ -24,41 +26,37 @@ pub enum DumpError {
         line: u64,
     },
     /// A statement does not end within a gigabyte.
-    #[error("line {line}: a statement of more than 1 GiB, which PostgreSQL cannot read: is this SQL?")]
+    #[error("line {line}: a statement of more than 1 GiB, which PostgreSQL cannot read: give a dump in SQL")]
     TooLong {
         /// First line of the statement.
         line: u64,
     },
     /// A backslash within a statement, which psql would take for a command.
-    #[error(
-        "line {line}: a backslash within a statement: pg_dump writes none, and psql would take it for a command"
-    )]
+    #[error("line {line} has a backslash inside a statement, which psql would run as a command: remove it")]
     MetaWithinStatement {
         /// Line of the backslash.
         line: u64,
     },
     /// `\copy … from stdin`, whose data only psql reads.
-    #[error(
-        "line {line}: \\copy … from stdin: pg_dump writes none, and only psql reads its data: use COPY … FROM stdin"
-    )]
+    #[error("line {line}: \\copy works only in psql: write COPY … FROM stdin")]
     DataOfCommand {
         /// Line of the command.
         line: u64,
     },
     /// COPY's data would begin in the middle of a line.
-    #[error("line {line}: more text after COPY … FROM stdin; on its line: pg_dump writes none there")]
+    #[error("line {line} has more text after COPY … FROM stdin; begin a new line there")]
     AfterCopy {
         /// Line of the COPY.
         line: u64,
     },
     /// A second pass found something else than the first.
-    #[error("the dump changed between the two times that pgrig reads it")]
+    #[error("the file changed while pgrig read it: repeat the command when nothing writes to it")]
     Changed,
     /// Not a valid name of a table.
     #[error("\"{0}\" is not a table name: write [schema.]table, with double quotes where SQL needs them")]
     Name(String),
     /// A table to keep that the dump does not create.
-    #[error("the dump creates no logged table {0} to keep")]
+    #[error("--exclude-table {0}: the dump does not create a logged table of that name")]
     NoSuchTable(String),
     /// A table that must stay logged was found in one pass, after it had been made unlogged.
     #[error(

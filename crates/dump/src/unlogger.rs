@@ -245,9 +245,9 @@ impl Unlogger {
 
     fn check_references(&self, from: &Relation, to: Vec<TableName>) -> Result<(), DumpError> {
         let Some(why) = self.left.get(from) else { return Ok(()) };
-        let what = if *why == Why::Partitioned { "partitioned, " } else { "" };
+        let what = if *why == Why::Partitioned { "partitioned table " } else { "" };
         to.into_iter().map(|to| self.scope.resolve(to)).try_for_each(|to| {
-            self.must_be_left(&to, || format!("{from} ({what}stays logged) references it"))
+            self.must_be_left(&to, || format!("{what}{from} references it and stays logged"))
         })
     }
 

@@ -13,6 +13,7 @@ use crate::run::direct::{Failure, NotDirect};
 use catalog::CatalogError;
 use connect::ConnectError;
 use server::SurveyError;
+use server::quote::shown;
 
 /// Why a fill was refused or failed.
 #[derive(Debug, Error)]
@@ -63,9 +64,10 @@ pub enum FillError {
     },
     /// Tables that reference each other, so that none can come first.
     #[error(
-        "{tables} reference each other by {keys}, and none of these may be NULL: make a column of one nullable while you \
-         fill, leave a table out (--exclude-table), give the columns with --column, or have pgrig create the tables \
-         (--ddl): then it creates a foreign key after the rows, unless its columns are unique or computed"
+        "the foreign keys {keys} of {tables} form a cycle, and all their columns are NOT NULL. Make one of these \
+         columns nullable during the fill, exclude a table (--exclude-table), give the columns with --column, or \
+         create the tables with --ddl: pgrig then creates a foreign key after the rows, unless its columns are \
+         unique or computed"
     )]
     Circle {
         /// The tables, in the direction of their references.
@@ -74,7 +76,7 @@ pub enum FillError {
         keys: String,
     },
     /// Nothing to fill.
-    #[error("there is no table to fill: give another --schema, or --ddl FILE to create some")]
+    #[error("there is no table to fill: give another --schema, or give --ddl FILE to create tables")]
     NothingToFill,
     /// The keys leave no room for as many rows as the size needs.
     #[error(
@@ -89,7 +91,7 @@ pub enum FillError {
     },
     /// A size that is too small for the given numbers of rows.
     #[error(
-        "{} is too small: one row in each table, and the rows that --rows gives, take about {}",
+        "{} is too small: one row in each table, and the rows that --rows gives, take about {}. Give a larger size",
         bytes(*size), bytes(*about)
     )]
     SchemaTooSmall {
@@ -100,7 +102,7 @@ pub enum FillError {
     },
     /// Other sessions have changed a table of an interrupted fill.
     #[error(
-        "{table} has rows that the unfinished fill did not load. TRUNCATE it and repeat the command, or give \
+        "{table} has rows that the unfinished fill did not load: run TRUNCATE {table} and repeat the command, or give \
          --no-resume to forget the unfinished fill"
     )]
     TableChanged {
@@ -149,13 +151,13 @@ pub enum FillError {
     #[error("{0}")]
     Combination(String),
     /// Pages cannot be written into the tables' files.
-    #[error("--method direct is not possible: {0}")]
+    #[error("--method direct is not possible: {0}. To fill by COPY, leave out --method direct")]
     NotDirect(#[from] NotDirect),
     /// An unfinished fill that another command began.
     #[error(
-        "schema {schema} has an unfinished fill that another command began: repeat that command to complete it, \
-         or give --drop to replace the tables{}, or --schema NAME",
-        if *.may_forget { ", --no-resume to forget the unfinished fill" } else { "" }
+        "schema {schema} has an unfinished fill that another command began: repeat that command to complete it; or \
+         give --drop to replace the tables; or {}give another --schema",
+        if *.may_forget { "give --no-resume to forget the unfinished fill; or " } else { "" }
     )]
     Unfinished {
         /// The schema.
@@ -192,7 +194,7 @@ pub enum FillError {
         pid: i32,
     },
     /// The steps need tables that do not exist.
-    #[error("schema {schema} has no {}: add t to --init-steps to create them, or give --schema NAME", tables.join(", "))]
+    #[error("schema {schema} has no {}: add t to --init-steps, or give another --schema", tables.join(", "))]
     NoTables {
         /// The schema.
         schema: String,
@@ -208,7 +210,7 @@ pub enum FillError {
         table: String,
     },
     /// The user's table has rows already.
-    #[error("{table} has rows: give --append to add rows, or TRUNCATE it first")]
+    #[error("{table} has rows: give --append to add rows, or run TRUNCATE {table} first")]
     OwnTableHasRows {
         /// The table.
         table: String,
@@ -223,8 +225,10 @@ pub enum FillError {
     },
     /// The role may not create the table that records what is loaded.
     #[error(
-        "role {role} may not create tables in schema {schema}, where pgrig records the loaded rows: GRANT CREATE \
-         ON SCHEMA {schema} TO {role}, or fill as another role"
+        "role {role} may not create tables in schema {schema}, where pgrig records the loaded rows: run GRANT \
+         CREATE ON SCHEMA {} TO {}, or connect as another role",
+        shown(schema),
+        shown(role)
     )]
     LedgerPrivilege {
         /// The role.
@@ -234,7 +238,7 @@ pub enum FillError {
     },
     /// Tables with the names of the fill's tables exist.
     #[error(
-        "schema {schema} already has {}{}: give --append to add to them, --drop to drop and replace them, or --schema NAME",
+        "schema {schema} already has {}{}: give --append to add rows to them, --drop to drop and replace them, or another --schema",
         tables.join(", "),
         if *.emptied { " (unlogged and empty, as a crash of the server leaves them)" } else { "" }
     )]
@@ -247,7 +251,7 @@ pub enum FillError {
         emptied: bool,
     },
     /// A relation has the name of one of the tables, and is nothing that --drop drops.
-    #[error("{name} in schema {schema} is not a table, and --drop drops only tables: give --schema NAME")]
+    #[error("{name} in schema {schema} is not a table, and --drop drops only tables: give another --schema")]
     NotATable {
         /// The schema.
         schema: String,
@@ -256,8 +260,8 @@ pub enum FillError {
     },
     /// The data volume is too small.
     #[error(
-        "not enough disk space: {} are needed (tables and indexes {}, WAL {}, temporary files {}), {} are free on \
-         {mount}. Ask for less, or free some space",
+        "pgrig needs {} of disk space (tables and indexes {}, WAL {}, temporary files {}), and {mount} has {} free. \
+         Give a smaller SIZE or fewer rows, or free some space",
         bytes(*needed), bytes(*total), bytes(*wal), bytes(*temporary), bytes(*free)
     )]
     Disk {
@@ -288,8 +292,8 @@ pub enum FillError {
     },
     /// Keys leave room for too few rows to reach the size.
     #[error(
-        "{table} cannot grow to {}: its keys allow {most} more rows, about {}, because {why}. Ask for less, or \
-         give --rows", bytes(*size), bytes(*about)
+        "{table} cannot grow to {}: its keys allow {most} more rows, about {}, because {why}. Give a smaller SIZE, \
+         or give --rows", bytes(*size), bytes(*about)
     )]
     KeysTooFew {
         /// The table.
@@ -305,8 +309,8 @@ pub enum FillError {
     },
     /// The rows are to be loaded by COPY without triggers, but the table needs its triggers.
     #[error(
-        "--triggers off is not possible for {table}, whose rows come by COPY: {why}. Without the option the triggers run \
-         for each row"
+        "--triggers off is not possible for {table}, whose rows come by COPY: {why}. Leave the option out; the triggers \
+         then run for each row"
     )]
     Triggers {
         /// The table.
@@ -337,7 +341,7 @@ pub enum FillError {
         remains: Remains,
     },
     /// The user interrupted it.
-    #[error("interrupted while at {}\n{remains}", step.name())]
+    #[error("interrupted in step {}\n{remains}", step.name())]
     Interrupted {
         /// At which step.
         step: InitStep,
@@ -418,15 +422,15 @@ pub enum Cause {
     #[error(transparent)]
     Limits(#[from] LimitsError),
     /// A step other than loading has run out of space.
-    #[error("{0}. Free some space there, or ask for less")]
+    #[error("{0}. Free some space there, or give a smaller SIZE")]
     Full(ConnectError),
     /// Pages could not be written.
     #[error(transparent)]
     Direct(Failure),
     /// A row violates a foreign key. Its chunk is rolled back.
     #[error(
-        "a row of {table} violates {constraint}: {row}. The referenced rows have changed since the fill began: \
-         TRUNCATE the table and repeat the command with --no-resume"
+        "a row of {table} violates {constraint}: {row}. The referenced rows have changed since the fill began: run \
+         TRUNCATE {table}, then repeat the command with --no-resume"
     )]
     Broken {
         /// The table's qualified name.

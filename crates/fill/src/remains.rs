@@ -133,8 +133,8 @@ impl Anew {
     /// The way to start over a fill of several tables, as the end of a sentence.
     pub(crate) fn of_all(self) -> &'static str {
         match self {
-            Self::Drop => "; to start over, drop everything that --ddl has created and give --no-resume too",
-            Self::Empty => "; to start over, TRUNCATE the tables and give --no-resume too",
+            Self::Drop => ". To start over, drop everything that --ddl has created, and give --no-resume",
+            Self::Empty => ". To start over, run TRUNCATE on the tables, and give --no-resume",
             Self::Replace | Self::WithOthers => "",
         }
     }
@@ -153,30 +153,34 @@ impl fmt::Display for Remains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing { replaced } => {
-                write!(f, "No new table is left: nothing was committed.")?;
+                write!(f, "Nothing was committed, so there is no new table.")?;
                 match replaced {
                     Replaced::None => Ok(()),
                     Replaced::Kept => write!(f, " The old tables are unchanged."),
-                    Replaced::Dropped => write!(f, " The old tables are gone: --drop drops them first."),
+                    Replaced::Dropped => write!(f, " pgrig has dropped the old tables, as --drop says."),
                 }
             }
             Self::Tables { table, rows, complete, resumable, anew, unlogged, append } => {
                 let all = if *complete { "all " } else { "" };
-                write!(f, "State: {table} has {all}{rows} new rows committed; later steps are not done.")?;
+                write!(
+                    f,
+                    "State: {table} has {all}{rows} new rows, which are committed; pgrig did not run the later steps."
+                )?;
                 if *resumable {
                     match anew {
                         Anew::Replace => write!(
                             f,
-                            " The same command completes it; with --no-resume (and --drop, unless it appends) it starts over."
+                            " The same command completes it. To start over, give --no-resume{}.",
+                            if *append { "" } else { " --drop" }
                         )?,
                         Anew::Empty => write!(
                             f,
-                            " The same command completes it; to start over, give --no-resume too, after a \
-                             TRUNCATE or with --append."
+                            " The same command completes it. To start over, run TRUNCATE {table} and give --no-resume; to add \
+                             to the rows, give --no-resume --append."
                         )?,
                         Anew::Drop => write!(
                             f,
-                            " The same command completes it; to start over, drop {table} and give --no-resume too."
+                            " The same command completes it. To start over, drop {table} and give --no-resume."
                         )?,
                         Anew::WithOthers => {}
                     }
@@ -184,13 +188,13 @@ impl fmt::Display for Remains {
                 if !*unlogged {
                     return Ok(());
                 }
-                write!(f, " If the server crashed, its recovery empties these unlogged tables")?;
+                write!(f, " If the server crashed, its recovery empties these unlogged tables.")?;
                 match (*resumable, *append) {
-                    (false, _) => write!(f, "."),
-                    (true, false) => write!(f, ", and the same command fills them again."),
+                    (false, _) => Ok(()),
+                    (true, false) => write!(f, " The same command then fills them again."),
                     (true, true) => write!(
                         f,
-                        ": then the rows from before this fill are lost too, and the same command reports their loss."
+                        " The rows from before this fill are then lost too: the same command reports that."
                     ),
                 }
             }

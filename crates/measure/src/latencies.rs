@@ -62,7 +62,8 @@ pub enum LatenciesError {
     Histogram(#[from] hdrhistogram::serialization::DeserializeError),
     /// Its values cannot be merged with others without a loss.
     #[error(
-        "this HDR histogram has {digits} significant digits from {finest} ns on, not {DIGITS} from {FINEST} ns on"
+        "this HDR histogram has {digits} significant digits from {finest} ns on, not {DIGITS} from {FINEST} ns on: give a \
+         run document that pgrig wrote"
     )]
     Precision {
         /// Its significant digits.

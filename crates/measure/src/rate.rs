@@ -83,9 +83,9 @@ pub fn rate_sentences(what: &str, changes: &[RateChange], unit: Unit) -> Vec<Str
         let lasted = if index + 1 == changes.len() {
             "and stayed there".to_owned()
         } else {
-            format!("for {:.0} s", change.until - change.at)
+            format!("and stayed there for {:.0} s", change.until - change.at)
         };
-        format!("{what} {verb} from {before} to {after} after {:.0} s {lasted}", change.at)
+        format!("{what} {verb} from {before} to {after} at {:.0} s {lasted}", change.at)
     };
     changes.iter().enumerate().map(sentence).collect()
 }

@@ -53,10 +53,10 @@ pub struct Run {
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadableRun {
     /// The text is not a run document.
-    #[error("it is not a run document of pgrig: {0}")]
+    #[error("it is not a run document of pgrig ({0}): give a file that --json or pgrig runs export wrote")]
     Foreign(#[from] serde_json::Error),
     /// Another version of pgrig wrote it, in this format.
-    #[error("its format is version {0}, this pgrig reads {FORMAT_VERSION}: use {newer} pgrig", newer = age(*.0))]
+    #[error("the run document has format {0}, and this pgrig reads format {FORMAT_VERSION}: use {newer} pgrig", newer = age(*.0))]
     Format(u64),
 }
 

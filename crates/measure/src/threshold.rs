@@ -152,7 +152,14 @@ impl Threshold {
             Ok(Value::Over(least, skipped)) => {
                 let (missed, relation) = match self.comparison {
                     _ if least < self.limit => {
-                        (true, format!("perhaps {} {}", self.comparison.words(), self.limit_text))
+                        let (more, skipped) = (self.metric.show(least), human::grouped(skipped));
+                        let text = format!(
+                            "pgrig cannot tell if {name} is {} {}, because skipped transactions ({skipped}) took more than \
+                             {more}: give a higher --latency-limit",
+                            self.comparison.words(),
+                            self.limit_text
+                        );
+                        return Finding { threshold: self.text.clone(), missed: true, text };
                     }
                     Comparison::Over | Comparison::AtLeast => {
                         (true, format!("{} {}", self.comparison.words(), self.limit_text))

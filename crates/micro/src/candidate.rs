@@ -53,6 +53,14 @@ impl Candidate {
 }
 
 impl Body {
+    /// Whether one of its texts has only blanks.
+    pub(crate) fn is_blank(&self) -> bool {
+        match self {
+            Self::Expression(text) | Self::Statement(text) => text.trim().is_empty(),
+            Self::Table { ddl, statement } => ddl.trim().is_empty() || statement.trim().is_empty(),
+        }
+    }
+
     /// The statement to time, for `rows` rows; `table` is the quoted name of the candidate's table.
     pub(super) fn sql(&self, rows: u64, table: &str) -> String {
         match self {

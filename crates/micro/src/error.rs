@@ -38,7 +38,7 @@ pub enum MicroError {
     },
     /// The plans differ from what the candidates say.
     #[error(
-        "the server would not execute the given statements as written:\n  {}\nto measure them anyway, give --anyway",
+        "the server's plan does not do what the expressions say:\n  {}\nTo measure them nevertheless, give --anyway",
         findings.join("\n  ")
     )]
     Refused {
@@ -72,7 +72,9 @@ pub enum MicroError {
         source: ConnectError,
     },
     /// A plan is not as expected.
-    #[error("{name}: unexpected EXPLAIN output of the server: {what}")]
+    #[error(
+        "{name}: pgrig cannot read the server's EXPLAIN output: {what}. Report this as a bug, with the server's version"
+    )]
     Explain {
         /// The candidate's name.
         name: String,
@@ -81,7 +83,7 @@ pub enum MicroError {
     },
     /// Another pgrig runs a `micro` in the same schema.
     #[error(
-        "another session (server process {pid}) is at a micro in schema {schema}: wait until it ends, or end it \
+        "another session (server process {pid}) runs pgrig micro in schema {schema}: wait until it ends, or end it \
          with SELECT pg_terminate_backend({pid})"
     )]
     InHand {

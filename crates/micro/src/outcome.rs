@@ -88,12 +88,18 @@ impl Outcome {
         });
         let pairs = judged.pairs.iter().map(|pair| Event {
             at: 0.0,
-            text: format!("{} beside {}: {}", names[pair.candidate], names[pair.baseline], pair.verdict),
+            text: format!(
+                "{} compared with {}: {}",
+                names[pair.candidate], names[pair.baseline], pair.verdict
+            ),
             what: verdict(pair, &names),
         });
         let noise = Event {
             at: 0.0,
-            text: format!("the first candidate beside itself: {} ns a row", nanoseconds(judged.repeat.value)),
+            text: format!(
+                "the first candidate compared with itself: {} ns a row",
+                nanoseconds(judged.repeat.value)
+            ),
             what: json!({
                 "event": "noise", "repeat": judged.repeat, "empty": judged.empty, "drift": judged.drift,
             }),

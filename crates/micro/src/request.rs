@@ -52,6 +52,9 @@ impl Request {
         let Some(first) = self.candidates.first() else {
             return refuse("nothing to measure: give expressions, --statement, --ddl or --suite");
         };
+        if self.candidates.iter().any(|candidate| candidate.body.is_blank()) {
+            return refuse("an expression or a statement is empty: give SQL, for example 'md5(i::text)'");
+        }
         let kind = std::mem::discriminant(&first.body);
         if self.candidates.iter().any(|candidate| std::mem::discriminant(&candidate.body) != kind) {
             return refuse(

@@ -7,6 +7,7 @@ use tokio_postgres::Row;
 use crate::error::MicroError;
 use crate::outcome::Outcome;
 use connect::{ConnectError, Target};
+use server::quote::shown;
 use server::{Session, Sessions};
 
 /// The objects and rows that were saved.
@@ -58,11 +59,11 @@ async fn refuse(session: &Session, state: &Row) -> Result<(), MicroError> {
     let (role, database): (String, String) = (state.get("role"), state.get("database"));
     if state.get::<_, Option<bool>>("may") != Some(true) {
         let remedy = match (state.get("has_schema"), state.get("has_table")) {
-            (false, _) => format!("GRANT CREATE ON DATABASE {database} TO {role}"),
+            (false, _) => format!("GRANT CREATE ON DATABASE {} TO {role}", shown(&database)),
             (true, false) => format!("GRANT USAGE, CREATE ON SCHEMA benchmark TO {role}"),
             (true, true) => format!("GRANT INSERT ON benchmark.outcome TO {role}"),
         };
-        return Err(MicroError::Save(format!("role {role} may not write to schema benchmark: {remedy}")));
+        return Err(MicroError::Save(format!("role {role} may not write to schema benchmark: run {remedy}")));
     }
     if !state.get::<_, bool>("has_table") {
         return Ok(());

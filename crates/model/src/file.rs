@@ -263,7 +263,7 @@ pub enum Values {
 #[non_exhaustive]
 pub enum ModelError {
     /// It is not TOML, or not a model.
-    #[error("this is not a model: {0}")]
+    #[error("this is not a model: give a file that pgrig model capture wrote. {0}")]
     Syntax(String),
     /// A later version of pgrig wrote it.
     #[error(
@@ -358,7 +358,10 @@ impl Table {
                 let mut others = self.columns.iter().filter(is_number);
                 if *other == column.name || !others.any(|column| column.name == *other) || !is_number(&column)
                 {
-                    return Err(wrong(&format!("both it and {other} must be columns with statistics")));
+                    return Err(wrong(&format!(
+                        "not_below and above need statistics of both columns, this one and {other}: remove them, or give both \
+                         columns \"statistics\""
+                    )));
                 }
             }
         }
@@ -385,13 +388,17 @@ impl Table {
         let is_filled =
             |column: &Column| matches!(column.values, Values::Fill { .. } | Values::Serial { .. });
         let Some((other, _)) = self.followed(column) else {
-            return Err(format!("it follows {name}, which is no column of the table"));
+            return Err(format!(
+                "follows names {name}, which is not a column of the table: correct the name"
+            ));
         };
         if is_filled(column) || is_filled(other) {
-            return Err(format!("it follows {name}: neither of them may be left to fill"));
+            return Err(format!(
+                "follows names {name}: both columns must have values of their own, not \"fill\" or \"serial\""
+            ));
         }
         if let Some(problem) = how.problem() {
-            return Err(format!("it follows {name}: {problem}"));
+            return Err(format!("follows names {name}: {problem}"));
         }
         let mut links = 0;
         let mut last = column;
@@ -399,7 +406,7 @@ impl Table {
             links += 1;
             last = other;
             if links > self.columns.len() {
-                return Err(format!("it follows {name}, which follows it: leave one of them out"));
+                return Err("columns follow each other in a cycle: remove one \"follows\"".to_owned());
             }
         }
         Ok(())
@@ -486,7 +493,7 @@ impl Values {
             }
             Self::Statistics { common, bounds, .. } => {
                 if common.is_empty() && bounds.len() < 2 {
-                    return Err("give common values, or two bounds and more".to_owned());
+                    return Err("give common values, or at least two bounds".to_owned());
                 }
                 common.iter().map(|(_, share)| share).sum()
             }

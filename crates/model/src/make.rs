@@ -73,8 +73,8 @@ impl Maker<'_> {
     fn column(&mut self, facts: &ColumnFacts) -> Column {
         let few = self.table.rows < u64::from(self.privacy.k);
         let (nulls, width, values) = match &facts.statistics {
-            None => (0.0, None, fill("no statistics: run ANALYZE, or ask as the owner")),
-            Some(_) if few => (0.0, None, fill("fewer rows than k")),
+            None => (0.0, None, fill("no statistics: run ANALYZE, or capture as the owner of the table")),
+            Some(_) if few => (0.0, None, fill("the table has fewer rows than --k")),
             Some(statistics) => {
                 let nulls = round(statistics.null_frac);
                 (nulls, Some(statistics.avg_width), self.values(facts, &of_values(statistics)))

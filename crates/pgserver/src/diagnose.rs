@@ -36,26 +36,26 @@ const KNOWN: [(&str, &str); 20] = [
     ),
     (
         "could not map anonymous shared memory",
-        "shared_buffers is larger than the free memory: --set shared_buffers=128MB",
+        "shared_buffers is larger than the free memory: give --set shared_buffers=128MB",
     ),
     (
         "could not create shared memory segment",
-        "the kernel's limits on shared memory are too low: --set shared_buffers=128MB",
+        "the kernel's limits on shared memory are too low: give --set shared_buffers=128MB",
     ),
     (
         "could not resize shared memory segment",
-        "/dev/shm is too small: make it larger (containers: --shm-size), or --set dynamic_shared_memory_type=mmap",
+        "/dev/shm is too small: make it larger (containers: --shm-size), or give --set dynamic_shared_memory_type=mmap",
     ),
     (
         "Address already in use",
         "another process uses that port or socket: end it, or use another instance (--instance OTHER)",
     ),
-    ("could not create any TCP/IP sockets", "another process uses that port: end it, or do not ask for TCP"),
+    ("could not create any TCP/IP sockets", "another process uses that port: end it, or leave out --tcp"),
     (
         "has wrong ownership",
         "give the data directory back to the account that the server ran under (chown -R)",
     ),
-    ("has invalid permissions", "chmod 0700 the data directory"),
+    ("has invalid permissions", "run chmod 0700 on the data directory"),
     ("Permission denied", "let the server's account read and write the named file"),
     (
         "could not locate a valid checkpoint record",
@@ -76,11 +76,11 @@ pub(crate) fn explain(output: &str, free: Option<u64>) -> Explanation {
     if free.is_some_and(|bytes| bytes < 1 << 20) {
         return Explanation { cause: "No space left on device".to_owned(), remedy: KNOWN[0].1 };
     }
-    let cause = last_words(output).unwrap_or_else(|| "it printed nothing".to_owned());
+    let cause = last_words(output).unwrap_or_else(|| "the program printed no message".to_owned());
     let remedy = if output.contains("error while loading shared libraries") {
         "install that library, or use an installed PostgreSQL (--pg-bin DIR)"
     } else {
-        "see its log"
+        "read its log"
     };
     Explanation { cause, remedy }
 }
@@ -181,6 +181,6 @@ mod tests {
         let crash = "a LOG:  server process (PID 7) was terminated by signal 9: Killed\n\
                      b FATAL:  the database system is in recovery mode\n";
         assert!(explain(crash, None).cause.ends_with("signal 9: Killed"));
-        assert_eq!(explain("", None).cause, "it printed nothing");
+        assert_eq!(explain("", None).cause, "the program printed no message");
     }
 }

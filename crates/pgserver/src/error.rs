@@ -12,11 +12,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// Not a major version that can be fetched.
     #[error(
-        "PostgreSQL {0:?} cannot be fetched; choose 13 to 18 (--pg-version), or use an installed one (--pg-bin DIR)"
+        "pgrig cannot download PostgreSQL {0:?}; give --pg-version 13 to 18, or use an installed one (--pg-bin DIR)"
     )]
     UnknownMajor(String),
     /// The instance's name is malformed.
-    #[error("{0:?} is not an instance name; use 1 to 32 of a-z, 0-9, _ and -")]
+    #[error("{0:?} is not an instance name; give 1 to 32 of a-z, 0-9, _ and -")]
     InvalidName(String),
     /// A setting's name or value is malformed.
     #[error("setting {name:?}: {problem}; give --set name=value, with a name as in pg_settings")]
@@ -27,7 +27,7 @@ pub enum Error {
         problem: String,
     },
     /// A setting that pgrig itself must control.
-    #[error("pgrig itself chooses setting {name}; {remedy}")]
+    #[error("pgrig chooses setting {name} itself; {remedy}")]
     ReservedSetting {
         /// The name as given.
         name: String,
@@ -35,7 +35,7 @@ pub enum Error {
         remedy: &'static str,
     },
     /// No such profile.
-    #[error("{0:?} is not a profile; use stock, bulk or dangerous")]
+    #[error("{0:?} is not a profile; give stock, bulk or dangerous")]
     UnknownProfile(String),
     /// The home directory cannot be determined or used.
     #[error("{0}; set PGRIG_HOME to an absolute path that you can write to")]
@@ -58,7 +58,7 @@ pub enum Error {
         remedy: String,
     },
     /// The binaries could not be fetched.
-    #[error("PostgreSQL {version} could not be fetched: {cause}; {}", fetch_remedy(system.as_ref()))]
+    #[error("pgrig cannot download PostgreSQL {version}: {cause}; {}", fetch_remedy(system.as_ref()))]
     Fetch {
         /// For instance `18.6.0`.
         version: String,
@@ -68,7 +68,7 @@ pub enum Error {
         system: Option<(PathBuf, String)>,
     },
     /// A file is not an archive of PostgreSQL that this pgrig can install.
-    #[error("cannot install PostgreSQL from {path}: {problem}; pgrig takes files like {}", crate::archive::file_name(Major::NEWEST.pinned()))]
+    #[error("cannot install PostgreSQL from {path}: {problem}; give a file like {}", crate::archive::file_name(Major::NEWEST.pinned()))]
     NotAnArchive {
         /// The file.
         path: PathBuf,
@@ -124,9 +124,9 @@ pub enum Error {
     },
     /// Another live pgrig process owns the instance.
     #[error(
-        "instance {instance} is in use by pgrig process {pid}, and stops when that process ends; wait for it (a \
-         keeper of testdb ends with pgrig testdb drop --all), use another instance (--instance OTHER), or share a \
-         server among commands (pgrig server start)"
+        "pgrig process {pid} uses instance {instance} and stops it at its end. Wait for that process; if it is the \
+         keeper of pgrig testdb, run pgrig testdb drop --all; or use another instance (--instance OTHER); or run pgrig \
+         server start, which keeps a server for all commands"
     )]
     InUse {
         /// The instance.
@@ -136,7 +136,7 @@ pub enum Error {
     },
     /// Another process has held the lock for longer than any start takes, and has not written its
     /// name into the lock file.
-    #[error("{holder} holds the lock {path} and does not release it; end that process")]
+    #[error("{holder} holds the lock {path} and does not release it: end that process")]
     Locked {
         /// The lock file.
         path: PathBuf,
@@ -156,8 +156,28 @@ pub enum Error {
         /// Value that was asked for.
         asked: String,
     },
+    /// Other commands use the running server, so it cannot be restarted.
+    #[error(
+        "other commands use instance {instance}, so pgrig does not restart it: run pgrig server stop --instance \
+         {instance} first"
+    )]
+    Shared {
+        /// The instance.
+        instance: String,
+    },
+    /// A server that pgrig did not start runs on the data directory.
+    #[error(
+        "process {pid} is a server that pgrig did not start, on the data directory of instance {instance}: stop it \
+         first (pgrig server stop --instance {instance})"
+    )]
+    Foreign {
+        /// The instance.
+        instance: String,
+        /// The postmaster.
+        pid: u32,
+    },
     /// The operation needs a running server.
-    #[error("instance {instance} is not running; start it (pgrig server start --instance {instance})")]
+    #[error("instance {instance} is not running: run pgrig server start --instance {instance}")]
     NotRunning {
         /// The instance.
         instance: String,
@@ -205,9 +225,7 @@ pub enum Error {
         log: PathBuf,
     },
     /// The server does not stop.
-    #[error(
-        "the server of instance {instance} (process {pid}) does not stop; end it by hand (kill -QUIT {pid})"
-    )]
+    #[error("the server of instance {instance} (process {pid}) does not stop: run kill -QUIT {pid}")]
     Stop {
         /// The instance.
         instance: String,
@@ -286,6 +304,8 @@ impl Classified for Error {
             | Self::WrongVersion { .. }
             | Self::InUse { .. }
             | Self::RunsDifferently { .. }
+            | Self::Shared { .. }
+            | Self::Foreign { .. }
             | Self::NotRunning { .. }
             | Self::SharedCache { .. }
             | Self::NotCreated { .. } => Class::Request,

@@ -96,7 +96,10 @@ fn lock(parent: &Path, major: Major, events: Events) -> Result<LockFile> {
         if begin.elapsed() > TELL_AFTER && !told {
             told = true;
             let (holder, version) = (file.holder_text(), major.pinned());
-            events(Event::Waiting(format!("{holder} is fetching PostgreSQL {version}: {}", path.display())));
+            events(Event::Waiting(format!(
+                "{holder} is downloading PostgreSQL {version}: {}",
+                path.display()
+            )));
         }
         std::thread::sleep(EVERY);
     }

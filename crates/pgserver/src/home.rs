@@ -88,7 +88,7 @@ impl Home {
         if let Ok(found) = fs::symlink_metadata(&root)
             && (!found.is_dir() || found.uid() != Uid::effective().as_raw())
         {
-            return Err(Error::Home(format!("{} is not your own directory", root.display())));
+            return Err(Error::Home(format!("{} is not a directory of this user", root.display())));
         }
         let twin = Self::at(&root)?.with_postgresql_cache(&self.postgresql_dir());
         Ok(Self { fetch: self.fetch, ..twin })
@@ -199,6 +199,6 @@ mod tests {
         assert!(!twin.may_fetch());
         assert_eq!(home.twin(there.path()).unwrap().root(), twin.root());
         std::os::unix::fs::symlink("/", twin.root()).unwrap();
-        assert!(home.twin(there.path()).unwrap_err().to_string().contains("not your own directory"));
+        assert!(home.twin(there.path()).unwrap_err().to_string().contains("not a directory of this user"));
     }
 }

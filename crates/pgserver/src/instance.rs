@@ -160,7 +160,7 @@ impl Instance {
     /// server does not start with them, it is started without.
     ///
     /// # Errors
-    /// [`Error::RunsDifferently`] if other processes share the server, [`Error::ReservedSetting`]
+    /// [`Error::Shared`] if other processes share the server, [`Error::ReservedSetting`]
     /// and the like for settings that users may not set; otherwise the reason for which it did not
     /// start.
     pub fn restart(&self, running: &mut Running, set: &[(String, String)], events: Events) -> Result<()> {
@@ -375,7 +375,7 @@ impl Instance {
             return differs(format!("profile {}", runs.profile), format!("profile {asked}"));
         }
         if let Some(asked) = spec.tcp.filter(|tcp| *tcp != runs.tcp) {
-            let word = |tcp: bool| if tcp { "TCP" } else { "its socket only" }.to_owned();
+            let word = |tcp: bool| if tcp { "TCP" } else { "the socket only" }.to_owned();
             return differs(word(runs.tcp), word(asked));
         }
         if let Some(dir) = &spec.pg_bin {

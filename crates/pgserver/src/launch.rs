@@ -73,11 +73,7 @@ pub(crate) fn restart(
     events: Events,
 ) -> Result<()> {
     let Some(lock) = running.end(events)? else {
-        return Err(Error::RunsDifferently {
-            instance: instance.name().to_owned(),
-            runs: "other users, which share it".to_owned(),
-            asked: "a single user, which a restart needs".to_owned(),
-        });
+        return Err(Error::Shared { instance: instance.name().to_owned() });
     };
     let account = Account::of_data(&instance.data())?;
     let begin = |set| start(instance, Lifetime::Owned, &account, set, events).map_err(Failure::into_error);
@@ -119,7 +115,7 @@ fn settle(instance: &Instance, events: Events) -> Result<Option<Running>> {
         if recovers && !told {
             told = true;
             events(Event::Recovering(format!(
-                "the server (process {pid}) that a killed pgrig started is in crash recovery; waiting for it"
+                "waiting for crash recovery of server process {pid}, which a killed pgrig started"
             )));
         }
     }
@@ -333,11 +329,7 @@ pub(crate) fn clear_leftovers(dir: &Path, events: Events) -> Result<()> {
     }
     if let Some(file) = PidFile::read(&data).filter(|file| process::serves(file.pid, &data)) {
         // Not ours to remove: it was started by hand a moment ago.
-        return Err(Error::RunsDifferently {
-            instance: crate::files::name_of(dir),
-            runs: format!("a server that pgrig did not start (process {})", file.pid),
-            asked: "a server of pgrig".to_owned(),
-        });
+        return Err(Error::Foreign { instance: crate::files::name_of(dir), pid: file.pid });
     }
     end_processes(dir, &data, events)?;
     let what = match PidFile::read(&data) {

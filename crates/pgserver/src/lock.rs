@@ -130,7 +130,7 @@ mod tests {
         let pid = std::process::id();
         assert_eq!(holder(dir.path()).map(|holder| holder.pid), Some(pid));
         let error = InUse::acquire(dir.path(), Purpose::Stopping, &|_| ()).unwrap_err();
-        assert!(error.to_string().contains(&format!("process {pid},")), "{error}");
+        assert!(error.to_string().contains(&format!("process {pid} uses")), "{error}");
         drop(held);
         assert_eq!(holder(dir.path()), None);
         InUse::acquire(dir.path(), Purpose::Starting, &|_| ()).unwrap();

@@ -109,18 +109,18 @@ fn memory() -> u64 {
 
 /// Settings that pgrig chooses, with the alternatives.
 const RESERVED: [(&str, &str); 10] = [
-    ("port", "for TCP on a free port: pgrig server start --tcp"),
-    ("listen_addresses", "to listen on 127.0.0.1: pgrig server start --tcp"),
-    ("unix_socket_directories", "`pgrig server url` shows where"),
+    ("port", "for TCP on a free port, run pgrig server start --tcp"),
+    ("listen_addresses", "to listen on 127.0.0.1, run pgrig server start --tcp"),
+    ("unix_socket_directories", "to see the directory, run pgrig server url"),
     ("data_directory", "set PGRIG_HOME or use --instance"),
     ("config_file", "use --set for each setting"),
     ("hba_file", "edit pg_hba.conf in the data directory"),
     ("ident_file", "edit pg_ident.conf in the data directory"),
-    ("logging_collector", "`pgrig server logs` shows the log"),
-    ("log_destination", "`pgrig server logs` shows the log"),
+    ("logging_collector", "to see the log, run pgrig server logs"),
+    ("log_destination", "to see the log, run pgrig server logs"),
     (
         "restart_after_crash",
-        "a shared server (`pgrig server start`) restarts itself; a server that stops with its command does not",
+        "leave it out: a server of pgrig server start restarts itself, and one that stops with its command does not",
     ),
 ];
 

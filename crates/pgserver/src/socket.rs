@@ -37,7 +37,7 @@ pub(crate) fn prepare(dir: &Path, account: &Account) -> Result<()> {
     // Root was killed before it could give it away.
     let unfinished = meta.uid() == Uid::effective().as_raw();
     let problem = if !meta.is_dir() {
-        "it is not a directory".to_owned()
+        "the path is not a directory".to_owned()
     } else if meta.uid() != account.uid() && !unfinished {
         format!("it belongs to uid {}", meta.uid())
     } else if meta.mode() & 0o077 != 0 {

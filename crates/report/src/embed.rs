@@ -43,7 +43,7 @@ const MOST_MEMORY: u64 = 64 << 20;
 #[derive(Debug, Error)]
 pub enum EmbedError {
     /// The page ends within a data block.
-    #[error("the report is not complete: the run document in it has no end")]
+    #[error("the run document in the report is truncated: save the report again")]
     Cut,
     /// The text of a block is not base64.
     #[error("the run document in the report is damaged: {0}")]
@@ -175,8 +175,8 @@ mod tests {
         let mut turned = bytes.clone();
         turned[bytes.len() / 2] ^= 1;
         for (page, expected) in [
-            (whole[..whole.len() - 5].to_owned(), "not complete"),
-            (START.to_owned(), "not complete"),
+            (whole[..whole.len() - 5].to_owned(), "truncated"),
+            (START.to_owned(), "truncated"),
             (damaged("%%%"), "damaged"),
             (damaged(&STANDARD.encode("{}")), "damaged"),
             (damaged(&STANDARD.encode(&bytes[..12])), "damaged"),

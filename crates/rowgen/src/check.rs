@@ -121,7 +121,7 @@ impl Values {
             Self::Topic { topic, turn } => {
                 if let Some(turn) = turn {
                     check.turn(*turn)?;
-                    check.that(topic.can_be_unique(), "the values cannot be unique")?;
+                    check.that(topic.can_be_unique(), "the values cannot be unique: leave out unique")?;
                 }
                 Form::new(*topic, kind, turn.is_some()).map(|_| ()).ok_or_else(|| check.unsuited(TOPICAL))
             }
@@ -130,10 +130,10 @@ impl Values {
                     Pick::InTurn(turn) => check.turn(*turn)?,
                     Pick::Spread { spread, .. } => check.spread(spread)?,
                     Pick::Shared(Shared { rows, groups, member }) => {
-                        check.that(0 < *groups && groups <= rows, "a group must have a row")?;
+                        check.that(0 < *groups && groups <= rows, "a group must have at least one row")?;
                         let fits =
                             !matches!(member, Some(Member::Of(count)) if *count < rows.div_ceil(*groups));
-                        check.that(fits, "a group has more members than there are numbers")?;
+                        check.that(fits, "the groups have more members than the member column has numbers: give a larger number")?;
                     }
                     Pick::Random { .. } => {}
                 }
@@ -142,7 +142,7 @@ impl Values {
             Self::Repeated { spread, values } => {
                 check.spread(spread)?;
                 let plain = !matches!(**values, Self::Nulls { .. } | Self::Server | Self::Repeated { .. });
-                check.that(plain, "its values must be neither nulls, nor default, nor repeated")?;
+                check.that(plain, "repeated(…) cannot contain nulls(…), default or repeated(…)")?;
                 values.check(kind)
             }
             Self::Statistics(statistics) => check.statistics(statistics),
@@ -266,7 +266,7 @@ impl Check<'_> {
     }
 
     fn turn(&self, turn: Turn) -> Result<(), Unsuited> {
-        self.that(turn.every > 0 && turn.of > 0, "a turn must not be of 0 rows")
+        self.that(turn.every > 0 && turn.of > 0, "the number of rows in a turn must be at least 1")
     }
 
     fn distribution(&self, distribution: Distribution) -> Result<(), Unsuited> {
@@ -302,7 +302,7 @@ impl Check<'_> {
             weights && (some || spread.weights.is_empty()),
             "rows must be numbers from 0 on, and one above 0",
         )?;
-        self.that(bounds, "bounds must be places from 0 to 1 in ascending order, two and more")
+        self.that(bounds, "give at least two bounds, from 0 to 1 and ascending")
     }
 
     fn counts(&self, distinct: f64, correlation: f64) -> Result<(), Unsuited> {

@@ -50,11 +50,11 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
             format!("by statistics, {} different", number_of(statistics.distinct))
         }
         Values::Ordered { other, side: Side::Lesser, values, .. } => {
-            format!("{}, up to {other}", phrase(values, kind))
+            format!("{}, not above {other}", phrase(values, kind))
         }
-        Values::Ordered { other, values, .. } => format!("{}, from {other} on", phrase(values, kind)),
-        Values::Ranked { values, .. } => format!("{}, with other columns", phrase(values, kind)),
-        Values::Letters(letters) => format!("{} in order", letters.alphabet.name()),
+        Values::Ordered { other, values, .. } => format!("{}, not below {other}", phrase(values, kind)),
+        Values::Ranked { values, .. } => format!("{}, correlated with other columns", phrase(values, kind)),
+        Values::Letters(letters) => format!("ascending strings of {}", letters.alphabet.name()),
         Values::Nulls { fraction, values } => {
             format!("{}; NULL in {:.0} %", phrase(values, kind), fraction * 100.0)
         }

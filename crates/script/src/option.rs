@@ -5,23 +5,20 @@ use thiserror::Error;
 use crate::source::Source;
 use crate::variables;
 
-/// An error in an option. The words are pgbench's.
+/// An error in an option.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OptionError {
     /// In -f or -b, the text after the `@` is not a number.
-    #[error("invalid weight specification: @{0}")]
+    #[error("invalid weight @{0}: give a whole number, for example @2")]
     Weight(String),
     /// In -f or -b, the number after the `@` is out of range.
     #[error("weight specification out of range (0 .. {max}): {0}", max = i32::MAX)]
     WeightRange(String),
     /// In -b, no built-in script has this name.
-    #[error("no builtin script found for name \"{0}\"; there are {names}", names = names())]
+    #[error("there is no built-in script \"{0}\": give one of {names}", names = names())]
     NoScript(String),
     /// In -b, several built-in scripts begin with this text.
-    #[error(
-        "ambiguous builtin name: {} builtin scripts found for prefix \"{prefix}\": give more of {}",
-        names.len(), names.join(" or ")
-    )]
+    #[error("{} built-in scripts begin with \"{prefix}\": give more of {}", names.len(), names.join(" or "))]
     SeveralScripts {
         /// The scripts that begin so.
         names: Vec<&'static str>,
@@ -32,7 +29,7 @@ pub enum OptionError {
     #[error("invalid variable definition: \"{0}\"")]
     Definition(String),
     /// In -D, the name is not valid.
-    #[error("option: {0}")]
+    #[error("{0}")]
     Name(#[from] variables::InvalidName),
 }
 
@@ -98,8 +95,8 @@ mod tests {
         assert_eq!(weighted("a@b@0"), Ok(("a@b", 0)));
         assert_eq!(weighted("a@2147483647"), Ok(("a", 2_147_483_647)));
         let said = |option| weighted(option).unwrap_err().to_string();
-        assert_eq!(said("a@one"), "invalid weight specification: @one");
-        assert_eq!(said("a@"), "invalid weight specification: @");
+        assert_eq!(said("a@one"), "invalid weight @one: give a whole number, for example @2");
+        assert_eq!(said("a@"), "invalid weight @: give a whole number, for example @2");
         assert_eq!(said("a@-1"), "weight specification out of range (0 .. 2147483647): -1");
         assert_eq!(said("a@99999999999"), "weight specification out of range (0 .. 2147483647): 99999999999");
     }

@@ -85,11 +85,11 @@ mod tests {
         let said = |option| Source::builtin(option).unwrap_err().to_string();
         assert_eq!(
             said("s"),
-            "ambiguous builtin name: 2 builtin scripts found for prefix \"s\": give more of simple-update or select-only"
+            "2 built-in scripts begin with \"s\": give more of simple-update or select-only"
         );
         assert_eq!(
             said("x@2"),
-            "no builtin script found for name \"x\"; there are tpcb-like, simple-update, select-only"
+            "there is no built-in script \"x\": give one of tpcb-like, simple-update, select-only"
         );
     }
 }

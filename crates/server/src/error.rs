@@ -4,6 +4,8 @@ use connect::ConnectError;
 use failure::{Class, Classified};
 use thiserror::Error;
 
+use crate::quote::shown;
+
 /// Why a server or a schema was refused.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -47,8 +49,10 @@ pub enum SurveyError {
     NoSchema,
     /// The role may not create tables there.
     #[error(
-        "role {role} may not create tables in schema {schema}: GRANT CREATE ON SCHEMA {schema} TO {role}, or give \
-         another --schema"
+        "role {role} may not create tables in schema {schema}: run GRANT CREATE ON SCHEMA {} TO {}, or give \
+         another --schema",
+        shown(schema),
+        shown(role)
     )]
     SchemaPrivilege {
         /// The role.
@@ -58,8 +62,10 @@ pub enum SurveyError {
     },
     /// The role may not create the schema.
     #[error(
-        "schema {schema} does not exist and role {role} may not create it in database {database}: create it, or \
-         GRANT CREATE ON DATABASE {database} TO {role}"
+        "schema {schema} does not exist and role {role} may not create it in database {database}: create it, or run \
+         GRANT CREATE ON DATABASE {} TO {}",
+        shown(database),
+        shown(role)
     )]
     CreateSchemaPrivilege {
         /// The role.

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 
 /// The work panicked. The panic hook has printed the details.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("pgrig has a fault: its work panicked")]
+#[error("pgrig stopped because of a bug")]
 pub struct Panicked;
 
 /// The work's result, or the error if it panics.

@@ -96,28 +96,47 @@ async fn settings(client: &Client) -> Result<Vec<Setting>, Error> {
     Ok(rows.iter().map(setting).collect())
 }
 
-/// Checks with SHOW that each setting has the value it was started with.
+/// A setting that does not have the value that the server was started with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DifferingSetting {
+    /// Its name.
+    pub name: String,
+    /// Value at the server's start.
+    pub expected: String,
+    /// Value that SHOW gives.
+    pub active: String,
+    /// How to remove the active value, as an imperative.
+    pub remedy: String,
+}
+
+/// Checks with SHOW that each setting has the value it was started with, and returns those that do not.
 ///
 /// Values are compared as the server itself reads them: through the unit and spelling that
 /// pg_settings gives them, so `4GB` and `4096MB`, `on` and `true` are equal.
 ///
 /// # Errors
-/// If a query fails. `Ok` holds the settings that differ: name, expected value, active value.
+/// If a query fails.
 pub async fn differing_settings(
     client: &Client,
     expected: &[(String, String)],
-) -> Result<Vec<(String, String, String)>, Error> {
+) -> Result<Vec<DifferingSetting>, Error> {
     let mut differing = Vec::new();
     for (name, value) in expected {
         let row = client.query_opt(include_str!("sql/setting_source.sql"), &[name]).await?;
         let Some(row) = row else {
-            differing.push((name.clone(), value.clone(), "unknown to this server".to_owned()));
+            differing.push(DifferingSetting {
+                name: name.clone(),
+                expected: value.clone(),
+                active: "unknown to this server".to_owned(),
+                remedy: "leave it out".to_owned(),
+            });
             continue;
         };
         let active: String = row.get("value");
         let from_pgrig_conf: bool = row.get("from_pgrig_conf");
         if !from_pgrig_conf && !active.eq_ignore_ascii_case(value) {
-            differing.push((name.clone(), value.clone(), active));
+            let remedy = row.get("remedy");
+            differing.push(DifferingSetting { name: name.clone(), expected: value.clone(), active, remedy });
         }
     }
     Ok(differing)

@@ -54,7 +54,7 @@ mod survey;
 pub mod volume;
 
 pub use error::SurveyError;
-pub use info::{ServerInfo, differing_settings};
+pub use info::{DifferingSetting, ServerInfo, differing_settings};
 pub use machine::{runs_on, volume_of};
 pub use pooler::changes_sessions;
 pub use schema::{FoundSchema, refuse_odd_name, schema_for_tables};

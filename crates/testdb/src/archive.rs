@@ -46,7 +46,7 @@ pub(crate) enum Archive {
 pub enum ArchiveError {
     /// pg_restore is not installed.
     #[error(
-        "reading it needs pg_restore ({0}): install PostgreSQL's client programs (Debian: postgresql-client), or make a \
+        "pgrig needs pg_restore to read it ({0}): install PostgreSQL's client programs (Debian: postgresql-client), or make a \
          plain dump with pg_dump --format plain"
     )]
     Missing(#[source] io::Error),
@@ -177,9 +177,10 @@ impl Restoring {
         if status.success() {
             return Ok(());
         }
-        let is_too_new = told.contains("unsupported version");
-        let remedy = if is_too_new {
+        let remedy = if told.contains("unsupported version") {
             "; a newer pg_dump wrote the archive: put client programs of that version first in PATH"
+        } else if told.contains("end of file") {
+            "; the archive is truncated: make it again"
         } else {
             ""
         };

@@ -246,7 +246,7 @@ async fn sessions(session: &Session, database: &str) -> Result<String, ConnectEr
         .collect();
     if described.is_empty() {
         // CountOtherDBBackends (procarray.c) also counts these, and waits 5 s for both.
-        return Ok("a prepared transaction (pg_prepared_xacts), or a session that has ended since".to_owned());
+        return Ok("a prepared transaction (look at pg_prepared_xacts), or a session that has ended since (repeat the command)".to_owned());
     }
     Ok(described.join(", "))
 }

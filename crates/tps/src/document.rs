@@ -191,7 +191,7 @@ impl Watched {
             let Maintained { who, relation, spells } = maintained;
             spells.iter().map(move |spell| {
                 let what = json!({ "event": "maintenance", "who": who, "relation": relation });
-                event(spell, format!("{who} works on {relation}"), what)
+                event(spell, format!("{who} runs on {relation}"), what)
             })
         });
         checkpoints.chain(maintenance).collect()

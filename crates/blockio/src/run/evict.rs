@@ -42,15 +42,15 @@ impl Eviction {
     ) -> Result<Self, BlockioError> {
         let none = |because: &str| Ok(Self::None { because: because.to_owned() });
         if mode == Mode::Compat {
-            return none("the published statements do not evict");
+            return none("the published statements do not evict pages from shared_buffers");
         }
         if survey.server.major() < FIRST_MAJOR {
-            return none("before PostgreSQL 18, SQL cannot evict");
+            return none("PostgreSQL before 18 has no function that evicts a table from shared_buffers");
         }
         let row = ask(connection, include_str!("../sql/eviction.sql"), &[]).await?;
         if !row.get::<_, bool>("superuser") {
             return none(&format!(
-                "only superusers may evict, and role {} is not a superuser",
+                "role {} is not a superuser, and only superusers may evict pages: connect as a superuser",
                 survey.server.role
             ));
         }
@@ -58,10 +58,15 @@ impl Eviction {
             return Ok(Self::Extension { schema });
         }
         if row.get("installed") {
-            return none("the extension pg_buffercache is too old: ALTER EXTENSION pg_buffercache UPDATE");
+            return none(
+                "the extension pg_buffercache is too old: run ALTER EXTENSION pg_buffercache UPDATE",
+            );
         }
         if !row.get::<_, bool>("available") {
-            return none("the extension pg_buffercache is not installed on the server's machine");
+            return none(
+                "the extension pg_buffercache is not installed on the server's machine: install the package \
+                 postgresql-contrib there",
+            );
         }
         Ok(Self::CreateExtension)
     }

@@ -18,7 +18,7 @@ use crate::state::CacheState;
 use crate::step::{Action, Share, Step};
 use connect::ConnectError;
 use server::disturbance::Checkpoints;
-use server::quote::qualified;
+use server::quote::{qualified, shown};
 
 /// Time to wait for a checkpoint's counters: the checkpointer reports them only after the end of the checkpoint
 /// (`CheckpointerMain`, checkpointer.c).
@@ -200,8 +200,10 @@ impl<'b, 'a> Trial<'b, 'a> {
         let survey = self.bench.survey;
         let role = &survey.server.role;
         match survey.server.major() {
-            ..15 => format!("role {role} may not CHECKPOINT: before PostgreSQL 15 only superusers may"),
-            _ => format!("role {role} may not CHECKPOINT: GRANT pg_checkpoint TO {role}"),
+            ..15 => format!(
+                "role {role} may not run CHECKPOINT (before PostgreSQL 15, only superusers may): connect as a superuser"
+            ),
+            _ => format!("role {role} may not run CHECKPOINT: run GRANT pg_checkpoint TO {}", shown(role)),
         }
     }
 
@@ -219,23 +221,26 @@ impl<'b, 'a> Trial<'b, 'a> {
             .collect();
         if self.bench.plan.request.mode == Mode::Own && !self.workers.iter().all(|worker| worker.io_timing) {
             let remedy = match major {
-                ..15 => "before PostgreSQL 15 only superusers may".to_owned(),
-                _ => format!("GRANT SET ON PARAMETER track_io_timing TO {role}"),
+                ..15 => "connect as a superuser".to_owned(),
+                _ => format!("run GRANT SET ON PARAMETER track_io_timing TO {}", shown(role)),
             };
             notes.push(format!(
-                "role {role} may not set track_io_timing, so the server's I/O waits are not known: {remedy}"
+                "role {role} may not set track_io_timing, so pgrig does not know the server's I/O waits: {remedy}"
             ));
         }
         if let Eviction::None { because } = &self.bench.plan.eviction
             && self.bench.plan.request.mode == Mode::Own
         {
-            notes.push(format!("shared_buffers were not emptied before first scans and lookups: {because}"));
+            notes.push(format!(
+                "pgrig did not evict the table from shared_buffers before first scans and lookups: {because}"
+            ));
         }
         let vacuum = self.steps.iter().find(|done| done.step.action == Action::Vacuum);
         if let Some(End::Timed(Timed { rates: None, .. })) = vacuum.map(|done| &done.end) {
             notes.push(match major {
                 ..15 => "before PostgreSQL 15, VACUUM does not report its rates".to_owned(),
-                _ => "pgrig found no rates in VACUUM's messages (lc_messages?)".to_owned(),
+                _ => "pgrig found no rates in the messages of VACUUM: set lc_messages = 'C' for this role"
+                    .to_owned(),
             });
         }
         notes

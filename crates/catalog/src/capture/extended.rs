@@ -23,8 +23,8 @@ pub(super) async fn read(
                 "{table}: the statistics object {name} has no statistics: run ANALYZE, then capture again"
             )),
             (false, false) => unseen.push(format!(
-                "{table}: extended statistics {name} are shown to the table's owner only, so that the model has no \
-                 dependence between these columns: capture as the owner, or with --aggregates"
+                "{table}: only the owner can read the extended statistics {name}, so the model lacks the dependence \
+                 between their columns: capture as the owner, or with --aggregates"
             )),
         }
     }

@@ -331,7 +331,7 @@ impl<'a> Sampling<'a> {
         let count = found.tuples.len();
         let share = 100.0 * found.passed as f64 / found.tried as f64;
         let note = format!(
-            "{columns}: one of {count} combinations that the server accepts under {names} ({share:.1} % of {} tried)",
+            "{columns}: pgrig uses {count} combinations that satisfy {names} ({share:.1} % of the {} that it tried)",
             found.tried
         );
         let group = Group {
@@ -347,7 +347,7 @@ impl<'a> Sampling<'a> {
 
     fn rare(&self, together: &Together<'_>, found: Found) -> CatalogError {
         CatalogError::Rare {
-            table: self.info.display_name(),
+            table: self.info.shown(),
             columns: together.columns.join(", "),
             constraints: together.names(|rule| format!("{}, CHECK ({})", rule.name, rule.definition)),
             tried: found.tried,

@@ -29,7 +29,7 @@ SELECT jsonb_build_object(
     'name', c.relname,
     'kind', c.relkind,
     'temporary', c.relpersistence = 't',
-    'role', current_user,
+    'role', quote_ident(current_user),
     'rights', jsonb_build_object(
         'may_insert', has_table_privilege(c.oid, 'INSERT'),
         'may_select', has_table_privilege(c.oid, 'SELECT'),

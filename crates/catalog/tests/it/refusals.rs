@@ -23,12 +23,21 @@ fn what_is_no_table() {
             ("nothing", ["there is no table nothing", "--ddl FILE"]),
             ("a.b.c.d", ["--table a.b.c.d: ", "Give NAME or SCHEMA.NAME"]),
             ("\"open", ["--table \"open: ", "quoted as in SQL"]),
-            ("v", ["public.v is a view", "which pgrig cannot fill"]),
-            ("mv", ["public.mv is a materialized view", "which pgrig cannot fill"]),
-            ("f", ["public.f is a foreign table", "which pgrig cannot fill"]),
-            ("s", ["public.s is a sequence", "which pgrig cannot fill"]),
-            ("pg_class", ["pg_catalog.pg_class is a system catalog", "which pgrig cannot fill"]),
-            ("none", ["public.none has no columns", "add some"]),
+            ("v", ["cannot fill public.v, because it is a view", "a table that the view reads"]),
+            (
+                "mv",
+                ["cannot fill public.mv, because it is a materialized view", "a table that the view reads"],
+            ),
+            ("f", ["cannot fill public.f, because it is a foreign table", "give the name of a table"]),
+            ("s", ["cannot fill public.s, because it is a sequence", "give the name of a table"]),
+            (
+                "pg_class",
+                [
+                    "cannot fill pg_catalog.pg_class, because it is a system catalog",
+                    "give the name of a table",
+                ],
+            ),
+            ("none", ["public.none has no columns", "add a column first"]),
             ("parted", ["public.parted is partitioned but has no partition", "PARTITION OF public.parted"]),
             ("mixed", ["public.mixed_f of public.mixed is a foreign table", "detach it"]),
         ] {
@@ -70,7 +79,10 @@ fn what_the_role_may_not() {
         let info = TableInfo::read(limited.client(), "own", Scope::Idle).await.unwrap();
         let described = describe(limited.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
         let warnings = verify(limited.client(), &info, &described, Scope::Idle).await.unwrap().warnings;
-        assert_says(&warnings.join(""), &["pgrig does not test the rows first", "GRANT TEMPORARY", "TO r"]);
+        assert_says(
+            &warnings.join(""),
+            &["pgrig does not test the rows before", "run GRANT TEMPORARY", "TO r"],
+        );
         database.sql("DROP OWNED BY r; DROP ROLE r").await;
     });
 }
@@ -107,20 +119,23 @@ fn constraints_that_cannot_be_kept() {
             (
                 "odd",
                 [
-                    "pgrig tried 100000 rows for a, and the server accepts 0 under odd_only",
+                    "pgrig tried 100000 rows for a, and only 0 satisfied odd_only",
                     "CHECK (((a % 2) = 5))",
                     "--column 'a=SPEC'",
                 ],
             ),
-            ("pattern", ["the server accepts 0 under code_form", "'^[A-Z]{3}$'", "--column 'code=SPEC'"]),
-            ("torn", ["no values satisfy all constraints of public.torn", "over, under", "--column"]),
-            ("addresses", ["the server accepts 0 under post_form", "'^[0-9]{5}$'", "--column 'code=SPEC'"]),
+            ("pattern", ["only 0 satisfied code_form", "'^[A-Z]{3}$'", "--column 'code=SPEC'"]),
+            (
+                "torn",
+                ["finds no values that satisfy all constraints of public.torn", "over, under", "--column"],
+            ),
+            ("addresses", ["only 0 satisfied post_form", "'^[0-9]{5}$'", "--column 'code=SPEC'"]),
             (
                 "slots",
                 ["no unique values for slots_during_excl", "EXCLUDE USING gist (during WITH &&)", "--column"],
             ),
             ("computed", ["no unique values for computed_mod", "a % 10", "--column"]),
-            ("bound", ["public.bound has room for 2 rows, not 1000", "bound_pkey", "2 of b"]),
+            ("bound", ["public.bound has room for 2 rows, not 1000", "bound_pkey", "2 values of b"]),
             (
                 "unknown",
                 [
@@ -130,7 +145,7 @@ fn constraints_that_cannot_be_kept() {
                 ],
             ),
             ("made", ["public.made would refuse the rows: division by zero", "line 1", "--column"]),
-            ("called", ["under never_true", "never(a)", "--column"]),
+            ("called", ["only 0 satisfied never_true", "never(a)", "--column"]),
         ] {
             assert_says(&database.refused(table, &[]).await, &parts);
         }
@@ -166,7 +181,10 @@ fn columns_that_cannot_be_given() {
                 ["b=any", "d=unique"],
                 ["no values of type jsonpath for column d of public.t", "'d=constant(VALUE)'"],
             ),
-            (["a=constant(7)", "d=null"], ["would repeat t_pkey, PRIMARY KEY (a)", "'NAME=unique'"]),
+            (
+                ["a=constant(7)", "d=null"],
+                ["two rows would have the same values of t_pkey (PRIMARY KEY (a))", "'NAME=unique'"],
+            ),
             (["a=null", "d=null"], ["column a of public.t", "NOT NULL"]),
             (["a=timeseries(2024-01-01,1s)", "d=null"], ["--column a: ", "dates and times"]),
             (["b=reference(nowhere.x)", "d=null"], ["--column b: ", "\"nowhere\" does not exist"]),
@@ -215,7 +233,7 @@ fn triggers_are_told() {
             )
             .await;
         let described = database.fill("t", 10).await.unwrap();
-        assert_says(&described.warnings.join(""), &["triggers run for the rows", ": audited"]);
-        assert!(!described.warnings.join("").contains("off"));
+        assert_says(&described.warnings.join(""), &["these triggers run for each row", ": audited"]);
+        assert!(!described.warnings.join("").contains("audited, off"));
     });
 }

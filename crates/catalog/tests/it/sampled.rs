@@ -27,7 +27,7 @@ fn conditions_that_are_not_understood() {
         let described = database.fill("t", 5_000).await.unwrap();
         assert_says(
             &described.warnings.join("\n"),
-            &["one, two, three: one of ", "under one_of (", "value: one of", "% of ", "a, b"],
+            &["one, two, three: pgrig uses ", "that satisfy one_of (", "value: pgrig uses", "% of ", "a, b"],
         );
         let counts = "SELECT count(DISTINCT value) > 1 AND count(one) > 100 AND count(two) > 100 AND count(three) > 100 \
                          AND count(DISTINCT (a, b)) > 1000 AND count(DISTINCT share) > 2 FROM t";
@@ -124,7 +124,7 @@ fn ranges_that_must_not_overlap() {
             database.fill(table, 2_000).await.unwrap_or_else(|error| panic!("{table}: {error}"));
         }
         let error = database.refused("stays", &[]).await;
-        assert_says(&error, &["public.stays has rows, and pgrig does not know", "one_at_a_time"]);
+        assert_says(&error, &["public.stays has rows, and pgrig cannot find values of", "one_at_a_time"]);
         assert_eq!(database.value("SELECT bool_and(last > first) FROM days").await, "true");
     });
 }

@@ -56,7 +56,7 @@ pub(crate) fn whole_seconds(text: &str) -> Result<u64, String> {
     let duration = seconds(text)?;
     match duration.subsec_nanos() {
         0 => Ok(duration.as_secs()),
-        _ => Err(format!("\"{text}\" is not a whole number of seconds")),
+        _ => Err(format!("\"{text}\" is not a whole number of seconds: give whole seconds, for example 30s")),
     }
 }
 

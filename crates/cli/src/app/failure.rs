@@ -58,13 +58,13 @@ pub(crate) enum Unhappy {
     #[error("{}", .0.join("\n"))]
     Lost(Vec<String>),
     /// The user interrupted the work.
-    #[error("interrupted: the results until then are above")]
+    #[error("interrupted: the results so far are above")]
     Interrupted,
     /// The user interrupted the work before there were any results.
     #[error("interrupted")]
     Stopped,
     /// The user ended a server that runs until then.
-    #[error("interrupted: dropped the lent databases; templates and kept databases stay")]
+    #[error("interrupted: pgrig dropped the lent databases; templates and kept databases remain")]
     #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "only a keeper ends so"))]
     Ended,
 }

@@ -49,7 +49,9 @@ pub(crate) async fn noticed() {
 }
 
 fn reported(fault: &str) -> ExitCode {
-    let text = format!("error: pgrig {VERSION} has a fault; please report it with the command: {fault}\n");
+    let text = format!(
+        "error: pgrig {VERSION} stopped because of a bug: {fault}. Report this text and the command\n"
+    );
     // If standard error is gone there is nobody left to tell.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
     ExitCode::FAILURE

@@ -20,7 +20,12 @@ pub(crate) fn file(path: &Path) -> Result<String, String> {
         .and_then(
             |file| if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) },
         )
-        .map_err(|error| error.to_string())
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => "the file does not exist; check the path".to_owned(),
+            io::ErrorKind::IsADirectory => "it is a directory; give a file".to_owned(),
+            io::ErrorKind::PermissionDenied => "this user may not read it; check its permissions".to_owned(),
+            _ => error.to_string(),
+        })
         .and_then(text)
 }
 

@@ -169,9 +169,11 @@ async fn hear(quiet: bool) {
     tokio::select! {
         () = signals.next() => {
             let _ = tokio::time::timeout(LAST_CANCEL, connect::cancel_everything()).await;
-            leave("error: ended at once; the state of the server was not checked");
+            leave("error: pgrig ended at once and did not check the server: run pgrig server status");
         }
-        () = silence() => leave("error: ended, because the server does not answer"),
+        () = silence() => leave(
+            "error: pgrig ended, because the server does not answer: when it answers again, run pgrig server status",
+        ),
     }
 }
 

@@ -20,15 +20,11 @@ pub(crate) async fn refuse(
     if !changes_sessions(target, connection).await? {
         return Ok(());
     }
-    let text = format!(
-        "{} is a pooler that changes the server's session between transactions (PgBouncer: pool_mode = transaction \
-         or statement)",
-        connection.transport
-    );
+    let text = format!("{} is a connection pooler in transaction or statement mode", connection.transport);
     if may_change {
-        printer.warn(format!("{text}: the figures include the pooler"));
+        printer.warn(format!("{text}: the measured times include the pooler"));
         return Ok(());
     }
-    let remedy = "connect to the server itself, or use a pool with pool_mode = session";
-    Err(Usage(format!("{text}, and pgrig needs a session: {remedy}")).into())
+    let remedy = "connect to the server directly, or use a pool with pool_mode = session";
+    Err(Usage(format!("{text}, and pgrig needs one server session for the whole run: {remedy}")).into())
 }

@@ -126,14 +126,17 @@ pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) ->
     // If it cannot be reached, the verb says so.
     let Ok(identifier) = runtime()?.block_on(identifier(target, printer)) else { return Ok(()) };
     let is_same = |record: &Record| is_server_of(record, target, identifier.as_deref());
-    each_of(home, is_same, printer, |found| match found {
+    each_of(home, is_same, printer, |found| {
+        match found {
         JournalState::Elsewhere(journal) => Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
         JournalState::Dead(journal) => Err(Broken(format!(
-            "settings or tables of this server are not restored, so pgrig does not measure it (journal: {})",
+            "an earlier pgrig changed settings or tables of this server and did not restore them, so pgrig does not \
+             measure: run pgrig server status to restore them (journal: {})",
             journal.path().display()
         ))
         .into()),
         _ => Ok(()),
+    }
     })
 }
 
@@ -152,8 +155,8 @@ fn each_of(
             match &found {
                 found if !record_of(found).is_some_and(&concerns) => {}
                 JournalState::Live(record) if is_first => printer.warn(format!(
-                    "pgrig process {} is changing settings of this server: results measured during that time have \
-                     no meaning",
+                    "pgrig process {} is changing settings of this server: do not use results that you measure before \
+                     it ends",
                     record.pid
                 )),
                 JournalState::Live(_) => {}
@@ -316,7 +319,7 @@ fn tell(record: &Record, done: &PutBack, printer: &Printer) {
     parts.extend(done.tables.iter().map(|table| format!("{} logged", table.qualified())));
     let ended = ended(record);
     printer.warn(if parts.is_empty() {
-        format!("{ended}; there was nothing left to restore")
+        format!("{ended}; everything is already restored")
     } else {
         format!("{ended}; restored now: {}", parts.join(", "))
     });
@@ -332,20 +335,20 @@ fn tell(record: &Record, done: &PutBack, printer: &Printer) {
     }
 }
 
-/// `pgrig process 12 ended without restoring the server host=…`, and the reason if it was recorded.
+/// `pgrig process 12 changed the server host=… and did not restore it`, and the reason if it was recorded.
 fn ended(record: &Record) -> String {
     let why = record.gave_up.as_ref().map_or(String::new(), |why| format!(" ({why})"));
-    format!("pgrig process {} ended without restoring {}{why}", record.pid, place(record))
+    format!("pgrig process {} changed {} and did not restore it{why}", record.pid, place(record))
 }
 
 fn left(journal: &Journal, error: &Left) -> String {
     let again = if error.is_about_password() {
-        "Give the password to restore it: PGPASSWORD=… pgrig server status"
+        "To restore it, give the password: PGPASSWORD=… pgrig server status"
     } else {
-        "Any pgrig command that uses a server tries again, for example: pgrig server status"
+        "To try again, run pgrig server status (or any pgrig command that uses a server)"
     };
     format!(
-        "{}, and it is NOT restored: {error}. {again}. {}",
+        "{}. Restoring it now failed: {error}. {again}. {}",
         ended(&journal.record),
         by_hand(&journal.record, journal.path())
     )
@@ -354,7 +357,7 @@ fn left(journal: &Journal, error: &Left) -> String {
 fn elsewhere(record: &Record, path: &Path) -> String {
     format!(
         "pgrig process {} in another container or on another machine has changed {}, and may still be running. If \
-         it has ended: {}",
+         it has ended, restore the server by hand. {}",
         record.pid,
         place(record),
         by_hand(record, path)
@@ -362,7 +365,11 @@ fn elsewhere(record: &Record, path: &Path) -> String {
 }
 
 fn by_hand(record: &Record, path: &Path) -> String {
-    format!("By hand, as a superuser: {} Then delete {}", record.remedy().join(" "), path.display())
+    format!(
+        "To restore it by hand, run as a superuser: {} Then delete {}",
+        record.remedy().join(" "),
+        path.display()
+    )
 }
 
 fn place(record: &Record) -> String {

@@ -40,7 +40,7 @@ impl FromStr for Size {
         }
         let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             return Err(format!(
-                "\"{text}\" is not a size: units are B, kB, MB, GB, TB (1000) and KiB, MiB, GiB, TiB (1024)"
+                "\"{text}\" is not a size: give a unit of B, kB, MB, GB, TB (1000) or KiB, MiB, GiB, TiB (1024), for example 10GB"
             ));
         };
         let bytes = number * *factor as f64;
@@ -79,9 +79,9 @@ mod tests {
             ("", "500MB"),
             ("GB", "1.5GB"),
             ("-1GB", "500MB"),
-            ("1e9", "units are"),
+            ("1e9", "10GB"),
             ("100", "100MB"),
-            ("1GX", "units are"),
+            ("1GX", "give a unit of B, kB"),
             ("1.2.3GB", "500MB"),
             ("99999999999TB", "too large"),
         ] {

@@ -20,7 +20,7 @@ pub(crate) fn align_right(table: &mut Table, columns: Range<usize>) {
     }
 }
 
-/// Without the blank that the table puts at both ends of a line.
+/// The table without the blank at both ends of each line.
 pub(crate) fn trimmed(table: &Table) -> String {
     let line = |line: String| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned();
     table.lines().map(line).collect::<Vec<_>>().join("\n")

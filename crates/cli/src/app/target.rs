@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use connect::{ConnectOptions, Connection, Target, recipe, resolve};
 use pgserver::{Home, Instance, Running, Spec};
 use server::settings::{Restart, ServerRef};
-use server::{DataDirectory, differing_settings, runs_on};
+use server::{DataDirectory, DifferingSetting, differing_settings, runs_on};
 use tps::matrix::{Restarter, ServerFacts};
 
 use crate::app::args::{EmbeddedArgs, ServerChoice};
@@ -137,7 +137,7 @@ pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
     ));
     if let Some(moved) = home.relocated() {
         printer.say(format!(
-            "(not under {}, which the server's account cannot reach, but in {})",
+            "the server's account cannot access {}, so the data is in {}",
             home.root().display(),
             moved.display(),
         ));
@@ -145,8 +145,9 @@ pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
     let off: Vec<&str> = DURABILITY.into_iter().filter(|name| is_off(running.settings(), name)).collect();
     if !off.is_empty() {
         printer.danger(format!(
-            "DANGEROUS: off: {}. A crash of the machine may destroy all data of this instance.",
-            off.join(", ")
+            "DANGEROUS: {} {} off. A crash of the machine may destroy all data of this instance.",
+            off.join(", "),
+            if off.len() == 1 { "is" } else { "are" }
         ));
     }
 }
@@ -271,13 +272,16 @@ impl Chosen {
         match self.own() {
             None => ServerFacts {
                 is_own: false,
-                restart: Restart::Impossible("pgrig restarts only its own server"),
+                restart: Restart::Impossible(
+                    "pgrig does not restart this server. Set it and restart the server yourself, or use pgrig's own server \
+                     (no -d, -h, -p, -U)",
+                ),
             },
             Some(own) if own.running().leaves_running() => ServerFacts {
                 is_own: true,
                 restart: Restart::Impossible(
-                    "other commands share this server: stop it (pgrig server stop), and this command starts it \
-                     for itself",
+                    "pgrig server start keeps this server for other commands, so pgrig does not restart it. Run pgrig \
+                     server stop; this command then starts its own",
                 ),
             },
             Some(_) => ServerFacts { is_own: true, restart: Restart::Possible },
@@ -351,10 +355,11 @@ pub(crate) async fn assert_settings(
     let differing = differing_settings(&connection.client, settings)
         .await
         .map_err(|error| Broken(format!("cannot read settings: {error}")))?;
-    let Some((name, expected, active)) = differing.into_iter().next() else { return Ok(()) };
+    let Some(DifferingSetting { name, expected, active, remedy }) = differing.into_iter().next() else {
+        return Ok(());
+    };
     Err(Broken(format!(
-        "{name} is {active}, not {expected}, the value at the start of this instance (ALTER SYSTEM, or ALTER ROLE \
-         or DATABASE … SET?): run ALTER SYSTEM RESET {name}, or give --set {name}={active}"
+        "{name} is {active}, but pgrig started this instance with {expected}: {remedy}, or give --set {name}={active}"
     ))
     .into())
 }

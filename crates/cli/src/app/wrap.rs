@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn a_plan_continues_under_its_text() {
-        let plan = "plan\n  method       direct: finished pages into the table's files, in the transaction that creates it\n               past the server's COPY, at the speed of the disk: it is pgrig's own server";
-        let expected = "plan\n  method       direct: finished pages into the table's\n               files, in the transaction that creates it\n               past the server's COPY, at the speed of the\n               disk: it is pgrig's own server";
+        let plan = "plan\n  method       direct: writes pages into the table's files in the transaction that creates it\n               past the server's COPY, at the speed of the disk: it is pgrig's own server";
+        let expected = "plan\n  method       direct: writes pages into the table's files\n               in the transaction that creates it\n               past the server's COPY, at the speed of the\n               disk: it is pgrig's own server";
         assert_eq!(wrapped(plan, 60), expected);
     }
 

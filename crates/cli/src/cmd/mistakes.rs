@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 
-use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Error};
 
+use crate::cmd::line::Cli;
 use crate::cmd::tps::args::instead_of;
 
-/// Words that people give in place of a verb, and the command for what they mean.
-const INSTEAD: [(&[&str], &str); 13] = [
+/// Words that users give instead of a verb, with the command that they mean.
+const INSTEAD: [(&[&str], &str); 17] = [
     (
         &["init", "load", "generate", "populate", "seed", "data"],
         "pgrig fill SIZE makes test data; pgrig fill --scale N makes pgbench's tables",
@@ -37,6 +38,22 @@ const INSTEAD: [(&[&str], &str); 13] = [
     (&["ladder"], "pgrig fill --ladder SIZE"),
     (&["uuid", "suite", "expr"], "pgrig micro 'EXPR' 'EXPR', or pgrig micro --suite uuid"),
     (&["version"], "pgrig --version"),
+    (
+        &["createdb", "create", "clone", "copy"],
+        "pgrig testdb new lends a fresh database; pgrig server psql runs CREATE DATABASE",
+    ),
+    (
+        &["dropdb", "drop"],
+        "pgrig testdb drop NAME drops a database that pgrig lent; pgrig server psql runs DROP DATABASE",
+    ),
+    (
+        &["dump", "pg_dump", "restore", "pg_restore", "backup"],
+        "pg_dump and pg_restore do that; pgrig fill --ddl FILE fills the tables of a dump",
+    ),
+    (
+        &["vacuum", "analyze", "vacuumdb", "reindex", "query", "exec", "sql"],
+        "pgrig server psql -- -c 'SQL' runs SQL",
+    ),
 ];
 /// Units that belong to the number before them.
 const UNITS: [&str; 9] = ["b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"];
@@ -46,7 +63,7 @@ pub(crate) fn remedied(arguments: &[OsString], error: Error) -> Error {
     let words: Vec<String> =
         arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let text = match error.kind() {
-        ErrorKind::InvalidSubcommand => verb(&error),
+        ErrorKind::InvalidSubcommand => verb(&words, &error),
         ErrorKind::UnknownArgument => argument(&words, &error),
         ErrorKind::InvalidValue => help(&words, &error),
         ErrorKind::ValueValidation => number(&error),
@@ -56,11 +73,34 @@ pub(crate) fn remedied(arguments: &[OsString], error: Error) -> Error {
 }
 
 /// The remedy for a word that is not a verb, if the intended verb is known.
-fn verb(error: &Error) -> Option<String> {
+fn verb(words: &[String], error: &Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let known = |(words, _): &&(&[&str], &str)| words.contains(&word.to_ascii_lowercase().as_str());
-    let (_, instead) = INSTEAD.iter().find(known)?;
-    Some(format!("there is no command {word}: {instead}\n"))
+    if let Some((_, instead)) = INSTEAD.iter().find(known) {
+        return Some(format!("there is no command {word}: {instead}\n"));
+    }
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return None;
+    }
+    let names = commands(words);
+    Some(format!("there is no command {word}: give one of {}\n", names.join(", ")))
+}
+
+/// The commands that are possible where these words name one that does not exist.
+fn commands(words: &[String]) -> Vec<String> {
+    let mut command = Cli::command();
+    for word in words {
+        match command.find_subcommand(word) {
+            Some(found) => command = found.clone(),
+            None if word.starts_with('-') => {}
+            None => break,
+        }
+    }
+    command
+        .get_subcommands()
+        .filter(|found| !found.is_hide_set())
+        .map(|found| found.get_name().to_owned())
+        .collect()
 }
 
 /// An argument that the verb does not have.
@@ -69,6 +109,24 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
     let others = || match (argument.as_str(), words) {
         ("-h", _) => Some("for help, give --help or -?; -h is the host of a server\n".to_owned()),
         ("-v", _) => Some("for the version, give --version or -V\n".to_owned()),
+        ("-W" | "--password", _) => Some(
+            "pgrig never asks for a password: set PGPASSWORD, or put the password into ~/.pgpass\n"
+                .to_owned(),
+        ),
+        ("-w" | "--no-password", _) => Some("pgrig never asks for a password: leave out -w\n".to_owned()),
+        ("-i" | "--initialize", [fill, ..]) if fill == "fill" => {
+            Some("pgrig fill does what pgbench -i does: leave out -i, and give --scale N\n".to_owned())
+        }
+        (version, [server, fetch, ..])
+            if server == "server" && fetch == "fetch" && !version.starts_with('-') =>
+        {
+            Some(format!("unexpected argument {version}; to name a version, give --pg-version {version}\n"))
+        }
+        (second, [fill, first, ..]) if fill == "fill" && !second.starts_with('-') => {
+            let is_size = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
+            let database = if is_size(second) { first } else { second };
+            Some(format!("unexpected argument {second}; to name a database, give -d {database}\n"))
+        }
         (option, [server, psql, ..]) if server == "server" && psql == "psql" && option.starts_with('-') => {
             Some(format!("write psql's options after --: pgrig server psql -- {option} …\n"))
         }
@@ -102,7 +160,7 @@ fn negative(words: &[String], argument: &str) -> Option<String> {
     let digits = argument.strip_prefix('-')?;
     let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
     let word = words.iter().find(|word| word.starts_with(argument)).filter(|_| is_number)?;
-    Some(format!("{word} is below zero\n"))
+    Some(format!("{word} is negative: give 0 or more\n"))
 }
 
 /// An option of pgbench's that `tps` does not have.
@@ -117,7 +175,7 @@ fn unit(words: &[String], unit: &str) -> Option<String> {
     let at = words.iter().position(|word| word == unit)?;
     let number = words.get(at.checked_sub(1)?)?;
     let is_unit = UNITS.contains(&unit.to_ascii_lowercase().as_str()) && number.parse::<f64>().is_ok();
-    is_unit.then(|| format!("write the unit without a space before it: {number}{unit}\n"))
+    is_unit.then(|| format!("write {number}{unit} without a space\n"))
 }
 
 /// A better message for an invalid number than Rust's.

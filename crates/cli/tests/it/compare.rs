@@ -146,8 +146,8 @@ fn too_few_runs_and_runs_apart_are_said_so() {
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     assert_eq!(
         last_line(&ran),
-        "verdict: inconclusive: 1 run on each side is too few; a verdict needs at least 5 runs on each side \
-         (pgrig ab runs both sides in turn)"
+        "verdict: inconclusive, because 1 run on each side is too few; make at least 5 runs on each side, for example \
+         with pgrig ab"
     );
     let ran = rig.done(&format!("compare --baseline {} --candidate {}", same.join(" "), slower.join(" ")));
     assert!(ran.stderr.contains("one side ran before the other"), "{ran:#?}");
@@ -262,8 +262,11 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
     let ran = run_ab(&rig, "--rounds 2 --no-warm-up", &["pgrig fill --rows 1000 --drop"; 3]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     // One figure in each of two comparisons: 2 / 2^7 is the first below 0.05 / 2.
-    assert!(ran.stderr.contains("2 rounds cannot reach a verdict on 1 figure: at least 7"), "{ran:#?}");
-    let inconclusive = "verdict: inconclusive: 2 rounds are too few; a verdict needs at least 7 rounds";
+    assert!(
+        ran.stderr.contains("2 rounds are too few for a verdict on 1 figure: give --rounds 7"),
+        "{ran:#?}"
+    );
+    let inconclusive = "verdict: inconclusive, because 2 rounds are too few; make at least 7 rounds";
     assert_eq!(ran.stdout.lines().filter(|line| *line == inconclusive).count(), 2, "{ran:#?}");
     // What follows -- belongs to the user's command.
     let bench = "pgrig testdb bench --variants dangerous --trials 1 -- true --json";
@@ -289,12 +292,12 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
 fn commands_that_cannot_be_judged_are_refused_before_anything_runs() {
     let rig = Rig::new();
     for (options, commands, said) in [
-        ("", ["pgrig tps -S", "ls"], "command b (ls): it must begin with pgrig"),
-        ("", ["pgrig tps -S", "pgrig size 1GB"], "the verb must be fill"),
-        ("", ["pgrig tps -S", "pgrig blockio 1GB"], "its verb differs from the first"),
+        ("", ["pgrig tps -S", "ls"], "command b (ls): begin the command with pgrig"),
+        ("", ["pgrig tps -S", "pgrig size 1GB"], "give a command of the verb fill"),
+        ("", ["pgrig tps -S", "pgrig blockio 1GB"], "its verb differs from the verb of the first"),
         ("", ["pgrig tps --json x", "pgrig tps"], "leave out --json and --label"),
         ("", ["pgrig tps --explain", "pgrig tps"], "only shows a plan"),
-        ("", ["pgrig tps -f 'x", "pgrig tps"], "a quote is not closed"),
+        ("", ["pgrig tps -f 'x", "pgrig tps"], "the command has an unclosed quote"),
         ("", ["pgrig tps --nonsense", "pgrig tps"], "unexpected argument '--nonsense'"),
         ("--rounds 5 --look 5", ["pgrig tps -S", "pgrig tps -S"], "--look 5 must be less than the 5 rounds"),
         ("--rounds 0", ["pgrig tps -S", "pgrig tps -S"], "0 is out of range: give 1 to 1000"),

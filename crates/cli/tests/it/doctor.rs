@@ -50,7 +50,7 @@ fn each_verb_works_as_it_says() {
         let rig = Rig::new();
         let server = rig.server(version);
         let shown = rig.done("doctor").stdout;
-        assert_eq!(answer(&shown, "fill"), "yes, with finished pages", "{shown}");
+        assert_eq!(answer(&shown, "fill"), "yes, by writing pages directly", "{shown}");
         server.execute(
             "REVOKE CREATE ON SCHEMA public FROM public; CREATE SCHEMA desk; CREATE ROLE reader LOGIN; \
              CREATE ROLE writer LOGIN; GRANT CREATE, USAGE ON SCHEMA desk TO writer; CREATE ROLE maker LOGIN CREATEDB",

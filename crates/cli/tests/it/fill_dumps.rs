@@ -56,10 +56,10 @@ fn what_the_server_does_not_have_is_left_out_and_listed() {
         assert_warned(
             &ran,
             &[
-                "the server has no role Reader, app: left out of --ddl: 1 × ALTER DEFAULT PRIVILEGES, 1 × CREATE POLICY, \
-                 1 × GRANT, 3 × OWNER TO, 1 × REVOKE (--create-roles creates the roles)",
-                "the server has no setting setting_of_another_release: left out of --ddl: 1 × SET",
-                "the server has no extension nowhere: left out of --ddl: 1 × COMMENT ON EXTENSION, 1 × CREATE EXTENSION",
+                "the server has no role Reader, app, so pgrig skipped 1 × ALTER DEFAULT PRIVILEGES, 1 × CREATE POLICY, 1 × \
+                 GRANT, 3 × OWNER TO, 1 × REVOKE of --ddl: give --create-roles to create the roles",
+                "the server has no setting setting_of_another_release, so pgrig skipped 1 × SET of --ddl",
+                "the server has no extension nowhere, so pgrig skipped 1 × COMMENT ON EXTENSION, 1 × CREATE EXTENSION of --ddl",
             ],
         );
         assert_eq!(server.number("SELECT count(*) FROM pg_roles WHERE rolname = 'app'"), 0);
@@ -99,7 +99,7 @@ fn owners_that_the_role_cannot_be_are_left_out() {
         DUMP.lines().filter(|line| !line.contains("DEFAULT PRIVILEGES")).collect::<Vec<_>>().join("\n");
     let ran = rig.done(&format!("fill --rows 50 --ddl {} -d {clerk}", script(&rig, &plain)));
     assert_filled(&server);
-    assert_warned(&ran, &["this role cannot give objects to app: left out of --ddl: 3 × OWNER TO"]);
+    assert_warned(&ran, &["this role may not give objects to app, so pgrig skipped 3 × OWNER TO of --ddl"]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn one_table_of_a_dump() {
     let rig = Rig::new();
     let server = rig.server("");
     let ran = rig.done(&format!("fill --rows 50 --table artist --ddl {}", script(&rig, DUMP)));
-    assert_warned(&ran, &["the server has no role Reader, app: left out of --ddl"]);
+    assert_warned(&ran, &["the server has no role Reader, app, so pgrig skipped"]);
     assert_eq!(server.number("SELECT count(*) FROM public.artist"), 50);
     // Lines keep their numbers.
     server.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public");

@@ -228,7 +228,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("fill 1GB --method reinsert --payload random", "repeats its seed rows"),
         ("fill 1GB --method server --format text", "without COPY"),
         ("fill 1GB --index brin --foreign-keys", "foreign keys reference primary keys"),
-        ("fill 1GB --data-only --index-tablespace x", "without an index"),
+        ("fill 1GB --data-only --index-tablespace x", "needs an index"),
         ("fill 1GB --level 0 --fillfactor 10", "one CREATE TABLE AS"),
         ("fill --series --scale 3", "level 0 table"),
         ("fill 1GB --partition-method hash", "--partitions"),

@@ -302,7 +302,7 @@ fn what_does_not_go_together_is_refused() {
     for (arguments, said) in [
         ("--rows nobody=5".to_owned(), "not one of the tables to fill"),
         ("--rows orders=5*".to_owned(), "TABLE=ROWS"),
-        ("--rows customers=5*orders".to_owned(), "comes after"),
+        ("--rows customers=5*orders".to_owned(), "so its rows come later"),
         ("--rows 10 --column price=null".to_owned(), "TABLE.COLUMN=SPEC"),
         ("--rows 10 --column nobody.price=null".to_owned(), "not one of the tables to fill"),
         ("--rows 10 --column products.price=null".to_owned(), "price"),
@@ -310,7 +310,7 @@ fn what_does_not_go_together_is_refused() {
         ("--rows orders=10 --fillfactor 10".to_owned(), "--fillfactor"),
         ("--rows orders=10 -I dtg".to_owned(), "--init-steps"),
         ("--rows orders=10 --server-side".to_owned(), "--method copy or direct"),
-        ("--rows orders=10 --append".to_owned(), "leave out one of them"),
+        ("--rows orders=10 --append".to_owned(), "leave out --append"),
         ("10MB --rows 10".to_owned(), "give one of them"),
         ("10kB --rows customers=100000".to_owned(), "10.0 kB is too small"),
         (String::new(), "how much?"),
@@ -434,8 +434,8 @@ fn an_interrupted_fill_says_how_to_go_on() {
     pgrig.signal(Signal::SIGINT);
     let ran = pgrig.end();
     assert_eq!(ran.code, Some(130), "{ran:#?}");
-    let said = "of 5 tables are filled and stay; the same command completes the fill; to start over, TRUNCATE the \
-                tables and";
+    let said = "of 5 tables are filled and stay; the same command completes the fill. To start over, run TRUNCATE on \
+                the tables, and";
     assert!(ran.stderr.contains(said), "{ran:#?}");
     drop(gate);
     rig.done(fill);
@@ -534,7 +534,10 @@ fn a_table_whose_keys_are_few_leaves_the_size_to_others() {
         "CREATE TABLE many (id int PRIMARY KEY, few smallint NOT NULL REFERENCES few, filler char(80))",
     );
     let ran = rig.done("fill 50MB --all-tables");
-    assert!(ran.stderr.contains("warning: public.few: only 32767 rows: few_pkey"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("warning: public.few: the table gets only 32767 rows, because few_pkey"),
+        "{ran:#?}"
+    );
     let bytes = server.number("SELECT pg_total_relation_size('few') + pg_total_relation_size('many')");
     assert!((49_000_000..=51_000_000).contains(&bytes), "{bytes}");
     assert_eq!(rows_of(&server, "few"), 32_767);

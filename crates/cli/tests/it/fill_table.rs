@@ -321,10 +321,10 @@ fn what_a_trigger_refuses_in_the_middle_is_told_and_can_be_completed() {
     let ran = fill(&rig, command, &[]);
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     for said in [
-        "triggers run for the rows and may change, refuse or slow them: refuse",
+        "these triggers run for each row, may change or refuse rows, and slow the fill: refuse",
         "not this one (SQLSTATE P0001); another; COPY t, line 567",
-        "public.t has 4000 new rows committed",
-        "give --no-resume too, after a TRUNCATE or with --append",
+        "public.t has 4000 new rows, which are committed",
+        "run TRUNCATE public.t and give --no-resume; to add to the rows, give --no-resume --append",
     ] {
         assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
     }

@@ -163,7 +163,7 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--table custmers --rows 1", "did you mean public.customers?"),
         ("--table item --rows 1", "create it first with --ddl FILE"),
         ("--table nowhere.customers --rows 1", "public.customers"),
-        ("--table v --rows 1", "public.v is a view"),
+        ("--table v --rows 1", "public.v, because it is a view"),
         ("--table pg_class --rows 1", "a system catalog"),
         ("--table plain --rows 1 --column price=any", "price"),
         ("--table plain --rows 1 --column id=unifrom(1,2)", "there is no specification \"unifrom\""),
@@ -183,13 +183,13 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--table plain --rows 1 --server-side", "by COPY or by writing pages"),
         ("--table plain --rows 1 --init-steps tg", "give --ddl FILE"),
         ("--table customers --rows 1 --format binary", "--format binary"),
-        ("--table plain", "how much?"),
-        ("--table plain 900TB", "not enough disk"),
+        ("--table plain", "no amount is given"),
+        ("--table plain 900TB", "of disk space (tables"),
         ("--column id=any --rows 1", "give --table NAME too"),
     ] {
         let ran = rig.run(&format!("fill {arguments}"));
         // A disk is the machine's.
-        let code = if said == "not enough disk" { 1 } else { 2 };
+        let code = if said == "of disk space (tables" { 1 } else { 2 };
         assert_eq!(ran.code, Some(code), "fill {arguments}: {ran:#?}");
         assert!(ran.stderr.contains(said), "fill {arguments}: {ran:#?}");
         assert_eq!(ran.stdout, "", "fill {arguments}");
@@ -223,7 +223,7 @@ fn roles_fill_what_they_may() {
         assert_eq!(server.number("SELECT (count(*) = max(id))::int::bigint FROM desk.mine"), 1);
         // Another's table: no statistics, and it says so.
         let ran = rig.done(&format!("fill --table desk.lent --rows 100 -d {clerk}"));
-        assert!(ran.stderr.contains("no vacuum and no statistics"), "{version} {ran:#?}");
+        assert!(ran.stderr.contains("may not run VACUUM ANALYZE"), "{version} {ran:#?}");
         // INSERT alone: nowhere to record what is loaded.
         let ran = rig.run(&format!("fill --table shared --rows 100 -d {typist}"));
         assert_eq!(ran.code, Some(2), "{version} {ran:#?}");
@@ -246,6 +246,6 @@ fn more_rows_than_any_disk_holds_are_refused() {
     for table in ["even", "uneven"] {
         let refused = rig.run(&format!("fill --rows {} --table {table}", i64::MAX));
         assert_eq!(refused.code, Some(1), "{refused:#?}");
-        assert!(refused.stderr.contains("not enough disk space: 18446744 TB are needed"), "{refused:#?}");
+        assert!(refused.stderr.contains("pgrig needs 18446744 TB of disk space"), "{refused:#?}");
     }
 }

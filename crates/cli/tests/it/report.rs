@@ -98,7 +98,7 @@ fn a_page_shows_runs_and_holds_them_whole() {
     let cut = &page[..page.find("xz+base64").unwrap() + 200];
     fs::write(directory.path().join("cut.html"), cut).unwrap();
     for (words, part) in
-        [("cut.html", "not complete"), ("nothing", "no run nothing"), ("latest --format svg", "-o")]
+        [("cut.html", "is truncated"), ("nothing", "no run nothing"), ("latest --format svg", "-o")]
     {
         let refused = report(words);
         assert!(refused.code == Some(2) && refused.stderr.contains(part), "{words}: {refused:#?}");

@@ -143,20 +143,20 @@ fn runs_are_listed_shown_and_named() {
     ] {
         assert_eq!(saved.named(word), *id, "{word}");
     }
-    saved.refused("runs show before", &["before names 2 runs, and one is needed", &ids[0], &ids[1]]);
+    saved.refused("runs show before", &["before matches 2 runs: give the id of one", &ids[0], &ids[1]]);
     saved.refused("runs show 20260101", &["5 ids begin with 20260101", &ids[3]]);
-    saved.refused("runs show 20260101T1002", &["is a label, and ids begin with it", &ids[1], &ids[2]]);
+    saved.refused("runs show 20260101T1002", &["is a label and also the beginning of ids", &ids[1], &ids[2]]);
     saved.refused("runs show latest~6", &["there are 6 saved runs"]);
     saved.refused("runs show latest:tps~1", &["there is 1 saved run of tps"]);
     saved.refused("runs show latest~x", &["give latest~N"]);
-    saved.refused("runs rm ./latest", &["./latest is a file, and this takes saved runs"]);
+    saved.refused("runs rm ./latest", &["./latest is a file, and this command works on saved runs only"]);
     saved.refused("runs show after", &["no run after", "pgrig runs list"]);
     saved.refused("tps --label latest~1", &["latest names the newest run"]);
     // A label names complete runs where they are compared: one of two.
     let ran = saved.rig.run("compare before latest --anyway");
     assert!(ran.stderr.contains("1 of the runs before are not complete"), "{ran:#?}");
     assert!(ran.stdout.contains("baseline   1 run of blockio \"before\""), "{ran:#?}");
-    saved.refused("compare 2026010[1]T1002 latest", &["none of the runs", "is complete"]);
+    saved.refused("compare 2026010[1]T1002 latest", &["no run with label", "is complete"]);
 
     // Files and directories of such names, where pgrig runs.
     let place = saved.rig.home.path().join("place");
@@ -192,7 +192,7 @@ fn a_baseline_is_named_by_the_same_words() {
     }
     let ran = rig.run("blockio 10MB --baseline latest:micro");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("it is a run of micro, not of blockio"), "{ran:#?}");
+    assert!(ran.stderr.contains("the run is of micro, not of blockio"), "{ran:#?}");
     // That of the refused one was never begun.
     assert_eq!(fs::read_dir(rig.home.path().join("runs")).unwrap().count(), 4);
 }
@@ -236,7 +236,7 @@ fn what_is_not_a_run_is_left_alone() {
     assert!(ran.stdout.starts_with("removed 0 runs"), "{ran:#?}");
     let ran = saved.rig.done("runs prune --older-than 1d");
     assert!(ran.stdout.starts_with("removed 2 runs"), "{ran:#?}");
-    assert!(ran.stderr.contains("stays: "), "{ran:#?}");
+    assert!(ran.stderr.contains("warning: pgrig keeps "), "{ran:#?}");
     assert!(saved.path(&real).exists() && !saved.path(&old).exists());
     // The link is gone, and its target is not.
     assert!(elsewhere.exists() && saved.path(&id(1)).symlink_metadata().is_err());
@@ -247,8 +247,7 @@ fn what_is_not_a_run_is_left_alone() {
     fs::File::options().write(true).open(&partial).unwrap().set_modified(yesterday).unwrap();
     saved.rig.done("runs prune --keep 10");
     assert!(!partial.exists());
-    saved
-        .refused(&format!("runs show {}", saved.path(&id(7)).display()), &["version 2", "use a newer pgrig"]);
+    saved.refused(&format!("runs show {}", saved.path(&id(7)).display()), &["format 2", "use a newer pgrig"]);
 }
 
 #[test]
@@ -262,7 +261,7 @@ fn a_run_that_goes_on_is_not_removed() {
     let ran = rig.run("runs rm goes-on");
     assert!(ran.code == Some(2) && ran.stderr.contains("is still running"), "{ran:#?}");
     let ran = rig.done("runs prune --keep 0");
-    assert!(ran.stdout.starts_with("removed 1 run,"), "{ran:#?}");
+    assert!(ran.stdout.starts_with("removed 1 run "), "{ran:#?}");
     running.signal(Signal::SIGKILL);
     running.end();
     until("its sessions end", || {
@@ -293,7 +292,7 @@ fn documents_go_from_home_to_home_as_they_are() {
     // A file of several runs is a RUN.
     let ran = saved.rig.run(&format!("compare {export} latest"));
     assert!(ran.code == Some(2) && ran.stderr.contains("on both sides"), "{ran:#?}");
-    saved.refused(&format!("runs show {export}"), &["names 3 runs"]);
+    saved.refused(&format!("runs show {export}"), &["matches 3 runs"]);
 
     let ran = other.done(&format!("runs import {export}"));
     assert_eq!(ran.stdout, "imported 3 runs\n");
@@ -313,7 +312,7 @@ fn documents_go_from_home_to_home_as_they_are() {
     let newer = saved.text("20260103T100000Z-tps-7f", &[NEWER]);
     for (name, text, said) in [
         ("cut", fresh.clone() + &text[..text.len() - 3], "document 4: it is not a run document"),
-        ("path", fresh.clone() + &fresh.replace(new, "../../escaped"), "is not the id of a run"),
+        ("path", fresh.clone() + &fresh.replace(new, "../../escaped"), "is not a run id"),
         ("newer", fresh.clone() + &newer, "use a newer pgrig"),
         ("changed", fresh.clone() + &changed, "is saved with another document"),
         (

@@ -51,7 +51,7 @@ fn dangerous_settings_are_announced_and_in_force() {
 fn durability_taken_away_by_a_setting_is_announced_and_shown() {
     let rig = Rig::new();
     let started = rig.done("server start --set fsync=off --set shared_buffers=64MB");
-    assert!(started.stderr.contains("DANGEROUS: off: fsync."), "{started:#?}");
+    assert!(started.stderr.contains("DANGEROUS: fsync is off."), "{started:#?}");
     let status = rig.done("server status");
     assert!(status.stdout.contains("bulk fsync=off"), "{status:#?}");
 }
@@ -77,8 +77,30 @@ fn a_setting_that_is_not_in_force_is_an_error() {
         let ran = rig.run("fill 5MB --explain");
         (ran.code != Some(0)).then_some(ran)
     });
-    assert!(ran.stderr.contains("work_mem is 32MB, not 8MB"), "{ran:#?}");
-    assert!(ran.stderr.contains("ALTER SYSTEM RESET work_mem"), "{ran:#?}");
+    assert!(ran.stderr.contains("work_mem is 32MB, but pgrig started this instance with 8MB"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains(": run ALTER SYSTEM RESET work_mem, or give --set work_mem=32MB"),
+        "{ran:#?}"
+    );
+    // The remedy names the place where it is set, and works.
+    for (place, remedy) in [
+        ("ALTER DATABASE postgres SET work_mem = '64MB'", "ALTER DATABASE postgres RESET work_mem"),
+        ("ALTER ROLE postgres SET work_mem = '64MB'", "ALTER ROLE postgres RESET work_mem"),
+        (
+            "ALTER ROLE postgres IN DATABASE postgres SET work_mem = '64MB'",
+            "ALTER ROLE postgres IN DATABASE postgres RESET work_mem",
+        ),
+    ] {
+        server.execute(place);
+        let ran = rig.run("fill 5MB --explain");
+        assert!(ran.stderr.contains(&format!(": run {remedy}, or give")), "{ran:#?}");
+        server.execute(remedy);
+        let ran = rig.run("fill 5MB --explain");
+        assert!(ran.stderr.contains(": run ALTER SYSTEM RESET work_mem, or give"), "{ran:#?}");
+    }
+    server.execute("ALTER SYSTEM RESET work_mem");
+    server.execute("SELECT pg_reload_conf()");
+    testkit::until("the value of pgrig is in force", || rig.run("fill 5MB --explain").code == Some(0));
 }
 
 #[test]

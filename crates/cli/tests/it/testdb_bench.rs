@@ -92,7 +92,7 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
                 "dangerous, unlogged+dangerous: ",
                 "--allow-dangerous-settings",
                 "no -d, -h, -p, -U",
-                "tmpfs: pgrig does not move the data of a given server",
+                "tmpfs: pgrig does not move the data of a named server to memory",
             ],
         );
         let all = "--variants unlogged+dangerous+template,dangerous --allow-dangerous-settings";
@@ -163,7 +163,7 @@ fn a_suite_that_makes_its_own_tables_gets_an_empty_database() {
         &[
             "instance testdb-bench",
             "profile stock",
-            "unlogged, unlogged+dangerous: the suite makes its own tables",
+            "unlogged, unlogged+dangerous: pgrig creates no tables here",
         ],
     );
     assert_eq!(fs::read_to_string(rig.home.path().join("seen")).unwrap(), "made\n".repeat(4));
@@ -215,7 +215,11 @@ fn a_way_in_which_the_command_fails_is_out() {
     );
     let ways = "--variants dangerous,template --instance default --trials 2";
     let (ran, document) = bench(&rig, &format!("{ways} --from {}", schema.display()), &suite);
-    assert_says(&ran, 0, &["dangerous is dropped: exit status: 3", "no fsync, no tests"]);
+    assert_says(
+        &ran,
+        0,
+        &["dangerous failed, and pgrig does not try it any more: exit status: 3", "no fsync, no tests"],
+    );
     assert!(ran.stdout.contains("failed: exit status: 3"), "{}", ran.stdout);
     assert_eq!(configs(&document), set(&["normal", "template"]));
     // Normal and template in three rounds, and once what failed.
@@ -234,7 +238,7 @@ fn without_a_normal_trial_there_is_nothing_to_compare() {
         schema.display(),
         suite(&rig, "echo all is broken; exit 7")
     ));
-    assert_says(&ran, 1, &["all is broken", "exit status: 7", "no comparison"]);
+    assert_says(&ran, 1, &["all is broken", "exit status: 7", "nothing to compare with"]);
     fs::write(&schema, "CREATE TABLE a (id int); CREATE TABEL b (id int);").unwrap();
     let ran = rig.run(&format!("testdb bench --instance default --from {} -- true", schema.display()));
     assert_says(&ran, 2, &[&format!("error: {}: line 1: ", schema.display()), "TABEL", "42601"]);
@@ -271,8 +275,8 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
     let server = rig.server("");
     for (arguments, told) in [
         (format!("--variants dangerous -d {}", server.url), "--allow-dangerous-settings"),
-        (format!("--variants tmpfs -d {}", server.url), "Use pgrig's own server (no -d"),
-        ("--variants unlogged --instance default".to_owned(), "the suite makes its own tables"),
+        (format!("--variants tmpfs -d {}", server.url), "use pgrig's own server (no -d"),
+        ("--variants unlogged --instance default".to_owned(), "pgrig creates no tables here"),
     ] {
         let ran = rig.run(&format!("testdb bench {arguments} -- true"));
         assert_says(&ran, 2, &["cannot be tried here", told]);

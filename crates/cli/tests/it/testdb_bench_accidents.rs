@@ -41,7 +41,7 @@ fn what_a_command_leaves_in_the_background_ends_with_its_trial() {
     );
     // It fails in the second way.
     let ran = rig.done(&format!("testdb bench --instance default {SHORT} --variants dangerous -- {suite}"));
-    assert_says(&ran, 0, &["dangerous is dropped: exit status: 1"]);
+    assert_says(&ran, 0, &["dangerous failed, and pgrig does not try it any more: exit status: 1"]);
     let pids = fs::read_to_string(rig.home.path().join("pids")).unwrap();
     let pids: Vec<Pid> = pids.lines().map(|pid| Pid::from_raw(pid.parse().unwrap())).collect();
     assert_eq!(pids.len(), 4);
@@ -140,7 +140,7 @@ fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
         assert_eq!(server.row("SHOW fsync").get::<_, String>(0), "off");
         assert!(databases(&server).len() >= before.len() + 2);
         let ran = rig.done(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
-        assert_says(&ran, 0, &["ended without restoring the server", "fsync = on"]);
+        assert_says(&ran, 0, &["and did not restore it", "fsync = on"]);
         assert_eq!(databases(&server), before);
         assert_forced_out(&rig, 1);
         killpg(command, Signal::SIGKILL).unwrap();

@@ -272,7 +272,7 @@ fn archives_give_what_their_sql_gives() {
         let ran = through_pipe(&rig, "testdb unlog", &archive);
         assert_eq!(ran.code, Some(2), "{ran:#?}");
         assert!(
-            ran.stderr.contains("table app.cities has been made unlogged, but app.visits"),
+            ran.stderr.contains("table app.cities has been made unlogged, but partitioned table app.visits"),
             "{}",
             ran.stderr
         );
@@ -417,11 +417,15 @@ fn what_cannot_be_is_refused() {
         (
             format!("{dump} --exclude-table u"),
             1,
-            "the dump ends within a string that begins in or after line 2",
+            "the dump ends inside a string that begins at or after line 2",
         ),
         (format!("{dump} --exclude-table a.b.'c'"), 2, "is not a table name"),
-        (format!("{dump} -o {}", output.display()), 1, "ends within a string"),
-        (format!("{} --exclude-table u", whole(&files)), 2, "the dump creates no logged table u to keep"),
+        (format!("{dump} -o {}", output.display()), 1, "ends inside a string"),
+        (
+            format!("{} --exclude-table u", whole(&files)),
+            2,
+            "--exclude-table u: the dump does not create a logged table",
+        ),
         (format!("{}/missing", files.path().display()), 2, "missing: No such file"),
         (format!("{}", files.path().display()), 2, "a directory without toc.dat"),
         ("/proc/self/exe".to_owned(), 2, "bytes that are not text"),

@@ -198,7 +198,7 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         lending.server.execute(&format!("DROP DATABASE {mine}"));
         let listed = rig.done("testdb list").stdout;
         let unfinished = listed.lines().find(|line| line.starts_with(foreign)).unwrap();
-        assert!(unfinished.contains("making, of another keeper"), "{listed}");
+        assert!(unfinished.contains("making by another keeper"), "{listed}");
         assert!(!unfinished.contains(" s "), "nobody knows its age: {listed}");
         let next = lending.new_database("");
         assert!(spares.contains(&name(&next)), "a spare is handed out, and no other");
@@ -247,7 +247,7 @@ fn two_keepers_of_one_id_do_not_share_a_server() {
     elsewhere(&rig, || {
         let refused = rig.run("testdb list");
         assert_eq!(refused.code, Some(2), "{refused:#?}");
-        for said in ["another keeper with the same id", "PGRIG_HOME", "through a Unix socket since 20"] {
+        for said in ["another keeper with this id", "PGRIG_HOME", "through a Unix socket since 20"] {
             assert!(refused.stderr.contains(said), "{refused:#?}");
         }
     });

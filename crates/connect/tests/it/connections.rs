@@ -116,7 +116,18 @@ fn what_the_server_refuses() {
         assert_says(&missing.to_string(), &["nowhere", "3D000", "createdb nowhere"]);
 
         let nobody = server.target("postgres").with_user("nobody at all").connect().await.unwrap_err();
-        assert_says(&nobody.to_string(), &["28000", "nobody at all", "-U"]);
+        assert_says(
+            &nobody.to_string(),
+            &["28000", "nobody at all", "-U", "run CREATE ROLE \"nobody at all\" LOGIN"],
+        );
+
+        let admin = server.target("postgres").connect().await.unwrap();
+        admin.client.batch_execute("CREATE ROLE group_only").await.unwrap();
+        let target = server.target("postgres").with_user("group_only");
+        let remedy = "ALTER ROLE \"group_only\" LOGIN";
+        assert_says(&target.connect().await.unwrap_err().to_string(), &["28000", &format!("run {remedy}")]);
+        admin.client.batch_execute(remedy).await.unwrap();
+        target.connect().await.unwrap().close().await;
 
         let closed =
             server.target("postgres").with_user("alice").with_database("closed").connect().await.unwrap_err();
@@ -227,7 +238,7 @@ fn a_server_without_tls() {
 fn nobody_there() {
     run(async {
         let message = refused(&format!("host=127.0.0.1 port={}", impostor::dead_port()), &[]).await;
-        assert_says(&message, &["127.0.0.1:", "refused", "accepting TCP/IP", "listen_addresses"]);
+        assert_says(&message, &["127.0.0.1:", "refused", "accepts TCP/IP", "listen_addresses"]);
         let message = refused("host=no-such-host.invalid", &[]).await;
         assert_says(&message, &["cannot resolve", "no-such-host.invalid", "-h"]);
         let message = refused("host=/nonexistent", &[]).await;
@@ -393,7 +404,18 @@ fn too_many_connections() {
         let first = target.connect().await.unwrap();
         let error = target.connect().await.unwrap_err();
         assert_eq!(error.sqlstate(), Some(&SqlState::TOO_MANY_CONNECTIONS));
-        assert_says(&error.to_string(), &["max_connections"]);
+        // The remedy is about the limit that was reached, and works.
+        let remedy = "ALTER ROLE \"single\" CONNECTION LIMIT -1";
+        assert_says(&error.to_string(), &[&format!("run {remedy}")]);
+        admin.client.batch_execute(remedy).await.unwrap();
+        target.connect().await.unwrap().close().await;
         first.close().await;
+        admin.client.batch_execute("CREATE DATABASE narrow CONNECTION LIMIT 0").await.unwrap();
+        let target = target.with_database("narrow");
+        let remedy = "ALTER DATABASE \"narrow\" CONNECTION LIMIT -1";
+        assert_says(&target.connect().await.unwrap_err().to_string(), &[&format!("run {remedy}")]);
+        admin.client.batch_execute(remedy).await.unwrap();
+        target.connect().await.unwrap().close().await;
+        admin.client.batch_execute("DROP DATABASE narrow WITH (FORCE)").await.unwrap();
     });
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use measure::human::bytes;
 use serde::Serialize;
 
+use super::refusal::reserved;
 use super::{Mark, Shortage, VolumeRole};
 use server::volume::Space;
 
@@ -113,7 +114,9 @@ impl fmt::Display for EventKind {
                 write!(f, "space is free again after {after:.1} s")?;
                 gained.map_or(Ok(()), |gained| write!(f, ": {} more", bytes(gained)))
             }
-            Self::Stopped { reason, loaded } => write!(f, "{reason}, after {} of heap", bytes(*loaded)),
+            Self::Stopped { reason, loaded } => {
+                write!(f, "stopped after {} of heap: {reason}", bytes(*loaded))
+            }
         }
     }
 }
@@ -160,15 +163,14 @@ impl fmt::Display for StopReason {
         match self {
             Self::Complete => f.write_str("all rows are loaded"),
             Self::BrimReached { volume, free, kept, because, needed } => {
-                let (free, kept, needed) = (bytes(*free), bytes(*kept), bytes(*needed));
+                let (free, reserved, needed) = (bytes(*free), reserved(*kept, because), bytes(*needed));
                 write!(
                     f,
-                    "no room for more on {volume}: {free} free, of which {kept} must stay free ({because}); the \
-                     next chunk and later steps need {needed}"
+                    "no room for more on {volume}: {free} free{reserved}; the next chunk and later steps need {needed}"
                 )
             }
             Self::DiskFull { shortage } => write!(f, "no room for more: {shortage}"),
-            Self::IdsUsedUp => f.write_str("all integers are used as ids of the table"),
+            Self::IdsUsedUp => f.write_str("the table has used all values of its integer ids"),
             Self::Duration { seconds } => write!(f, "{seconds} s have passed"),
         }
     }

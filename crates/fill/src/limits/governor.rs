@@ -297,16 +297,16 @@ impl<'a> Governor<'a> {
 fn refuse_blind(limits: &Limits) -> Result<(), LimitsError> {
     let unseen = |flag, instead| Err(LimitsError::Unseen { flag, instead });
     match limits.space {
-        SpaceLimit::UntilFree(_) => return unseen("--until-free", "an amount or --for instead"),
+        SpaceLimit::UntilFree(_) => return unseen("--until-free", "give a SIZE, --rows or --for instead"),
         SpaceLimit::Brim { reserve } if reserve > 0 => {
-            return unseen("--reserve", "--brim alone, which ends when the server reports disk full");
+            return unseen("--reserve", "give --brim alone, which ends when the server reports disk full");
         }
         SpaceLimit::Brim { .. } | SpaceLimit::MustFit => {}
     }
     if limits.marks.is_empty() {
         return Ok(());
     }
-    unseen("--mark", "up --mark; the run document has the fill's own size over time")
+    unseen("--mark", "leave out --mark; the run document has the fill's own size over time")
 }
 
 /// Reads the volumes.

@@ -140,7 +140,10 @@ fn removed_late(facts: &WalFacts, place: WalVolume) -> Growth {
         },
         Some(_) => Growth::UpTo { ceiling, because },
         None => Growth::Unbounded {
-            because: format!("replication slot {slots} is idle and keeps all WAL (pg_drop_replication_slot)"),
+            because: format!(
+                "replication slot {slots} is idle and keeps all WAL: drop it with pg_drop_replication_slot(), or set \
+                 max_slot_wal_keep_size"
+            ),
         },
     }
 }
@@ -210,7 +213,7 @@ impl SpaceRule {
             return Headroom { bytes: wal.bytes + data, because: wal.because };
         }
         let because = if self.files.data == number {
-            "for the checkpoints' own files"
+            "for checkpoints"
         } else {
             "it holds neither WAL nor the data directory"
         };
@@ -252,16 +255,16 @@ impl SpaceRule {
             return Some(unseen_warning("pg_wal"));
         }
         match &self.growth {
-            Growth::Unbounded { because } => Some(format!(
-                "the server will not remove the WAL of this fill: \
-                                                           {because}"
-            )),
+            Growth::Unbounded { because } => {
+                Some(format!("the server will not remove the WAL of this fill, because {because}"))
+            }
             Growth::Little | Growth::UpTo { .. } => None,
         }
     }
 
     fn for_wal(&self, held: u64) -> Headroom {
-        let few = || format!("for {SEGMENTS} WAL segments, without which the server would crash");
+        let few =
+            || format!("for {SEGMENTS} WAL segments, because the server crashes without space for them");
         let unfrozen = if self.shares_wal_volume { self.unfrozen } else { 0 };
         let floor = self.floor + unfrozen;
         let few_and_images = || match unfrozen {

@@ -15,7 +15,7 @@ pub enum LimitsError {
     #[error(
         "{flag} needs the server's volume, and pgrig cannot see it (the server is on another machine, or this \
          user may not read its data directory): run pgrig on the server's machine as the server's user or root, \
-         or give {instead}"
+         or {instead}"
     )]
     Unseen {
         /// The flag.
@@ -25,8 +25,8 @@ pub enum LimitsError {
     },
     /// There is no room even for one chunk.
     #[error(
-        "no room for the first chunk ({}): {} are free on {volume}, of which {} must stay free ({because}). Free \
-         some space, or let less stay free: --reserve, --until-free, max_wal_size, --unlogged", bytes(*needed), bytes(*free), bytes(*kept)
+        "no room for the first chunk ({}): {} are free on {volume}{}. Free some space, give a smaller --reserve or \
+         --until-free, lower max_wal_size, or give --unlogged", bytes(*needed), bytes(*free), reserved(*kept, because)
     )]
     NoRoom {
         /// The role of the volume.
@@ -41,7 +41,9 @@ pub enum LimitsError {
         because: String,
     },
     /// The volume can no longer be read.
-    #[error("cannot read the free space of the server's volume: {0}")]
+    #[error(
+        "cannot read the free space of the server's volume: {0}. Check the permissions of its data directory"
+    )]
     Unreadable(#[from] std::io::Error),
 }
 
@@ -52,6 +54,11 @@ impl Classified for LimitsError {
             Self::Unreadable(_) => Class::Machine,
         }
     }
+}
+
+/// The space that must stay free, as the end of a clause; nothing if there is none.
+pub(super) fn reserved(kept: u64, because: &str) -> String {
+    if kept == 0 { String::new() } else { format!(", of which {} must stay free ({because})", bytes(kept)) }
 }
 
 /// The role of a volume.
@@ -88,8 +95,8 @@ impl std::fmt::Display for VolumeRole {
 pub enum OutOfSpace {
     /// pgrig saw the lack of space before the server did.
     #[error(
-        "no room for the next chunk ({}): {} are free on {volume}, of which {} must stay free ({because}). Free \
-         some space, ask for less, give --wait-for-space, or give --brim to stop at this point", bytes(*needed), bytes(*free), bytes(*kept)
+        "no room for the next chunk ({}): {} are free on {volume}{}. Free some space, give a smaller SIZE or \
+         --wait-for-space, or give --brim to stop at this point", bytes(*needed), bytes(*free), reserved(*kept, because)
     )]
     NoRoom {
         /// The role of the volume.
@@ -105,10 +112,12 @@ pub enum OutOfSpace {
     },
     /// The server reported the lack of space.
     #[error(
-        "{0}. Free some space, ask for less, give --wait-for-space, or give --brim to stop at this point"
+        "{0}. Free some space, give a smaller SIZE or --wait-for-space, or give --brim to stop at this point"
     )]
     Reported(Shortage),
     /// The volume can no longer be read: going on might crash the server.
-    #[error("cannot read the free space of the server's volume any more: {0}")]
+    #[error(
+        "cannot read the free space of the server's volume any more: {0}. Check the permissions of its data directory"
+    )]
     Unreadable(String),
 }

@@ -55,7 +55,7 @@ impl fmt::Display for Shortage {
         f.write_str(match self {
             Self::DiskFull => "the server reports disk full (53100)",
             Self::Quota => "the server's disk quota is used up",
-            Self::ReadOnly => "the server has become read-only (25006), as managed ones do near disk full",
+            Self::ReadOnly => "the server became read-only (25006), probably because its disk is almost full",
         })
     }
 }

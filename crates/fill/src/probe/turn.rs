@@ -67,14 +67,14 @@ impl Display for TurningPoint {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} took {} up to {} and {} from {} on",
+            "{} took {} while the table had at most {}, and {} from {} on",
             self.kind.plural(),
             human::latency(self.quick),
             human::bytes(self.quick_up_to),
             human::latency(self.slow),
             human::bytes(self.slow_from),
         )?;
-        if self.out_of_cache { f.write_str(": the table has outgrown the cache") } else { Ok(()) }
+        if self.out_of_cache { f.write_str(", because the table is larger than the cache") } else { Ok(()) }
     }
 }
 
@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn falling_out_of_the_cache_is_told() {
         let values = [(0.05, 4.0, 0.0), (0.06, 4.0, 0.0), (0.05, 3.9, 0.1), (1.9, 2.0, 2.0), (2.4, 2.0, 2.0)];
-        let expected = "lookups took 0.050 ms up to 400 MB and 1.90 ms from 800 MB on: the table has outgrown the \
-                        cache";
+        let expected = "lookups took 0.050 ms while the table had at most 400 MB, and 1.90 ms from 800 MB on, because the \
+                        table is larger than the cache";
         assert_eq!(told(&values).as_deref(), Some(expected));
     }
 
@@ -117,7 +117,7 @@ mod tests {
         let values = [(0.05, 4.0, 0.0), (0.05, 4.0, 0.0), (0.2, 4.0, 0.0), (0.2, 4.0, 0.0)];
         assert_eq!(
             told(&values).as_deref(),
-            Some("lookups took 0.050 ms up to 200 MB and 0.200 ms from 400 MB on")
+            Some("lookups took 0.050 ms while the table had at most 200 MB, and 0.200 ms from 400 MB on")
         );
     }
 

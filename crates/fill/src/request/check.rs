@@ -52,11 +52,11 @@ fn amount(request: &Request) -> Checked {
     let generates = request.steps.include(InitStep::Generate);
     refuse(
         generates && request.amount == Amount::Nothing,
-        "how much? Give a SIZE, --scale or --rows, or a limit: --brim, --until-free or --for",
+        "no amount is given: give a SIZE, --scale or --rows, or a limit (--brim, --until-free or --for)",
     )?;
     refuse(
         !generates && request.amount != Amount::Nothing,
-        "none of the steps generates rows, so no amount can be given: add g to --init-steps, or leave it out",
+        "none of the steps generates rows, so no amount can be given: add g to --init-steps, or leave out the amount",
     )
 }
 
@@ -162,7 +162,7 @@ fn index(request: &Request) -> Checked {
     )?;
     refuse(
         request.index_tablespace.is_some() && !request.steps.include(InitStep::PrimaryKeys),
-        "--index-tablespace without an index: add the step p (leave out --data-only), or leave it out",
+        "--index-tablespace needs an index: add the step p (leave out --data-only), or leave out --index-tablespace",
     )
 }
 

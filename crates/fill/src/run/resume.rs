@@ -27,7 +27,8 @@ type Problem = (String, String);
 /// [`FillError::NotAsLeft`] names the table and says how to begin anew.
 pub(crate) fn same_tables(now: Option<&Relations>, begun: &Unfinished) -> Result<(), FillError> {
     let before = &begun.header.relations;
-    let gone = || (before.name.clone(), "or a table beside it was dropped after that fill began".to_owned());
+    let gone =
+        || (before.name.clone(), "or another table of that fill was dropped after it began".to_owned());
     let problem = now.map_or_else(|| Some(gone()), |now| now.change_since(before));
     problem.map_or(Ok(()), |problem| Err(refusal(begun, problem)))
 }
@@ -44,12 +45,12 @@ fn refusal(begun: &Unfinished, (table, problem): Problem) -> FillError {
         (Subject::Table(_), false) if creates => {
             format!("To start over, drop {bulk} and give --no-resume")
         }
-        (Subject::Table(_), false) => format!("To start over, TRUNCATE {bulk} and give --no-resume"),
+        (Subject::Table(_), false) => format!("To start over, run TRUNCATE {bulk} and give --no-resume"),
         (_, true) => {
             "To fill all tables again, give --drop and the whole amount instead of --append".to_owned()
         }
         (_, false) if creates => "To drop the tables and start over, give --no-resume --drop".to_owned(),
-        (_, false) => "To start over, TRUNCATE pgbench's tables and give --no-resume".to_owned(),
+        (_, false) => "To start over, run TRUNCATE on pgbench's tables and give --no-resume".to_owned(),
     };
     FillError::NotAsLeft { table, problem, remedy }
 }
@@ -153,12 +154,12 @@ impl Look<'_> {
         if leaves.iter().any(|leaf| !leaf.may_select) {
             // Only whether there are any can be told.
             return (rows > 0 && found.rows == 0)
-                .then(|| format!("is empty, and {rows} rows are recorded as loaded"));
+                .then(|| format!("is empty, but pgrig recorded {rows} rows as loaded"));
         }
         if found.rows < rows {
             return Some(format!(
-                "holds {} of the {rows} rows that are recorded as loaded: another session deleted or truncated \
-                 them, or a crash of the server emptied unlogged tables",
+                "has {} of the {rows} rows that pgrig recorded as loaded: another session deleted or truncated them, or \
+                 a crash of the server emptied unlogged tables",
                 found.rows
             ));
         }
@@ -169,15 +170,15 @@ impl Look<'_> {
         let others = self.plan.is_own_table() && self.plan.append && !moved;
         if found.rows > rows && !others {
             return Some(format!(
-                "holds {} rows, but {rows} are recorded as loaded: another session inserted rows, or a crash of \
-                 the server emptied the record",
+                "has {} rows, but pgrig recorded {rows} as loaded: another session inserted rows, or a crash of the \
+                 server emptied the record",
                 found.rows
             ));
         }
         let (first, last) = found.ends?;
         let ends = self.expected_ends(&chunks)?;
         ((first, last) != ends).then(|| {
-            format!("holds ids {first} to {last}, but {} to {} are recorded as loaded", ends.0, ends.1)
+            format!("has ids {first} to {last}, but pgrig recorded {} to {} as loaded", ends.0, ends.1)
         })
     }
 
@@ -256,7 +257,7 @@ impl Look<'_> {
                 return Ok(Some(lost(relation, &missing)));
             }
             if number("new") != recorded {
-                let problem = format!("holds {} rows, but {recorded} are recorded as loaded", number("new"));
+                let problem = format!("has {} rows, but pgrig recorded {recorded} as loaded", number("new"));
                 return Ok(Some((relation.name.clone(), problem)));
             }
         }

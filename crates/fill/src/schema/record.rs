@@ -131,7 +131,9 @@ async fn read(connection: &Connection, schema: String) -> Result<Begun, FillErro
     let text: String = ask(connection, &query, &[]).await?.get(0);
     let tables = serde_json::from_str(&text).map_err(|error| {
         FillError::Combination(format!(
-            "{schema}.{NAME}, the record of an unfinished fill, cannot be read ({error}): drop it, or give --no-resume"
+            "pgrig cannot read {schema}.{NAME}, the record of an unfinished fill ({error}): run DROP TABLE {}, or give \
+             --no-resume",
+            qualified(&schema, NAME)
         ))
     })?;
     Ok(Begun { schema, tables })

@@ -90,8 +90,11 @@ pub(crate) async fn adapted(
     let of_kind = |kind, names| Absent { kind, names, left_out: &left_out };
     let warnings = [
         of_kind(Names::roles as Pick, &missing)
-            .told("the server has no role", " (--create-roles creates the roles)"),
-        of_kind(Names::roles, &strangers).told("this role cannot give objects to", ""),
+            .told("the server has no role", ": give --create-roles to create the roles"),
+        of_kind(Names::roles, &strangers).told(
+            "this role may not give objects to",
+            ": connect as a superuser, or as a member of that role",
+        ),
         of_kind(Names::setting, &settings).told("the server has no setting", ""),
         of_kind(Names::extension, &extensions).told("the server has no extension", ""),
     ];
@@ -124,8 +127,9 @@ impl Absent<'_> {
         }
         let names: Vec<&str> = names.into_iter().collect();
         let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} × {kind}")).collect();
-        (!names.is_empty())
-            .then(|| format!("{what} {}: left out of --ddl: {}{remedy}", names.join(", "), kinds.join(", ")))
+        (!names.is_empty()).then(|| {
+            format!("{what} {}, so pgrig skipped {} of --ddl{remedy}", names.join(", "), kinds.join(", "))
+        })
     }
 }
 

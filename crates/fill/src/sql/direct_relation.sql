@@ -197,6 +197,9 @@ SELECT pg_relation_filepath(c.oid) AS path,
        pg_has_role(c.relowner, 'USAGE')
            -- A privilege of its own since 17.
            OR CASE WHEN current_setting('server_version_num')::int >= 170000
-                   THEN has_table_privilege(c.oid, 'MAINTAIN') END IS TRUE AS may_reindex
+                   THEN has_table_privilege(c.oid, 'MAINTAIN') END IS TRUE AS may_reindex,
+       current_setting('server_version_num')::int >= 170000 AS has_maintain,
+       (SELECT format('%I.%I', n.nspname, c.relname) FROM pg_namespace n WHERE n.oid = c.relnamespace) AS shown,
+       quote_ident(current_user) AS role
   FROM pg_class c
  WHERE c.oid = to_regclass($1)

@@ -230,8 +230,8 @@ fn what_only_the_server_can_sort_out_goes_by_copy() {
                 ("computed", "public.computed is partitioned by an expression"),
                 ("numbers", "public.numbers is partitioned by a, of type numeric(8,2)"),
                 ("mixed", "some partitions are unlogged, others are not"),
-                ("holes", "of its partition public.holes_0: it has a dropped column"),
-                ("watched", "of its partition public.watched_0: triggers run for its rows: of_part"),
+                ("holes", "partition public.holes_0: it has a dropped column"),
+                ("watched", "partition public.watched_0: triggers run for its rows: of_part"),
             ] {
                 let columns: &[&str] = if table == "mixed" { &["a=serial"] } else { &[] };
                 assert_says(&tables.reason(&Filling { columns, ..Filling::of(table, 100) }).await, &[why]);

@@ -42,7 +42,10 @@ fn pages_are_written_and_every_trigger_stays() {
             let tables = Tables::new(major, WATCHED).await;
             let before: String = tables.value(ALL).await;
             let reason = tables.reason(&Filling::of("watched", 2000)).await;
-            assert_says(&reason, &["triggers run for its rows: changes, later, notes (--triggers off loads"]);
+            assert_says(
+                &reason,
+                &["triggers run for its rows: changes, later, notes. To skip them, give --triggers off"],
+            );
             let plan = tables.plan(&off("watched", 2000)).await.unwrap();
             let said = "--triggers off: these do not run for the rows: changes, later, notes";
             assert!(plan.reasons.iter().any(|reason| reason == said), "{:?}", plan.reasons);

@@ -172,7 +172,7 @@ impl Differences {
             Some(false) => "on another machine",
             None => "not known",
         };
-        self.look("the server's place", place(then), place(now), true);
+        self.look("location of the server", place(then), place(now), true);
         if let (Some(disk), Some(now_disk)) = (&then.data_volume, &now.data_volume) {
             let volume = |disk: &crate::run::Disk| format!("{} of {} bytes", disk.file_system, disk.size);
             self.look("data volume", &volume(disk), &volume(now_disk), true);
@@ -190,7 +190,7 @@ impl Differences {
             leaves(root, value, &mut all);
             all
         });
-        self.each(leaves, "not there", |path, _| {
+        self.each(leaves, "absent", |path, _| {
             (path.to_owned(), hinders(path.rsplit('.').next().unwrap_or_default()))
         });
     }

@@ -262,7 +262,7 @@ fn what_changes_the_work_or_the_place_hinders() {
     });
     hinders("processors: 2 → 8", &|run| run.environment.client.cores = 8);
     hinders("memory: 1073741824 → 2147483648", &|run| run.environment.client.memory *= 2);
-    hinders("the server's place: on the client's machine → not known", &|run| {
+    hinders("location of the server: on the client's machine → not known", &|run| {
         run.environment.server_is_local = None;
     });
     hinders("transport: a unix socket → tcp db:5432", &|run| {
@@ -316,7 +316,7 @@ fn documents_of_others_are_not_read() {
     let error = |text: &str| Run::read(text).unwrap_err().to_string();
     assert!(error("{}").contains("not a run document of pgrig"), "{}", error("{}"));
     assert!(error("select").contains("not a run document of pgrig"));
-    let newer = "its format is version 9, this pgrig reads 1: use a newer pgrig";
+    let newer = "the run document has format 9, and this pgrig reads format 1: use a newer pgrig";
     assert_eq!(error(r#"{ "format_version": 9 }"#), newer);
     let text = serde_json::to_string(&run(1.0)).unwrap();
     assert_eq!(Run::read(&text).unwrap(), run(1.0));

@@ -90,8 +90,8 @@ fn several_changes_are_found_and_told() {
     assert_eq!(
         rate_sentences("the write rate", &changes, Unit::Bytes),
         [
-            "the write rate fell from 410 MB/s to 95.0 MB/s after 60 s for 80 s",
-            "the write rate rose from 95.0 MB/s to 410 MB/s after 140 s and stayed there",
+            "the write rate fell from 410 MB/s to 95.0 MB/s at 60 s and stayed there for 80 s",
+            "the write rate rose from 95.0 MB/s to 410 MB/s at 140 s and stayed there",
         ]
     );
     let changes = rate_changes(&series(&levels(&[(3e6, 132), (7e5, 100)]), 0.0, 0.0, 0));

@@ -95,28 +95,28 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folded { value } => {
-                write!(f, "the planner replaces it with the constant {value}; make it depend on i")
+                write!(f, "the planner computes this expression once, as the constant {value}: use i in it")
             }
             Self::Dropped { functions } => write!(
                 f,
-                "{} is not called for each row: the planner evaluated it at plan time, or removed it as unused; \
-                 make it depend on i, and use its result",
+                "{} is not called for each row, because the planner evaluated it at plan time, or removed it as \
+                 unused: use i in its arguments, and use its result",
                 listed(functions)
             ),
             Self::Once { what } => {
-                write!(f, "it is evaluated once for all rows ({what}); make it depend on i")
+                write!(f, "the server evaluates it once for all rows ({what}): use i in it")
             }
             Self::Parallel => f.write_str(
-                "parallel workers share the work, so the time per row is not known; leave \
-                 max_parallel_workers_per_gather at 0",
+                "parallel workers share the work, so the time per row is not known: set \
+                 max_parallel_workers_per_gather to 0",
             ),
             Self::Compiled { above: Some(above) } => write!(
                 f,
                 "jit is on and the statement costs more than jit_above_cost ({above}), so the time includes \
-                 compilation; leave jit off"
+                 compilation: set jit to off"
             ),
             Self::Compiled { above: None } => {
-                f.write_str("the server compiles it (JIT), so the time includes compilation; leave jit off")
+                f.write_str("the server compiles it (JIT), so the time includes compilation: set jit to off")
             }
             Self::Inlined { functions } => write!(
                 f,
@@ -130,8 +130,8 @@ impl fmt::Display for Kind {
             Self::OtherShape { first, this } => {
                 write!(
                     f,
-                    "its plan is {this}, and that of the first candidate is {first}: not only the \
-                           expressions differ"
+                    "its plan ({this}) differs from that of the first candidate ({first}), so the times compare the \
+                     plans too: give statements with the same plan to compare expressions alone"
                 )
             }
             Self::Spills { blocks, rows } => write!(
@@ -140,7 +140,11 @@ impl fmt::Display for Kind {
                  fewer --rows"
             ),
             Self::Triggers { names } => {
-                write!(f, "triggers fire, and the time includes them: {}", names.join(", "))
+                write!(
+                    f,
+                    "triggers run, and the time includes them ({}): disable them to time the statement alone",
+                    names.join(", ")
+                )
             }
             Self::Unexplained => f.write_str(
                 "the server has no EXPLAIN for this statement: pgrig did not check \

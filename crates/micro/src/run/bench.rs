@@ -249,8 +249,8 @@ impl<'a> Bench<'a> {
             Ok(()) => self.checkpoints.set(self.checkpoints.get() + 1),
             Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
                 self.may_checkpoint.set(false);
-                let note = "this role may not CHECKPOINT (from PostgreSQL 15 on: GRANT pg_checkpoint), so a \
-                            checkpoint of the server may fall into a round";
+                let note = "this role may not run CHECKPOINT, so a checkpoint of the server may run during a round: \
+                            connect as a superuser, or (PostgreSQL 15 or later) run GRANT pg_checkpoint TO the role";
                 self.notes.borrow_mut().push(note.to_owned());
             }
             Err(error) => return Err(error.into()),
@@ -332,13 +332,13 @@ impl<'a> Bench<'a> {
 fn told(error: &ServerError, source: Option<(&str, usize)>) -> String {
     let remedy = match error.code {
         SqlState::FEATURE_NOT_SUPPORTED if error.message.contains("set-returning") => {
-            "; it must give one value for each row: give it as --statement 'SELECT count(*) FROM …'"
+            "; an expression must give one value for each row: give --statement 'SELECT count(*) FROM …'"
         }
         SqlState::GROUPING_ERROR | SqlState::WINDOWING_ERROR => {
             "; an expression is evaluated for each row: use --statement for aggregates and window functions"
         }
         SqlState::UNDEFINED_FUNCTION | SqlState::UNDEFINED_OBJECT => {
-            "; does this server have it (SELECT version(), CREATE EXTENSION)?"
+            "; check the spelling and the server's version, or run CREATE EXTENSION"
         }
         SqlState::SYNTAX_ERROR if error.message.contains("multiple commands") => {
             "; put SQL that is not timed into --setup"

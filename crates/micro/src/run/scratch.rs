@@ -144,7 +144,9 @@ impl Scratch {
         };
         let kind: String = made.get("kind");
         if !matches!(kind.as_str(), "r" | "p") {
-            return Err(refused(format!("its DDL created {table}, but not as a table")));
+            return Err(refused(format!(
+                "its DDL created {table} as another kind of object: create a table"
+            )));
         }
         let mut finish = vec![format!("COMMENT ON TABLE {table} IS {}", literal(MARK))];
         if kind == "r" {

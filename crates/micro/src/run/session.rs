@@ -60,5 +60,8 @@ async fn work_mem(session: &Session, rows: u64) -> Result<u64, ConnectError> {
 pub(crate) async fn listeners(session: &Session) -> Result<Option<String>, ConnectError> {
     let row = session.row(include_str!("../sql/listeners.sql"), &[]).await?;
     let names: Vec<String> = row.get("names");
-    Ok((!names.is_empty()).then(|| format!("{} adds to the time of each statement", names.join(", "))))
+    Ok((!names.is_empty()).then(|| format!(
+            "these extensions add time to each statement: {}. For exact times, remove them from shared_preload_libraries",
+            names.join(", ")
+        )))
 }

@@ -6,5 +6,5 @@ SELECT to_regnamespace('benchmark') IS NOT NULL AS has_schema,
        CASE WHEN to_regnamespace('benchmark') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
             WHEN to_regclass('benchmark.outcome') IS NULL THEN has_schema_privilege('benchmark', 'CREATE')
             ELSE has_table_privilege('benchmark.outcome', 'INSERT') END AS may,
-       current_user::text AS role,
+       quote_ident(current_user) AS role,
        current_database()::text AS database

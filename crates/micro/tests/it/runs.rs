@@ -68,7 +68,7 @@ fn constant_folding_is_refused_by_name() {
             folded.contains("md5('x'): ") && folded.contains("9dd4e461268c8034f5c8564e155c67a6"),
             "{folded}"
         );
-        assert!(folded.contains("--anyway") && folded.contains("depend on i"), "{folded}");
+        assert!(folded.contains("--anyway") && folded.contains("use i in it"), "{folded}");
         let found = findings(&server, &expressions(&["1 + 1"])).await;
         is_only(&found, "1 + 1", &Kind::Folded { value: "2".to_owned() });
         // Who gives a constant gets one.

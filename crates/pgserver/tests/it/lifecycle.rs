@@ -166,7 +166,7 @@ fn a_running_server_is_as_asked_for_or_refused() {
         (stock(), "profile bulk, not with profile stock"),
         (set("work_mem", "6MB"), "work_mem = 5MB, not with work_mem = 6MB"),
         (set("jit", "off"), "jit not set, not with jit = off"),
-        (tcp, "its socket only, not with TCP"),
+        (tcp, "the socket only, not with TCP"),
     ];
     for (spec, words) in cases {
         let error = rig.instance(spec).attach_or_start(&|_| ()).unwrap_err();

@@ -163,7 +163,7 @@ fn a_recovering_server_whose_starter_was_killed_is_waited_for() {
     let mut held = held(&rig, &spec, "detached");
     held.starter.kill();
     let mut other = rig.process("detached", &spec);
-    other.until_event("is in crash recovery");
+    other.until_event("waiting for crash recovery");
     held.release();
     assert_eq!(other.ready(), held.server);
     let running = rig.start(spec.clone());

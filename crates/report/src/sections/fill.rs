@@ -33,7 +33,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     let result = whole.and_then(result).unwrap_or_else(|| {
         match run.trials.iter().flat_map(|trial| &trial.events).last() {
             Some(event) => event.text.clone(),
-            None => "Nothing was loaded to its end".to_owned(),
+            None => "No trial was completed".to_owned(),
         }
     });
     Shown { result, sections }
@@ -89,13 +89,13 @@ fn rate(trial: &Trial) -> Option<Plot> {
     let marked =
         if spans.is_empty() { String::new() } else { format!(" {} events are marked.", spans.len()) };
     let caption = format!(
-        "Between {} and {} rows per second were sent while rows were made.{marked}",
+        "pgrig sent between {} and {} rows per second.{marked}",
         Quantity::Count.text(low),
         Quantity::Count.text(high)
     );
     let lines = vec![Line { name: "rows sent".to_owned(), points }];
     let y = Axis::new("rows per second", Quantity::RowsPerSecond, Spread::Linear);
-    let x = Axis::new("time since generate began", Quantity::Elapsed, Spread::Linear);
+    let x = Axis::new("time since step generate began", Quantity::Elapsed, Spread::Linear);
     Some(Plot::new("rows", "Rows per second", caption, Chart::Lines(Lines { x, y, series: lines, spans })))
 }
 

@@ -49,7 +49,7 @@ pub(super) fn plot(lines: Vec<Line>) -> Option<Plot> {
         let last = line.points.last().map_or(0.0, |point| point.1);
         let name = if line.name == "latency" { String::new() } else { format!("{}: ", line.name) };
         format!(
-            "{name}half of the transactions take at most {}, 99 % at most {}, the slowest shown {}",
+            "{name}half of the transactions take at most {}, 99 % at most {}, the slowest that is shown {}",
             at(0.5),
             at(0.99),
             Quantity::Seconds.text(last)

@@ -18,7 +18,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     let best = rates.iter().max_by(|one, other| one.value.total_cmp(&other.value));
     let worst = rates.iter().min_by(|one, other| one.value.total_cmp(&other.value));
     let (Some(best), Some(worst)) = (best, worst) else {
-        return Shown { result: "No cell was completed".to_owned(), sections: Vec::new() };
+        return Shown { result: "No trial was completed".to_owned(), sections: Vec::new() };
     };
     let per_second = |value: f64| Quantity::PerSecond.text(value);
     let result = format!(

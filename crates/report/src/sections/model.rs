@@ -40,13 +40,15 @@ pub(super) fn shown(run: &Run) -> Shown {
     .map(|(name, copy, own)| (name.to_owned(), vec![copy, own]))
     .collect();
     let Some(first) = rows.first() else {
-        return Shown { result: "Nothing was compared".to_owned(), sections: Vec::new() };
+        return Shown { result: "No comparison was completed".to_owned(), sections: Vec::new() };
     };
     let said = |(name, values): &(String, Vec<Option<f64>>)| {
         format!("{}: {}", name, Quantity::Share.text(values[0].unwrap_or(0.0)))
     };
-    let result =
-        format!("The copy beside the original: {}", rows.iter().map(said).collect::<Vec<_>>().join("; "));
+    let result = format!(
+        "The copy compared with the original: {}",
+        rows.iter().map(said).collect::<Vec<_>>().join("; ")
+    );
     let has_own = rows.iter().any(|row| row.1[1].is_some());
     let groups = if has_own {
         vec!["copy".to_owned(), "the original with itself".to_owned()]

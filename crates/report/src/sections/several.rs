@@ -130,7 +130,7 @@ fn compared(sides: &Sides, comparison: &Comparison) -> Section {
     )];
     if hinders > 0 {
         text.push(format!(
-            "Beware: {hinders} differences between the runs may explain the results; they are listed below."
+            "{hinders} differences between the runs may explain the results; they are listed below."
         ));
     }
     if sides.is_apart() {

@@ -31,13 +31,13 @@ pub(super) fn in_total(run: &Run) -> Option<Plot> {
     found.sort_by(|one, other| other.1.total_cmp(&one.1));
     let (first, _) = found.first().filter(|_| samples > 0.0)?;
     let caption = format!(
-        "Share of looks at the run's sessions, ten a second: {} in {}, before all others.",
+        "pgrig sampled the sessions ten times a second: {} of the samples were in {}, the most frequent state.",
         Quantity::Share.text(found[0].1 / samples),
         first
     );
     let rows =
         found.iter().take(WAITS).map(|(name, count)| (name.clone(), vec![Some(count / samples)])).collect();
-    let axis = Axis::new("share of looks", Quantity::Share, Spread::Linear);
+    let axis = Axis::new("share of samples", Quantity::Share, Spread::Linear);
     Some(Plot::new(
         "waits",
         "Waits of the sessions",

@@ -162,7 +162,7 @@ impl Spec {
         name.check_count(arguments.len())?;
         let form = match name {
             Name::Nulls if depth == MOST_LEVELS => {
-                return Err(syntax("nulls(…) is nested too deeply: one is enough"));
+                return Err(syntax("nulls(…) must not contain nulls(…): remove one"));
             }
             Name::Nulls => Form::Nulls {
                 fraction: amount::real(arguments[0], "a fraction from 0 to 1")?,
@@ -173,7 +173,7 @@ impl Spec {
             }
             Name::Statistics => statistics::statistics(&arguments)?,
             Name::Repeated if depth == MOST_LEVELS => {
-                return Err(syntax("repeated(…) is nested too deeply: one is enough"));
+                return Err(syntax("repeated(…) must not contain repeated(…): remove one"));
             }
             Name::Repeated => Form::Repeated {
                 spread: statistics::spread(&arguments)?,
@@ -190,7 +190,7 @@ impl Spec {
                 spec: Box::new(Self::read(arguments[2], MOST_LEVELS - 2)?),
             },
             Name::Ranked if depth == MOST_LEVELS => {
-                return Err(syntax("ranked(…) is nested too deeply: one is enough"));
+                return Err(syntax("ranked(…) must not contain ranked(…): remove one"));
             }
             Name::Ranked => Form::Ranked {
                 ranking: ranked::ranking(&arguments)?,

@@ -82,7 +82,7 @@ const ALL: [Usage; 27] = [
         Name::Keys,
         "keys",
         (3, 5),
-        "(distinct,correlation,common(place*share,…)), then histogram(place,…) and rows(number*fraction,…) if need be",
+        "(distinct,correlation,common(place*share,…)), optionally followed by histogram(place,…) and rows(number*fraction,…)",
     ),
     usage(
         Name::Ranked,

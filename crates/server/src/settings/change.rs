@@ -387,7 +387,7 @@ async fn in_force(fresh: &Session, before: &Before, wanted: Option<&str>) -> Res
         return Ok(shown);
     }
     let why = match stronger(source, &before.name) {
-        Some((by, remedy)) => format!("it is set {by}, which takes precedence: {remedy}"),
+        Some((by, remedy)) => format!("a setting {by} takes precedence: {remedy}"),
         None => format!("in a new session, it comes from: {source}"),
     };
     let wanted = wanted.unwrap_or(&before.shown).to_owned();

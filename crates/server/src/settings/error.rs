@@ -9,7 +9,7 @@ use connect::ConnectError;
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// No such setting.
-    #[error("the server has no setting \"{name}\"; names are as in pg_settings")]
+    #[error("the server has no setting \"{name}\": give a name from pg_settings")]
     Unknown {
         /// As given.
         name: String,
@@ -21,7 +21,7 @@ pub enum SettingsError {
         name: String,
     },
     /// It needs a restart, and the server is not pgrig's to restart.
-    #[error("{name} can only change at server start, and {why}")]
+    #[error("{name} changes only at a server start: {why}")]
     Restart {
         /// The setting.
         name: String,
@@ -29,7 +29,7 @@ pub enum SettingsError {
         why: &'static str,
     },
     /// The setting is a list, which ALTER SYSTEM would write as one name.
-    #[error("{name} is a list, which pgrig does not change; set it in the server first")]
+    #[error("pgrig does not change {name}, because it is a list: set it in the server's configuration")]
     List {
         /// The setting.
         name: String,
@@ -55,7 +55,7 @@ pub enum SettingsError {
         remedy: String,
     },
     /// Another pgrig is changing settings of the server.
-    #[error("another pgrig is changing settings of this server (server process {pid}); wait until it ends")]
+    #[error("another pgrig is changing settings of this server (server process {pid}): wait until it ends")]
     InHand {
         /// The server process of its session.
         pid: i32,
@@ -79,7 +79,7 @@ pub enum SettingsError {
         error: Box<ConnectError>,
     },
     /// SHOW gives another value than was set.
-    #[error("{name} is {shown}, not {wanted} as set by ALTER SYSTEM: {why}")]
+    #[error("ALTER SYSTEM set {name} to {wanted}, but a new session has {shown}: {why}")]
     NotInForce {
         /// The setting.
         name: String,
@@ -91,7 +91,7 @@ pub enum SettingsError {
         why: String,
     },
     /// The server has not read its configuration again.
-    #[error("the server did not load its changed configuration within {seconds} s{why}; see its log")]
+    #[error("the server did not load its changed configuration within {seconds} s{why}: read its log")]
     NotReloaded {
         /// Seconds waited.
         seconds: u64,
@@ -107,16 +107,22 @@ pub enum SettingsError {
         why: String,
     },
     /// The server that answers is not the one whose settings were changed.
-    #[error("another server now runs at this address (its system identifier differs)")]
+    #[error(
+        "another server now runs at this address (its system identifier differs): start the former server there, or \
+         restore its settings by hand"
+    )]
     OtherServer,
     /// Sessions of a pgrig that is gone do not end.
-    #[error("{sessions} sessions of the pgrig that made the changes do not end")]
+    #[error(
+        "{sessions} sessions of the pgrig that made the changes still run: end them with pg_terminate_backend(), then \
+         repeat the command"
+    )]
     Sessions {
         /// Number of sessions.
         sessions: i64,
     },
     /// The journal cannot be written or read.
-    #[error("the journal {}: {error}{}", .path.display(), whose(error))]
+    #[error("cannot read or write the journal {}: {error}{}", .path.display(), whose(error))]
     Journal {
         /// The file, or the directory of all of them.
         path: PathBuf,

@@ -164,10 +164,12 @@ pub(super) fn stronger(source: &str, name: &str) -> Option<(&'static str, String
         }
         "global" | "database user" | "user" => (
             "for this role",
-            format!("ALTER ROLE … RESET {name} (\\drds in psql lists them), or connect as another role"),
+            format!(
+                "run ALTER ROLE … RESET {name} (psql lists such settings with \\drds), or connect as another role"
+            ),
         ),
         "database" => {
-            ("for this database", format!("ALTER DATABASE … RESET {name}, or use another database"))
+            ("for this database", format!("run ALTER DATABASE … RESET {name}, or use another database"))
         }
         "client" => ("by the connection", format!("leave {name} out of PGOPTIONS and the connection string")),
         _ => return None,
@@ -204,7 +206,7 @@ async fn refuse_without_rights(
         |what: String, remedy: String| Err(SettingsError::NotAllowed { role: role.clone(), what, remedy });
     if !rights.get::<_, bool>("allowed") {
         return refused(
-            "allow_alter_system is off".to_owned(),
+            "the server forbids ALTER SYSTEM, because allow_alter_system is off".to_owned(),
             "have the administrator of the server set it to on".to_owned(),
         );
     }
@@ -212,9 +214,12 @@ async fn refuse_without_rights(
         return Ok(());
     }
     let superuser = "connect as a superuser; on a managed server, change the setting in its console and leave it \
-                     out here";
+                     out of the command";
     if rights.get::<_, i32>("version_num") < 150_000 {
-        return refused("before PostgreSQL 15 only superusers may".to_owned(), superuser.to_owned());
+        return refused(
+            "before PostgreSQL 15, only superusers may change them".to_owned(),
+            superuser.to_owned(),
+        );
     }
     let (mut lacking, mut grants) = (Vec::new(), Vec::new());
     let mut lacks = |what: String, grant: String| {
@@ -239,6 +244,9 @@ async fn refuse_without_rights(
     }
     // Rights on functions are each database's own.
     let database = identifier(rights.get("database"));
-    let remedy = format!("have a superuser run in database {database}: {} Or {superuser}", grants.join(" "));
+    let remedy = format!(
+        "have a superuser run this in database {database}: {} Otherwise, {superuser}",
+        grants.join(" ")
+    );
     refused(format!("it lacks {}", lacking.join(", and ")), remedy)
 }

@@ -108,8 +108,8 @@ impl Record {
     pub(super) fn parse(text: &str) -> io::Result<Self> {
         let record: Self = serde_json::from_str(text).map_err(|error| {
             io::Error::other(format!(
-                "it is damaged ({error}); it lists changes of a server that may not be restored: check the \
-                 server's postgresql.auto.conf, then delete the journal"
+                "the journal is damaged ({error}). The changes that it lists are possibly not restored: check \
+                 postgresql.auto.conf of the server, then delete the journal"
             ))
         })?;
         if record.format_version > FORMAT_VERSION {

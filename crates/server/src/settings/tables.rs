@@ -55,20 +55,22 @@ fn refuse_unfit(row: &Row) -> Result<(), SettingsError> {
     let (Some(kind), Some(persistence)) =
         (row.get::<_, Option<&str>>("kind"), row.get::<_, Option<&str>>("persistence"))
     else {
-        return refused("there is no such table in the search_path".to_owned());
+        return refused("the search_path has no such table: give SCHEMA.NAME".to_owned());
     };
     let (schema, name): (&str, &str) = (row.get("schema"), row.get("table"));
     match (kind, persistence) {
         ("r", "p") => {}
         ("r", "u") => {
             return refused(format!(
-                "{schema}.{name} is already unlogged, so there is nothing to compare; run ALTER TABLE \
+                "{schema}.{name} is already unlogged, so there is nothing to compare: run ALTER TABLE \
                  {schema}.{name} SET LOGGED first"
             ));
         }
-        ("r", _) => return refused("it is temporary".to_owned()),
-        ("p", _) => return refused("it is partitioned and has no partitions".to_owned()),
-        _ => return refused("it is not a table".to_owned()),
+        ("r", _) => return refused("it is temporary: leave it out of --tables".to_owned()),
+        ("p", _) => {
+            return refused("it is partitioned and has no partitions: leave it out of --tables".to_owned());
+        }
+        _ => return refused("it is not a table: leave it out of --tables".to_owned()),
     }
     if !row.get::<_, bool>("is_owner") {
         let owner: &str = row.get("owner");
@@ -76,13 +78,14 @@ fn refuse_unfit(row: &Row) -> Result<(), SettingsError> {
     }
     if let Some(publication) = row.get::<_, Option<&str>>("publication") {
         return refused(format!(
-            "it is in publication {publication}, and unlogged tables cannot be replicated"
+            "it is in publication {publication}, and unlogged tables cannot be replicated: run ALTER PUBLICATION \
+             {publication} DROP TABLE {schema}.{name}, or leave it out of --tables"
         ));
     }
     if let Some(other) = row.get::<_, Option<&str>>("permanent_referencing") {
         return refused(format!(
             "{other} references it, and a logged table may not reference an unlogged one: add {other} to \
-             --tables, unless it is partitioned: then this is not possible"
+             --tables; if {other} is partitioned, leave this table out, because partitioned tables are always logged"
         ));
     }
     Ok(())
@@ -99,7 +102,8 @@ fn referencing_first(mut left: Vec<Member>) -> Result<Vec<Loggable>, SettingsErr
             let names: Vec<String> = left.iter().map(|member| member.loggable.table.qualified()).collect();
             return Err(SettingsError::Table {
                 table: names.join(", "),
-                why: "their foreign keys form a circle, so no table can be the first".to_owned(),
+                why: "their foreign keys form a cycle, so no table can be the first: drop one of the foreign keys, or leave these \
+                      tables out of --tables".to_owned(),
             });
         };
         ordered.push(left.remove(next).loggable);

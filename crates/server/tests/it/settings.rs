@@ -280,7 +280,11 @@ fn what_wins_over_alter_system_is_named() {
         let changer = server.begin(&to_change(&["log_duration"], &[])).await.unwrap();
         server.sql("ALTER DATABASE postgres SET log_duration = off").await;
         let error = changer.set(&pairs(&[("log_duration", "on")])).await.unwrap_err().to_string();
-        assert!(error.contains("log_duration is off, not on") && error.contains("ALTER DATABASE"), "{error}");
+        assert!(
+            error.contains("set log_duration to on, but a new session has off")
+                && error.contains("ALTER DATABASE"),
+            "{error}"
+        );
         changer.finish().await.unwrap();
         assert_eq!(server.altered("log_duration").await, "NULL");
     });
@@ -317,7 +321,7 @@ fn what_cannot_be_changed_is_refused() {
         assert!(look(&["block_size"], &server.target).await.contains("fixed"));
         assert!(look(&["search_path"], &server.target).await.contains("list"));
         let error = look(&["shared_buffers"], &server.target).await;
-        assert!(error.contains("at server start, and it is not pgrig's"), "{error}");
+        assert!(error.contains("at a server start: it is not pgrig's"), "{error}");
         let plain = server.target.clone().with_user("plain");
         let error = look(&["fsync"], &plain).await;
         assert!(error.contains("role plain may not"), "{error}");

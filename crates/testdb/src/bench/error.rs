@@ -26,14 +26,18 @@ pub enum BenchError {
         missing: Missing,
     },
     /// The normal variant failed, so there is nothing to compare with.
-    #[error("the command fails with variant normal ({how}), so the other variants have no comparison")]
+    #[error(
+        "the command fails with variant normal ({how}), so there is nothing to compare with: correct the command; its \
+         output is in the log"
+    )]
     NormalFailed {
         /// Exit status or signal.
         how: String,
     },
     /// SHOW does not return the value that was set.
     #[error(
-        "{variant}: {name} is {shown} in the command's sessions, and should be {wanted} (ALTER ROLE … SET?)"
+        "{variant}: {name} is {shown} in the command's sessions, not {wanted}: run ALTER ROLE … RESET {name} or ALTER \
+         DATABASE … RESET {name}, where it is set"
     )]
     NotActive {
         /// In which variant.
@@ -46,7 +50,7 @@ pub enum BenchError {
         wanted: String,
     },
     /// The unlogged copy has no unlogged tables.
-    #[error("{variant}: no table of the database is unlogged")]
+    #[error("{variant}: no table of the database is unlogged: leave out the variant")]
     NoneUnlogged {
         /// In which variant.
         variant: Variant,
@@ -104,7 +108,7 @@ pub enum BenchError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// Changed settings or created databases could not be restored or dropped.
-    #[error("pgrig could not restore everything ({error}); the next pgrig command does{by_hand}", by_hand = by_hand(.record.as_deref()))]
+    #[error("pgrig could not restore everything: {error}. The next pgrig command restores it{by_hand}", by_hand = by_hand(.record.as_deref()))]
     NotPutBack {
         /// The error.
         error: Box<BenchError>,
@@ -114,7 +118,7 @@ pub enum BenchError {
         ended: Option<Box<BenchError>>,
     },
     /// The user wanted it to stop.
-    #[error("interrupted: the results until then are above")]
+    #[error("interrupted: the results so far are above")]
     Interrupted,
     /// The user stopped it before a judged trial was complete.
     #[error("interrupted before the first trial that counts")]
@@ -150,5 +154,7 @@ impl Classified for BenchError {
 }
 
 fn by_hand(record: Option<&Record>) -> String {
-    record.map_or(String::new(), |record| format!(", or by hand: {}", record.remedy().join(" ")))
+    record.map_or(String::new(), |record| {
+        format!(". To restore it by hand, run: {}", record.remedy().join(" "))
+    })
 }

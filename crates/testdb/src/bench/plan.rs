@@ -62,7 +62,7 @@ pub fn check<'a>(
         let mut missing = Vec::new();
         let mut lacks = |means, why: String| missing.push(Missing { means, why });
         if let Content::Empty = request.content {
-            let why = "the suite makes its own tables; give --from FILE or a database to copy (-d)";
+            let why = "pgrig creates no tables here, so none can be unlogged: give --from FILE or a database to copy (-d)";
             lacks(Means::Unlogged, why.to_owned());
             lacks(
                 Means::Template,

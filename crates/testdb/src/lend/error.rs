@@ -29,10 +29,9 @@ pub enum LendError {
     NoRight(String),
     /// Another keeper has the same id.
     #[error(
-        "another keeper with the same id works on this server: server process {pid} is its session, {seen}. Its \
-         machine or container has the same machine-id and host name as this one: give one of them another \
-         PGRIG_HOME. If that keeper has ended, the server ends its session within a minute; SELECT \
-         pg_terminate_backend({pid}) ends it at once"
+        "another keeper with this id (server process {pid}, {seen}) uses the server, from a machine or container with \
+         the same machine-id and host name. Give one of them another PGRIG_HOME. If that keeper has ended, wait one \
+         minute, or run SELECT pg_terminate_backend({pid})"
     )]
     Taken {
         /// The server's process.
@@ -42,7 +41,7 @@ pub enum LendError {
     },
     /// Sessions of an earlier keeper do not end.
     #[error(
-        "{sessions} sessions of an earlier keeper do not end after pg_terminate_backend: see SELECT * FROM \
+        "{sessions} sessions of an earlier keeper do not end after pg_terminate_backend: look at them with SELECT * FROM \
          pg_stat_activity WHERE application_name = '{named}', and try again when they have ended"
     )]
     Lingering {
@@ -52,7 +51,9 @@ pub enum LendError {
         named: String,
     },
     /// The connection ended while databases were lent.
-    #[error("the keeper lost the server and ends: {0}; the next pgrig testdb command drops its databases")]
+    #[error(
+        "the keeper lost its connection to the server and ends: {0}. The next pgrig testdb command drops its databases"
+    )]
     ServerGone(ConnectError),
     /// A socket failed.
     #[error("cannot listen: {0}")]

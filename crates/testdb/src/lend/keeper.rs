@@ -306,8 +306,7 @@ impl Work {
             return Err(Refusal::new(
                 409,
                 error,
-                "end their owners, drop them (pgrig testdb list, drop), or start the server separately: pgrig \
-                 server start",
+                "end the processes that own them, run pgrig testdb drop, or start the server with pgrig server start",
             ));
         }
         Ok(())

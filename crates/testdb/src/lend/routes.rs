@@ -40,7 +40,7 @@ pub(super) async fn answer(parts: &Parts, body: &[u8], access: Access, handle: &
     match (&parts.method, path.as_slice()) {
         (&Method::POST, ["databases"]) if !query.is_empty() => Err(Refusal::new(
             400,
-            format!("POST /databases has no parameters: ?{query}"),
+            format!("POST /databases does not accept parameters in the URL (?{query})"),
             "put them into the body as JSON, or use GET /database?…",
         )),
         (&Method::POST, ["databases"]) => lend(json(body)?, Format::Json, access, handle).await,
@@ -163,16 +163,15 @@ fn recipe(request: &LendRequest, access: Access, handle: &KeeperHandle) -> Resul
             Err(Refusal::new(
                 403,
                 format!(
-                    "{} is not available over TCP, which every user of this machine can reach: only the sources \
-                     given to pgrig testdb serve are",
+                    "{} is not available over TCP: every user of this machine can connect, so pgrig testdb serve offers \
+                     only the sources that you gave to it",
                     recipe.source()
                 ),
                 "start it with --from or --template, or listen on a Unix socket: --listen unix:PATH",
             ))
         }
         Origin::File(path) if !path.is_absolute() => {
-            let error =
-                format!("{} is relative, and the keeper has another working directory", path.display());
+            let error = format!("{} is a relative path", path.display());
             Err(Refusal::new(422, error, "give an absolute path"))
         }
         Origin::Database(name) if recipe.unlogged => Err(Refusal::new(

@@ -46,7 +46,7 @@ pub enum LoadError {
         remedy: &'static str,
     },
     /// The script ends within a transaction, which would be lost.
-    #[error("the script ends within a transaction: it has a BEGIN without its COMMIT")]
+    #[error("the script ends within a transaction: it has a BEGIN without its COMMIT: add COMMIT")]
     InTransaction,
     /// The operating system cannot start a thread to read with.
     #[error("cannot start a thread: {0}")]
@@ -111,9 +111,8 @@ fn remedy_for_command(command: &str) -> &'static str {
 fn remedy(error: &ServerError, statement: &str) -> &'static str {
     match error.code {
         SqlState::DUPLICATE_OBJECT if makes_what_outlives_a_database(statement) => {
-            "; roles and tablespaces belong to the whole cluster and outlive the database, so they exist when a \
-             script is loaded again: create them once, outside of the script, or only if they do not exist (a DO \
-             block with IF NOT EXISTS … FROM pg_roles)"
+            "; roles and tablespaces belong to the cluster, so a second load finds them: create them once outside of \
+             the script, or in a DO block with IF NOT EXISTS (SELECT FROM pg_roles …)"
         }
         SqlState::DUPLICATE_TABLE
         | SqlState::DUPLICATE_OBJECT

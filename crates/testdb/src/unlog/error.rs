@@ -85,8 +85,8 @@ pub enum UnlogError {
     },
     /// Another session holds a lock.
     #[error(
-        "{what} is locked by {holder}: nothing was changed. Wait for its end, end it (SELECT pg_terminate_backend(…)), or \
-         wait longer for it (--lock-timeout)"
+        "{holder} locks {what}. pgrig changed nothing. Wait until that session ends, end it with SELECT \
+         pg_terminate_backend(…), or give a longer --lock-timeout"
     )]
     Locked {
         /// The table that could not be locked, qualified, or `a table`.
@@ -120,8 +120,8 @@ pub enum UnlogError {
     Interrupted,
     /// The connection was lost while the server committed.
     #[error(
-        "{error}; it is not known whether the transaction was committed: repeat the command, which completes the \
-         work or reports that nothing is left to do"
+        "{error}; pgrig does not know whether the server committed the transaction: repeat the command, which completes \
+         the work or reports that nothing is left to do"
     )]
     InDoubt {
         /// The error by which the connection was lost.

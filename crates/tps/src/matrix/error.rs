@@ -26,7 +26,7 @@ pub enum MatrixError {
         cost: &'static str,
     },
     /// A setting makes the level "normal" impossible.
-    #[error("the server already runs with {name} = {shown}, so \"normal\" would not be normal: {remedy}")]
+    #[error("the server runs with {name} = {shown}, so level normal cannot be measured: {remedy}")]
     NotNormal {
         /// The setting.
         name: String,
@@ -37,7 +37,7 @@ pub enum MatrixError {
     },
     /// An unlogged table makes the level "normal" impossible.
     #[error(
-        "table {table} is unlogged, so \"normal\" would not be normal: run ALTER TABLE {table} SET LOGGED first, \
+        "table {table} is unlogged, so level normal cannot be measured: run ALTER TABLE {table} SET LOGGED first, \
          or fill it without --unlogged"
     )]
     Unlogged {
@@ -45,13 +45,13 @@ pub enum MatrixError {
         table: String,
     },
     /// pgrig does not know the tables that the scripts write.
-    #[error("unlogged: pgrig does not know which tables your own scripts write; name them: --tables a,b")]
+    #[error("unlogged: pgrig does not know which tables your own scripts write; name them with --tables a,b")]
     WhichTables,
     /// Settings or tables cannot be changed.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// A setting is not in force in a session.
-    #[error("{name} is {shown} in a new session, not {wanted}")]
+    #[error("{name} is {shown} in a new session, not {wanted}: {remedy}")]
     NotInForce {
         /// The setting.
         name: String,
@@ -59,6 +59,8 @@ pub enum MatrixError {
         wanted: String,
         /// Value that SHOW gives.
         shown: String,
+        /// The remedy.
+        remedy: String,
     },
     /// The server does not start with the new settings.
     #[error("the server cannot be restarted{with}: {why}")]
@@ -96,7 +98,7 @@ pub enum MatrixError {
         trials: usize,
     },
     /// Settings or tables could not be restored.
-    #[error("{}the server is NOT as it was before: {error}. {}", before(ended.as_deref()), left(record, path))]
+    #[error("{}pgrig could not restore the server: {error}. {}", before(ended.as_deref()), left(record, path))]
     NotPutBack {
         /// The error.
         error: Box<SettingsError>,
@@ -131,13 +133,13 @@ impl Classified for MatrixError {
 }
 
 fn before(ended: Option<&MatrixError>) -> String {
-    ended.map_or(String::new(), |ended| format!("{ended}; also, "))
+    ended.map_or(String::new(), |ended| format!("{ended}. Also, "))
 }
 
 /// The remedy for changes that are still there.
 pub(super) fn left(record: &Record, path: &std::path::Path) -> String {
     format!(
-        "The next pgrig command tries again (journal: {}). By hand, as a superuser: {}",
+        "The next pgrig command tries again (journal: {}). To restore it by hand, run as a superuser: {}",
         path.display(),
         record.remedy().join(" ")
     )

@@ -285,8 +285,8 @@ async fn cold(connection: &Connection, looked: &Looked) -> Result<Option<String>
     let restarting = looked.settings.iter().find(|found| found.effect == Effect::Restart);
     if let Some(found) = restarting {
         return Ok(Some(format!(
-            "each other value of {} restarts the server, which empties its cache: --warm-up 10 leaves the cold \
-             seconds out",
+            "each other value of {} restarts the server, which empties its cache. Give --warm-up 10, so that the \
+             cold start does not count",
             found.before.name
         )));
     }
@@ -297,8 +297,8 @@ async fn cold(connection: &Connection, looked: &Looked) -> Result<Option<String>
     };
     Ok((age < YOUNG).then(|| {
         format!(
-            "the server was started {age:.0} s ago: its cache is colder in the first trials than later; --warm-up \
-             10 leaves the cold seconds out"
+            "the server was started {age:.0} s ago: its cache is colder in the first trials than later. Give \
+             --warm-up 10, so that the cold start does not count"
         )
     }))
 }

@@ -12,9 +12,9 @@ use crate::matrix::error::MatrixError;
 use crate::matrix::plan::MatrixPlan;
 use crate::{End, Outcome, Plan, TpsError};
 use connect::{ConnectError, Connection, Target};
-use server::differing_settings;
 use server::fault::caught;
 use server::settings::{Changer, Effect, SYNC_BY_HAND, ServerRef, SettingsError};
+use server::{DifferingSetting, differing_settings};
 use server::{Session, Sessions};
 
 /// Restarts a server that is pgrig's own.
@@ -265,8 +265,9 @@ impl<'a> Bench<'a> {
             Ok(differing) => differing,
             Err(error) => return Err(explain(error).await),
         };
-        if let Some((name, wanted, shown)) = differing.into_iter().next() {
-            return Err(MatrixError::NotInForce { name, wanted, shown });
+        if let Some(found) = differing.into_iter().next() {
+            let DifferingSetting { name, expected: wanted, active: shown, remedy } = found;
+            return Err(MatrixError::NotInForce { name, wanted, shown, remedy });
         }
         for (name, wanted) in self.plan.settings(cell, Effect::Session) {
             let query = "SELECT current_setting(name), source FROM pg_settings WHERE name = lower($1)";
@@ -275,7 +276,8 @@ impl<'a> Bench<'a> {
                 Err(error) => return Err(explain(error).await),
             };
             if row.get::<_, &str>(1) != "client" {
-                return Err(MatrixError::NotInForce { name, wanted, shown: row.get(0) });
+                let remedy = "connect to the server directly, not through a pooler".to_owned();
+                return Err(MatrixError::NotInForce { name, wanted, shown: row.get(0), remedy });
             }
         }
         Ok(())
@@ -307,8 +309,8 @@ impl<'a> Bench<'a> {
             Err(ConnectError::Query { .. }) => {
                 self.may_checkpoint.set(false);
                 self.observer.warn(
-                    "this role may not CHECKPOINT (from PostgreSQL 15 on: GRANT pg_checkpoint), so a trial begins \
-                     with pages that earlier work left to write",
+                    "this role may not run CHECKPOINT, so a trial begins with pages that earlier work left to write: connect \
+                     as a superuser, or (PostgreSQL 15 or later) run GRANT pg_checkpoint TO the role",
                 );
                 Ok(())
             }

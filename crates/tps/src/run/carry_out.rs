@@ -36,7 +36,7 @@ impl Client {
     }
 
     fn session(&mut self) -> Result<&mut Session, Lost> {
-        self.session.as_mut().ok_or_else(|| Lost("there is no connection".to_owned()))
+        self.session.as_mut().ok_or_else(|| Lost("the client has no connection to the server".to_owned()))
     }
 
     fn start_command(&mut self, common: &mut Common<'_>, clock: &mut Clock, command: usize) -> Stepped {
@@ -145,7 +145,7 @@ impl Client {
     /// Reads the part of the answer that has arrived. None as long as it is incomplete.
     fn hear(&mut self, common: &Common<'_>, command: usize) -> Result<Option<Heard>, Lost> {
         let Self { session: Some(session), answer, memory, transaction, .. } = self else {
-            return Err(Lost("there is no connection".to_owned()));
+            return Err(Lost("the client has no connection to the server".to_owned()));
         };
         let commands = common.run.plan.scripts[transaction.script].commands();
         let receive = match commands[command].action() {

@@ -275,7 +275,7 @@ fn make_room_for_files(request: &Request) -> Result<(), TpsError> {
     // A socket, and the one that its lifeline has; each job's own; and what the process has anyway.
     let needed = (2 * clients + 8 * request.jobs.min(clients) + 100) as u64;
     let failed = |error: Errno| TpsError::Machine {
-        what: "read or raise the limit of open files",
+        what: "read or raise the limit of open files (give fewer clients)",
         source: error.into(),
     };
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;

@@ -33,15 +33,15 @@ pub(super) fn of(
 ) -> Vec<String> {
     let mut notes = happened("a checkpoint ran", "checkpoints ran", &watched.checkpoints, length);
     for maintained in &watched.maintenance {
-        let what = format!("{} worked on {}", maintained.who, maintained.relation);
+        let what = format!("{} ran on {}", maintained.who, maintained.relation);
         notes.extend(happened(&what, &what, &maintained.spells, length));
     }
     notes.extend(others(watched));
     notes.extend(watched.used.iter().flat_map(|used| limits(used, length, jobs, disk)));
     if unseen.others {
         notes.push(
-            "the work of other sessions and of autovacuum is not known: this role is not a member of \
-             pg_read_all_stats (or pg_monitor)"
+            "pgrig does not know the work of other sessions and of autovacuum, because this role is not a member of \
+             pg_read_all_stats: run GRANT pg_read_all_stats TO the role"
                 .to_owned(),
         );
     }
@@ -83,7 +83,7 @@ fn limits(used: &Used, length: f64, jobs: usize, disk: Option<&str>) -> Vec<Stri
     let threads = used.own / length / (jobs as f64).min(cores);
     let mut notes = Vec::new();
     if threads > CLIENT_FULL {
-        let remedy = if (jobs as f64) < cores { ": more jobs (-j) may give more" } else { "" };
+        let remedy = if (jobs as f64) < cores { ": give more threads with -j" } else { "" };
         notes.push(format!(
             "the client was the bottleneck: pgrig's own threads were busy {} of the time{remedy}",
             percent(threads)

@@ -96,8 +96,7 @@ fn a_checkpoint_and_a_vacuum_are_told() {
         let watched = watch.finish().await;
         let notes = notes(&watched);
         assert_eq!(watched.checkpoints.len(), 1, "{watched:?}");
-        let parts =
-            ["a checkpoint ran ", "VACUUM worked on \"Told \"\"So\"", "ANALYZE worked on \"Told \"\"So\""];
+        let parts = ["a checkpoint ran ", "VACUUM ran on \"Told \"\"So\"", "ANALYZE ran on \"Told \"\"So\""];
         for part in parts {
             assert!(notes.contains(part), "{notes}");
         }
@@ -127,7 +126,7 @@ fn a_vacuum_at_work_and_others_at_work_are_told() {
         let (sleeper, sleep) = at_work(server, admin, "somebody", "SELECT pg_sleep(600)").await;
         let watched = watch(&server.target("postgres"), admin).await.finish().await;
         let notes = notes(&watched);
-        assert!(notes.contains("VACUUM worked on slow all the time"), "{notes}");
+        assert!(notes.contains("VACUUM ran on slow all the time"), "{notes}");
         assert!(notes.contains("up to 2 other sessions ran at the same time"), "{notes}");
         canceller.cancel().await.unwrap();
         sleeper.cancel().await.unwrap();
@@ -207,7 +206,7 @@ fn an_ordinary_role_sees_its_own() {
         let notes = notes(&watched);
         assert!(notes.contains("pg_read_all_stats"), "{notes}");
         assert!(notes.contains("a checkpoint ran"), "{notes}");
-        assert!(notes.contains("VACUUM worked on seen"), "{notes}");
+        assert!(notes.contains("VACUUM ran on seen"), "{notes}");
         assert!(!notes.contains("pgrig could not watch everything"), "{notes}");
         assert_eq!(watched.waits, [("Client:ClientRead".to_owned(), 1.0)]);
         assert_eq!(watched.seconds.last().unwrap().others, None);

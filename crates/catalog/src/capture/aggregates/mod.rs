@@ -42,7 +42,7 @@ pub(super) async fn ask(
                     return Err(error.into());
                 };
                 unseen.push(format!(
-                    "{}: {} not asked for: {}",
+                    "{}: pgrig did not query {}: {}",
                     facts.name,
                     question.subject(),
                     why.message()

@@ -66,7 +66,10 @@ impl<'p> Selection<'p> {
                 match found.iter().find(|known| known.run.id == document.run.id) {
                     Some(known) if known.text != document.text => {
                         let id = &known.run.id;
-                        let text = format!("there are two different documents of run {}", plain(id));
+                        let text = format!(
+                            "there are two different documents of run {}: give only one of the files",
+                            plain(id)
+                        );
                         return Err(Usage(text).into());
                     }
                     // Two words may name the same run.
@@ -87,7 +90,7 @@ impl<'p> Selection<'p> {
         if found.len() > 1 {
             let ids: Vec<&str> = found.iter().map(|document| document.run.id.as_str()).collect();
             let text =
-                format!("{} names {} runs, and one is needed:\n{}", plain(word), ids.len(), listed(&ids));
+                format!("{} matches {} runs: give the id of one\n{}", plain(word), ids.len(), listed(&ids));
             return Err(Usage(text).into());
         }
         found.pop().ok_or_else(|| Usage(format!("{} names no run", plain(word))).into())
@@ -102,7 +105,7 @@ impl<'p> Selection<'p> {
         for word in words {
             if word.contains('/') {
                 let text = format!(
-                    "{} is a file, and this takes saved runs: give latest, an id, or a label",
+                    "{} is a file, and this command works on saved runs only: give latest, an id, or a label",
                     plain(word)
                 );
                 return Err(Usage(text).into());
@@ -179,14 +182,14 @@ impl<'p> Selection<'p> {
             ([_], []) => Ok(begun),
             (begun, []) => {
                 let ids: Vec<&str> = begun.iter().map(|saved| saved.head.id.as_str()).collect();
-                Err(Usage(format!("{} ids begin with {shown}: give more of one\n{}", ids.len(), listed(&ids))).into())
+                Err(Usage(format!("{} ids begin with {shown}: give more characters of the id\n{}", ids.len(), listed(&ids))).into())
             }
             ([], _) => self.of_label(&shown, labelled),
             (begun, labelled) => {
                 let ids: Vec<&str> =
                     begun.iter().chain(labelled).map(|saved| saved.head.id.as_str()).collect();
                 Err(Usage(format!(
-                    "{shown} is a label, and ids begin with it: give a whole id\n{}",
+                    "{shown} is a label and also the beginning of ids: give a whole id\n{}",
                     listed(&ids)
                 ))
                 .into())
@@ -203,7 +206,9 @@ impl<'p> Selection<'p> {
             labelled.into_iter().partition(|saved| saved.head.status == Status::Done);
         let count = others.len();
         if complete.is_empty() {
-            return Err(Usage(format!("none of the runs {word} is complete")).into());
+            return Err(
+                Usage(format!("no run with label {word} is complete: repeat one, or give its id")).into()
+            );
         }
         if count > 0 {
             self.printer.say(format!("note: {count} of the runs {word} are not complete and are left out"));
@@ -255,7 +260,12 @@ impl<'w> Latest<'w> {
             None => (word, 0),
             Some((name, number)) => match number.parse() {
                 Ok(before) if number.bytes().all(|byte| byte.is_ascii_digit()) => (name, before),
-                _ => return Err(format!("{} is no run: give latest~N, N being a number", plain(word))),
+                _ => {
+                    return Err(format!(
+                        "{} does not name a run: give latest~N with a number, for example latest~1",
+                        plain(word)
+                    ));
+                }
             },
         };
         let verb = name.strip_prefix(LATEST).and_then(|rest| rest.strip_prefix(':'));

@@ -90,16 +90,19 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
     let mut verb = None;
     let arms = arguments.commands.iter().zip('a'..='z').map(|(shown, letter)| {
         let refused = |why: String| Usage(format!("command {letter} ({shown}): {why}"));
-        let words = shlex::split(shown).ok_or_else(|| refused("a quote is not closed".to_owned()))?;
+        let words = shlex::split(shown)
+            .ok_or_else(|| refused("the command has an unclosed quote: close it".to_owned()))?;
         let is_pgrig =
             words.first().is_some_and(|word| Path::new(word).file_name() == Some("pgrig".as_ref()));
         if !is_pgrig {
-            return Err(refused("it must begin with pgrig".to_owned()));
+            return Err(refused("begin the command with pgrig".to_owned()));
         }
         let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
         let parsed = line::parse(&words).map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
         let Some(save) = parsed.verb.save() else {
-            return Err(refused("the verb must be fill, blockio, micro, tps or testdb bench".to_owned()));
+            return Err(refused(
+                "give a command of the verb fill, blockio, micro, tps or testdb bench".to_owned(),
+            ));
         };
         if save.json.is_some() || save.label.is_some() {
             return Err(refused("leave out --json and --label: ab sets them".to_owned()));
@@ -109,7 +112,9 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
         }
         let kind = std::mem::discriminant(&parsed.verb);
         if *verb.get_or_insert(kind) != kind {
-            return Err(refused("its verb differs from the first command".to_owned()));
+            return Err(refused(
+                "its verb differs from the verb of the first command: give commands of one verb".to_owned(),
+            ));
         }
         // Another build of pgrig, if a path names it.
         let program = PathBuf::from(&words[0]);
@@ -120,7 +125,7 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
     });
     let arms = arms.collect::<Result<Vec<_>, Usage>>()?;
     if arms.len() < arguments.commands.len() {
-        return Err(Usage("more commands than letters: give at most 26".to_owned()).into());
+        return Err(Usage("there are too many commands: give at most 26".to_owned()).into());
     }
     Ok(arms)
 }

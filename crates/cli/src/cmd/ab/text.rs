@@ -29,8 +29,7 @@ pub(crate) fn plan(arms: &[Arm], arguments: &AbArgs, looks: &Looks) -> String {
     let early: Vec<String> =
         looks.all().iter().rev().skip(1).rev().map(|look| look.round.to_string()).collect();
     if !early.is_empty() {
-        let _ =
-            write!(text, "\n  looks    after round {}: stops if all judged figures differ", early.join(", "));
+        let _ = write!(text, "\n  stop     after round {}, if all judged figures differ", early.join(", "));
     }
     text + "\n"
 }
@@ -101,7 +100,7 @@ fn differences(comparison: &Comparison) -> String {
     });
     let more = match told.len().saturating_sub(MOST_DIFFERENCES) {
         0 => String::new(),
-        more => format!("\n  and {more} more, which --json has"),
+        more => format!("\n  and {more} more; --json lists all"),
     };
     format!("\n\nthe commands differ in{}{more}", lines.collect::<String>())
 }
@@ -118,11 +117,11 @@ fn short(text: &str) -> String {
 pub(crate) fn too_few(round: usize, rounds: usize, figures: usize, needed: usize) -> String {
     let figures = if figures == 1 { "1 figure".to_owned() } else { format!("{figures} figures") };
     if round == rounds {
-        let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
-        format!("{rounds} cannot reach a verdict on {figures}: at least {needed} are needed")
+        let rounds = if rounds == 1 { "1 round is".to_owned() } else { format!("{rounds} rounds are") };
+        format!("{rounds} too few for a verdict on {figures}: give --rounds {needed} or more")
     } else {
         format!(
-            "the look after round {round} cannot stop the run: with {figures}, a verdict needs at least {needed} rounds"
+            "pgrig cannot stop after round {round}: a verdict on {figures} needs at least {needed} rounds"
         )
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     let new = if plan.create_schema { ", a new schema" } else { "" };
     let rows = match plan.request.mode {
         Mode::Own => "rows of the same width on every server",
-        Mode::Compat => "rows of this server's settings, repeated",
+        Mode::Compat => "the rows of pg_settings, repeated",
     };
     let tables = match plan.request.clients {
         1 => "a table".to_owned(),
@@ -82,9 +82,8 @@ fn relations(plan: &Plan) -> Vec<String> {
             digits(times(memory)),
             bytes(memory)
         ),
-        None => {
-            "the server's memory is not known, so no source is called cold (give --memory SIZE)".to_owned()
-        }
+        None => "pgrig does not know the server's memory, so it never marks data as cold: give --memory SIZE"
+            .to_owned(),
     };
     vec![buffers, memory]
 }
@@ -240,7 +239,7 @@ fn beside(plan: &Plan, run: &Run) -> String {
     let references = references();
     let timed: Vec<&Reference> = references.iter().filter(|machine| machine.heap.is_some()).collect();
     let names: Vec<String> = timed.iter().map(|machine| named(machine)).collect();
-    let mut header = vec!["per byte, of"];
+    let mut header = vec!["speed, % of"];
     header.extend(names.iter().map(String::as_str));
     let mut table = new_table(&header);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes that were observed")]

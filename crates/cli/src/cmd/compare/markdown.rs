@@ -48,7 +48,7 @@ pub(crate) fn comparison(
             .map(|difference| format!("- {}", inline(&difference.to_string())))
             .collect();
         if differences.len() > MOST_DIFFERENCES {
-            lines.push(format!("- and {} more, which --json has", differences.len() - MOST_DIFFERENCES));
+            lines.push(format!("- and {} more; --json lists all", differences.len() - MOST_DIFFERENCES));
         }
         shown += &folded("the runs differ in", &lines.join("\n"));
     }

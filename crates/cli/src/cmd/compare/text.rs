@@ -12,7 +12,7 @@ use crate::cmd::compare::args::JudgeArgs;
 
 /// Note that is printed if one side ran before the other.
 pub(crate) const APART: &str = "note: one side ran before the other: a change in the machine's speed looks like a \
-                                difference. pgrig ab runs both in turn";
+                                difference. To avoid this, compare with pgrig ab, which alternates the two sides";
 
 /// Titles of the columns.
 pub(crate) const HEADER: [&str; 6] =
@@ -78,14 +78,14 @@ pub(crate) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
     let threshold = percent(1.0 + judge.threshold);
     let threshold = threshold.trim_start_matches('+');
     let figures = match judged {
-        1 => "1 figure is judged,".to_owned(),
-        _ => format!("{judged} figures are judged together,"),
+        1 => "1 figure is judged".to_owned(),
+        _ => format!("{judged} figures are judged together"),
     };
     let several =
         if judged > 1 { ", so a verdict needs more than the 95 % interval of one figure" } else { "" };
     format!(
-        "typical values of a run, with their ratio as the change; changes below {threshold} do not matter\n\
-         {figures} with a false verdict in at most 5 of 100 comparisons{several}"
+        "values are typical for a run, and change is their ratio; changes below {threshold} count as no change\n\
+         {figures}; at most 5 of 100 such comparisons give a false verdict{several}"
     )
 }
 
@@ -113,10 +113,8 @@ pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison, shown: &dyn Fn(
                 format!("the baseline has {}, the candidate {}", runs(baseline), runs(candidate))
             }
         };
-        let remedy = if sides.is_paired() { "" } else { " (pgrig ab runs both sides in turn)" };
-        return format!(
-            "verdict: inconclusive: {there}; a verdict needs at least {needed}{remedy}{unmeasured}"
-        );
+        let remedy = if sides.is_paired() { "" } else { ", for example with pgrig ab" };
+        return format!("verdict: inconclusive, because {there}; make at least {needed}{remedy}{unmeasured}");
     }
     let judged: Vec<(&Compared, Verdict)> = comparison.judged().collect();
     let all = [Verdict::Regressed, Verdict::Improved, Verdict::NoChange, Verdict::Inconclusive];

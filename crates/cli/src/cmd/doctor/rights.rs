@@ -1,6 +1,7 @@
 //! The privileges of a role, and the verbs that work with them.
 
 use connect::{ConnectError, Connection};
+use server::quote::shown;
 use server::{Survey, ask};
 
 /// The privileges that verbs depend on.
@@ -38,13 +39,17 @@ impl Rights {
             (self.may_monitor, "pg_monitor"),
         ];
         let rights: Vec<&str> = rights.into_iter().filter(|(has, _)| *has).map(|(_, right)| right).collect();
-        if rights.is_empty() { "no right to create anything".to_owned() } else { rights.join(", ") }
+        if rights.is_empty() {
+            "cannot create tables, schemas or databases".to_owned()
+        } else {
+            rights.join(", ")
+        }
     }
 
     /// Each verb, with the extent to which it works, and the reason if that is not complete.
     pub(super) fn verbs(self, survey: &Survey) -> [(&'static str, String); 5] {
         let Survey { server, site, .. } = survey;
-        let role = &server.role;
+        let role = shown(&server.role);
         let read_only = if server.in_recovery {
             Some("no: the server is a standby")
         } else if server.read_only {
@@ -56,17 +61,17 @@ impl Rights {
         let fill = match read_only {
             Some(why) => no(why),
             None if !self.may_create_tables => {
-                format!("no: GRANT CREATE ON SCHEMA public TO {role}, or give another --schema")
+                format!("no: run GRANT CREATE ON SCHEMA public TO {role}, or give another --schema")
             }
-            None if site.own => "yes, with finished pages".to_owned(),
+            None if site.own => "yes, by writing pages directly".to_owned(),
             None if survey.data_directory.is_some() => {
-                "yes, by COPY; finished pages with --method direct".to_owned()
+                "yes, by COPY; pages are written directly with --method direct".to_owned()
             }
             None => "yes, by COPY; --until-free, --reserve and --mark need the server's machine".to_owned(),
         };
         let blockio = match read_only {
             Some(why) => no(why),
-            None if !self.may_create_tables => format!("no: GRANT CREATE ON SCHEMA public TO {role}"),
+            None if !self.may_create_tables => format!("no: run GRANT CREATE ON SCHEMA public TO {role}"),
             None if !self.is_superuser => {
                 "yes; without CHECKPOINT, eviction or I/O timing if the role lacks the right".to_owned()
             }
@@ -88,7 +93,7 @@ impl Rights {
         let testdb = match read_only {
             Some(why) => no(why),
             None if self.may_create_databases => "yes".to_owned(),
-            None => format!("no: ALTER ROLE {role} CREATEDB"),
+            None => format!("no: run ALTER ROLE {role} CREATEDB"),
         };
         [("fill", fill), ("blockio", blockio), ("tps", tps), ("micro", micro), ("testdb", testdb)]
     }

@@ -314,7 +314,9 @@ impl FromStr for Rows {
         if text.contains('=') {
             return text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::Rules);
         }
-        let rows: u64 = text.parse().map_err(|_| format!("\"{text}\" is neither a number nor TABLE=ROWS"))?;
+        let rows: u64 = text.parse().map_err(|_| {
+            format!("\"{text}\" is neither a whole number of rows nor TABLE=ROWS: give one like 1000000")
+        })?;
         if (1..=MOST_ROWS).contains(&rows) {
             Ok(Self::Each(rows))
         } else {

@@ -115,8 +115,7 @@ async fn fill(
     let mut planned = planned(arguments, &plan, &survey, &mut conduct)?;
     if arguments.explain {
         if fill::rehearse(&chosen.target, &plan, conduct).await? == Rehearsed::Locked {
-            planned +=
-                "\n  not checked  whether the tables can be dropped: another session holds a lock on them";
+            planned += "\n  drops        not checked: another session holds a lock on the tables";
         }
         conduct::explained(printer, &arguments.save, &plan, planned)?;
         return Ok(None);
@@ -215,12 +214,13 @@ pub(crate) async fn clear_abandoned(
     for abandoned in fill::remove_abandoned(&chosen.target, connection, survey, &records(home)).await {
         match abandoned {
             Abandoned::Removed { pid, files, bytes: size } => printer.say(format!(
-                "removed {files} files ({}) of a direct fill (pgrig process {pid}) that a crash of the server had left",
+                "pgrig removed {files} files ({}) that a crash of the server left behind from a direct fill by pgrig process \
+                 {pid}",
                 bytes(size)
             )),
             Abandoned::Left { record, why } => printer.warn(format!(
-                "a crash of the server may have left files of a direct fill: {} names them, and pgrig could not decide \
-                 whether to remove them: {why}",
+                "a crash of the server may have left files of a direct fill, and pgrig did not remove them: {why}. {} lists \
+                 them: check them, and delete those that no relation uses",
                 record.display()
             )),
         }
@@ -231,8 +231,8 @@ pub(crate) async fn clear_abandoned(
 fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let dead = outcome.dead_space(plan).map(|dead| {
         format!(
-            "{} of the table hold rows of transactions that were rolled back: after VACUUM {}, new rows can use \
-             that space",
+            "rolled-back transactions left {} of dead rows in the table: run VACUUM {}, so that new rows can use \
+             the space",
             bytes(dead),
             plan.bulk_qualified()
         )
@@ -249,7 +249,7 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let by_hash = matches!(plan.chunking.spread, Spread::Hash { .. });
     let gaps = outcome.gaps.iter().map(|rows| {
         format!(
-            "{} {} to {} are missing: a chunk had no room, and a later one had",
+            "{} {} to {} are missing: their chunk did not fit, and a later, smaller chunk did",
             if by_hash { "some of the ids" } else { "ids" },
             grouped(rows.start + 1),
             grouped(rows.end)

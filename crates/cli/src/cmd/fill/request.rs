@@ -19,7 +19,7 @@ impl FillArgs {
     /// The request, after a check for errors that only the command line can contain.
     pub(crate) fn request(&self) -> Result<Request, Usage> {
         if self.trials.is_some() && self.ladder.is_none() {
-            return Err(Usage("--trials sets the trials of each level for --ladder: give both".to_owned()));
+            return Err(Usage("--trials sets the number of trials of --ladder: give both".to_owned()));
         }
         let of_new_tables = self.unlogged
             || self.fillfactor != 100
@@ -30,7 +30,7 @@ impl FillArgs {
         if self.append && of_new_tables {
             return Err(Usage(
                 "--append does not change the tables: --unlogged, --fillfactor, --index, tablespaces, \
-                 --no-autovacuum, and levels that set these, are for new tables"
+                 --no-autovacuum, and levels that set these, are for new tables: leave them out"
                     .to_owned(),
             ));
         }
@@ -178,7 +178,7 @@ impl FillArgs {
         let is_limited = self.limits() != Limits::default() || self.probe.is_some() || self.chunk.is_some();
         self.refuse_for_schemas()?;
         if is_limited && (self.all_tables || self.model.is_some()) {
-            let text = "limits, --probe and --chunk are for one table: give --table NAME instead of --all-tables or --model";
+            let text = "--brim, --until-free, --for, --mark, --wait-for-space, --probe and --chunk are for one table: give --table NAME instead of --all-tables or --model";
             return Err(Usage(text.to_owned()));
         }
         let steps = InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create);
@@ -268,7 +268,8 @@ impl FillArgs {
         } else if self.unlogged && (self.ddl.is_none() && self.model.is_none() || self.all_tables) {
             "--unlogged is for tables that --ddl creates: run ALTER TABLE … SET UNLOGGED for existing tables"
         } else if self.append && (self.ddl.is_some() || self.model.is_some() && !self.all_tables) {
-            "--append adds to existing tables, and --ddl creates tables: leave out one of them (--all-tables --append)"
+            "--append adds to existing tables, and --ddl creates tables: leave out --append, or leave out --ddl (to add rows \
+             to all existing tables, give --all-tables --append)"
         } else {
             return Ok(());
         };

@@ -88,7 +88,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
         line(
             "completes",
             format!(
-                "an interrupted fill: {}{of} chunks, {} rows are there",
+                "an interrupted fill: {}{of} chunks ({} rows) are loaded",
                 grouped(plan.chunks_done()),
                 grouped(plan.rows_done())
             ),
@@ -166,12 +166,12 @@ fn method(plan: &Plan) -> String {
         Method::CreateTableAs => "CREATE TABLE AS SELECT generate_series".to_owned(),
         Method::FrozenCopy if plan.is_single_transaction() => "create and load in one transaction".to_owned(),
         Method::Direct if plan.is_single_transaction() => {
-            "finished pages into the table's files, in the transaction that creates it".to_owned()
+            "writes pages into the table's files in the transaction that creates the table".to_owned()
         }
         Method::Direct if plan.is_own_table() => {
-            "finished pages into the table's files, in the transaction that truncates it".to_owned()
+            "writes pages into the table's files in the transaction that truncates the table".to_owned()
         }
-        Method::Direct => "finished pages into the leaves' files, a transaction for each".to_owned(),
+        Method::Direct => "writes pages into the partitions' files, a transaction for each".to_owned(),
         Method::FrozenCopy => "a transaction for each leaf".to_owned(),
         Method::ChunkedCopy => chunk,
         Method::Server => format!("INSERT … SELECT generate_series, {chunk}"),
@@ -195,7 +195,7 @@ pub(crate) fn limits(limits: &Limits, volume: Option<(&Volume, &Headroom)>) -> S
     let mut lines = Vec::new();
     let full = || match volume {
         Some((volume, kept)) => {
-            format!("until {} is full: {} stay free ({})", volume.mount(), bytes(kept.bytes), kept.because)
+            format!("until {} has {} free ({})", volume.mount(), bytes(kept.bytes), kept.because)
         }
         None => "until the server reports that its disk is full".to_owned(),
     };
@@ -225,7 +225,7 @@ pub(crate) fn probes(points: &[ProbePoint]) -> String {
     table.load_style(presets::NOTHING).set_header([
         "table",
         "rows",
-        "times",
+        "runs",
         "p50",
         "p95",
         "p99",
@@ -299,7 +299,7 @@ pub(crate) fn whole_command(spent: &Spent, whole: Duration) -> Option<String> {
     (whole > spent.steps + spent.steps / 10).then(|| {
         format!(
             "whole command: {:.2} s = steps {:.2} + server start, connection and plan {:.2} + sample for zstd {:.2} \
-             + run document, server stop and all else {:.2}",
+             + run document, server stop and other work {:.2}",
             whole.as_secs_f64(),
             spent.steps.as_secs_f64(),
             spent.before.as_secs_f64(),

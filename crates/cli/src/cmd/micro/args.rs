@@ -210,7 +210,8 @@ impl MicroArgs {
         let (tables, timed) = (self.ddl.len(), statements.len());
         if tables != timed && tables > 1 && timed > 1 {
             return Err(Usage(format!(
-                "{tables} --ddl and {timed} --statement: give the same number of both, or only one of either"
+                "there are {tables} --ddl and {timed} --statement: give as many --statement as --ddl, or a single --ddl, or a \
+                 single --statement"
             )));
         }
         let candidate = |number: usize| {
@@ -233,10 +234,7 @@ fn suite(name: &str) -> Result<Suite, Failure> {
     }
     let text = input::file(Path::new(name)).map_err(|error| {
         let known: Vec<&str> = shipped().into_iter().map(|(known, _)| known).collect();
-        Usage(format!(
-            "--suite {name}: cannot read this file ({error}): give another, or one of pgrig's own suites: {}",
-            known.join(", ")
-        ))
+        Usage(format!("--suite {name}: {error}, or give one of pgrig's own suites: {}", known.join(", ")))
     })?;
     Ok(Suite::read(name, &text)?)
 }

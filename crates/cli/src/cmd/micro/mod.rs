@@ -158,8 +158,12 @@ impl Conducted<'_> {
         let now = Checkpoints::so_far(&self.connection.client).await;
         recording.run.notes.extend(disturbances(checkpoints, now, ended.own_checkpoints));
         if let Some(why) = &ended.left_behind {
-            self.printer.warn(format!("pgrig could not drop everything that it made: {why}"));
-            recording.note(format!("pgrig could not drop everything that it made: {why}"));
+            self.printer.warn(format!(
+                "pgrig could not drop all of its objects: {why}. The next pgrig micro in this schema drops them"
+            ));
+            recording.note(format!(
+                "pgrig could not drop all of its objects: {why}. The next pgrig micro in this schema drops them"
+            ));
         }
         let finished = recording.finish(ended.result.map_err(Failure::from));
         // What an interrupted run has measured is not lost.

@@ -53,7 +53,7 @@ pub(crate) fn results(outcome: &Outcome, judged: &Judged, has_rows: bool, format
         header.push("WAL bytes");
     }
     if has_pairs {
-        header.extend(["beside the first", "times", "verdict"]);
+        header.extend(["difference from the first", "ratio", "verdict"]);
     }
     let rows = standings.iter().map(|standing| {
         let value = if standing.is_measurable { ns(standing.own.value) } else { "not measurable".to_owned() };
@@ -102,7 +102,7 @@ pub(crate) fn calibration(found: &Calibration, format: TableFormat) -> String {
         let counts = [measure::human::grouped(point.rows), all.count().to_string()];
         [counts.to_vec(), figures.to_vec(), vec![spills]].concat()
     });
-    let header = ["rows", "samples", "sd ns", "mean ns", "min", "max", "cut: sd", "mean", "spills"];
+    let header = ["rows", "samples", "sd ns", "mean ns", "min", "max", "trimmed: sd", "mean", "spills"];
     shown(&header, rows.collect(), format, 0..9)
 }
 

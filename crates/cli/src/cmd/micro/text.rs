@@ -50,7 +50,10 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     line("a round", format!("{with}, shuffled and balanced"));
     line(
         "rounds",
-        format!("until intervals are narrow, or {} have passed", seconds(request.budget.as_secs_f64())),
+        format!(
+            "until each interval is narrow beside the threshold, or for {} at most",
+            seconds(request.budget.as_secs_f64())
+        ),
     );
     if let Some(schema) = plan.schema.as_ref() {
         line("schema", format!("{schema}, for the objects of the run; dropped at the end"));
@@ -131,7 +134,7 @@ fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
             .map(|arm| ns(cold.seconds[arm] / outcome.plan.rows as f64))
             .collect();
         lines.push(format!(
-            "the first (cold) round, left out above: {} ns, in the same order",
+            "the first, cold round does not count; its times in the order of the table: {} ns",
             first.join(", ")
         ));
     }
@@ -155,11 +158,12 @@ fn unmeasurable(outcome: &Outcome, judged: &Judged, request: &Request) -> Vec<St
     names
         .map(|(candidate, name)| {
             let why = if judged.own[candidate].high >= 0.0 {
-                "its time minus the empty loop's does not differ from 0"
+                "its time does not differ from that of the empty loop"
             } else if request.empty.is_some() {
-                "it is faster than the --empty statement, which therefore does more than the loop"
+                "it is faster than the --empty statement: give an --empty statement that does less"
             } else {
-                "it is faster than the empty loop, which reads i of each row: an expression without i does not"
+                "it is faster than the empty loop, because the empty loop reads i and the expression does not: use i in the \
+                 expression"
             };
             format!("not measurable: {}: {why}; differences between candidates are valid", short(name))
         })
@@ -169,7 +173,7 @@ fn unmeasurable(outcome: &Outcome, judged: &Judged, request: &Request) -> Vec<St
 /// The article's figures: of whole samples, including the loop; candidates in this order.
 fn samples(outcome: &Outcome, order: &[usize], per: &str) -> String {
     let whole = format!("{per}, whole");
-    let mut table = new_table(&[&whole, "mean", "sd", "min", "max", "cut: mean", "sd", "min", "max"]);
+    let mut table = new_table(&[&whole, "mean", "sd", "min", "max", "trimmed: mean", "sd", "min", "max"]);
     let others = outcome.arms(Role::Empty).chain(outcome.arms(Role::Repeat));
     for number in order.iter().copied().chain(others) {
         let Some(all) = outcome.per_row(number) else { continue };
@@ -180,13 +184,13 @@ fn samples(outcome: &Outcome, order: &[usize], per: &str) -> String {
         table.add_row([vec![short(&arm.name)], figures(&all).to_vec(), figures(&cut).to_vec()].concat());
     }
     align_right(&mut table, 1..9);
-    format!("{}\ncut: without samples below the 10th or above the 90th percentile", trimmed(&table))
+    format!("{}\ntrimmed: without samples below the 10th or above the 90th percentile", trimmed(&table))
 }
 
 /// Hints for the next command.
 pub(crate) fn hints(outcome: &Outcome, request: &Request) -> Vec<String> {
     let Some(judged) = outcome.judged(request) else {
-        return vec!["give it more time: --budget 1min".to_owned()];
+        return vec!["no verdict yet: give --budget 1min".to_owned()];
     };
     let names: Vec<&str> = outcome.plan.candidates().collect();
     let rounds = outcome.rounds.iter().filter(|round| !round.cold).count() as f64;
@@ -201,7 +205,7 @@ pub(crate) fn hints(outcome: &Outcome, request: &Request) -> Vec<String> {
         let budget = request.budget.as_secs_f64() * (rounds + f64::from(more)) / rounds;
         if budget <= LONGEST_BUDGET {
             hints.push(format!(
-                "inconclusive: a verdict needs about {} more rounds: --budget {:.0}s",
+                "inconclusive: a verdict needs about {} more rounds: give --budget {:.0}s",
                 grouped(u64::from(more)),
                 budget.ceil()
             ));
@@ -215,8 +219,8 @@ pub(crate) fn hints(outcome: &Outcome, request: &Request) -> Vec<String> {
     }
     for pair in inconclusive.iter().filter(|pair| pair.rounds_needed.is_none()) {
         hints.push(format!(
-            "{} beside {}: more rounds do not suffice, because the difference is too close to the threshold ({} \
-             ns) or to the noise ({} ns): give another --threshold, or use a quieter machine",
+            "{} compared with {}: more rounds do not help, because the difference is too close to the threshold ({} \
+             ns) or to the noise ({} ns): give a smaller or a larger --threshold, or use a quieter machine",
             short(names[pair.candidate]),
             short(names[pair.baseline]),
             ns(pair.margin),
@@ -244,7 +248,7 @@ pub(crate) fn calibrated(found: &Calibration) -> String {
 
 /// The conclusion of a calibration.
 pub(crate) fn concluded(found: &Calibration) -> String {
-    let cut = "cut: without samples below the 10th or above the 90th percentile";
+    let cut = "trimmed: without samples below the 10th or above the 90th percentile";
     let counts = |rows: &[u64]| rows.iter().map(|rows| grouped(*rows)).collect::<Vec<_>>().join(", ");
     let conclusion = match found.conclusion() {
         None => return cut.to_owned(),
@@ -255,13 +259,13 @@ pub(crate) fn concluded(found: &Calibration) -> String {
                 format!(" (no clear difference: {})", counts(&alike))
             };
             format!(
-                "single samples vary least at {} rows{alike}. pgrig micro takes more and shorter samples instead, \
-                 and compares within rounds",
+                "samples of {} rows vary least{alike}. Without --rows, pgrig micro uses more and shorter samples, and \
+                 compares within rounds",
                 grouped(rows)
             )
         }
         Some(Conclusion::TooFew { rows, budget }) => format!(
-            "too few samples to find where they vary least ({} rows): --budget {budget}s probably suffices",
+            "too few samples to find where they vary least ({} rows): give --budget {budget}s, which is probably enough",
             counts(&rows)
         ),
     };

@@ -53,7 +53,7 @@ struct Query {
 
 pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failure> {
     if arguments.server.dbname.is_some() {
-        let text = "ORIGINAL and COPY name the databases: leave out -d (a URI can stand there, too)";
+        let text = "ORIGINAL and COPY name the databases (each a name or a URI): leave out -d";
         return Err(Usage(text.to_owned()).into());
     }
     let queries = arguments.queries.as_deref().map(queries).transpose()?.unwrap_or_default();
@@ -309,8 +309,12 @@ async fn run_sql(connection: &Connection, sql: &str) -> Result<(), Failure> {
 async fn plan(connection: &Connection, query: &Query, name: &str) -> Result<QueryPlan, Failure> {
     let sql = format!("EXPLAIN (FORMAT JSON) {}", query.sql);
     match connection.client.query_one(&sql, &[]).await {
-        Ok(row) => Ok(QueryPlan::read(&row.get::<_, Value>(0))
-            .ok_or_else(|| Usage(format!("query {}: the server shows no plan of it", query.name)))?),
+        Ok(row) => Ok(QueryPlan::read(&row.get::<_, Value>(0)).ok_or_else(|| {
+            Usage(format!(
+                "query {}: EXPLAIN returns no plan: remove the query, or make it a single SELECT",
+                query.name
+            ))
+        })?),
         Err(error) => match error.as_db_error() {
             Some(why) => {
                 let text = format!("query {} on the {name}: {}", query.name, why.message());
@@ -412,11 +416,12 @@ fn not_promised(original: &Original) -> String {
         Original::Database(_) => false,
     };
     if asked {
-        return "not promised: dependence of three columns that no two of them show, and of columns of different tables"
+        return "a model does not reproduce dependence among three columns that no two of them show, nor dependence between \
+                columns of different tables"
             .to_owned();
     }
-    "not promised from a model without --aggregates: sizes of joins, rows for each row of a referenced table, \
-     and dependence between columns without extended statistics"
+    "a model captured without --aggregates does not reproduce sizes of joins, rows for each row of a referenced \
+     table, and dependence between columns without extended statistics: to include them, capture with --aggregates"
         .to_owned()
 }
 
@@ -430,16 +435,19 @@ fn notes(
     let mut notes = vec![not_promised(original)];
     if !arguments.analyze_original {
         notes.push(
-            "tolerances are from the copy's ANALYZEs; --analyze-original measures those of the original"
+            "tolerances come from repeated ANALYZE of the copy: to measure them on the original too, give --analyze-original"
                 .to_owned(),
         );
     }
     if !fidelity.missing.is_empty() {
-        notes.push(format!("the copy has no statistics of {}", fidelity.missing.join(", ")));
+        notes.push(format!(
+            "the copy has no statistics of {}: run ANALYZE on the copy",
+            fidelity.missing.join(", ")
+        ));
     }
     if let Some(plans) = plans.filter(|plans| !plans.different.is_empty()) {
         let names: Vec<&str> = plans.different.iter().map(|&at| queries[at].name.as_str()).collect();
-        notes.push(format!("other plans on the copy: {}", names.join(", ")));
+        notes.push(format!("these queries have another plan on the copy: {}", names.join(", ")));
     }
     notes.into_iter().map(|text| Note { text }).collect()
 }

@@ -60,16 +60,23 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
         }
         if !blind.is_empty() && blind.len() == table.columns.len() {
             let rows = if table.rows == 0 && table.bytes.heap > 0 {
-                ", and no number of rows, so that the copy gets none"
+                ", nor a number of rows, so the copy gets no rows"
             } else {
                 ""
             };
             warnings.push(format!(
-                "{}: no statistics{rows}. Run ANALYZE there, or connect as a role that may select from the table",
+                "{0}: the table has no statistics that this role can read{rows}: run ANALYZE {0}, or connect as a role that \
+                 may select from the table",
                 table.name
             ));
         } else if !blind.is_empty() {
-            warnings.push(format!("{}: no statistics of {}", table.name, blind.join(", ")));
+            warnings.push(format!(
+                "{}: these columns have no statistics that this role can read: {}. Run ANALYZE {}, or connect as a role \
+                 that may select from them",
+                table.name,
+                blind.join(", "),
+                table.name
+            ));
         }
         if table.changed as f64 > OLD * table.rows as f64 {
             warnings.push(format!(
@@ -157,7 +164,7 @@ fn phrase(column: &Column) -> String {
 
 fn values_phrase(values: &Values) -> String {
     match values {
-        Values::Fill { why } => format!("left to fill: {why}"),
+        Values::Fill { why } => format!("values chosen by pgrig fill: {why}"),
         Values::Serial { step, .. } => format!("ascending by {step}"),
         Values::Keys { common, .. } => format!("keys; {} frequent", common.len()),
         Values::Statistics { common, bounds, .. } => {
@@ -184,7 +191,7 @@ pub(super) fn values(model: &Model) -> String {
             }
         }
     }
-    let note = "Bounds of buckets are moved at random and are not among these.";
+    let note = "pgrig shifts the bounds of histograms at random; this list does not include them.";
     if text.is_empty() { "no value of the original".to_owned() } else { format!("{text}\n{note}") }
 }
 
@@ -217,8 +224,7 @@ pub(super) fn fidelity(
         fidelity.fields.iter().filter(|field| !field.is_fixed && !field.is_within()).collect();
     off.sort_by(|one, other| times_off(other).total_cmp(&times_off(one)));
     if !off.is_empty() {
-        let mut table =
-            new_table(&["off by more than ANALYZE varies", "field", "original", "copy", "tolerance"]);
+        let mut table = new_table(&["outside the tolerance", "field", "original", "copy", "tolerance"]);
         for field in off.iter().take(MOST_FIELDS) {
             table.add_row([
                 field.column.clone(),
@@ -260,7 +266,7 @@ pub(super) fn fidelity(
             percent(u64::from(same), u64::from(pairs)),
             plans.queries,
             plans.itself.map_or_else(String::new, |(same, pairs)| format!(
-                " (the original with itself: {})",
+                " (original against itself: {})",
                 percent(u64::from(same), u64::from(pairs))
             )),
             plans.factor(0.5),
@@ -280,7 +286,7 @@ pub(super) fn fidelity(
     }
     let (within, fields) = fidelity.counts();
     let own = fidelity.itself.map_or_else(String::new, |(within, fields)| {
-        format!(" (the original with itself: {})", percent(within as u64, fields as u64))
+        format!(" (original against itself: {})", percent(within as u64, fields as u64))
     });
     let _ = write!(
         text,

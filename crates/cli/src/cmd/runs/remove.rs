@@ -24,8 +24,10 @@ pub(crate) fn run(arguments: &RmArgs, printer: &Printer) -> Result<(), Failure> 
     let selection = Selection::new(Labelled::All, printer)?;
     let found = selection.saved(&arguments.runs)?;
     if let Some(running) = found.iter().find(|saved| saved.is_running()) {
-        let text =
-            format!("run {} is still running, and would be saved again: nothing is removed", running.head.id);
+        let text = format!(
+            "run {} is still running: wait for its end, then repeat the command. pgrig removed nothing",
+            running.head.id
+        );
         return Err(Usage(text).into());
     }
     for saved in found {
@@ -48,16 +50,16 @@ pub(crate) fn prune(arguments: &PruneArgs, printer: &Printer) -> Result<(), Fail
         if !old.is_empty() {
             list::show(&old, &all, printer)?;
         }
-        printer.say(format!("would remove {runs}, {}; {kept} stay", bytes(size)));
+        printer.say(format!("pgrig would remove {runs} ({}) and keep {kept}", bytes(size)));
         return Ok(());
     }
     for saved in &old {
         remove(saved)?;
     }
     let partial = remove_half_written(store.directory())?;
-    printer.result(format!("removed {runs}, {}; {kept} stay", bytes(size)))?;
+    printer.result(format!("removed {runs} ({}), kept {kept}", bytes(size)))?;
     if partial > 0 {
-        printer.say(format!("removed {partial} half-written documents of pgrigs that were killed"));
+        printer.say(format!("removed {partial} incomplete documents of killed pgrig processes"));
     }
     Ok(())
 }
@@ -65,7 +67,7 @@ pub(crate) fn prune(arguments: &PruneArgs, printer: &Printer) -> Result<(), Fail
 /// Runs that neither --keep nor --older-than keeps.
 fn old<'s>(arguments: &PruneArgs, all: &'s [Saved]) -> Result<Vec<&'s Saved>, Usage> {
     let since = arguments.older_than.map(|length| Timestamp::now().checked_sub(length)).transpose();
-    let since = since.map_err(|_| Usage("--older-than is longer than there is time".to_owned()))?;
+    let since = since.map_err(|_| Usage("--older-than is too long: give a shorter time".to_owned()))?;
     let is_old = |saved: &&Saved| {
         let start = saved.head.started_at.parse::<Timestamp>();
         since.is_none_or(|since| start.is_ok_and(|start| start < since)) && !saved.is_running()
@@ -77,7 +79,7 @@ fn old<'s>(arguments: &PruneArgs, all: &'s [Saved]) -> Result<Vec<&'s Saved>, Us
 fn is_whole(saved: &Saved, printer: &Printer) -> bool {
     let found = figures(&saved.path);
     if let Err(error) = &found {
-        printer.warn(format!("{} stays: {error}", saved.path.display()));
+        printer.warn(format!("pgrig keeps {}: {error}", saved.path.display()));
     }
     found.is_ok()
 }

@@ -41,7 +41,11 @@ pub(crate) fn import(arguments: &ImportArgs, printer: &Printer) -> Result<(), Fa
             let id = &document.run.id;
             let refused = |why: &str| Usage(format!("{}: {why}; nothing is imported", file.display()));
             if !is_id(id) {
-                return Err(refused(&format!("{} is not the id of a run", plain(id))).into());
+                return Err(refused(&format!(
+                    "{} is not a run id: give a file that pgrig runs export wrote",
+                    plain(id)
+                ))
+                .into());
             }
             if let Some(same) = new.iter().find(|other| other.run.id == *id) {
                 if same.text != document.text {

@@ -70,7 +70,12 @@ fn check(running: &Running, printer: &Printer) -> Result<(), Failure> {
 
 fn stop(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
     let was_running = open(home, &name.instance)?.stop(&|event| printer.say(event))?;
-    printer.say(if was_running { "stopped" } else { "it was not running" });
+    let instance = &name.instance;
+    printer.say(if was_running {
+        format!("instance {instance} is stopped")
+    } else {
+        format!("instance {instance} was not running")
+    });
     Ok(())
 }
 

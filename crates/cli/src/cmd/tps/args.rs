@@ -323,11 +323,11 @@ const ELSEWHERE: [(&[&str], &str); 12] = [
     (&["-i", "--initialize"], "pgrig fill --scale N makes pgbench's tables"),
     (
         &["-I", "--init-steps", "-F", "--fillfactor", "--foreign-keys", "--tablespace", "--index-tablespace"],
-        "it belongs to pgrig fill, which makes pgbench's tables",
+        "pgrig fill has this option",
     ),
     (
         &["--partitions", "--partition-method", "--unlogged-tables"],
-        "it belongs to pgrig fill, which makes pgbench's tables (--partitions N, --unlogged)",
+        "pgrig fill has --partitions N and --unlogged",
     ),
     (
         &["-l", "--log", "--log-prefix", "--sampling-rate"],
@@ -336,15 +336,18 @@ const ELSEWHERE: [(&[&str], &str); 12] = [
     (&["--aggregate-interval"], "--json FILE has every second's tps and percentiles"),
     (
         &["-v", "--vacuum-all"],
-        "run psql -c 'VACUUM ANALYZE' first; pgbench's smaller tables are vacuumed without -n",
+        "run psql -c 'VACUUM ANALYZE' first (pgrig vacuums pgbench's small tables itself, unless you give -n)",
     ),
     (&["--progress-timestamp"], "--json FILE has the time at which the run began, and seconds since"),
     (
         &["--verbose-errors"],
         "--failures-detailed counts failures by kind, -r by command; the server's log has their texts",
     ),
-    (&["--exit-on-abort"], "a lost client ends with exit status 1 in any case"),
-    (&["--continue-on-error"], "--max-tries N retries serialization failures and deadlocks"),
+    (&["--exit-on-abort"], "pgrig always exits with status 1 if a client fails"),
+    (
+        &["--continue-on-error"],
+        "a client ends at any other SQL error; for serialization failures and deadlocks, give --max-tries N",
+    ),
     (&["--report-latencies"], "its new name is -r, --report-per-command"),
     (&["--debug"], "--explain shows the plan"),
 ];

@@ -171,19 +171,19 @@ fn transactions(arguments: &TpsArgs, request: &Request, outcome: &Outcome) -> St
         row("  other", counts.failed.other, due, String::new());
     }
     if let (Some(_), Some(limit)) = (request.rate, &limit) {
-        row("skipped", counts.skipped, due, format!("would have begun more than {limit} late"));
+        row("skipped", counts.skipped, due, format!("start would be more than {limit} late"));
     }
     row("due", due, 0, String::new());
     if counts.retried > 0 {
-        row("retried", counts.retried, due, format!("of those; {} retries", grouped(counts.retries)));
+        row(
+            "retried",
+            counts.retried,
+            due,
+            format!("of the due ones, with {} retries", grouped(counts.retries)),
+        );
     }
     if let Some(limit) = &limit {
-        row(
-            "late",
-            counts.late,
-            counts.succeeded,
-            format!("of those that succeeded; took more than {limit}"),
-        );
+        row("late", counts.late, counts.succeeded, format!("of the succeeded ones, took more than {limit}"));
     }
     align_right(&mut table, 1..3);
     trimmed(&table)
@@ -315,7 +315,7 @@ fn waits(trials: &[Measured]) -> Option<String> {
     }
     let mut shares: Vec<(&str, f64)> = shares.into_iter().collect();
     shares.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let mut table = new_table(&["sessions were seen", ""]);
+    let mut table = new_table(&["state of the sessions", "share of samples"]);
     for (wait, share) in shares.into_iter().take(MOST_WAITS) {
         table.add_row([described(wait), percent(share)]);
     }

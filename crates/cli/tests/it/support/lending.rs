@@ -150,7 +150,7 @@ impl Service {
         let mut told = String::new();
         self.child.stderr.as_mut().unwrap().read_to_string(&mut told).unwrap();
         assert!(
-            told.contains("interrupted: dropped the lent databases") && !told.contains("error"),
+            told.contains("interrupted: pgrig dropped the lent databases") && !told.contains("error"),
             "{told}"
         );
     }

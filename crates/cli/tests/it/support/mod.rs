@@ -106,8 +106,7 @@ impl Rig {
         assert_eq!(ran.code, Some(1), "{ran:#?}");
         let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("error")).collect();
         assert_eq!(errors.len(), 1, "{ran:#?}");
-        let place =
-            format!("has a fault; please report it with the command: PGRIG_TEST_PANIC={point} (crates/");
+        let place = format!("stopped because of a bug: PGRIG_TEST_PANIC={point} (crates/");
         assert!(errors[0].contains(&place) && !ran.stderr.contains("panicked at"), "{ran:#?}");
     }
 

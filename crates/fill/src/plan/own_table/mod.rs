@@ -185,7 +185,10 @@ impl Look<'_> {
             (Some(name), _) => among(&created, name),
             (None, [only]) => only,
             (None, []) => {
-                return Err(FillError::Ddl { problem: "it creates no table: give --table NAME".to_owned() });
+                return Err(FillError::Ddl {
+                    problem: "it creates no table: give a file that creates one, or give --table NAME"
+                        .to_owned(),
+                });
             }
             (None, several) => {
                 let limited = self.request.in_chunks || self.request.chunk.is_some();
@@ -217,14 +220,13 @@ impl Look<'_> {
             return self.unfinished(request, info, comment.as_deref()).await;
         }
         if request.steps.include(InitStep::Create) {
-            let problem =
-                format!("{} exists already: leave out --ddl to fill it as it is", info.display_name());
+            let problem = format!("{} exists already: leave out --ddl to fill it as it is", info.shown());
             return Err(FillError::Ddl { problem });
         }
         let table = qualified(&info.schema, &info.name);
         let has_rows = format!("SELECT EXISTS (SELECT FROM {table})");
         if !request.append && info.may_select && ask(connection, &has_rows, &[]).await?.get(0) {
-            return Err(FillError::OwnTableHasRows { table: info.display_name() });
+            return Err(FillError::OwnTableHasRows { table: info.shown() });
         }
         let stale_ledger = ledger.is_some();
         Ok(Facts { stale_ledger, ..self.described(request, info, Scope::Idle).await? })
@@ -351,7 +353,7 @@ impl Look<'_> {
         if info.partitions.is_some() {
             self.refuse_mixed(&info, &rows.table).await?;
         }
-        let table = info.display_name();
+        let table = info.shown();
         let vacuum_refused = (!row.get::<_, bool>("may_vacuum"))
             .then(|| VacuumRefused { table: table.clone(), role: info.role.clone() });
         let own = OwnTableFacts { name: table, rows, stored, until_size };
@@ -384,22 +386,17 @@ impl Look<'_> {
             Err(error) => return Err(self.connection.explain(error).await.into()),
         };
         let of_server = |column: &&Column| column.values == Values::Server && decide.contains(&column.name);
-        let problem = if matches!(self.request.amount, Amount::Size(_)) {
-            "the number of rows in each chunk follows from the table's size, which a crash would change: give \
-             --rows instead of SIZE"
-                .to_owned()
+        let remedy = if matches!(self.request.amount, Amount::Size(_)) {
+            "give --rows instead of SIZE".to_owned()
         } else if let Some(column) = table.columns.iter().find(of_server) {
-            format!(
-                "the server generates column {} of the partition key: give it values with --column",
-                column.name
-            )
+            format!("give column {} of the partition key values with --column", column.name)
         } else {
             return Ok(());
         };
         Err(FillError::Combination(format!(
-            "some partitions of {} are logged and some are unlogged, so a crash loses a part of each chunk, and \
-             {problem}; or make all partitions logged, or all unlogged",
-            info.display_name()
+            "{} has logged and unlogged partitions, so pgrig could not resume after a crash: {remedy}, or make all \
+             partitions logged or all unlogged",
+            info.shown()
         )))
     }
 

@@ -158,8 +158,8 @@ impl StoredTable {
             (None, _) => return Err(NotDirect::Size),
         };
         if self.partitions.is_some() && rows.saturating_mul(ROW_NUMBER) > memory() {
-            return Err(NotDirect::InChunks(
-                "in more numbers than memory holds while they are sorted out".to_owned(),
+            return Err(NotDirect::TooMany(
+                "pgrig sorts the rows of a partitioned table in memory, and these are too many",
             ));
         }
         let truncated_with = self.relation.truncated_with().to_vec();
@@ -206,18 +206,17 @@ impl StoredTable {
     fn refuse_files(&self, request: &Request) -> Result<(), NotDirect> {
         if !request.steps.include(InitStep::Create) {
             self.relation.can_begin_anew()?;
-            if !self.indexes.is_empty() && !self.relation.may_reindex() {
-                let problem = "only its owner may rebuild its indexes";
-                return Err(NotDirect::Truncate(problem.to_owned()));
-            }
-            return Ok(());
+            return match self.relation.refuses_reindex() {
+                Some(problem) if !self.indexes.is_empty() => Err(NotDirect::Truncate(problem)),
+                _ => Ok(()),
+            };
         }
         if !self.relation.is_new {
-            let text = "--ddl creates it in a subtransaction (a block with EXCEPTION)";
+            let text = "--ddl creates the table in a subtransaction (a block with EXCEPTION)";
             return Err(NotDirect::Ddl(text.to_owned()));
         }
         if self.relation.bytes > 0 {
-            return Err(NotDirect::Ddl("--ddl inserts rows into it".to_owned()));
+            return Err(NotDirect::Ddl("--ddl inserts rows into the table".to_owned()));
         }
         Ok(())
     }
@@ -249,16 +248,16 @@ impl StoredPartitions {
         (persistence, triggers): (Persistence, Triggers),
     ) -> Result<TupleEncoder, NotDirect> {
         self.found.suit(table)?;
-        let mut last = Err(NotDirect::Duties("it has no partition".to_owned()));
+        let mut last = Err(NotDirect::Duties("the table has no partition".to_owned()));
         for (leaf, relation) in self.found.leaves().zip(&self.leaves) {
             let partition = |why| NotDirect::Partition { name: leaf.name.clone(), why: Box::new(why) };
             if leaf.persistence != persistence {
-                let text = "some partitions are unlogged, others are not";
+                let text =
+                    "some partitions are unlogged, others are not: make all of them logged or all unlogged";
                 return Err(NotDirect::Duties(text.to_owned()));
             }
-            if !relation.may_reindex() {
-                let text = "only its owner may have its indexes built anew";
-                return Err(partition(NotDirect::Truncate(text.to_owned())));
+            if let Some(problem) = relation.refuses_reindex() {
+                return Err(partition(NotDirect::Truncate(problem)));
             }
             let table = relation.in_order(table);
             relation.takes(&table, triggers).map_err(partition)?;
@@ -290,14 +289,19 @@ async fn refuses_triggers_off(connection: &Connection, major: u32) -> Result<Opt
     if ask(connection, query, &[]).await?.get("may_set") {
         return Ok(None);
     }
-    let remedy =
-        if major < GRANTS_PARAMETERS { "" } else { " (GRANT SET ON PARAMETER session_replication_role)" };
-    Ok(Some(format!("this role may not turn triggers off{remedy}")))
+    let role: String = ask(connection, "SELECT quote_ident(current_user) AS role", &[]).await?.get("role");
+    let remedy = match major {
+        ..GRANTS_PARAMETERS => "connect as a superuser".to_owned(),
+        _ => format!("run GRANT SET ON PARAMETER session_replication_role TO {role}"),
+    };
+    Ok(Some(format!("role {role} may not set session_replication_role: {remedy}")))
 }
 
 fn refusal(why: &Unstorable) -> NotDirect {
     let remedy = match why {
-        Unstorable::Server { column } => format!(" (if not generated: --column {column}=serial, say)"),
+        Unstorable::Server { column } => {
+            format!(": if the column is not generated, give --column {column}=serial")
+        }
         _ => String::new(),
     };
     NotDirect::Column(format!("{why}{remedy}"))

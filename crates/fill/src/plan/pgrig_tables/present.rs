@@ -10,7 +10,7 @@ use crate::plan::tables::{TableNames, bound, key, leaves};
 use crate::request::{Persistence, Request, Subject};
 use connect::Connection;
 use server::ask;
-use server::quote::qualified;
+use server::quote::{qualified, shown};
 
 /// The table that other programs write to: it may have rows before a fill.
 const HISTORY: &str = "pgbench_history";
@@ -90,8 +90,8 @@ async fn refuse_lost_leaves(
     leaves.iter().find(lost).map_or(Ok(()), |leaf| {
         Err(FillError::NotWhole {
             problem: format!(
-                "{leaf} is empty and unlogged: a crash of the server empties unlogged tables (if it should be \
-                 empty, ALTER TABLE {leaf} SET LOGGED)",
+                "{leaf} is empty and unlogged; a crash may have emptied it (if it is meant to be empty, run ALTER \
+                 TABLE {leaf} SET LOGGED)",
                 leaf = leaf.name
             ),
         })
@@ -152,9 +152,14 @@ pub(in crate::plan) async fn refuse_tablespace(connection: &Connection, name: &s
         (true, true) => return Ok(()),
         (true, false) => {
             let role: String = row.get("role");
-            format!("may not be used by role {role}: GRANT CREATE ON TABLESPACE {name} TO {role}")
+            format!(
+                "may not be used by role {role}: run GRANT CREATE ON TABLESPACE {} TO {role}",
+                shown(name)
+            )
         }
-        (false, _) => format!("does not exist: CREATE TABLESPACE {name} LOCATION '…', or give another one"),
+        (false, _) => {
+            format!("does not exist: run CREATE TABLESPACE {} LOCATION '…', or give another one", shown(name))
+        }
     };
     Err(FillError::Tablespace { name: name.to_owned(), problem })
 }

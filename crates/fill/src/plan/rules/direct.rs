@@ -42,9 +42,9 @@ impl Choice {
             Self::Not => None,
             Self::Impossible(why) => Some(format!("method direct is not possible: {why}")),
             Self::Chosen { asked: true, .. } => Some("--method direct is given".to_owned()),
-            Self::Chosen { asked: false, .. } => Some(
-                "on its own server, pgrig writes pages at the speed of the disk instead of COPY".to_owned(),
-            ),
+            Self::Chosen { asked: false, .. } => {
+                Some("on its own server, pgrig writes pages directly, which is faster than COPY".to_owned())
+            }
         }
     }
 }

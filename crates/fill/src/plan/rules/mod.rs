@@ -152,13 +152,12 @@ fn without_vacuum(request: &Request, VacuumRefused { table, role }: &VacuumRefus
     let unfrozen = request.freezes().then(|| {
         format!(
             "no vacuum, so rows stay unfrozen: with data checksums or wal_log_hints = on, the first scan of \
-             {table} writes its pages to WAL. Leave space for them: --reserve, --until-free"
+             {table} writes its pages to WAL. Give --reserve or --until-free to leave space for them"
         )
     });
-    let unanalyzed = request
-        .steps
-        .include(InitStep::Vacuum)
-        .then(|| format!("no vacuum and no statistics: role {role} does not own {table}"));
+    let unanalyzed = request.steps.include(InitStep::Vacuum).then(|| {
+        format!("role {role} may not run VACUUM ANALYZE {table}: run it as the owner after the fill")
+    });
     unfrozen.into_iter().chain(unanalyzed).collect()
 }
 

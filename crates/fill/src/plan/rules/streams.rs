@@ -78,12 +78,15 @@ impl Rules<'_> {
         let unlogged_pays = self.is_logged() && self.server.skips_wal() && (vacuum || !self.stays_cached());
         match self.request.streams {
             Some(streams) => (streams, "--streams is given"),
-            None if self.has_keys_early() => (NonZeroU16::MIN, "ascending keys fill index pages"),
+            None if self.has_keys_early() => (
+                NonZeroU16::MIN,
+                "one stream inserts keys in ascending order, which fills index pages completely",
+            ),
             None if possible.get() > 1 && !frozen_pays && !unlogged_pays => {
-                (possible, "parallel, since VACUUM does not follow or rewrites every page anyway")
+                (possible, "parallel: either no VACUUM follows, or VACUUM rewrites every page in any case")
             }
             None if possible.get() < 2 => {
-                (NonZeroU16::MIN, "a second stream does not pay for so few rows or cores")
+                (NonZeroU16::MIN, "with so few rows or cores, a second stream is not faster")
             }
             None if needs_chunks(self.request).is_some() => (possible, "parallel, one for each core"),
             None if frozen_pays => {

@@ -100,7 +100,7 @@ pub enum Failure {
     },
     /// A row that PostgreSQL refuses too.
     #[error(
-        "a row takes {longest} bytes even after its values were compressed or moved out, and a page holds {most}"
+        "a row needs {longest} bytes even with TOAST, and a page holds {most}: give shorter values with --column"
     )]
     TooLong {
         /// Length of the row, bytes.
@@ -112,7 +112,10 @@ pub enum Failure {
     #[error("the table needs more blocks than PostgreSQL allows: give --partitions")]
     TooLarge,
     /// A row violates a constraint of the table.
-    #[error("a row of {table} violates {constraints}: {row}. The transaction was rolled back")]
+    #[error(
+        "a row of {table} violates {constraints}: {row}. The transaction was rolled back. Describe the columns with \
+         --column"
+    )]
     Broken {
         /// The table.
         table: String,
@@ -122,7 +125,10 @@ pub enum Failure {
         row: String,
     },
     /// No partition takes a row.
-    #[error("no partition of {table} takes the row with the key ({key}). Nothing was written")]
+    #[error(
+        "no partition of {table} takes the row with the key ({key}). Nothing was written. Add a partition, or describe \
+         the key with --column"
+    )]
     NoPartition {
         /// The table.
         table: String,
@@ -141,7 +147,10 @@ pub enum Failure {
         row: String,
     },
     /// The server sees another size than pgrig has written.
-    #[error("{relation}: the server sees {found} bytes, and pgrig wrote {written}")]
+    #[error(
+        "{relation}: the server sees {found} bytes, and pgrig wrote {written}. pgrig rolled the fill back. Report this \
+         as a bug; to fill the table now, give --method copy"
+    )]
     Unseen {
         /// The relation, and its fork.
         relation: String,
@@ -155,7 +164,9 @@ pub enum Failure {
 /// The remedy, where there is one.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ". Free some space there, or ask for less",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            ". Free some space there, or give a smaller SIZE"
+        }
         _ => "",
     }
 }

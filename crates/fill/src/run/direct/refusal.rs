@@ -15,7 +15,8 @@ pub enum NotDirect {
     /// A file that the server has just made is not in the directory.
     #[error(
         "{path} is not as the server reports it: the directory is a copy of its data directory, or a tablespace \
-         has another path here. Nothing was written"
+         has another path here. Nothing was written. Give --data-directory with the path of the server's own data \
+         directory"
     )]
     Copy {
         /// The file.
@@ -28,9 +29,7 @@ pub enum NotDirect {
         path: String,
     },
     /// The server has a format that pgrig does not know.
-    #[error(
-        "the server's {what} is {found}, and pgrig writes pages for {known} only: leave out --method direct"
-    )]
+    #[error("the server's {what} is {found}, and pgrig writes pages for {known} only")]
     Format {
         /// The part of the format.
         what: &'static str,
@@ -40,15 +39,15 @@ pub enum NotDirect {
         known: &'static str,
     },
     /// The database's encoding is not one that pgrig's texts can be stored in.
-    #[error("the database's encoding is {encoding}, and pgrig makes text in UTF8: leave out --method direct")]
+    #[error("the database's encoding is {encoding}, and pgrig makes text in UTF8")]
     Encoding {
         /// Of the database.
         encoding: String,
     },
     /// WAL must have the rows, for replicas and backups.
     #[error(
-        "wal_level is {level}, so WAL must have every row of a permanent table: give --unlogged, or set wal_level \
-         = minimal and max_wal_senders = 0 (as pgrig's own server with --profile bulk)"
+        "wal_level is {level}, so PostgreSQL must log every row of a permanent table: give --unlogged, or set \
+         wal_level = minimal and max_wal_senders = 0 (as pgrig's own server with --profile bulk)"
     )]
     WalLevel {
         /// Of the server.
@@ -61,25 +60,28 @@ pub enum NotDirect {
         found: String,
     },
     /// Rows cannot be loaded in one transaction.
-    #[error("pgrig writes the pages of a whole table at a time, and this fill goes {0}")]
+    #[error("pgrig writes the pages of a whole table at a time, and this fill works {0}")]
     InChunks(String),
+    /// There are more rows than pgrig can write as pages.
+    #[error("{0}: give fewer rows")]
+    TooMany(&'static str),
     /// A column cannot be written.
     #[error("{0}")]
     Column(String),
     /// Rows may be so long that the server would compress values with another method than pglz.
     #[error(
-        "rows may be so long that PostgreSQL compresses values, and {column} is compressed with lz4: pgrig compresses \
-         with pglz only (ALTER TABLE … ALTER {column} SET COMPRESSION pglz, or SET STORAGE EXTERNAL)"
+        "column {column} uses lz4 compression, its values may be so long that PostgreSQL compresses them, and pgrig \
+         can write pglz only: run ALTER TABLE … ALTER {column} SET COMPRESSION pglz, or SET STORAGE EXTERNAL"
     )]
     Compression {
         /// Unquoted name.
         column: String,
     },
     /// The server has to see each row, e.g. because of triggers.
-    #[error("{0}, which needs COPY")]
+    #[error("{0}")]
     Duties(String),
     /// One of its partitions cannot be written.
-    #[error("of its partition {name}: {why}")]
+    #[error("partition {name}: {why}")]
     Partition {
         /// Qualified and quoted.
         name: String,
@@ -87,15 +89,13 @@ pub enum NotDirect {
         why: Box<NotDirect>,
     },
     /// An existing table cannot be given new files.
-    #[error("pgrig truncates an existing table in the transaction that fills it, and {0}")]
+    #[error("pgrig cannot truncate the table, because {0}")]
     Truncate(String),
     /// The SQL of --ddl does more than create an empty table.
     #[error("{0}")]
     Ddl(String),
     /// The number of rows of a size is known only after the load.
-    #[error(
-        "the number of rows of a size is known only after the load for this table: give --rows instead of a SIZE"
-    )]
+    #[error("pgrig cannot compute in advance how many rows of this table fill a SIZE: give --rows instead")]
     Size,
     /// The relation is not as it should be in the transaction that fills it.
     #[error("{relation} is not as expected: {problem}. Nothing was written")]

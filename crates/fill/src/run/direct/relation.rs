@@ -24,6 +24,10 @@ use server::Session;
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 pub(crate) struct Relation {
+    /// Qualified name, for people.
+    name: String,
+    /// The role of the session, for people.
+    role: String,
     /// Path of the main fork within the data directory.
     path: Option<String>,
     access_method: Option<String>,
@@ -62,6 +66,8 @@ pub(crate) struct Relation {
     may_truncate: bool,
     may_select: bool,
     may_reindex: bool,
+    /// Whether the server has the privilege MAINTAIN (PostgreSQL 17 and later).
+    has_maintain: bool,
 }
 
 /// A table's attribute.
@@ -211,6 +217,8 @@ impl Relation {
             .extend(bounds.map(|expression| Check { name: "the partition's bounds".to_owned(), expression }));
         let Json(foreign_keys) = row.get("foreign_keys");
         Self {
+            name: row.get("shown"),
+            role: row.get("role"),
             path: row.get("path"),
             access_method: row.get("access_method"),
             kind: row.get("kind"),
@@ -234,6 +242,7 @@ impl Relation {
             may_truncate: row.get("may_truncate"),
             may_select: row.get("may_select"),
             may_reindex: row.get("may_reindex"),
+            has_maintain: row.get("has_maintain"),
         }
     }
 
@@ -289,7 +298,7 @@ impl Relation {
         }
         if triggers == Triggers::On && !self.triggers.is_empty() {
             return Err(NotDirect::Duties(format!(
-                "triggers run for its rows: {} (--triggers off loads rows without them)",
+                "triggers run for its rows: {}. To skip them, give --triggers off",
                 self.triggers.join(", ")
             )));
         }
@@ -361,10 +370,14 @@ impl Relation {
                 return Err(format!("{name} references a period"));
             }
             if key.is_self || key.is_circular {
-                return Err(format!("{name} is part of a circle of references"));
+                return Err(format!("{name} is part of a cycle of references"));
             }
             if !key.may_prove {
-                return Err(format!("this role may not lock or read a table that {name} references"));
+                let (role, referenced) = (&self.role, key.referenced.trim_start_matches("ONLY "));
+                return Err(format!(
+                    "role {role} may not read and lock {referenced}, which {name} references: run GRANT SELECT, UPDATE \
+                     ON {referenced} TO {role} (row-level security must not apply to the role)"
+                ));
             }
         }
         Ok(())
@@ -376,7 +389,10 @@ impl Relation {
     /// The reason why it cannot.
     pub(crate) fn can_begin_anew(&self) -> Result<(), NotDirect> {
         let problem = if !self.may_truncate || !self.may_select {
-            "this role may not truncate or read it: GRANT SELECT, TRUNCATE on it".to_owned()
+            let (role, name) = (&self.role, &self.name);
+            format!(
+                "role {role} may not truncate and read {name}: run GRANT SELECT, TRUNCATE ON {name} TO {role}"
+            )
         } else if self.has_children && !self.is_partitioned() {
             "other tables inherit from it".to_owned()
         } else if !self.referenced_by.is_empty() {
@@ -394,9 +410,16 @@ impl Relation {
         &self.truncated_with
     }
 
-    /// Whether the role may have the server build its indexes.
-    pub(crate) fn may_reindex(&self) -> bool {
-        self.may_reindex
+    /// Why the role may not have the server build its indexes; none if it may.
+    pub(crate) fn refuses_reindex(&self) -> Option<String> {
+        let (role, name) = (&self.role, &self.name);
+        let grant = if self.has_maintain {
+            format!(", or run GRANT MAINTAIN ON {name} TO {role}")
+        } else {
+            String::new()
+        };
+        (!self.may_reindex)
+            .then(|| format!("role {role} may not reindex {name}: connect as its owner{grant}"))
     }
 }
 

@@ -90,8 +90,7 @@ impl Direct<'_> {
 /// last.
 fn first_value(next_oid: u32, values: u64) -> Result<u32, NotDirect> {
     if values > MOST_VALUES {
-        let text = "in more rows than a TOAST table has numbers for, if each has all its values there";
-        return Err(NotDirect::InChunks(text.to_owned()));
+        return Err(NotDirect::TooMany("the rows may have more TOAST values than a TOAST table can number"));
     }
     let next = u64::from(next_oid);
     let end = if next >= FIRST_OID + values { next } else { u64::from(u32::MAX) };

@@ -63,8 +63,10 @@ pub(super) fn shares(
                 let of_place = place(of)?;
                 if of_place >= at {
                     let text = format!(
-                        "--rows {}={number}*{of}: {of} comes after {} in the order of foreign keys; reverse the rule",
+                        "--rows {}={number}*{of}: {of} references {}, so its rows come later: write the rule as --rows \
+                         {of}=NUMBER*{}",
                         rule_name(rule),
+                        table.name,
                         table.name
                     );
                     return Err(FillError::Combination(text));

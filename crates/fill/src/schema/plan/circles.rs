@@ -56,7 +56,7 @@ impl Planner<'_> {
                 self.run(&drops).await?;
                 circles.drops.push(drops);
                 let why = format!(
-                    "foreign key {} is created after the rows of both tables: it closes a circle",
+                    "foreign key {} is part of a cycle, so pgrig creates it after the rows of both tables",
                     key.name
                 );
                 info.foreign_keys.retain(|of| of.name != key.name);
@@ -110,7 +110,7 @@ pub(super) fn close(
                 table: parent.described.table.clone(),
                 first_row: parent.described.first_row,
             };
-            let names = (designed[place].info.display_name(), parent.info.display_name());
+            let names = (designed[place].info.shown(), parent.info.shown());
             let (info, table) = (designed[place].info, &mut designed[place].described.table);
             let mut columns: Vec<_> =
                 table.columns.iter_mut().filter(|column| key.columns.contains(&column.name)).collect();

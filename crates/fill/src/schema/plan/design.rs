@@ -65,7 +65,8 @@ impl Designed<'_> {
 
     /// Warnings for the user.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let capped = self.capped.as_ref().map(|why| format!("only {} rows: {why}", self.rows));
+        let capped =
+            self.capped.as_ref().map(|why| format!("the table gets only {} rows, because {why}", self.rows));
         let name = self.info.display_name();
         let all = capped.iter().chain(&self.described.warnings);
         all.map(|warning| format!("{name}: {warning}")).collect()
@@ -287,7 +288,7 @@ impl<'a> Design<'a> {
             if !cut.contains(&&spec.column) && !is_given(&spec.column, &specs) {
                 if info.column(&spec.column).is_none() {
                     let text = format!(
-                        "the model has column {} of {name}, and the table has not: edit the name",
+                        "{name} lacks column {}, which the model has: add the column, or remove it from the model",
                         spec.column
                     );
                     return Err(FillError::Combination(text));

@@ -188,7 +188,9 @@ impl Planner<'_> {
         self.create(&create).await?;
         let names = self.names().await?;
         if names.is_empty() && self.request.ddl.is_some() {
-            return Err(FillError::Ddl { problem: "it creates no table: give --table NAME".to_owned() });
+            return Err(FillError::Ddl {
+                problem: "it creates no table: give a file that creates one, or give --table NAME".to_owned(),
+            });
         }
         if may_be_single && names.len() == 1 {
             return Ok(None);

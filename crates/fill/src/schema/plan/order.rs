@@ -109,7 +109,7 @@ fn circle(tables: &[TableInfo], left: &[usize]) -> FillError {
     }
     let (mut names, mut keys, first) = (Vec::new(), Vec::new(), at);
     while let Some((key, to)) = step(at) {
-        names.push(tables[at].display_name());
+        names.push(tables[at].shown());
         keys.push(key.name.clone());
         at = to;
         if at == first {

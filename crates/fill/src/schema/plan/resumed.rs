@@ -106,7 +106,7 @@ impl Planner<'_> {
             return plan(self.survey, self.connection, &request, true).await.map(Some);
         }
         if has_rows && !self.request.append {
-            return Err(FillError::TableChanged { table: info.display_name() });
+            return Err(FillError::TableChanged { table: info.shown() });
         }
         self.plan_of(info, recorded, together).await.map(Some)
     }

@@ -107,7 +107,7 @@ impl Planner<'_> {
     async fn refuse_rows(&self, tables: &[TableInfo]) -> Result<(), FillError> {
         for info in tables.iter().filter(|info| info.may_select) {
             if self.has_rows(info).await? {
-                return Err(FillError::OwnTableHasRows { table: info.display_name() });
+                return Err(FillError::OwnTableHasRows { table: info.shown() });
             }
         }
         Ok(())

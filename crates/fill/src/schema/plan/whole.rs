@@ -20,7 +20,7 @@ const LARGEST_SHARE: f64 = 0.6;
 /// for each lane.
 const LARGEST: u64 = 8 << 30;
 
-const REASON: &str = "two tables at once, each in a transaction of its own that empties it: its rows need no WAL \
+const REASON: &str = "two tables at once, each truncated and loaded in one transaction, so that its rows need no WAL \
                       (wal_level = minimal)";
 
 impl Planner<'_> {

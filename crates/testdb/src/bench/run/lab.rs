@@ -26,7 +26,7 @@ const CLONE_ROUNDS: usize = 3;
 const SERVER_WIDE: [&str; 2] = ["fsync", "full_page_writes"];
 
 /// The remedy where a database's tables cannot be unlogged as they are.
-const DUMP_OF_IT: &str = "pg_dump --no-owner --no-publications -f FILE, then --from FILE";
+const DUMP_OF_IT: &str = "pg_dump --no-owner --no-publications -f FILE, and give --from FILE";
 
 /// The content of the databases.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub(crate) fn dangerous() -> ToChange {
     ToChange {
         settings: SERVER_WIDE.map(str::to_owned).to_vec(),
         tables: Vec::new(),
-        restart: Restart::Impossible("pgrig does not restart it for a bench"),
+        restart: Restart::Impossible("pgrig testdb bench does not restart a server"),
     }
 }
 
@@ -148,7 +148,7 @@ impl<'a> Lab<'a> {
         match made {
             Ok(()) => {}
             Err(BenchError::Unlog(error)) if let Some(why) = error.hindrance() => {
-                return Ok(Err(format!("{why}, or measure with a dump of it: {DUMP_OF_IT}")));
+                return Ok(Err(format!("{why}, or run {DUMP_OF_IT}")));
             }
             // Logged it was loaded before.
             Err(error @ BenchError::Load { error: LoadError::Statement { .. } | LoadError::Dump(_), .. }) => {
@@ -157,7 +157,7 @@ impl<'a> Lab<'a> {
             Err(error) => return Err(error),
         }
         if self.look(&name).await?.unlogged_tables == 0 {
-            return Ok(Err("none of its tables can be unlogged".to_owned()));
+            return Ok(Err("none of its tables can be unlogged: leave out the variant".to_owned()));
         }
         self.templates.unlogged = Some(name);
         Ok(Ok(()))

@@ -221,7 +221,9 @@ impl<'a> Bench<'a> {
     ) -> Result<BenchPlan, BenchError> {
         let normal = self.lab.normal().clone();
         if let Some(name) = normal.off() {
-            let why = format!("the server already runs with {name} = off, so normal is dangerous");
+            let why = format!(
+                "the server runs with {name} = off, so variant normal cannot be measured: turn {name} on first"
+            );
             missing.push(Missing { means: Means::Dangerous, why });
         }
         let wanted = choose(self.request, &missing)?;

@@ -176,7 +176,7 @@ impl fmt::Display for Why {
         match self {
             Self::Kept => f.write_str("kept, as given with --exclude-table"),
             Self::ReferencedBy { table, is_partitioned: true } => {
-                write!(f, "{table} references it, which is partitioned and so always logged")
+                write!(f, "the partitioned table {table}, which is always logged, references it")
             }
             Self::ReferencedBy { table, .. } => write!(f, "{table} references it and stays logged"),
             Self::References(table) => write!(f, "it references {table}, which stays unlogged"),

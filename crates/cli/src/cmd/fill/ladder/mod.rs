@@ -45,8 +45,8 @@ const TRIALS: u16 = 3;
 
 /// pgrig's best way to get the same tables as a level.
 const BEST: [(&str, &str, &str); 2] = [
-    ("best of 1", "pgrig's choice for 1", "--logged"),
-    ("best of 5", "pgrig's choice for 5", "--unlogged --data-only --fillfactor 10"),
+    ("best of 1", "pgrig's own method for 1", "--logged"),
+    ("best of 5", "pgrig's own method for 5", "--unlogged --data-only --fillfactor 10"),
 ];
 
 /// Fills `size` bytes at every level, in several rounds.

@@ -23,8 +23,8 @@ pub(crate) fn cautions(size: u64, survey: &Survey) -> Vec<Note> {
     }
     if !is_local {
         texts.push(
-            "the server is on another machine: its page cache may hold all of this size, and pgrig did not write \
-             it out between trials"
+            "the server is on another machine: its page cache may hold all data of this size, and pgrig cannot \
+             flush it between trials. Give a SIZE several times the server's memory"
                 .to_owned(),
         );
     }

@@ -88,9 +88,9 @@ async fn measure(
         journals: &journals,
         tmpfs: match &own {
             Ok(()) => Ok(&memory),
-            Err(how) => {
-                Err(format!("pgrig does not move the data of a given server. Use pgrig's own server ({how})"))
-            }
+            Err(how) => Err(format!(
+                "pgrig does not move the data of a named server to memory: use pgrig's own server ({how})"
+            )),
         },
         own,
     };
@@ -98,8 +98,8 @@ async fn measure(
     let choice = Choice::new(request.variants.as_deref(), &missing);
     if site.own.is_err() && choice.is_ok_and(|choice| choice.has(Means::Dangerous)) {
         printer.danger(
-            "DANGEROUS, until this has ended: fsync and full_page_writes are off at times; a crash of the machine may \
-             corrupt EVERY database of that cluster beyond repair",
+            "DANGEROUS until pgrig ends: it turns fsync and full_page_writes off for some trials; a crash of the machine \
+             may corrupt EVERY database of that cluster beyond repair",
         );
     }
     recording.save();

@@ -83,7 +83,7 @@ pub(crate) fn trial(done: &Done, trials: usize, left: Option<Duration>) -> Strin
 /// Why a variant failed.
 pub(crate) fn failure(failure: &Failure) -> String {
     let Failure { variant, how, .. } = failure;
-    format!("{variant} is dropped: {how}")
+    format!("{variant} failed, and pgrig does not try it any more: {how}")
 }
 
 /// The tables.
@@ -94,14 +94,14 @@ pub(crate) fn results(results: &Results, environment: &Environment) -> String {
     let interval = match findings.first().map(|finding| finding.total.interval.kind) {
         Some(IntervalKind::Confidence { level }) => {
             format!(
-                "the {:.0} % interval of the median in this run (another run may lie outside)",
+                "the {:.0} % confidence interval of the median of this run (the median of another run may be outside)",
                 level * 100.0
             )
         }
         _ => "the minimum and the maximum".to_owned(),
     };
     format!(
-        "{}\n\n{}\n\n{}; medians of trials, in parentheses {interval}; times: ratio to normal in the same round",
+        "{}\n\n{}\n\n{}; medians of trials, in parentheses {interval}; ratio: to normal in the same round",
         trimmed(&table),
         trimmed(&active(results)),
         environment.server.release(),
@@ -110,7 +110,7 @@ pub(crate) fn results(results: &Results, environment: &Environment) -> String {
 
 /// A line for each variant.
 fn totals(results: &Results, findings: &[Finding]) -> Table {
-    let mut table = new_table(&["variant", "total", "", "prepare", "command", "times", "", "verdict"]);
+    let mut table = new_table(&["variant", "total", "", "prepare", "command", "ratio", "", "verdict"]);
     for variant in &results.plan.choice.variants {
         let verdict = results.failure(*variant).map(|failure| format!("failed: {}", failure.how));
         let Some(found) = findings.iter().find(|finding| finding.variant == *variant) else {
@@ -200,11 +200,14 @@ fn active(results: &Results) -> Table {
 /// The recommendation, the commands for it, and its risks.
 pub(crate) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) -> String {
     let advice = match results.advice() {
-        Advice::Nothing => "none of the ways helps: the suite waits for something else".to_owned(),
-        Advice::NothingElse => "none of the ways that did not fail helps".to_owned(),
+        Advice::Nothing => {
+            "no variant is faster than normal: the database is probably not the bottleneck of the suite"
+                .to_owned()
+        }
+        Advice::NothingElse => "no variant that completed is faster than normal".to_owned(),
         Advice::Unknown => "no recommendation: only normal completed".to_owned(),
         Advice::Unsure => format!(
-            "no way is proved to help, but some may: give more rounds (--rounds {})",
+            "no variant is proved faster, but some may be: give --rounds {}",
             (results.plan.rounds.len() * 2).max(12)
         ),
         Advice::Use(variant) => used(variant, arguments, chosen),
@@ -324,8 +327,8 @@ fn quoted(text: &str) -> String {
 fn costs(variants: &[Variant]) -> String {
     let costs = [
         (Means::Unlogged, "unlogged tables are empty after a crash of the server"),
-        (Means::Tmpfs, "data in memory are gone when the machine restarts"),
-        (Means::Dangerous, "with dangerous settings a crash of the machine may cost the whole cluster"),
+        (Means::Tmpfs, "a restart of the machine destroys data in memory"),
+        (Means::Dangerous, "with dangerous settings a crash of the machine may destroy the whole cluster"),
     ];
     let tried = |means: Means| variants.iter().any(|variant| variant.has(means));
     let costs: Vec<&str> =

@@ -76,7 +76,7 @@ impl<'a> Caller<'a> {
                     if gone.count(keeper) >= KEEPERS {
                         let log = self.place.log();
                         let told = format!(
-                            "{KEEPERS} keepers in a row ended; the log may say why: {}",
+                            "the background process of pgrig testdb ended {KEEPERS} times: read its log {}",
                             log.display()
                         );
                         return Err(error).context(told);

@@ -45,7 +45,7 @@ fn row(database: &Listed, now: Timestamp) -> [String; 7] {
     let Listed { name, state, source, own, owner, created, bytes: size, expires } = database;
     // What is not finished has no comment yet to tell it.
     let age = if *state == ListedState::Making { String::new() } else { length(now, *created, 1) };
-    let state = if *own { state.to_string() } else { format!("{state}, of another keeper") };
+    let state = if *own { state.to_string() } else { format!("{state} by another keeper") };
     [
         name.clone(),
         state,
@@ -58,7 +58,9 @@ fn row(database: &Listed, now: Timestamp) -> [String; 7] {
 }
 
 fn owned(owner: &ListedOwner) -> String {
-    let Some(command) = &owner.command else { return format!("{}, not running here", owner.pid) };
+    let Some(command) = &owner.command else {
+        return format!("{}, not a process of this machine", owner.pid);
+    };
     let cut: String = command.chars().take(COMMAND).collect();
     let ellipsis = if cut.len() < command.len() { "…" } else { "" };
     format!("{} {cut}{ellipsis}", owner.pid)

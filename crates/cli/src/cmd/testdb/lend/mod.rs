@@ -90,7 +90,8 @@ fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     for name in &arguments.names {
         let lease = caller.call(&async |client| client.keep(name).await)?;
-        printer.say(format!("kept until pgrig testdb drop {name}: {}", lease.url_without_password()));
+        printer
+            .say(format!("kept {}; to drop it, run pgrig testdb drop {name}", lease.url_without_password()));
     }
     Ok(())
 }
@@ -140,7 +141,7 @@ impl From<LeaseFormat> for Format {
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if path.as_os_str() == "-" {
         return Err(Usage(
-            "--from: pgrig reads the file of a template again later: give a file name".to_owned(),
+            "--from - is not possible, because pgrig reads the file again later: give a file name".to_owned(),
         )
         .into());
     }

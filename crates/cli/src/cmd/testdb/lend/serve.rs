@@ -284,7 +284,7 @@ impl Work {
         let told = tokio::time::timeout(Duration::ZERO, interrupted.notified()).await.is_ok();
         log(match ended? {
             Ended::Done => "ended",
-            Ended::Retired => "ended: another keeper takes over",
+            Ended::Retired => "pgrig testdb serve ends, because another keeper process has started",
         });
         readied.map(|()| told)
     }

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failur
         ];
         refuse(
             &for_dumps,
-            "for a dump, and the server options are for tables to change in place: leave out one or the other",
+            "for a dump, and -d, -h, -p, -U and --instance name a live database: give one or the other",
         )?;
         live::run(arguments, printer)
     } else {

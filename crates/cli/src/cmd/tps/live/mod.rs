@@ -50,7 +50,7 @@ impl Lull {
         }
         self.told_at *= 2.0;
         Some(format!(
-            "no transaction has ended for {:.0} s: the server does not answer, or the scripts sleep",
+            "no transaction has ended for {:.0} s: the server does not answer, or the script waits in \\sleep",
             self.lasts
         ))
     }

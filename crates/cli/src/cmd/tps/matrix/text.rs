@@ -64,7 +64,7 @@ pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
         line(
             "unlogged",
             format!(
-                "{}; each change to or from it writes {} again",
+                "{}; each switch between logged and unlogged rewrites {}",
                 names.join(", "),
                 bytes(plan.rewritten())
             ),
@@ -87,18 +87,15 @@ pub(crate) fn results(plan: &MatrixPlan, run: &Run) -> String {
     let interval = match measured.iter().find_map(|measured| measured.tps).map(|tps| tps.interval.kind) {
         Some(IntervalKind::Confidence { level }) => {
             format!(
-                "the {:.0} % interval of the median in this run (another run may lie outside)",
+                "the {:.0} % confidence interval of the median of this run (the median of another run may be outside)",
                 level * 100.0
             )
         }
         _ => "the minimum and the maximum".to_owned(),
     };
     let times = measured.iter().any(|measured| measured.times.is_some());
-    let times = if times {
-        format!("; times: ratio to {} in the same round", reference_name(plan))
-    } else {
-        String::new()
-    };
+    let times =
+        if times { format!("; ratio: to {} in the same round", reference_name(plan)) } else { String::new() };
     format!(
         "{}\n\n{}\n\n{}; medians of trials, in parentheses {interval}{times}; latencies of all trials together",
         trimmed(&crossed),
@@ -216,7 +213,7 @@ fn between(estimate: &Median, shown: impl Fn(f64) -> String) -> String {
 
 /// A line for each cell, with its latencies.
 fn cells(measured: &[Measured<'_>]) -> Table {
-    let mut table = new_table(&["cell", "trials", "tps", "times", "", "p50", "p95", "p99"]);
+    let mut table = new_table(&["cell", "trials", "tps", "ratio", "", "p50", "p95", "p99"]);
     let number = |number: f64| format!("{number:.2}");
     for m in measured {
         let latency = Censored::new(&m.latency, m.skipped);

@@ -112,7 +112,7 @@ impl PartitionsFound {
         let strange = |bound: &Option<String>| bound.as_deref().and_then(Bound::parse).is_none();
         let mut strange = of_parts.filter(|member| strange(&member.bound));
         match strange.next() {
-            Some(member) => refuse(format!("the bounds of {} are not known here", member.leaf.name)),
+            Some(member) => refuse(format!("pgrig cannot interpret the bounds of {}", member.leaf.name)),
             None => Ok(()),
         }
     }
@@ -208,7 +208,7 @@ impl Tree {
                     names.len() - 1
                 });
                 if at == tree.columns.len() {
-                    let unsuitable = || NotDirect::Duties(format!("values of {key} are not known"));
+                    let unsuitable = || NotDirect::Duties(format!("pgrig does not know the values of {key}"));
                     tree.columns.push(KeyColumn::of(table, key).ok_or_else(unsuitable)?);
                 }
                 keys.push(at);
@@ -256,7 +256,7 @@ async fn values<'a>(
         .map(|(at, literal)| format!("({at}, CAST({literal} AS {sql}))"))
         .collect();
     let query = format!("SELECT v FROM (VALUES {}) AS bounds (at, v) ORDER BY at", rows.join(", "));
-    let unknown = || NotDirect::Duties(format!("a bound of type {sql} is not known here"));
+    let unknown = || NotDirect::Duties(format!("pgrig cannot interpret a bound of type {sql}"));
     let mut read = Read::new();
     for (literal, row) in literals.into_iter().zip(session.rows(&query, &[]).await?) {
         let Wire(wire) = row.get(0);

@@ -134,18 +134,20 @@ fn warn(summary: &Summary, printer: &Printer) {
     for left in &summary.left {
         if let Why::Published { publication } = &left.why {
             printer.warn(format!(
-                "{} stays logged: publication {publication} publishes it, and cannot publish an unlogged table",
+                "{} stays logged, because publication {publication} contains it: make the dump with pg_dump --no-publications",
                 left.table
             ));
         }
     }
     for publication in &summary.publications_of_all {
-        printer.warn(format!("publication {publication} leaves out the unlogged tables"));
+        printer.warn(format!(
+            "publication {publication} is FOR ALL TABLES and will not contain the unlogged tables"
+        ));
     }
     for (sequence, table) in &summary.lone_sequences {
         printer.warn(format!(
             "sequence {sequence} is unlogged and restarts after a crash, but its table {table} stays logged: give \
-             the dump as a file, which pgrig can read twice, or --no-sequences"
+             the dump as a file, which pgrig can read twice, or give --no-sequences"
         ));
     }
     if summary.is_cut_off {

@@ -39,7 +39,7 @@ pub(crate) fn plan(plan: &UnlogPlan, database: &str) -> String {
         line(
             "disk",
             &format!(
-                "the server writes {} again{logged}, and needs that much extra space until the end",
+                "the server rewrites {}{logged}, and needs as much extra space until the transaction ends",
                 bytes(plan.bytes())
             ),
         );
@@ -47,21 +47,22 @@ pub(crate) fn plan(plan: &UnlogPlan, database: &str) -> String {
         line(
             "locks",
             &format!(
-                "other sessions cannot read or write these tables until the end; {patience:?} for each lock"
+                "other sessions cannot read or write these tables until the end; pgrig waits up to {} s for each lock",
+                patience.as_secs_f64()
             ),
         );
     }
     for key in plan.circles() {
         line(
-            "circle",
+            "cycle",
             &format!(
-                "foreign key \"{}\" of {} is dropped and added again in the same transaction",
+                "foreign key \"{}\" of {} is part of a cycle: pgrig drops it and adds it again in the transaction",
                 key.name, key.table
             ),
         );
     }
     for left in &plan.left {
-        line("left", &format!("{}: {}", left.object, left.why));
+        line("unchanged", &format!("{}: {}", left.object, left.why));
     }
     if plan.already > 0 {
         line("already", &format!("{} tables and sequences are {after}", plan.already));
@@ -85,12 +86,12 @@ pub(crate) fn script(plan: &UnlogPlan) -> String {
     }
     for key in plan.circles() {
         comment(&format!(
-            "foreign key \"{}\" of {} closes a circle: it is dropped and added again, which checks its rows",
+            "foreign key \"{}\" of {} is part of a cycle: pgrig drops it and adds it again, which checks all rows",
             key.name, key.table
         ));
     }
     for left in &plan.left {
-        comment(&format!("left: {}: {}", left.object, left.why));
+        comment(&format!("unchanged: {}: {}", left.object, left.why));
     }
     if plan.is_empty() { text } else { text + &plan.script() }
 }
