@@ -247,7 +247,10 @@ fn keys_of_every_form() {
         assert_says(&error, &["has room for 0 rows", "k_few_pkey", "0 values of c"]);
         database.sql("TRUNCATE k_few").await;
         let error = database.fill("k_few", 61).await.unwrap_err().to_string();
-        assert_says(&error, &["public.k_few has room for 60 rows, not 61", "3 of a × 2 of b × 10 of c"]);
+        assert_says(
+            &error,
+            &["public.k_few has room for 60 rows, not 61", "3 values of a × 2 values of b × 10 values of c"],
+        );
         let info = TableInfo::read(database.client(), "k_few", Scope::Idle).await.unwrap();
         let described = describe(database.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
         assert_eq!(described.most_rows.unwrap().rows, 60);

@@ -206,7 +206,7 @@ fn tablespaces_are_used() {
 fn what_cannot_work_is_refused_before_a_server_is_started() {
     let rig = Rig::new();
     for (arguments, said) in [
-        ("fill", "how much?"),
+        ("fill", "no amount is given"),
         ("fill 1GB -I vp", "none of the steps generates"),
         ("fill 1GB -I gt", "put it before g"),
         ("fill 1GB -I dg", "t, which creates them, is missing"),
