@@ -193,7 +193,7 @@ impl FillArgs {
             // A limit ends the fill of one table.
             (None, None) if is_limited => return Ok(None),
             (None, None) => {
-                return Err(Usage("how much? Give a SIZE, --rows or --scale".to_owned()));
+                return Err(Usage("no amount is given: give a SIZE, --rows or --scale".to_owned()));
             }
         };
         if is_limited {
