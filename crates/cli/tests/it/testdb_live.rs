@@ -56,7 +56,7 @@ fn there_and_back() {
         assert_eq!(server.number(UNLOGGED), 0);
 
         let ran = rig.done(&unlog);
-        assert_says(&ran.stderr, &["cycle", "dropped and added again", "public.site"]);
+        assert_says(&ran.stderr, &["cycle", "drops it and adds it again", "public.site"]);
         let sequences = if release < 15 { "0 sequences" } else { "1 sequence" };
         assert_says(
             &ran.stdout,
