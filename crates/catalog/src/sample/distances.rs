@@ -94,11 +94,11 @@ impl Pair {
                 (random.one_of(&self.distances), if random.below(2) == 0 { part } else { -part })
             })
             .collect();
-        let moved = match self.line.sql() {
+        let followers = match self.line.sql() {
             Some(sql) => later(client, sql, &values, &moves).await?,
             None => values.iter().zip(&moves).map(|(value, to)| self.beside(value, *to)).collect(),
         };
-        for (at, value) in places.into_iter().zip(moved) {
+        for (at, value) in places.into_iter().zip(followers) {
             if value.is_some() {
                 tuples[at][second] = value;
             }
@@ -132,12 +132,12 @@ async fn later(
     let distances: Vec<&str> = moves.iter().map(|(distance, _)| distance.as_str()).collect();
     let parts: Vec<f64> = moves.iter().map(|(_, part)| *part).collect();
     client.batch_execute("SAVEPOINT pgrig").await?;
-    let moved = client.query_one(&query, &[&values, &distances, &parts]).await;
-    let is_lost = moved.as_ref().is_err_and(|error| error.as_db_error().is_none());
+    let answer = client.query_one(&query, &[&values, &distances, &parts]).await;
+    let is_lost = answer.as_ref().is_err_and(|error| error.as_db_error().is_none());
     if !is_lost {
         client.batch_execute("ROLLBACK TO SAVEPOINT pgrig; RELEASE SAVEPOINT pgrig").await?;
     }
-    match moved {
+    match answer {
         Ok(row) => Ok(row.get(0)),
         Err(error) if is_lost => Err(error.into()),
         Err(_) => Ok(Vec::new()),
