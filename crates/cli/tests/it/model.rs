@@ -503,4 +503,10 @@ fn what_cannot_be_is_said() {
         assert!(ran.stderr.contains(said), "{arguments}: {ran:#?}");
     }
     assert!(!rig.home.path().join("shop.model.toml.new").exists());
+    // Names of databases mean the server that psql would use, as -d does, and not pgrig's own.
+    for arguments in ["model check no_original no_copy".to_owned(), format!("model check {model} no_copy")] {
+        let ran = rig.run(&arguments);
+        assert_ne!(ran.code, Some(0), "{arguments}: {ran:#?}");
+        assert!(!ran.stderr.contains("pgrig's own"), "{arguments}: {ran:#?}");
+    }
 }

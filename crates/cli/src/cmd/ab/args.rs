@@ -14,9 +14,9 @@ const MOST_ROUNDS: i64 = 1000;
 /// commands may differ in anything: server, version, settings, script.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A COMMAND is pgrig fill, blockio, micro, tps or testdb bench with its options. If a command starts a server, \
-    it stops it at its end. To keep a server running between the rounds, run pgrig server start first, but not for a \
-    command with --set or --profile: that one must start its server itself. The first round only warms up.\n\n\
+    after_help = "A COMMAND is pgrig fill, blockio, micro, tps or testdb bench with its options. A COMMAND that \
+    starts a server also stops it. To keep a server running between the rounds, run pgrig server start first. Do not do \
+    this if a COMMAND has --set or --profile: such a COMMAND must start its server itself. The first round only warms up.\n\n\
     Examples:\n  \
     pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'\n  \
     pgrig ab 'pgrig fill 1GB --drop --instance pg17 --pg-version 17' \\\n           \

@@ -18,7 +18,8 @@ use crate::cmd::fill::mark::Marks;
 ///
 /// Without --table, --ddl, --model or --all-tables, pgrig creates the four tables of `pgbench -i`, with the same values,
 /// primary keys and statistics. SIZE is the size of the finished tables and indexes (pg_total_relation_size). If SIZE is
-/// 50 MB or more, the result differs from it by 1 % at most. To complete an interrupted fill, run the same command again.
+/// 50 MB or more, pgbench's tables differ from it by 1 % at most; your own tables, from 60 MB on, by 2 % (5 % with GIN, GiST
+/// or hash indexes). To complete an interrupted fill, run the same command again.
 #[derive(Clone, Debug, Args)]
 #[command(
     args_override_self = true,
@@ -36,8 +37,8 @@ pub(crate) struct FillArgs {
     pub(crate) size: Option<Size>,
 
     /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, a factor of the
-    /// original's numbers of rows: 0.1. With --ddl or --all-tables, a factor of the numbers of rows of --rows or by
-    /// default (10,000 for a table that references nothing)
+    /// original's numbers of rows: 0.1. With --ddl or --all-tables, a factor of the numbers of rows: those of
+    /// --rows or, without --rows, the default (10,000 for a table that references nothing)
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 

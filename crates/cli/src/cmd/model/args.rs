@@ -35,8 +35,11 @@ pub(crate) enum ModelAction {
     /// Compare a copy's statistics and plans with those of the original
     ///
     /// pgrig runs ANALYZE five times on the copy, and takes the median of each field of pg_stats. The standard
-    /// deviation of each field is that of these five runs or, with --analyze-original, of eleven runs on the original. A field agrees if copy and original differ by at most 3·√2 standard deviations. -h, -p, -U and
-    /// --instance name the server of ORIGINAL and COPY, if these are only names of databases.
+    /// deviation of each field is that of these five runs or, with --analyze-original, of eleven runs on the original. A
+    /// field agrees if copy and original differ by at most 3·√2 standard deviations.
+    ///
+    /// The name of a database has the same effect as with -d: it is on the server of -h, -p, -U or --instance or, without
+    /// these options, on the server that psql would use.
     Check(Box<CheckArgs>),
 }
 

@@ -16,6 +16,7 @@ use tokio::runtime::Builder;
 
 use super::args::CheckArgs;
 use super::text;
+use crate::app::args::ServerChoice;
 use crate::app::conduct::{Begun, Recording, Shown, on_server};
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
@@ -62,7 +63,8 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
         let text = "a model can be neither analyzed nor queried: give the original database for --analyze-original, --queries and --columns";
         return Err(Usage(text.to_owned()).into());
     }
-    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
+    let server = server(arguments, model.is_some());
+    on_server(&server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
         let original = match model {
             Some(model) => Original::Model(Box::new(model)),
             None => Original::Database(Box::new(target(&arguments.original, chosen)?)),
@@ -73,6 +75,22 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
             () = interrupted(printer) => Err(crate::app::failure::Unhappy::Stopped.into()),
         }
     })
+}
+
+/// The server that a name of a database has the same effect on as with `-d`.
+fn server(arguments: &CheckArgs, is_model: bool) -> ServerChoice {
+    let databases = [&arguments.original, &arguments.copy].into_iter().skip(usize::from(is_model));
+    let mut databases: Vec<&String> = databases.collect();
+    // A plain name first: only it needs the server that the options choose.
+    databases.sort_by_key(|name| names_server(name));
+    let is_usable = |name: &&&String| !names_server(name) || !arguments.server.any();
+    let dbname = databases.first().filter(is_usable).map(|name| (*name).clone());
+    ServerChoice { dbname, ..arguments.server.clone() }
+}
+
+/// Whether it is a URI or a keyword string.
+fn names_server(name: &str) -> bool {
+    name.contains("://") || name.contains('=')
 }
 
 /// The model, if the name is a file's.
@@ -88,7 +106,7 @@ fn read_model(name: &str) -> Result<Option<Model>, Failure> {
 
 /// The database of that name on the chosen server, or the target of a URI or keyword string.
 fn target(name: &str, chosen: &Chosen) -> Result<Target, Failure> {
-    if name.contains("://") || name.contains('=') {
+    if names_server(name) {
         let options = ConnectOptions { dbname: Some(name.to_owned()), ..ConnectOptions::default() };
         return Ok(resolve(&options, &|name| std::env::var(name).ok())?);
     }

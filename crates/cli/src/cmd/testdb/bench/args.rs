@@ -25,9 +25,8 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
 /// Each round runs COMMAND once for each variant, in random order, each time on a fresh database. COMMAND finds the
 /// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is one quoted word
 /// with blanks, sh -c runs it; otherwise pgrig runs the program itself. Without --from, each database is a copy of the
-/// one that -d or PGDATABASE and the like name, which pgrig does not change; if nothing names a server, it is empty. If
-/// you name no server, pgrig uses the instance testdb-bench with the profile stock: for this command, these are the
-/// defaults of --instance and --profile.
+/// one that -d, PGDATABASE or the like name; pgrig does not change that one. If neither an option nor a variable names a
+/// server, pgrig uses the instance testdb-bench with the profile stock; without --from, each database is then empty.
 #[derive(Debug, Args)]
 #[command(after_help = "Parts of a variant, joined by +:\n  \
     normal      the database unchanged; pgrig compares all variants with it\n  \

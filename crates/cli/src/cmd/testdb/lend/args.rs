@@ -190,7 +190,7 @@ pub(crate) struct DropArgs {
     POST /databases             the same, with the parameters as JSON in the body\n  \
     DELETE /databases/NAME      drop it; with ?wait, answer after the drop\n  \
     POST /databases/NAME/renew  {\"for\": SECONDS}: lend it this long from now\n  \
-    POST /databases/NAME/keep   drop it only by name; only over unix:PATH\n  \
+    POST /databases/NAME/keep   keep it until you drop it; only over unix:PATH\n  \
     GET /databases              list the databases that pgrig made\n  \
     GET /status                 show the state of the keeper")]
 pub(crate) struct ServeArgs {
