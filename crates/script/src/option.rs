@@ -110,6 +110,6 @@ mod tests {
             assert_eq!(message, format!("invalid variable definition: \"{option}\""));
         }
         let message = Definition::parse("1=2").unwrap_err().to_string();
-        assert_eq!(message, "option: invalid variable name: \"1\"");
+        assert_eq!(message, "invalid variable name: \"1\"");
     }
 }

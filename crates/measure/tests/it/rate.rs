@@ -97,7 +97,7 @@ fn several_changes_are_found_and_told() {
     let changes = rate_changes(&series(&levels(&[(3e6, 132), (7e5, 100)]), 0.0, 0.0, 0));
     assert_eq!(
         rate_sentences("the write rate", &changes, Unit::Rows),
-        ["the write rate fell from 3.00 M rows/s to 700 k rows/s after 132 s and stayed there"]
+        ["the write rate fell from 3.00 M rows/s to 700 k rows/s at 132 s and stayed there"]
     );
 }
 
