@@ -105,7 +105,7 @@ impl ServerChoice {
 #[command(next_help_heading = "pgrig's own PostgreSQL")]
 pub(crate) struct EmbeddedArgs {
     /// Use this instance of pgrig's own PostgreSQL, even if PGHOST and the like name a server; create it if it does not
-    /// exist [default: the instance called default; of testdb bench, testdb-bench]
+    /// exist [default: the instance called default; for the command testdb bench, testdb-bench]
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
 
@@ -120,7 +120,7 @@ pub(crate) struct EmbeddedArgs {
 
     /// Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for
     /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy
-    /// all its data) [default: the profile that server start gave the instance, else bulk; of testdb bench,
+    /// all its data) [default: the profile that server start gave the instance, else bulk; for the command testdb bench,
     /// stock]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,

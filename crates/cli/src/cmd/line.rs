@@ -23,7 +23,7 @@ use crate::cmd::tps::args::TpsArgs;
 
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
 ///
-/// Name a server with -d, -h, -p, -U, or with the variables below, as for psql. Otherwise pgrig starts and uses its own
+/// Name a server with -d, -h, -p, -U, or with PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE, as for psql. Otherwise pgrig starts and uses its own
 /// PostgreSQL (see `pgrig server --help`). Each measuring command saves its results in a run document (JSON), which
 /// compare, report and runs read.
 #[derive(Debug, Parser)]

@@ -8,7 +8,8 @@ use crate::app::runs::RUN;
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// Each side needs at least four runs for one judged figure, five for two to four, and more for more. With fewer, compare prints the differences
+/// To judge one figure, each side needs at least four runs; to judge two to four figures, five runs; for more figures, more
+/// runs. With fewer runs, compare prints the differences
 /// without a verdict: the trials of one run share the state of the machine, so they cannot show whether another run would
 /// differ.
 #[derive(Debug, Args)]
@@ -67,8 +68,8 @@ pub(crate) struct JudgeArgs {
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 
-    /// Judge these figures, separated by commas: tps,p99,wal. More figures need more runs for a verdict [default: see
-    /// pgrig compare --help]
+    /// Judge these figures, separated by commas: tps,p99,wal. More figures need more runs for a verdict [default: the
+    /// list at the end of pgrig compare --help]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) figures: Vec<String>,
 

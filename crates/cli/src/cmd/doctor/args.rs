@@ -7,8 +7,8 @@ use crate::app::args::ServerChoice;
 /// Show which commands work on this machine and with this server
 ///
 /// doctor prints the directory of pgrig's files, the free disk space, the downloaded versions of PostgreSQL, the server
-/// that other commands would use with the same options, and the commands that work on it. It changes nothing and starts
-/// no server.
+/// that other commands would use with the same options, and the commands that work on it. It changes nothing, creates
+/// no instance, and starts no server, also with --instance.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig doctor\n  \

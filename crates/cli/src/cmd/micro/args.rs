@@ -32,10 +32,10 @@ pub(crate) enum TableFormat {
 /// Find the cheapest of some SQL expressions, in nanoseconds per row
 ///
 /// pgrig first reads the plan of each candidate, and refuses an expression that the planner computes only once or leaves
-/// out. Then it measures rounds. A round runs each candidate once, the empty loop, and the first candidate again, in
+/// out. Then it measures rounds. A round runs each candidate once, the empty loop (the query without an expression), and the first candidate again, in
 /// random order. pgrig compares the times within each round. The verdict is faster or slower (by a number of ns, with an
-/// interval), no change, or inconclusive. Expressions and statements need no privilege of their own; --ddl needs CREATE
-/// on a schema or the database, and so does --save-in-database. The method is that of the article "PostgreSQL:
+/// interval), no change, or inconclusive. To measure expressions and statements, the role needs only the privileges to run them;
+/// --ddl and --save-in-database need CREATE on a schema or the database. The method is that of the article "PostgreSQL:
 /// Accurately Benchmarking Features Which Take Very Little Time".
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \

@@ -32,7 +32,7 @@ pub(crate) enum ModelAction {
     Capture(Box<CaptureArgs>),
     /// Print a model's tables and columns
     Show(ShowArgs),
-    /// Compare a copy's statistics and plans with those of the original
+    /// Compare a copy's statistics, and with --queries its plans, with those of the original
     ///
     /// pgrig runs ANALYZE five times on the copy, and takes the median of each field of pg_stats. The standard
     /// deviation of each field is that of these five runs or, with --analyze-original, of eleven runs on the original. A

@@ -80,7 +80,7 @@ pub(crate) struct NewArgs {
     #[arg(long = "for", value_name = "DURATION")]
     pub(crate) time: Option<Length>,
 
-    /// Keep the database when the owning process exits; drop it only by `pgrig testdb drop NAME`. Not with --for
+    /// Keep the database when the owning process exits; drop it only by `pgrig testdb drop NAME` or `--all`. Not with --for
     #[arg(long, conflicts_with = "time")]
     pub(crate) keep: bool,
 
