@@ -23,9 +23,9 @@ pub enum CatalogError {
     },
     /// There is no such table.
     #[error(
-        "there is no table {name} on the search_path{}",
+        "there is no table {name}{}",
         if alike.is_empty() {
-            ": give SCHEMA.NAME, or create it first with --ddl FILE".to_owned()
+            ": check the name, give SCHEMA.NAME if the schema is not on the search_path, or create it first with --ddl FILE".to_owned()
         } else {
             format!("; did you mean {}?", alike.join(" or "))
         }

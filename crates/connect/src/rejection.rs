@@ -146,6 +146,13 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.starts_with("Peer authentication") => format!(
             "; become the operating-system user \"{user}\", or connect by TCP with a password: -h localhost"
         ),
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.contains("valid client certificate") => {
+            "; give a client certificate with sslcert=FILE and sslkey=FILE".to_owned()
+        }
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.contains("authentication failed") => {
+            "; check the line for this user in pg_hba.conf and the map in pg_ident.conf, or give another user with -U"
+                .to_owned()
+        }
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
             let exists = error.message.contains("is not permitted to log in");
             let run = if exists { "ALTER ROLE" } else { "CREATE ROLE" };

@@ -127,8 +127,8 @@ fn trust(
         _ => {
             if let (SslMode::Require, Some(given)) = (mode, params.text("sslrootcert")) {
                 warnings.push(format!(
-                    "sslrootcert={given} does not exist, so pgrig does not check the server's certificate: correct the path, \
-                     or give sslmode=verify-full"
+                    "sslrootcert={given} does not exist, so pgrig does not check the server's certificate: correct the path \
+                     (sslmode=verify-full makes this an error)"
                 ));
             }
             return Ok((Check::Nothing, Roots::default()));
@@ -213,10 +213,11 @@ fn client_config(
     identity: Option<Identity>,
 ) -> Result<ClientConfig, ConnectError> {
     let provider = Arc::new(crypto::ring::default_provider());
-    let fault = |error: rustls::Error| ConnectError::Unsupported {
-        keyword: "TLS".to_owned(),
-        origin: "sslcert, sslkey or the protocol versions".to_owned(),
-        remedy: error.to_string(),
+    let fault = |error: rustls::Error| {
+        ConnectError::Mismatch(format!(
+            "cannot set up TLS: {error}; check that sslkey is the key of the certificate in sslcert, and the protocol \
+             versions (ssl_min_protocol_version, ssl_max_protocol_version)"
+        ))
     };
     let verifier = Verifier::new(check, roots, &provider);
     let builder = ClientConfig::builder_with_provider(provider)

@@ -26,7 +26,10 @@ pub enum DumpError {
         line: u64,
     },
     /// A statement does not end within a gigabyte.
-    #[error("line {line}: a statement of more than 1 GiB, which PostgreSQL cannot read: give a dump in SQL")]
+    #[error(
+        "line {line}: a statement of more than 1 GiB, which PostgreSQL cannot read: check that the file is SQL; if it is, \
+         make the dump without --inserts"
+    )]
     TooLong {
         /// First line of the statement.
         line: u64,

@@ -234,7 +234,8 @@ pub enum Error {
     },
     /// The socket directory in /tmp is somebody else's.
     #[error(
-        "{path} is not a private directory of the server's account ({problem}); remove it, or set PGRIG_HOME to a shorter path"
+        "{path} is not a private directory of the server's account ({problem}); remove it, or set PGRIG_HOME to a shorter \
+         path (pgrig uses /tmp for sockets only if that path is too long)"
     )]
     SocketDirectory {
         /// The directory.

@@ -144,8 +144,13 @@ pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
     }
     let off: Vec<&str> = DURABILITY.into_iter().filter(|name| is_off(running.settings(), name)).collect();
     if !off.is_empty() {
+        let loss = if off == ["synchronous_commit"] {
+            "A crash may lose the last transactions"
+        } else {
+            "A crash of the machine may destroy all data"
+        };
         printer.danger(format!(
-            "DANGEROUS: {} {} off. A crash of the machine may destroy all data of this instance.",
+            "DANGEROUS: {} {} off. {loss} of this instance.",
             off.join(", "),
             if off.len() == 1 { "is" } else { "are" }
         ));

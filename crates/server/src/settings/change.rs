@@ -388,7 +388,10 @@ async fn in_force(fresh: &Session, before: &Before, wanted: Option<&str>) -> Res
     }
     let why = match stronger(source, &before.name) {
         Some((by, remedy)) => format!("a setting {by} takes precedence: {remedy}"),
-        None => format!("in a new session, it comes from: {source}"),
+        None => format!(
+            "its source there is \"{source}\": look at SELECT * FROM pg_file_settings WHERE name = '{}'",
+            before.name
+        ),
     };
     let wanted = wanted.unwrap_or(&before.shown).to_owned();
     Err(SettingsError::NotInForce { name: before.name.clone(), wanted, shown, why })

@@ -114,8 +114,9 @@ pub enum SettingsError {
     OtherServer,
     /// Sessions of a pgrig that is gone do not end.
     #[error(
-        "{sessions} sessions of the pgrig that made the changes still run: end them with pg_terminate_backend(), then \
-         repeat the command"
+        "{sessions} sessions of the pgrig that made the changes do not end after pg_terminate_backend: look at them with \
+         SELECT * FROM pg_stat_activity WHERE application_name LIKE 'pgrig settings %', and repeat the command when they \
+         have ended"
     )]
     Sessions {
         /// Number of sessions.

@@ -55,7 +55,10 @@ fn refuse_unfit(row: &Row) -> Result<(), SettingsError> {
     let (Some(kind), Some(persistence)) =
         (row.get::<_, Option<&str>>("kind"), row.get::<_, Option<&str>>("persistence"))
     else {
-        return refused("the search_path has no such table: give SCHEMA.NAME".to_owned());
+        return refused(
+            "there is no such table: check the name, or give SCHEMA.NAME if the schema is not on the search_path"
+                .to_owned(),
+        );
     };
     let (schema, name): (&str, &str) = (row.get("schema"), row.get("table"));
     match (kind, persistence) {

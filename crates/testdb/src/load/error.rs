@@ -112,7 +112,7 @@ fn remedy(error: &ServerError, statement: &str) -> &'static str {
     match error.code {
         SqlState::DUPLICATE_OBJECT if makes_what_outlives_a_database(statement) => {
             "; roles and tablespaces belong to the cluster, so a second load finds them: create them once outside of \
-             the script, or in a DO block with IF NOT EXISTS (SELECT FROM pg_roles …)"
+             the script (a role also in a DO block with IF NOT EXISTS (SELECT FROM pg_roles …))"
         }
         SqlState::DUPLICATE_TABLE
         | SqlState::DUPLICATE_OBJECT
@@ -127,7 +127,8 @@ fn remedy(error: &ServerError, statement: &str) -> &'static str {
             "; connect as a superuser, or make the dump with --no-owner --no-privileges"
         }
         SqlState::FEATURE_NOT_SUPPORTED | SqlState::UNDEFINED_FILE if error.message.contains("extension") => {
-            "; install the extension for this server, or leave it out of the dump (--exclude-extension)"
+            "; install the extension for this server, or leave it out of the dump (--exclude-extension of pg_dump 17 and \
+             later)"
         }
         SqlState::DISK_FULL => "; make room on the server's disk",
         _ => "",

@@ -32,16 +32,17 @@ pub enum UnlogError {
     },
     /// A table to keep does not exist.
     #[error(
-        "there is no table or sequence {name} to keep in the search_path: write SCHEMA.TABLE as SQL would, {name:?}"
+        "--exclude-table {name}: there is no such table or sequence: give SCHEMA.TABLE, quoted as in SQL if it is not \
+         all lower case"
     )]
     NoTable {
         /// As given.
         name: String,
     },
     /// The server takes no changes.
-    #[error("{why}: connect to the primary, as a role that may write")]
+    #[error("{why}")]
     ReadOnly {
-        /// `the server is a standby` or another reason.
+        /// The cause, and the remedy.
         why: &'static str,
     },
     /// A table belongs to another role.

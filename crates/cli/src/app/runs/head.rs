@@ -43,7 +43,7 @@ pub(super) enum NoHead {
     Unreadable(#[from] UnreadableRun),
     #[error("it is not a regular file")]
     Special,
-    #[error("it has the run {0}: its name must be {0}.json")]
+    #[error("it is the document of run {0}: rename it to {0}.json")]
     OtherName(String),
 }
 

@@ -61,11 +61,12 @@ pub(crate) struct Key {
 pub(crate) async fn look(session: &Session, request: &UnlogRequest) -> Result<Catalogs, UnlogError> {
     let server = session.row(include_str!("../../sql/writable.sql"), &[]).await?;
     if server.get("in_recovery") {
-        return Err(UnlogError::ReadOnly { why: "the server is a standby" });
+        return Err(UnlogError::ReadOnly { why: "the server is a standby: connect to its primary" });
     }
     if server.get("read_only") {
         return Err(UnlogError::ReadOnly {
-            why: "transactions are read-only here (default_transaction_read_only)",
+            why: "this session is read-only (default_transaction_read_only is on): to let pgrig write, set \
+                  PGOPTIONS='-c default_transaction_read_only=off'",
         });
     }
     let kept = kept(session, &request.keep).await?;
