@@ -74,7 +74,11 @@ fn sides(arguments: &CompareArgs, printer: &Printer) -> Result<Sides, Failure> {
     let baseline = side(&arguments.baseline, &arguments.baselines)?;
     let candidate = side(&arguments.candidate, &arguments.candidates)?;
     if let Some(both) = candidate.iter().find(|run| baseline.iter().any(|other| other.id == run.id)) {
-        return Err(Usage(format!("run {} is on both sides", both.id)).into());
+        return Err(Usage(format!(
+            "run {} is on both sides: give two runs, for example latest~1 latest",
+            both.id
+        ))
+        .into());
     }
     let sides = Sides::new(baseline, candidate).context("each side needs a run")?;
     if arguments.paired { Ok(sides.paired().map_err(|error| Usage(error.to_string()))?) } else { Ok(sides) }

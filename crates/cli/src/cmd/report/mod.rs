@@ -48,6 +48,10 @@ pub(crate) fn run(arguments: &ReportArgs, printer: &Printer) -> Result<(), Failu
 fn text(output: Option<&str>, text: &str, printer: &Printer) -> Result<(), Failure> {
     match output {
         None | Some(STDOUT) => Ok(Printer::json(text.trim_end_matches('\n'))?),
+        Some(name) if Path::new(name).is_dir() => {
+            Err(Usage(format!("{name} is a directory: give the name of a file, for example {name}/report"))
+                .into())
+        }
         Some(name) => page(name, text, Existing::Replaced, printer),
     }
 }
