@@ -223,7 +223,7 @@ fn commands_in_turn_are_judged_as_their_saved_runs_are() {
         fs::write(&file, "SELECT sum(n) FROM generate_series(1, 1000) n;\n".repeat(statements)).unwrap();
         format!("pgrig tps -T 100ms -f '{}'", file.display())
     };
-    let (little, much) = (script(1), script(20));
+    let (little, much) = (script(1), script(60));
     let report = rig.home.path().join("ab.json");
     let options = format!(
         "--rounds 20 --look 10 --seed 3 --label turns --fail-on regressed --json {}",
@@ -232,7 +232,7 @@ fn commands_in_turn_are_judged_as_their_saved_runs_are() {
     let ran = run_ab(&rig, &options, &[&little, &much]);
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     assert!(last_line(&ran).starts_with("verdict: regressed: tps (-"), "{ran:#?}");
-    // Twenty times the work shows at the look, with what the look may spend.
+    // Sixty times the work shows at the look, with what the look may spend.
     let report: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
     assert_eq!((&report["rounds"], &report["rounds_planned"]), (&10.into(), &20.into()));
     assert!(report["alpha"].as_f64().unwrap() < 0.01, "{report:#}");
