@@ -138,7 +138,7 @@ def save(options, server, record, size):
     name = f"{record['date'][:10]}-{record['benchmark']}-pg{major}-{options.profile}-{size}.json"
     path = Path(options.record) / name
     # Where pgrig lives on the machine that measured is nobody's business.
-    path.write_text(json.dumps(record, indent=1).replace(server.home, "PGRIG_HOME") + "\n")
+    path.write_text(json.dumps(record, indent=1).replace(server.home, "PGRIG_HOME").replace(f"{REPO}/", "") + "\n")
     print(f"\nrecord: {path}")
 
 
