@@ -26,7 +26,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// What failed and what to do; [`ConnectError::AllFailed`] lists every address if several were tried.
+    /// The failure and its remedy; [`ConnectError::AllFailed`] lists every address if several were tried.
     pub fn connect(&self) -> BoxFuture<'_, Result<Connection, ConnectError>> {
         Box::pin(async move {
             match self.session {

@@ -73,9 +73,9 @@ pub struct ColumnFacts {
     pub data_type: String,
     /// The kind of values, if pgrig knows the type.
     pub kind: Option<Kind>,
-    /// What determines its values besides statistics.
+    /// Constraint or default that determines its values besides statistics.
     pub role: ColumnRole,
-    /// What `pg_stats` has of it, if anything.
+    /// Its row of `pg_stats`, if there is one.
     pub statistics: Option<Statistics>,
     /// Quantiles of its texts' lengths in characters, at equal distances, if they were asked for.
     pub lengths: Vec<usize>,
@@ -86,7 +86,7 @@ pub struct ColumnFacts {
     pub rows_per_key: Vec<(f64, f64)>,
 }
 
-/// What determines a column's values besides its statistics.
+/// Constraint or default that determines a column's values besides its statistics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ColumnRole {
     /// Nothing.

@@ -11,7 +11,7 @@ pub struct Drawn {
     pub tables: Vec<DrawnTable>,
     /// The foreign keys.
     pub keys: Vec<DrawnKey>,
-    /// What could not be read, and why: a sentence each.
+    /// Tables and keys that could not be read, with the reason: a sentence each.
     pub unseen: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct Shapes {
     pub keys: Vec<Distance>,
     /// Foreign keys of the copy with rows that refer to no key, and how many.
     pub orphans: Vec<(String, u64)>,
-    /// What could not be compared, and why: a sentence each.
+    /// Tables and keys that could not be compared, with the reason: a sentence each.
     pub unseen: Vec<String>,
 }
 

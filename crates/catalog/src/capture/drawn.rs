@@ -15,7 +15,7 @@ const ROWS: u64 = 40_000;
 /// Rows of foreign keys that are grouped; of more, those of a sample of keys.
 const KEYED: u64 = 2_000_000;
 
-/// What is drawn from a database, and from a copy of it.
+/// Values drawn from a database, and from a copy of it.
 #[derive(Debug)]
 pub struct Drawing {
     tables: Vec<TableDrawing>,

@@ -20,7 +20,7 @@ pub(crate) enum Failure {
 #[derive(Debug)]
 pub(crate) struct Classed {
     class: Class,
-    /// What pgrig was doing, in a few words; the outermost context is last.
+    /// Steps that failed, each in a few words; the outermost step is last.
     context: Vec<String>,
     is_explained_by_log: bool,
     error: Box<dyn Error + Send + Sync>,

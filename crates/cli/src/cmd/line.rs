@@ -92,7 +92,7 @@ fn with_one_name(command: Command) -> Command {
     command.display_name("pgrig").mut_subcommands(with_one_name)
 }
 
-/// Whether a shell evaluates what is printed: `testdb new`, unless it is told otherwise.
+/// Whether a shell evaluates the output: that of `testdb new` without `--format`.
 pub(crate) fn is_for_eval(arguments: &[OsString]) -> bool {
     let arguments: Vec<_> = arguments.iter().skip(1).map(|argument| argument.to_string_lossy()).collect();
     let words = arguments.iter().filter(|argument| !argument.starts_with('-')).take(2);

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::plan::SchemaPlan;
 
-/// What a lane does at a time.
+/// Unit of work of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// Fills the table at this place, with its keys and indexes.

@@ -46,7 +46,7 @@ pub(super) enum Asks {
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) column: String,
-    /// Whether only NULL and not NULL are told apart.
+    /// Whether the question distinguishes only NULL from all other values.
     pub(super) only_nulls: bool,
 }
 

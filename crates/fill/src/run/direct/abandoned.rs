@@ -18,7 +18,7 @@ use super::record::{Files, Record, Recorded};
 use connect::{Connection, Target};
 use server::Survey;
 
-/// Outcome for a record, where the user is told of it.
+/// Outcome for a record that pgrig reports to the user.
 #[derive(Debug)]
 pub enum Abandoned {
     /// Files were removed.

@@ -37,12 +37,12 @@ pub(super) struct Heap {
 #[derive(Default)]
 pub(super) struct Places {
     pub(super) heap: Placing,
-    /// Each receiver is told how many rows each block got, in order.
+    /// Each receiver gets the number of rows of each block, in order.
     tell: Vec<Sender<Vec<u32>>>,
     pub(super) chunks: Placing,
     /// Number of values that were moved out.
     values: u32,
-    /// The receiver that is told of the chunks, in order.
+    /// The receiver gets the chunks, in order.
     tell_chunks: Option<Sender<Vec<Chunk>>>,
 }
 

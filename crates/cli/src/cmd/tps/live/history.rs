@@ -26,7 +26,7 @@ pub(crate) struct History {
     pub(crate) is_over: bool,
 }
 
-/// What ends the run.
+/// Limit at which the run ends.
 enum Aim {
     /// This many seconds, ramp and warm-up included.
     Time(f64),
