@@ -196,7 +196,7 @@ fn with(line: &str, verb: &str, option: &str, value: &str) -> String {
 }
 
 fn smaller(word: &str) -> String {
-    let is_large = ["GB", "TB", "00MB"].iter().any(|unit| word.ends_with(unit));
+    let is_large = ["GB", "GiB", "TB", "TiB", "00MB"].iter().any(|unit| word.ends_with(unit));
     if word.starts_with(|first: char| first.is_ascii_digit()) && is_large {
         return "10MB".to_owned();
     }
