@@ -190,7 +190,7 @@ fn needs_values(info: &TableInfo, column: &ColumnInfo) -> bool {
     let all_repeat =
         |key: &KeyInfo| key.columns().any(|name| name == column.name) && key.columns().all(repeats);
     let repeats = info.keys.iter().any(all_repeat);
-    // What a sequence gives is not known when a row is made to reference itself.
+    // The next value of a sequence is not known when a row is made to reference itself.
     let referenced = info.foreign_keys.iter().filter(|key| key.to_itself).any(|key| {
         let must = |name: &String| info.column(name).is_some_and(|column| column.not_null);
         key.referenced.columns.contains(&column.name) && key.columns.iter().all(must)

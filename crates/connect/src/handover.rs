@@ -1,8 +1,8 @@
 //! Hands a session over from the driver to a caller: tokio-postgres has begun it (TLS, authentication,
 //! target_session_attrs), and it continues without the driver and without a runtime.
 //!
-//! The driver only borrows its stream ([`Lent`]). Whoever takes it back ends the driver, which cannot say
-//! Terminate any more, so that the server sees one session that goes on.
+//! The driver only borrows its stream ([`Lent`]). Taking the stream back ends the driver, which can then no longer
+//! send Terminate, so the server sees one session that continues.
 
 use futures_util::future::BoxFuture;
 use std::future::Future;

@@ -1,5 +1,5 @@
 //! The open sessions of this process: the requests that the server has not answered, and how to cancel them.
-//! One list for the whole process, because whoever hears Ctrl-C knows of no session.
+//! One list for the whole process, because the handler of Ctrl-C does not know the sessions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};

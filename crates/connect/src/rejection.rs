@@ -65,7 +65,7 @@ fn tls_error(attempt: &Attempt<'_>, at: String, error: &rustls::Error) -> Connec
     let tls = &attempt.target.tls;
     let sslmode = tls.mode.name();
     let why = match error {
-        // What came is no TLS, though TLS was announced: an `S` that meant something else, or a stranger.
+        // The peer announced TLS and sent something else: its `S` had another meaning, or it is not PostgreSQL.
         rustls::Error::InvalidMessage(_) => return ConnectError::NotPostgres { at, answer: String::new() },
         rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(other))) => {
             let remedy = "; connect with a name in the certificate (-h; hostaddr= keeps the address), or check \

@@ -87,7 +87,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// If reading fails, if the dump ends within something, or if it is not as pg_dump writes it.
-    #[expect(clippy::should_implement_trait, reason = "what it returns is borrowed from it")]
+    #[expect(clippy::should_implement_trait, reason = "the returned piece borrows from the reader")]
     pub fn next(&mut self) -> Result<Option<Piece<'_>>, DumpError> {
         self.count_lines();
         let cut = loop {

@@ -172,7 +172,7 @@ impl Kept {
             groups.entry(from).or_default().push(to);
         }
         let mut unfollowed = self.left.keys().cloned().collect::<Vec<_>>();
-        // Whose reason is told shall not depend on a hash.
+        // The choice of the reported reason must not depend on the order of a hash map.
         unfollowed.sort();
         while let Some(from) = unfollowed.pop() {
             for &to in groups.get(&from).into_iter().flatten() {

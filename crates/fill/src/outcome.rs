@@ -71,7 +71,7 @@ impl Outcome {
     /// Bytes that rolled back chunks have left in the table. None if no chunk was rolled back, if
     /// they are few, or if a later vacuum has freed them.
     pub fn dead_space(&self, plan: &Plan) -> Option<u64> {
-        // What rows of a table of the user's take is an estimate.
+        // The size of rows in a user's table is an estimate.
         if !self.rolled_back || plan.is_own_table() || plan.includes(InitStep::Vacuum) {
             return None;
         }

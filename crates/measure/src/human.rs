@@ -91,7 +91,7 @@ pub fn grouped(number: u64) -> String {
 }
 
 fn three_digits(number: f64) -> String {
-    // What would be rounded up to a further digit has one decimal less.
+    // A number that rounding lengthens by a digit has one decimal less.
     let decimals = if number < 9.995 { 2 } else { usize::from(number < 99.95) };
     format!("{number:.decimals$}")
 }

@@ -1,4 +1,4 @@
-//! What a server says of its tables: catalogs and statistics, with original values.
+//! A server's knowledge of its tables: catalogs and statistics, with original values.
 
 use rowgen::Kind;
 

@@ -55,7 +55,7 @@ impl Home {
         }
         let root = canonical(root);
         text(&root)?;
-        // What is above the home is not ours to change; the home itself is opened by prepare().
+        // pgrig does not change directories above the home; prepare() opens the home itself.
         let above = root.parent().unwrap_or(&root);
         let server_root = match Account::choose()?.barrier(above) {
             None => root.clone(),

@@ -81,7 +81,7 @@ pub struct ServerStatus {
     pub owner_pid: Option<u32>,
 }
 
-/// A server that runs on the instance's data directory, whoever started it.
+/// A server that runs on the instance's data directory, started by any process.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) pidfile: PidFile,

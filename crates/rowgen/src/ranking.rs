@@ -73,7 +73,7 @@ impl Line {
         self.cuts.len() + 2
     }
 
-    /// What is wrong with it, if anything.
+    /// The reason for which it is invalid; none if it is valid.
     fn problem(&self) -> Option<&'static str> {
         if !(0.0..=1.0).contains(&self.nulls) {
             return Some("a fraction of NULLs must be from 0 to 1");
@@ -84,7 +84,7 @@ impl Line {
 }
 
 impl Ranking {
-    /// What is wrong with it, if anything.
+    /// The reason for which it is invalid; none if it is valid.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         if !(-1.0..=1.0).contains(&self.correlation) || !(0.0..=1.0).contains(&self.nulls) {
             return Some("the correlation must be from -1 to 1, and the fraction of NULLs from 0 to 1");

@@ -98,7 +98,7 @@ pub enum Values {
         other: String,
         /// Values of the other column, of the same kind.
         others: Box<Values>,
-        /// Which of them.
+        /// The side that the column gets.
         side: Side,
         /// Its own values.
         values: Box<Values>,
@@ -189,15 +189,15 @@ pub enum Distribution {
     },
 }
 
-/// Which of two columns' values a column gets.
+/// The rule by which a column gets one of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// The lesser.
     Lesser,
-    /// The greater; of two equal ones, that one.
+    /// The greater, or either if they are equal.
     Greater,
-    /// The greater; of two equal ones, the next value.
+    /// The greater, or the next value if they are equal.
     Above,
 }
 

@@ -1,4 +1,4 @@
-//! What a client pays for its script before it sends anything.
+//! Time that a client spends on its script before it sends anything.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use script::{Action, Client, Scripts, Source, Start};

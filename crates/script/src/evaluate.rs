@@ -160,7 +160,7 @@ impl Client {
         if function == Function::Random {
             return Ok(self.random.uniform(min, max));
         }
-        // What is no number is refused, which pgbench forgets.
+        // A parameter that is not a number is refused; pgbench does not check it.
         let parameter = double(values[2])?;
         match function {
             Function::RandomGaussian if !(2.0..f64::INFINITY).contains(&parameter) => {

@@ -15,8 +15,8 @@
 //! numbers are those of pgbench 15 to 18, client by client; older ones have another generator. Logarithms
 //! and powers are the platform's C library's, as in pgbench.
 //!
-//! What pgbench finds while it runs and can be known before is found while parsing: names that no variable
-//! can have, quotes and parentheses that are not closed, pipelines that cannot work.
+//! Parsing finds some errors that pgbench finds only while it runs: names that no variable can have, quotes and
+//! parentheses that are not closed, pipelines that cannot work.
 //!
 //! ```
 //! use script::{Action, Scripts, Source, Start};

@@ -61,7 +61,7 @@ fn file_system(mount: &Path) -> Option<String> {
         let mut fields = line.split(' ').map(str::to_owned);
         Some((fields.nth(1)?, fields.next()?))
     };
-    // What was mounted last on a place is what is seen there.
+    // The last mount on a directory hides the earlier ones.
     let found = mounts.lines().rev().filter_map(fields).find(|(at, _)| Path::new(at) == mount);
     found.map(|(_, kind)| kind)
 }

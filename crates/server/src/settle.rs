@@ -16,7 +16,7 @@ pub async fn settle(connection: &Connection, is_local: bool) -> Result<bool, Con
         Err(error) => return Err(error),
     };
     if is_local {
-        // Takes as long as the disk needs; the runtime goes on meanwhile.
+        // Takes as long as the disk needs; the runtime continues meanwhile.
         let _ = tokio::task::spawn_blocking(nix::unistd::sync).await;
     }
     Ok(has_checkpoint)

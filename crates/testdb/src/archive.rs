@@ -136,7 +136,7 @@ fn feed(mut input: Box<dyn Read + Send>, mut stdin: std::process::ChildStdin) ->
 /// The program's messages, up to a limit. All output is read, so that the program never blocks.
 fn listen(mut stderr: impl Read) -> String {
     let mut told = Vec::new();
-    // What cannot be read cannot be told.
+    // After a read error the message holds the part read so far.
     let _ = stderr.by_ref().take(TOLD).read_to_end(&mut told);
     let _ = io::copy(&mut stderr, &mut io::sink());
     String::from_utf8_lossy(&told).trim().to_owned()

@@ -221,7 +221,7 @@ async fn explain(
         },
         Some(&SqlState::DUPLICATE_DATABASE) => CloneError::Exists { name },
         Some(&SqlState::UNDEFINED_DATABASE) => CloneError::Missing { template },
-        // What a system call says (fd.c, copydir.c): I/O errors, or what has no SQLSTATE of its own.
+        // Errors of system calls (fd.c, copydir.c): class 58 for I/O errors, class XX for errors without an SQLSTATE.
         Some(state)
             if strategy == Strategy::Clone
                 && ["58", "XX"].iter().any(|class| state.code().starts_with(class)) =>

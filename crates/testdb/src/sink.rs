@@ -136,7 +136,7 @@ impl Sink {
             // Less what the umask takes.
             .permissions(fs::Permissions::from_mode(0o666))
             .tempfile_in(directory.unwrap_or(Path::new(".")))?;
-        // Who may read the file that it replaces may read it; nobody else.
+        // The file gets the permissions of the file that it replaces.
         if let Ok(replaced) = fs::metadata(&path) {
             file.as_file().set_permissions(replaced.permissions())?;
         }

@@ -190,7 +190,7 @@ impl Drop for Server {
 /// Resolves a connection string in an environment of these variables only.
 ///
 /// # Errors
-/// What [`connect::resolve`] finds wrong.
+/// Those of [`connect::resolve`].
 pub fn target(string: &str, env: &[(&str, &str)]) -> Result<Target, ConnectError> {
     let options = ConnectOptions { dbname: Some(string.to_owned()), ..ConnectOptions::default() };
     connect::resolve(&options, &|name| {

@@ -254,7 +254,7 @@ fn series(seconds: &[KeptSecond]) -> Vec<Series> {
         count("retries", |counts| counts.retries),
         count("late", |counts| counts.late),
     ];
-    // What never happened needs no zeros.
+    // Series that are zero throughout are left out.
     let counts = counts
         .into_iter()
         .enumerate()

@@ -97,7 +97,7 @@ impl Request {
     /// Refuses what cannot work on any server.
     ///
     /// # Errors
-    /// Which options contradict each other, and the remedy.
+    /// If options contradict each other; the error names them and the remedy.
     pub fn check(&self) -> Result<(), TpsError> {
         let limited_by_time = matches!(self.length, Length::Time(_));
         let refusals = [

@@ -100,7 +100,7 @@ pub(crate) async fn drop_tables(lead: &Session, plan: &Plan) -> Result<(), Conne
 /// # Errors
 /// If something cannot be dropped.
 pub(crate) async fn clear(lead: &Session, schema: &str) -> Result<(), ConnectError> {
-    // What failed may have left a transaction open.
+    // A failed statement may have left a transaction open.
     lead.run("ROLLBACK").await?;
     let journal = marked::look(lead, schema, JOURNAL, MARK).await?;
     if !journal.is_some_and(|journal| journal.get("is_marked")) {

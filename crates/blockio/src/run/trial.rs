@@ -158,7 +158,7 @@ impl<'b, 'a> Trial<'b, 'a> {
             evicted = one.map(|one| one + evicted.unwrap_or(0));
         }
         if evicted.is_some() {
-            // What it wrote is not the step's.
+            // Blocks that the eviction wrote must not count as the step's.
             self.flush().await?;
         }
         Ok(evicted)

@@ -141,7 +141,7 @@ fn a_shop() {
             &error,
             &["shop.likes has room for 1500000 rows, not 2000000", "3000 values of", "500 values of"],
         );
-        // What sequences give goes on after these.
+        // Sequences continue after these values.
         let next = "INSERT INTO shop.orders (customer_id, status, channel, placed)
                     VALUES (1, 'new', 'web', now()) RETURNING id::text";
         let row = database.client().query_one(next, &[]).await.unwrap();

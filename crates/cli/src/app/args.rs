@@ -62,7 +62,7 @@ pub(crate) fn label(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Which server to use.
+/// Options that choose the server.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerChoice {

@@ -70,7 +70,7 @@ pub(crate) fn listen(printer: &Printer) {
             let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
             runtime.block_on(hear(quiet));
         };
-        // The process goes on without, if there can be none.
+        // Without this thread the process continues, and Ctrl-C ends it at once.
         let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(hear);
     });
 }
@@ -119,7 +119,7 @@ pub(crate) fn block_on<T, E: From<Unhappy>>(
         let mut work = Box::pin(work);
         tokio::select! {
             result = &mut work => {
-                // Of what was given up on the way, the server may still run something.
+                // The server may still run statements of work that was given up.
                 connect::stop_everything(time_left().min(Duration::from_secs(1))).await;
                 result
             }

@@ -32,7 +32,7 @@ pub(crate) fn journals(home: &Home) -> PathBuf {
 /// so that an unreachable one does not delay it. A journal says how to reach its server; if that fails, the verb's own
 /// connection options are tried, since they may hold the password. For the rest, pgrig prints how to restore by hand.
 pub(crate) fn sweep(choice: Option<&ServerChoice>, printer: &Printer) {
-    // Whoever needs a home says that there is none.
+    // A verb that needs a home reports that there is none.
     let Ok(home) = Home::locate() else { return };
     let mut all = match Journal::all(&journals(&home)) {
         Ok(all) => all,

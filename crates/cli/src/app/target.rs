@@ -64,7 +64,7 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
     Ok(Chosen { target, home: home.clone(), kind: Kind::Embedded(embedded), may_change_sessions: false })
 }
 
-/// Which server the arguments select.
+/// The kind of server that the arguments select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
     /// pgrig's own.

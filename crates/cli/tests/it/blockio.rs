@@ -80,7 +80,7 @@ fn assert_adds_up(version: &str) -> Value {
     assert!(lookup("lookup-after") >= copies / 32.0 && lookup("lookup-after") < copies / 32.0 + 10.0);
     // VACUUM freezes every page, which is logged.
     assert!(observed(&document, "vacuum-wal") > rows);
-    // What was read waited for something.
+    // Reads take time.
     assert!(
         observed(&document, "create-index-read-time") > 0.0
             || observed(&document, "create-index-reads") < 1.0
@@ -313,7 +313,7 @@ fn assert_killed(version: &str, statement: &str) {
     pgrig.signal(Signal::SIGKILL);
     pgrig.end();
     let journal = "SELECT count(*) FROM pg_class WHERE relname = 'pgrig_blockio'";
-    assert_eq!(server.number(journal), 1, "what was made is listed");
+    assert_eq!(server.number(journal), 1, "the journal lists the objects");
     rig.done("blockio 10MB --trials 1");
     assert_nothing_left(&server);
 }

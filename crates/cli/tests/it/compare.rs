@@ -268,7 +268,7 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
     );
     let inconclusive = "verdict: inconclusive, because 2 rounds are too few; make at least 7 rounds";
     assert_eq!(ran.stdout.lines().filter(|line| *line == inconclusive).count(), 2, "{ran:#?}");
-    // What follows -- belongs to the user's command.
+    // Arguments after -- belong to the user's command.
     let bench = "pgrig testdb bench --variants dangerous --trials 1 -- true --json";
     let ran = run_ab(&rig, "--rounds 1 --no-warm-up", &[bench, bench]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");

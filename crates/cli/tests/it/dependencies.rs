@@ -6,10 +6,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What every crate may use: classes of errors.
+/// The crate that every other crate may use: classes of errors.
 const EVERYBODYS: &str = "failure";
 
-/// Each crate by its folder, and what it may use of ours. The program itself may use all but `testkit`.
+/// Each crate by its folder, and the crates of this workspace that it may use. The program itself may use all but
+/// `testkit`.
 const MAY_USE: [(&str, &[&str]); 20] = [
     ("blockio", &["server", "connect", "measure"]),
     ("catalog", &["server", "connect", "model", "rowgen", "sql"]),

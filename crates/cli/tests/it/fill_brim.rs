@@ -16,10 +16,10 @@ const SMALL: &str = "--set shared_buffers=32MB --set max_wal_size=64MB --set min
 /// Heap of a chunk where a limit ends the fill, with its keys and a little more, bytes.
 const CHUNK: u64 = 21_000_000;
 
-/// What a server with so small WAL needs to go on: segments and the checkpoints' own files.
+/// Free space that a server with so little WAL needs to continue: WAL segments and the files that checkpoints write.
 const NEED: u64 = (64 << 20) + 16_000_000;
 
-/// A second volume, which the server may have.
+/// A second volume, where the server may keep files.
 struct Elsewhere {
     /// Before its place, so that it is unmounted first.
     disk: Mount,

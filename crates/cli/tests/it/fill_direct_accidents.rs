@@ -98,8 +98,8 @@ fn a_terminated_session_ends_it() {
     assert_no_trace(&server, &rig);
 }
 
-/// What a crash leaves of a transaction that it ended: the server does not remove it, but it is nothing to
-/// speak of.
+/// Asserts that a crash left no table, and only small orphaned files of the transaction that it aborted. PostgreSQL
+/// does not remove such files.
 fn assert_little_is_left(server: &Server, rig: &Rig) {
     assert_eq!(tables(server), 0);
     let data = rig.data();

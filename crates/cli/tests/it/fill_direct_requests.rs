@@ -1,4 +1,4 @@
-//! What `pgrig fill --method direct` does with all sorts of requests, and what it refuses before the first byte.
+//! Requests for `pgrig fill --method direct`: how it carries them out, and which it refuses before the first byte.
 
 use std::process::Command;
 
@@ -35,7 +35,7 @@ fn what_is_not_possible_is_refused_with_the_reason() {
         assert_eq!(tables(&server), 0, "{arguments}");
     }
     rig.done("fill 5MB --method direct --unlogged");
-    // What pgbench's tables hold is ASCII.
+    // pgbench's tables hold ASCII only, so any encoding is possible.
     rig.done(&format!(
         "fill 5MB --method direct --unlogged -d {}",
         server.url.replace("@/postgres?", "@/ascii?")

@@ -353,7 +353,7 @@ fn what_a_script_makes_is_filled_as_it_makes_it() {
         server.execute("INSERT INTO made VALUES (3000)");
         assert_eq!(server.number("SELECT b::bigint FROM made WHERE a = 3000"), 7, "{expected}");
     }
-    // What references it need not keep it from being filled where it is made.
+    // A table that references it does not prevent the direct method.
     let referenced = format!("{plain}; CREATE TABLE other (made int REFERENCES made)");
     assert_eq!(of(&referenced, ""), "direct");
     assert_eq!(of(&format!("{plain}; INSERT INTO made VALUES (-1)"), ""), "chunked-copy");

@@ -415,7 +415,7 @@ fn a_conflict_is_refused_before_the_old_tables_are_dropped() {
         assert!(output.status.success(), "{options}: {output:?}");
     }
 
-    // Whoever only asks does not wait for a lock.
+    // --explain does not wait for a lock.
     let holder = rig.connect(&server.url);
     rig.block_on(holder.batch_execute("BEGIN; LOCK TABLE pgbench_tellers")).unwrap();
     let explained = rig.done("fill 2MB --drop --explain").stdout;

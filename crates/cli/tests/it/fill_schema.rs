@@ -341,7 +341,7 @@ fn what_does_not_go_together_is_refused() {
     assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname = 'customers'"), 0);
 }
 
-/// Who is killed while orders are being filled.
+/// The processes that are killed while orders are being filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Killed {
     Pgrig,

@@ -29,7 +29,7 @@ fn texts<const N: usize>(server: &Server, columns: [&str; N], from: &str) -> [St
     std::array::from_fn(|at| row.get::<_, Option<String>>(at).unwrap_or_else(|| "NULL".to_owned()))
 }
 
-/// What the table takes with its partitions and indexes, bytes.
+/// Size of the table with its partitions and indexes, bytes.
 fn size(server: &Server, table: &str) -> f64 {
     let query = format!(
         "SELECT sum(pg_total_relation_size(relid))::bigint \

@@ -1,5 +1,4 @@
-//! What the program says of itself, and of command lines that are wrong: one file each in `cmd/`; and options with
-//! extreme values.
+//! Help texts and errors about wrong command lines, one file each in `cmd/`; and options with extreme values.
 
 use std::process::Stdio;
 

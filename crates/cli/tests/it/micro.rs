@@ -287,7 +287,7 @@ fn a_role_without_rights_measures() {
         let ran = micro(&rig, &["abs(i)", "--save-in-database", "-d", &guest]);
         assert_eq!(ran.code, Some(2), "{ran:#?}");
         assert!(ran.stderr.contains("GRANT CREATE ON DATABASE postgres TO guest"), "{ran:#?}");
-        // What its candidates need is told.
+        // The message names the extension that its candidates need.
         let ran = done(&rig, &["--suite", "uuid", "--budget", "300ms", "-d", &guest, "--schema", "lent"]);
         assert!(ran.stderr.contains("run CREATE EXTENSION \"uuid-ossp\" first"), "{ran:#?}");
     }
@@ -386,7 +386,7 @@ fn the_next_run_drops_what_a_killed_one_left() {
     pgrig.signal(Signal::SIGKILL);
     pgrig.end();
     assert!(server.number("SELECT count(*) FROM pg_class WHERE relname ~ '^pgrig_micro_[0-9]$'") > 0);
-    // What somebody has put there stays.
+    // Objects that somebody else created there stay.
     server.execute("CREATE TABLE pgrig_micro.mine (n int)");
     done(&rig, &["--ddl", "CREATE TABLE {table} (n int)", "--rows", "10", "--budget", "500ms"]);
     assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname ~ '^pgrig_micro_[0-9]$'"), 0);

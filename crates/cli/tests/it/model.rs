@@ -121,7 +121,7 @@ fn follows_aggregates(version: &str) {
     {
         assert!(explained.contains(part), "{part}: {explained}");
     }
-    // What is shown is what reads tables, and it runs as it stands.
+    // The statements shown are those that read tables, and they run unchanged.
     for statement in explained.split(";\n\n") {
         original.execute(statement.trim_end().trim_end_matches(';'));
     }
@@ -271,7 +271,7 @@ fn is_faithful(version: &str) {
         assert_eq!(copy.number(&format!("SELECT count(*) FROM app.{table}")), rows, "{table}");
     }
 
-    // What names a database may hold a password, which no document shows.
+    // A connection string may hold a password, which no document shows.
     let original_url = format!("{} password=secret-word", original.url);
     let mut check = rig.command("model check --analyze-original -q --json -");
     check.args([&original_url, &format!("{} password=secret-word", copy.url)]);

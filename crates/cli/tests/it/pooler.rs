@@ -69,7 +69,7 @@ fn only_a_pool_that_keeps_sessions_is_used() {
             );
             assert!(ran.stderr.contains("pool_mode = session"), "{mode} {command}: {ran:#?}");
         }
-        // Whoever names a pooler for tps measures it.
+        // tps measures a pooler that the user names.
         if mode == "transaction" {
             let ran = rig.done(&format!("tps -S -n -c 2 -T 1 -d {}", bouncer.url()));
             assert!(ran.stderr.contains("the measured times include the pooler"), "{ran:#?}");

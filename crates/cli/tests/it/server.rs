@@ -120,7 +120,7 @@ fn two_instances_run_beside_each_other() {
     rig.done("server destroy --instance two");
 }
 
-/// Whoever holds a lock is named, and not waited for without a word.
+/// pgrig names the holder of a lock that it waits for.
 #[test]
 fn a_lock_that_is_waited_for_names_its_holder() {
     let rig = Rig::new();

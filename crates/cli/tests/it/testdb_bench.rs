@@ -242,7 +242,7 @@ fn without_a_normal_trial_there_is_nothing_to_compare() {
     fs::write(&schema, "CREATE TABLE a (id int); CREATE TABEL b (id int);").unwrap();
     let ran = rig.run(&format!("testdb bench --instance default --from {} -- true", schema.display()));
     assert_says(&ran, 2, &[&format!("error: {}: line 1: ", schema.display()), "TABEL", "42601"]);
-    // What is made by the first load is there when the script is loaded again.
+    // Roles that the first load created exist when the script is loaded again.
     let server = rig.server("");
     fs::write(&schema, "CREATE ROLE appx; CREATE TABLE a (i int); GRANT SELECT ON a TO appx;").unwrap();
     let ran = rig.run(&format!(

@@ -25,7 +25,7 @@ fn in_the_middle(rig: &Rig, arguments: &str) -> (Running, Pid) {
 }
 
 fn is_gone(pid: Pid) -> Option<()> {
-    // What has ended and was not waited for yet is a process still.
+    // A zombie has ended too: its parent has not waited for it yet.
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
     state.is_none_or(|state| state.contains(") Z ")).then_some(())
 }

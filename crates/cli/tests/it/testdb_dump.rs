@@ -99,7 +99,7 @@ impl<'a> Dumped<'a> {
         self.psql(database, &["-f", script.to_str().unwrap()]);
     }
 
-    /// What differs in no way from database to database.
+    /// The catalog's contents that are equal in a database and in its restored copy.
     fn catalog(&self, database: &str) -> String {
         self.psql(database, &["-f", "tests/data/catalog.sql"])
     }
@@ -220,7 +220,7 @@ fn only_persistence_differs_15() {
     for form in FORMS {
         only_persistence_differs(&dumped, &dumped, *form);
     }
-    // What 13 could not take: several rows with a generated column.
+    // A form that 13 cannot load: several rows with a generated column.
     only_persistence_differs(&dumped, &dumped, ("rows", "", &["--inserts", "--rows-per-insert=7"]));
 }
 
@@ -255,7 +255,8 @@ fn archives_give_what_their_sql_gives() {
         let ran = Ran::from(rig.command("testdb unlog").stdin(file).output().unwrap());
         assert_eq!(without_restrict(&ran.stdout), expected, "{name} as standard input: {}", ran.stderr);
     }
-    // What a first pass would have found, and what it alone can know.
+    // The options replace the first pass, which a pipe cannot have; sequences of logged tables become unlogged without
+    // it.
     let logged =
         LOGGED_TABLES.iter().map(|table| format!("--exclude-table {table}")).collect::<Vec<_>>().join(" ");
     for format in ["-Fp", "-Fc", "-Ft"] {

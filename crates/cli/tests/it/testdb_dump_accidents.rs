@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use testkit::until_some as until;
 
-/// What is interrupted leaves no half file, under whichever name.
+/// An interrupted command leaves no incomplete file under any name.
 #[test]
 fn an_interrupted_rewriting_leaves_nothing() {
     let rig = Rig::new();
@@ -38,7 +38,7 @@ const LARGE: u64 = 1_000_000_000;
 /// Kilobytes of memory that it may take: the program itself, a buffer of 1 MiB, and some.
 const MEMORY: u64 = 64 * 1024;
 
-/// A gigabyte goes through in the memory of a few megabytes; and whoever has read enough of it may go.
+/// A gigabyte passes through in a few megabytes of memory, and the reader may close the pipe early.
 #[test]
 fn a_gigabyte_takes_no_memory() {
     let rig = Rig::new();
@@ -131,7 +131,7 @@ fn child_of(parent: u32, argument: &str) -> Option<i32> {
     })
 }
 
-/// Who may read the file that is replaced may read the new one, and nobody else.
+/// The new file has the permissions of the file that it replaces.
 #[test]
 fn a_replaced_file_keeps_its_permissions() {
     let rig = Rig::new();

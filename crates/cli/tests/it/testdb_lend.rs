@@ -116,7 +116,8 @@ fn the_keeper_s_own_database_is_not_copied() {
     assert!(ran.stderr.contains("> postgres.sql, and --from postgres.sql"), "{ran:#?}");
 }
 
-/// What psql loads is loaded, also where VACUUM (ANALYZE), with a search_path of its own, fails.
+/// pgrig loads a script that psql loads, even if VACUUM (ANALYZE), which has a search_path of its own, fails on its
+/// index.
 #[test]
 fn an_index_on_a_function_that_relies_on_the_search_path_is_no_hindrance() {
     let rig = Rig::new();
@@ -172,7 +173,7 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         lending.kill_keeper();
         owner.kill().unwrap();
         owner.wait().unwrap();
-        // What a keeper leaves that is killed while it makes something; another keeper's is not touched.
+        // The unfinished database of a keeper that was killed; that of another keeper is not touched.
         let keeper = keeper_id(&rig);
         let half = format!("pgrig_testdb_making_{keeper}_00000001");
         let foreign = "pgrig_testdb_making_000000000000_00000001";
@@ -207,7 +208,7 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
     }
 }
 
-/// The server goes on with what a killed keeper had it do, and nobody would know of the outcome.
+/// The server continues with the statement of a killed keeper, and nobody would know its outcome.
 #[test]
 fn what_a_killed_keeper_began_is_given_up() {
     for version in ["13", "18"] {
@@ -216,7 +217,7 @@ fn what_a_killed_keeper_began_is_given_up() {
         lending.new_database("");
         until("the pool is full", || (lending.list("spare").len() == 4).then_some(()));
         let template = lending.list("template").pop_first().unwrap();
-        // A copy has to wait for whoever changes the template's comment.
+        // A copy has to wait for the session that changes the template's comment.
         let client = rig.connect(&lending.url("postgres"));
         let sql = |sql: &str| rig.block_on(client.batch_execute(sql)).unwrap();
         sql(&format!("BEGIN; COMMENT ON DATABASE {template} IS 'changed'"));
@@ -254,7 +255,7 @@ fn two_keepers_of_one_id_do_not_share_a_server() {
     assert_eq!(lending.list("lent"), BTreeSet::from([name(&loan)]));
 }
 
-/// Whose owners' ids mean nothing there.
+/// In a container, process IDs of owners outside name no process.
 #[test]
 fn a_container_of_the_same_image_has_a_keeper_of_its_own() {
     let unshare = ["--pid", "--fork", "--mount-proc"];
@@ -278,7 +279,7 @@ fn a_container_of_the_same_image_has_a_keeper_of_its_own() {
         let mut inside = Command::new("unshare");
         inside.args(unshare).arg(pgrig.get_program()).args(pgrig.get_args());
         inherit(&mut inside, &pgrig);
-        // What it starts ends with it.
+        // The keeper that it starts ends with the container.
         let told = inside.output().unwrap();
         assert!(told.status.success(), "{told:?}");
         assert_eq!(listed(&told.stdout)["own"], false);
@@ -402,7 +403,7 @@ fn only_pgrig_s_own_are_dropped() {
         assert!(refused.stderr.contains("not a pgrig database"), "{refused:#?}");
     }
     lending.server.execute("COMMENT ON DATABASE mine IS '{\"pgrig testdb\": 1}'");
-    // What could not be dropped when it could not be finished.
+    // Unfinished databases that their keeper could not drop.
     let unfinished = format!("pgrig_testdb_making_{}_00000001", keeper_id(&rig));
     let orphan = "pgrig_testdb_making_000000000000_00000001";
     lending.server.execute(&format!("CREATE DATABASE {orphan} {MAKING}"));

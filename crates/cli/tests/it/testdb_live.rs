@@ -14,7 +14,7 @@ const SCHEMA: &str = "CREATE TABLE egg (id int PRIMARY KEY, hen int); \
     CREATE TABLE \"Last one\" (id int); \
     INSERT INTO site VALUES (1); INSERT INTO reading (site) SELECT 1 FROM generate_series(1, 1000)";
 
-/// Whoever writes the last table anew waits for advisory lock 1.
+/// A session that rewrites the last table waits for advisory lock 1.
 const GATE: &str = "CREATE FUNCTION gate() RETURNS event_trigger LANGUAGE plpgsql AS $$ \
     BEGIN IF pg_event_trigger_table_rewrite_oid() = 'reading_1'::regclass \
     THEN PERFORM pg_advisory_lock(1); END IF; END $$; \

@@ -43,7 +43,7 @@ fn histogram(document: &Value, name: &str) -> Latencies {
     Latencies::from_base64(found["latencies"].as_str().unwrap()).unwrap()
 }
 
-/// What holds of every run's document.
+/// Asserts the invariants of every run's document.
 #[track_caller]
 fn assert_sound(document: &Value) {
     assert_valid(document);
@@ -257,7 +257,7 @@ fn a_missed_threshold_is_exit_status_3() {
     assert!(!ran.stderr.contains("'p99<0.001us': p99"), "{ran:#?}");
     let document: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_sound(&document);
-    // What was measured is sound.
+    // The results are valid.
     assert_eq!(document["status"], "done");
     assert_eq!(document["request"]["fail_if"], serde_json::json!(["p99<0.001us", "tps>0"]));
     let events = document["trials"][0]["events"].as_array().unwrap();
@@ -328,7 +328,7 @@ fn assert_interrupted(signal: Signal) {
     assert_eq!(document["status"], "interrupted");
     assert_sound(&document);
     assert!(number(&document, "succeeded") > 0);
-    // What was told is what was done, but for what the interruption cut short.
+    // The reported number is that of the committed transactions, except for those that the interruption cut short.
     let there = server.number("SELECT count(*) FROM worked").cast_unsigned();
     assert!(there.abs_diff(number(&document, "succeeded")) <= 2, "{there} {document:#}");
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'INSERT%'";
@@ -553,7 +553,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("--fail-if p99=20ms".to_owned(), "p99>20ms"),
         ("--fail-if p99>20".to_owned(), "unit"),
         ("one -d other".to_owned(), "cannot be used with"),
-        // What pgbench has and pgrig does not.
+        // Options of pgbench that pgrig does not have.
         ("-l".to_owned(), "--json FILE"),
         ("-i".to_owned(), "pgrig fill"),
         ("-iI dtg".to_owned(), "pgrig fill"),

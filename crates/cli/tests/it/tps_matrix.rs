@@ -130,7 +130,7 @@ fn danger_is_refused_on_a_server_that_is_not_pgrigs_own() {
     assert_says(&ran, 2, &["EVERY database of that cluster", "--allow-dangerous-settings"]);
     let ran = rig.run(&format!("tps --matrix durability=normal,unlogged {SHORT} {named}"));
     assert_says(&ran, 2, &["empties these tables", "--allow-dangerous-settings"]);
-    // What clients set for themselves costs nobody else anything.
+    // Settings of the clients' own sessions affect nobody else.
     rig.done(&format!("tps --matrix durability=normal,async --set work_mem=1MB,2MB {SHORT} {named}"));
     rig.done(&format!("tps --matrix durability {SHORT} --allow-dangerous-settings {named}"));
     assert_put_back(&rig, &server);
@@ -186,7 +186,7 @@ fn an_interrupted_matrix_puts_everything_back() {
         pgrig.signal(signal);
         let ran = pgrig.end();
         assert_says(&ran, 130, &["interrupted in trial 1 of 3", "restoring settings and tables"]);
-        assert!(ran.stdout.contains("durability=unlogged"), "what was measured is told: {ran:#?}");
+        assert!(ran.stdout.contains("durability=unlogged"), "finished cells are reported: {ran:#?}");
         assert_put_back(&rig, &server);
     }
 }

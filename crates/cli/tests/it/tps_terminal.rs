@@ -1,4 +1,4 @@
-//! What `pgrig tps` draws on a terminal, and that it gives it back.
+//! The live view of `pgrig tps` on a terminal, and the state of the terminal after it.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -29,7 +29,7 @@ const fn size(rows: u16, columns: u16) -> Winsize {
 /// A pgrig that is killed if the test ends before it.
 struct OnTerminal {
     child: Child,
-    /// What a person sees and types.
+    /// The person's end of the terminal.
     person: File,
     seen: Vec<u8>,
     /// Whether the terminal answers a question for its cursor.
@@ -77,7 +77,7 @@ impl Drop for OnTerminal {
     }
 }
 
-/// What is seen of pgrig on a terminal, and its exit status. As soon as it draws, it gets the signal.
+/// Runs pgrig on a terminal; returns its output and its exit status. pgrig gets the signal as soon as it draws.
 fn on_a_terminal(command: Command, signal: Option<Signal>) -> (String, Option<i32>) {
     on_a_terminal_of(SIZE, command, signal)
 }
@@ -98,7 +98,7 @@ fn seen_on(
     pgrig.answers = answers;
     let code = loop {
         let status = pgrig.child.try_wait().unwrap();
-        // What it wrote last is read too.
+        // The output before its end is read too.
         if !pgrig.read()
             && let Some(status) = status
         {
@@ -111,7 +111,7 @@ fn seen_on(
         }
     };
     let after = tcgetattr(&terminal.slave).unwrap();
-    assert_eq!(after.local_flags, before.local_flags, "what is typed is not shown as before");
+    assert_eq!(after.local_flags, before.local_flags, "the terminal no longer echoes input");
     (String::from_utf8(pgrig.seen.clone()).unwrap(), code)
 }
 

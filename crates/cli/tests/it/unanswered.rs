@@ -12,7 +12,7 @@ use testkit::until_some as until;
 
 /// Accepts connections and never says a word, until the test ends.
 fn silent_port() -> (TcpListener, u16) {
-    // The kernel accepts for whoever listens.
+    // The kernel accepts connections for a listening socket.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     (listener, port)
@@ -65,7 +65,7 @@ fn a_server_in_recovery_is_waited_for() {
     let data = {
         // Archive recovery does not take WAL of wal_level = minimal.
         let server = rig.server("--set wal_level=replica");
-        // It recovers until somebody makes the file, and says so to whoever connects.
+        // It recovers until somebody makes the file, and says so to every client that connects.
         server.execute("ALTER SYSTEM SET restore_command = 'until test -e go; do sleep 0.1; done; false'");
         // Nor does it take queries until it has recovered.
         server.execute("ALTER SYSTEM SET hot_standby = off");

@@ -1,4 +1,4 @@
-//! What only other versions of pg_dump write than the one that the tests with servers have.
+//! Output of versions of pg_dump other than the one that the tests with servers have.
 
 use dump::{Options, Summary, Survey, Unlogger};
 

@@ -68,7 +68,7 @@ fn what_fits_nowhere_is_refused_at_once() {
     let _running = budget.admit(START, heap(40 * MB)).unwrap();
     assert!(matches!(budget.admit(START, heap(51 * MB)), Err(No::Stop(StopReason::BrimReached { .. }))));
     assert!(matches!(budget.refuse_full(heap(51 * MB), 0), Err(LimitsError::NoRoom { .. })));
-    assert!(budget.refuse_full(heap(51 * MB), MB).is_ok(), "what is dropped makes room");
+    assert!(budget.refuse_full(heap(51 * MB), MB).is_ok(), "dropped tables make room");
     let all = self::budget(brim(u64::MAX), 50 * MB);
     assert!(matches!(all.refuse_full(heap(MB), 0), Err(LimitsError::NoRoom { kept: u64::MAX, .. })));
 }
@@ -160,7 +160,7 @@ fn a_wait_ends_with_space_or_with_its_time() {
         [
             waiting(50 * MB, 0),
             EventKind::VolumeGrew { from: 1000 * MB, to: 1200 * MB },
-            // What was running before the wait says nothing about space.
+            // The end of chunks that were running before the wait says nothing about free space.
             EventKind::SpaceCameBack { gained: Some(160 * MB), after: 7.0 },
             waiting(50 * MB, 100 * MB),
             EventKind::Stopped { reason, loaded: 100 * MB },

@@ -1,7 +1,6 @@
 //! Rows cut into chunks: the unit that is generated, loaded, committed, recorded and retried.
 //!
-//! Which rows a chunk holds follows from its number alone, so that a fill that was interrupted can
-//! be completed from the numbers that were recorded.
+//! The number of a chunk alone determines its rows, so an interrupted fill can be completed from the recorded numbers.
 
 use std::ops::Range;
 

@@ -26,7 +26,7 @@ impl BySet {
         session: &Session,
         table: &str,
     ) -> Result<Option<Self>, Cause> {
-        // Whoever adds a foreign key or a trigger waits for this.
+        // A session that adds a foreign key or a trigger waits for this lock.
         filler.watched(session, &format!("LOCK TABLE {table} IN ROW EXCLUSIVE MODE")).await?;
         let found = Relation::of(&session.row(Relation::QUERY, &[&table, &Relation::NOTHING]).await?);
         if let Err(why) = found.loads_without_triggers(filler.plan.triggers()) {

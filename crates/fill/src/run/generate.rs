@@ -100,7 +100,7 @@ impl Filler<'_> {
         let loaded = try_join_all((0..plan.sessions().get()).map(|_| work.stream())).await;
         let given_up = self.give_up_ballast(session).await;
         self.generated().gaps = work.queue.gaps();
-        // What went wrong first counts.
+        // The first error counts.
         loaded?;
         given_up?;
         self.freeze_all(session).await?;

@@ -41,7 +41,7 @@ impl Filler<'_> {
             return Ok(());
         }
         if !self.plan.dropped.is_empty() && self.plan.unfinished.is_none() {
-            // Whoever holds a lock is named while this step is displayed.
+            // The message about the holder of a lock appears during this step.
             self.observer.step_started(InitStep::Drop);
         }
         self.rehearse_within(session, None).await.map(|_| ())

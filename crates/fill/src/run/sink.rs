@@ -58,8 +58,8 @@ impl<'a> Sink<'a> {
 
     fn truncate(&self, chunk: &Chunk) -> Option<String> {
         let relation = qualified(&self.plan.schema, self.relation(chunk));
-        // What is truncated in the same transaction can be frozen, and needs no WAL where wal_level
-        // is minimal.
+        // COPY can freeze the rows of a table that was truncated in the same transaction, and writes no WAL for them
+        // with wal_level = minimal.
         let frozen = self.plan.method.is_frozen() && !self.plan.is_single_transaction();
         let tables = [relation].into_iter().chain(self.plan.truncated_with.iter().cloned());
         frozen.then(|| format!("TRUNCATE {}", tables.collect::<Vec<_>>().join(", ")))

@@ -109,7 +109,7 @@ impl Tables {
         self.connection.client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
     }
 
-    /// What the server says against the statement.
+    /// The server's error message for the statement.
     pub(crate) async fn refusal(&self, sql: &str) -> String {
         let error = self.connection.client.batch_execute(sql).await.expect_err(sql);
         error.as_db_error().unwrap_or_else(|| panic!("{error:?}: {sql}")).message().to_owned()

@@ -62,9 +62,9 @@ pub(crate) fn least_p_of_sides(baseline: usize, candidate: usize) -> f64 {
     Distribution::of_two_sides(baseline, candidate).two_sided(0)
 }
 
-/// Which figures differ. The probability that at least one figure that does not differ is reported
-/// is at most `alpha`, for any number of figures: Holm, "A Simple Sequentially Rejective Multiple
-/// Test Procedure" (1979).
+/// Returns for each figure whether it differs. The probability that it reports at least one figure that does not
+/// differ is at most `alpha`, for any number of figures: Holm, "A Simple Sequentially Rejective Multiple Test
+/// Procedure" (1979).
 pub(crate) fn holm(p_values: &[f64], alpha: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|one, other| p_values[*one].total_cmp(&p_values[*other]));

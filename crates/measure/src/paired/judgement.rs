@@ -176,8 +176,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Which differences exist. At most one in 20 such lists contains a difference that does not: Holm,
-/// "A simple sequentially rejective multiple test procedure" (1979).
+/// Returns for each judgement whether its difference exists. At most one in 20 such lists contains a difference that
+/// does not: Holm, "A simple sequentially rejective multiple test procedure" (1979).
 fn holm(judgements: &[Judgement]) -> Vec<bool> {
     let p_values: Vec<f64> = judgements.iter().map(|judgement| judgement.difference.p_value()).collect();
     let mut order: Vec<usize> = (0..p_values.len()).collect();

@@ -126,7 +126,7 @@ fn paired_runs_are_judged_round_by_round() {
     assert_eq!(verdict(&sides), Some(Verdict::Inconclusive));
     let found = Comparison::of(&sides.clone().paired().unwrap(), &Options::default());
     assert_eq!(found.compared[0].verdict, Some(Verdict::Regressed));
-    // What is shown agrees with the columns beside it.
+    // The ratio shown agrees with the columns beside it.
     for one in &found.compared {
         assert!((one.typical[1] / one.typical[0] - one.ratio).abs() < 1e-9, "{one:#?}");
     }
@@ -229,7 +229,7 @@ fn candidates_of_micro_are_multiples_of_the_first() {
     assert!((wal.ratio - 1.0).abs() < 1e-9 && wal.figure.unit == FigureUnit::BytesPerRow, "{wal:#?}");
 }
 
-/// What is told of a run that was changed, and whether that hinders.
+/// The reported difference of a changed run, and whether it hinders the comparison.
 fn told(change: impl Fn(&mut Run)) -> (String, bool) {
     let mut candidate = run(1.0);
     change(&mut candidate);

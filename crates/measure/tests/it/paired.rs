@@ -37,7 +37,7 @@ fn what_does_not_differ_is_not_told_as_different_after_more_rounds() {
     assert_false_verdicts_are_rare(40, 200);
 }
 
-/// Who stops as soon as intervals are narrow.
+/// The result of a user who adds rounds until the intervals are narrow.
 fn stopped(noise: Noise, more: f64, seed: u64) -> Judged {
     let counts = [20, 80, 160, 320, 640];
     let mut all = counts.into_iter().map(|count| judged(noise, more, count, seed));
@@ -82,7 +82,7 @@ fn intervals_of_95_percent_hold_the_truth_in_92_to_98() {
     }
 }
 
-/// What the noise makes of a nanosecond: the same of a long run's own times.
+/// Average factor by which the noise lengthens a nanosecond, from the times of a long run.
 fn middle(noise: Noise) -> f64 {
     let long = rounds(noise, &[OWN, OWN * 3.0], 20_000, 1);
     let differences: Vec<f64> =

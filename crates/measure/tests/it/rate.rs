@@ -27,7 +27,7 @@ fn levels(levels: &[(f64, usize)]) -> Vec<f64> {
     levels.iter().flat_map(|&(rate, seconds)| std::iter::repeat_n(rate, seconds)).collect()
 }
 
-/// In how many of a thousand series a change is told.
+/// Number of series, of a thousand, in which a change is reported.
 fn alarms(make: impl Fn(u64) -> Vec<(f64, f64)>) -> usize {
     (0..1000).filter(|&seed| !rate_changes(&make(seed)).is_empty()).count()
 }

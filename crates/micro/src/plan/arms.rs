@@ -44,7 +44,7 @@ pub(crate) fn arms(request: &Request, left_out: &[usize]) -> Vec<Timed> {
 
 fn empty(request: &Request, first: &Body) -> Option<Body> {
     match first {
-        // What is counted is there already, so that nothing is evaluated.
+        // The column i exists already, so counting it evaluates no expression.
         Body::Expression(_) => Some(Body::Expression("i".to_owned())),
         _ => request.empty.clone().map(Body::Statement),
     }

@@ -123,7 +123,7 @@ fn counted(tree: &PlanTree) -> Option<&str> {
 fn of_expression(text: &str, tree: &PlanTree) -> Option<Kind> {
     let counted = counted(tree)?;
     if is_literal(counted) {
-        // Who gives a constant gets one.
+        // A constant in the user's text is meant to be one.
         return (!is_literal(text)).then(|| Kind::Folded { value: counted.to_owned() });
     }
     // `$0` until 16, `(InitPlan 1).col1` since.
@@ -163,7 +163,7 @@ async fn missing_calls(session: &Session, text: &str, tree: &PlanTree) -> Result
         if row.get("is_sql") { inlined.push(name) } else { dropped.push(name) }
     }
     if !inlined.is_empty() {
-        // What is in their place may have calls of its own, so that nothing can be said of the others.
+        // The bodies of inlined functions may contain calls themselves, so the count of the other calls says nothing.
         return Ok(vec![Kind::Inlined { functions: inlined }]);
     }
     Ok(if dropped.is_empty() { Vec::new() } else { vec![Kind::Dropped { functions: dropped }] })

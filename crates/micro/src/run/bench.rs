@@ -85,7 +85,7 @@ impl<'a> Bench<'a> {
 
     /// Runs the user's teardown.
     pub(crate) async fn tear_down(&self) -> Result<(), MicroError> {
-        // What failed may have left a transaction open.
+        // A failed statement may have left a transaction open.
         self.session.run("ROLLBACK").await?;
         match &self.request.teardown {
             Some(teardown) if self.is_set_up.get() || self.request.setup.is_none() => {
@@ -346,7 +346,7 @@ fn told(error: &ServerError, source: Option<(&str, usize)>) -> String {
         _ => "",
     };
     let place = error.position.zip(source).and_then(|(position, (text, before))| {
-        // What pgrig put behind the text is its end to the user.
+        // An error in the part that pgrig appends is shown at the end of the user's text.
         let at = (position as usize).checked_sub(before + 1)?.min(text.chars().count());
         Some(caret(text, at))
     });

@@ -160,7 +160,7 @@ impl Scratch {
 
     /// Drops everything with pgrig's mark, and the schema unless it contains other objects.
     pub(crate) async fn clear(&self, session: &Session) -> Result<(), ConnectError> {
-        // What failed may have left a transaction open.
+        // A failed statement may have left a transaction open.
         session.run("ROLLBACK").await?;
         let left = session.rows(include_str!("../sql/left.sql"), &[&self.schema, &MARK]).await?;
         let Some(left) = left.first() else { return Ok(()) };

@@ -71,7 +71,7 @@ fn constant_folding_is_refused_by_name() {
         assert!(folded.contains("--anyway") && folded.contains("use i in it"), "{folded}");
         let found = findings(&server, &expressions(&["1 + 1"])).await;
         is_only(&found, "1 + 1", &Kind::Folded { value: "2".to_owned() });
-        // Who gives a constant gets one.
+        // A constant in the user's text is meant to be one.
         for constant in ["1", "'x'::text", "date '2026-01-01'", "NULL", "-1.5"] {
             assert_eq!(findings(&server, &expressions(&[constant])).await, [], "{constant}");
         }

@@ -165,7 +165,7 @@ impl Page<'_> {
     }
 }
 
-/// What must hold in every index over these runs.
+/// Asserts the invariants of every index over these runs.
 fn check(index: &Index, fillfactor: u8, runs: &[Run]) {
     let rows: u64 = runs.iter().map(|&(.., rows)| u64::from(rows)).sum();
     let predicted = index.geometry.btree_blocks(rows, index.key.length(), fillfactor);
@@ -310,7 +310,7 @@ fn types_hold_their_first_and_last_value() {
     }
 }
 
-/// What the builder says to rows with these keys in one heap block, after a row with the key 1.
+/// The builder's panic for rows with these keys in one heap block, after a row with the key 1.
 fn refusal(keys: &[i64]) -> String {
     let refused = std::panic::catch_unwind(|| {
         let mut sink = |_: u32, _: &[u8]| Ok::<_, Infallible>(());

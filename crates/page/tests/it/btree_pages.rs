@@ -39,7 +39,7 @@ impl Column {
     }
 }
 
-/// What PostgreSQL is to build, and pgrig too.
+/// An index that both PostgreSQL and pgrig build.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     column: Column,

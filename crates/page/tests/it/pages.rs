@@ -1,4 +1,4 @@
-//! What holds for pages of any rows. `pages_of_servers` compares them with those of live servers.
+//! Invariants of pages of any rows. `pages_of_servers` compares pages with those of live servers.
 
 use std::num::NonZeroU32;
 

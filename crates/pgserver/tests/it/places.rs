@@ -127,7 +127,7 @@ fn a_file_system_that_runs_no_programs_is_named() {
     let dir = tempfile::tempdir().unwrap();
     testkit::open_to_all(dir.path());
     let disk = Mount::tmpfs_with(dir.path(), 300, "mode=711,noexec");
-    // Fetched by whoever comes first.
+    // The first process fetches them.
     Rig::new().start(stock()).stop().unwrap();
     let version = "18.6.0";
     let home = Home::at(&disk.path().join("home")).unwrap();

@@ -56,7 +56,7 @@ fn held(rig: &Rig, spec: &Spec, does: &str) -> Held {
     Held { starter, server, startup }
 }
 
-/// What pg_control says; a process title says it a little too early.
+/// Whether pg_control says that the server is in crash recovery. The process title says so a little too early.
 fn in_crash_recovery(data: &Path) -> bool {
     fs::read(data.join("global/pg_control")).is_ok_and(|bytes| bytes[16..20] == 4_i32.to_ne_bytes())
 }

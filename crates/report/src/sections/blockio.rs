@@ -181,7 +181,7 @@ fn vacuum(run: &Run) -> Option<Plot> {
     Some(Plot::new("vacuum", "VACUUM's own rates", caption, Chart::Groups(Groups { axis, series, rows })))
 }
 
-/// What VACUUM reported in each trial, bytes per second.
+/// Rates that VACUUM reported in each trial, bytes per second.
 pub(crate) fn server_rates(run: &Run, name: &str) -> Vec<f64> {
     let events = run.trials.iter().flat_map(|trial| &trial.events);
     events

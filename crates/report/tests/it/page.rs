@@ -1,4 +1,4 @@
-//! What a page contains, and how long it is.
+//! Contents and length of a page.
 
 use std::collections::BTreeMap;
 

@@ -209,7 +209,7 @@ fn fitted(known: &[Vec<Option<f64>>], other: &[u64], own: &[u64]) -> Vec<Vec<f64
     let wanted = |widths: &[u64]| -> Vec<f64> { widths.iter().map(|width| *width as f64 / all).collect() };
     let (others, owns) = (wanted(other), wanted(own));
     let column = |shares: &[Vec<f64>], at: usize| shares.iter().map(|row| row[at]).sum::<f64>();
-    // What sampling and rounding leave over counts for nothing.
+    // A remainder of up to 2 % comes from sampling and rounding, and counts as none.
     let left = |wanted: f64, there: f64| if wanted - there > 0.02 * wanted { wanted - there } else { 0.0 };
     let of_row: Vec<f64> =
         shares.iter().zip(&others).map(|(row, wanted)| left(*wanted, row.iter().sum())).collect();

@@ -276,7 +276,7 @@ pub(super) fn write_units(kind: &Kind, units: i64, out: &mut Vec<u8>) {
             write_text(kind, digits, digits.len(), out);
         }
         kind => {
-            let (length, _) = kind.fixed_width().expect("what else is counted has a fixed length");
+            let (length, _) = kind.fixed_width().expect("other counted kinds have a fixed length");
             out.extend_from_slice(&units.to_le_bytes()[..length as usize]);
         }
     }

@@ -1,7 +1,7 @@
 //! Converts a kind's input syntax to stored bytes: rowgen's own arrays and shapes, and values that users give.
 //!
-//! What is read here is read as the server reads it. It reads more (`'tomorrow'`, `'1e3'` as numeric, `'yes'`); such
-//! values are left to it.
+//! This module reads a value as the server does. The server accepts more forms (`'tomorrow'`, `'1e3'` as numeric,
+//! `'yes'`); such values are left to it.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -12,7 +12,7 @@ pub(super) fn body(attributes: &[Attribute]) -> u32 {
     let has_nulls = attributes.iter().any(Attribute::may_be_null);
     let before =
         u32::try_from(before_attributes(attributes.len(), has_nulls)).expect("up to 1600 attributes");
-    // What comes after an attribute never begins later for its being shorter, or NULL.
+    // A shorter value, or NULL, never makes the following attributes begin later.
     let end = attributes.iter().fold(0, |end, attribute| match &attribute.content {
         Content::Null => end,
         Content::Constant(bytes) => attribute.layout.place(end, length(bytes)).end,

@@ -1,4 +1,4 @@
-//! What rowgen makes, before real servers: the oldest and the newest that are supported.
+//! Rows of rowgen in real servers: the oldest and the newest supported release.
 
 use crate::support::{Server, on, table};
 use rowgen::{Encoder, Format, Kind, RowHash, Storage, Stored, Turn, Values, hash_partition};
@@ -44,7 +44,7 @@ async fn every_kind(server: &Server) {
     assert_eq!(server.value::<i64>(difference).await, 3_000, "another seed, other rows");
 }
 
-/// What values take is told beforehand: exactly, but for types with much structure.
+/// The predicted lengths of values are those that the server stores: exact, except for types with much structure.
 async fn stored_lengths(server: &Server) {
     for (number, kind) in server.kinds().await.iter().enumerate() {
         let table = table(&format!("any {number}"), 1_000, std::slice::from_ref(kind), |_| Values::Any);

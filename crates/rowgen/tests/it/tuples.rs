@@ -22,7 +22,7 @@ fn nulls(fraction: f64, values: Values) -> Values {
     Values::Nulls { fraction, values: Box::new(values) }
 }
 
-/// What a batch holds.
+/// The bodies of a batch: bytes, whether there are NULLs, whether there are values of varying length.
 fn bodies(tuples: &Tuples) -> Vec<(Vec<u8>, bool, bool)> {
     tuples
         .bodies()
@@ -182,7 +182,7 @@ proptest! {
 
     #[test]
     fn literals_are_stored_as_what_they_say(number in any::<i32>(), days in 0_i64..9_000) {
-        // What is drawn from a list of one is the same as the number itself.
+        // A list of one text gives the same bytes as the number itself.
         let listed = |text: String| Values::List(vec![Weighted { value: text, weight: 1.0 }]);
         for kind in [Kind::Int4, Kind::Int8, Kind::Numeric(None), numeric(12, 0), Kind::Float8] {
             let units = if kind == Kind::Numeric(None) { i64::from(number) * 1_000_000 } else { i64::from(number) };

@@ -146,7 +146,7 @@ const MANY_UUIDS: &str = "{7625c60c-c857-445f-a117-d72646acc670,1625c60c-c857-44
                           4625c60c-c857-445f-a117-d72646acc674,5625c60c-c857-445f-a117-d72646acc675,\
                           6625c60c-c857-445f-a117-d72646acc676,8625c60c-c857-445f-a117-d72646acc677}";
 
-/// What users give, in the forms that are read here.
+/// Values of users, in the forms that rowgen reads itself.
 async fn literals(server: &Server) {
     let array = |kind: Kind| Kind::Array(Box::new(kind));
     let cases: &[(Kind, &[&str])] = &[

@@ -1,4 +1,5 @@
-//! What the values are, without a server: repeatable, spread as asked for, unique, together.
+//! Properties of values, checked without a server: repeatable, distributed as requested, unique, consistent within a
+//! row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

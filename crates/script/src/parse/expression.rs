@@ -88,7 +88,7 @@ impl Parser<'_, '_> {
             let Some(level) = level(operator).filter(|level| *level >= least) else {
                 return Ok(left);
             };
-            // a < b < c is nothing.
+            // a < b < c is a syntax error.
             if level == Level::Comparison && compared {
                 return Err(self.next.fault(Problem::Syntax));
             }

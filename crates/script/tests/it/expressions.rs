@@ -105,7 +105,7 @@ fn random_ones() {
 fn assert_values(values: &[(String, Value)]) {
     let mut script = String::new();
     for (expression, _) in values {
-        // What the expression debugs itself is told apart by what is before.
+        // The marker before each result distinguishes it from output of debug() within the expression.
         writeln!(script, "\\set x {expression}\n\\set m debug(987654321)\n\\set x debug(:x)").unwrap();
     }
     let options = [&["--random-seed=42"], &VARIABLES[..]].concat();

@@ -1,9 +1,10 @@
-//! What is no script, compared with pgbench: the same is refused, in the same words, at the same place.
+//! Texts that are not scripts, compared with pgbench: both refuse the same texts, in the same words, at the same
+//! place.
 
 use crate::support::{File, pgbench};
 use script::{Scripts, Source};
 
-/// What pgbench says of a script that it does not accept; "" if it does. There is no server to go on with.
+/// pgbench's error for a script; "" if it accepts the script. Then it fails to connect, since there is no server.
 fn theirs(file: &File) -> Option<String> {
     let ran = pgbench(&["-h", "/nowhere", "-f", &file.path()])?;
     assert!(!ran.succeeded, "{}", ran.said);

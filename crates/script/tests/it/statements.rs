@@ -1,4 +1,4 @@
-//! What is sent, compared with what pgbench says it sends.
+//! The statements that a script sends, compared with those that pgbench logs.
 
 use crate::support::{File, pgbench_on_server};
 use script::{Action, Client, Scripts, Source, Start};
@@ -37,7 +37,7 @@ SELECT :x
 const QUOTED: &str =
     "\\set x 5\nSELECT ':x', ':nothing', 'a:y:x', $$:x$$, \":x\" /* :x */ FROM (SELECT 1) t(\":x\");\n";
 
-/// What pgbench sends.
+/// The statements that pgbench sends.
 fn theirs(script: &str, mode: &str) -> Option<Vec<String>> {
     let file = File::of(script);
     let options = ["--debug", "-t", "1", "-M", mode, "-D", "y=7", "-f", &file.path()];

@@ -3,7 +3,7 @@
 use crate::support::{debugged, pgbench_on_server};
 use script::{Action, Client, Definition, Scripts, Source, Start};
 
-/// What the clients' `debug()` say when one script of meta commands is carried out.
+/// The output of the clients' `debug()` for one script of meta commands.
 fn ours(text: &str, start: &Start<'_>) -> Vec<String> {
     let scripts = Scripts::parse(&[Source::file("x.sql", text, 1)]).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let mut started = scripts.start(start);
@@ -295,7 +295,7 @@ fn threads_share_the_clients() {
     assert_eq!(ranges(2, 4), [0..1, 1..2]);
 }
 
-/// What cannot be evaluated: pgbench's message is ours.
+/// Expressions that cannot be evaluated: the message is the one of pgbench.
 #[test]
 fn values_that_are_none() {
     for expression in [

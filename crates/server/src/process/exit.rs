@@ -45,7 +45,7 @@ impl Process {
 
 #[expect(
     deprecated,
-    reason = "what replaces it is unsafe, for types that let go of their descriptor; this one does not"
+    reason = "the replacement is unsafe, for types that close their descriptor; this type keeps it open"
 )]
 fn watch(process: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(process, Interest::READABLE)

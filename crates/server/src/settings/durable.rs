@@ -33,7 +33,7 @@ pub(super) async fn force_out(session: &Session) -> Result<bool, ConnectError> {
     }
     let is_local = is_local(session).await?;
     if is_local || machine::is_loopback(&session.connection.transport) {
-        // Takes as long as the disk needs; the runtime goes on meanwhile.
+        // Takes as long as the disk needs; the runtime continues meanwhile.
         let _ = tokio::task::spawn_blocking(nix::unistd::sync).await;
     }
     Ok(is_local)

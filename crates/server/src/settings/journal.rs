@@ -236,7 +236,7 @@ fn claim(path: &Path, record: Record, lock: Option<File>) -> io::Result<Option<J
         let mut file = private::make(&place)?;
         match file.try_lock() {
             Ok(()) if is_at(&file, &place) => break file,
-            // Whoever had it has deleted it.
+            // Its last holder has deleted it.
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut pid = String::new();
@@ -306,7 +306,7 @@ mod tests {
             panic!("its lock is held, and its process is gone")
         };
         assert_eq!(dead.record, journal.record);
-        // Whoever puts it back is known.
+        // The journal names the process that restores it.
         let own = std::process::id();
         assert!(matches!(only(home.path()), JournalState::InHand { pid, .. } if pid == Some(own)));
         drop(dead);

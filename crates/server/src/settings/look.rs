@@ -146,7 +146,7 @@ fn changeable_if(row: &Row, restart: Restart) -> Result<Changeable, SettingsErro
     if LISTS.contains(&name.as_str()) {
         return Err(SettingsError::List { name });
     }
-    // What a session asks for itself wins over all of these.
+    // A value that a session sets itself overrides all of these.
     let stronger = stronger(row.get("source"), &name).filter(|_| effect != Effect::Session);
     if let Some((by, remedy)) = stronger {
         return Err(SettingsError::Overridden { name, by, remedy });

@@ -1,4 +1,4 @@
-//! Files that only their owner can open: flock(2) works on a read-only descriptor, so whoever can open a file can
+//! Files that only their owner can open: flock(2) works on a read-only descriptor, so anybody who can open a file can
 //! hold its lock.
 
 use std::fs::{self, DirBuilder, File, Permissions};

@@ -54,7 +54,7 @@ impl Server {
         self.value(&format!("current_setting('{name}')")).await
     }
 
-    /// What postgresql.auto.conf says.
+    /// The setting's value in postgresql.auto.conf.
     async fn altered(&self, name: &str) -> String {
         let query = "SELECT max(setting) FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf' AND name =";
         self.value(&format!("{query} '{name}'")).await

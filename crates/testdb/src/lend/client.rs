@@ -53,7 +53,7 @@ impl Client {
         let stream = socket::connect(path).await?;
         let keeper = stream.peer_cred()?.pid().unwrap_or_default();
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-        // What goes wrong with the connection, its requests are told.
+        // Requests report the connection's errors.
         tokio::spawn(connection);
         Ok(Self { sender, keeper })
     }

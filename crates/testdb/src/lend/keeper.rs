@@ -408,7 +408,8 @@ impl KeeperHandle {
     /// gets the tag, and whether that keeper lives), and unfinished ones that no keeper will
     /// finish.
     async fn foreign(&self, condition: impl Fn(&Tag, bool) -> bool) -> Result<Vec<String>, Refusal> {
-        // Who had anything in hand then still lives, or will not finish it.
+        // The databases are looked up before the keepers: a keeper that had an unfinished database by then still
+        // lives, or will not finish it.
         let found = self.executor.find().await.map_err(Refusal::failed)?;
         let lives = self.executor.live_keepers().await.map_err(Refusal::failed)?;
         let own = &self.config.keeper;

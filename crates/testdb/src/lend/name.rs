@@ -46,7 +46,7 @@ impl fmt::Display for KeeperId {
     }
 }
 
-/// What a database's name says of it.
+/// The purpose of a database, as its name says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A template.

@@ -283,7 +283,7 @@ async fn list(handle: &KeeperHandle) -> Result<List, Refusal> {
     let found = handle.executor.find().await.map_err(Refusal::failed)?;
     let names: Vec<String> = found.iter().map(|found| found.name.clone()).collect();
     let asked = names.clone();
-    // What was given back is nothing any more, though it may take a moment to go.
+    // A database that was given back is no longer listed, even if its drop still takes a moment.
     let going =
         handle.inspect(move |state| asked.iter().map(|name| state.drops(name)).collect::<Vec<_>>()).await?;
     let sizes = handle.executor.sizes(&names).await.map_err(Refusal::failed)?;

@@ -114,7 +114,7 @@ fn send_all(
 ) -> Result<(), LoadError> {
     // Opening may take its time too: it starts pg_restore.
     let mut reader = Reader::new(source.open()?);
-    // What follows a statement says whether it is a COPY.
+    // The piece after a statement shows whether the statement is a COPY.
     let mut held = None;
     while let Some(piece) = reader.next()? {
         let insert_at = unlogger.as_mut().map(|unlogger| unlogger.look(piece)).transpose()?.flatten();

@@ -109,7 +109,7 @@ fn an_error_says_where_and_what_to_do() {
                       CREATE TABLE never ();\n";
         let parts = ["line 6", "nothing", "42704", "begins: CREATE TABLE u ( id int, other nothing );"];
         refused(&database, script, &parts).await;
-        // What came before is there, what came after is not.
+        // The table before the error exists, the table after it does not.
         assert_eq!(
             database.texts("SELECT relname::text FROM pg_class WHERE relname IN ('t', 'never')").await,
             ["t"]

@@ -39,7 +39,7 @@ impl Matrix {
     /// Refuses what cannot work on any server.
     ///
     /// # Errors
-    /// Which options contradict each other.
+    /// If options contradict each other; the error names them.
     pub fn check(&self) -> Result<(), MatrixError> {
         let refused = |why: String| Err(MatrixError::Request(why));
         let mut names = HashSet::new();

@@ -39,7 +39,7 @@ pub(crate) struct Lifeline {
 impl Lifeline {
     /// Closes the connection for both sides.
     pub(crate) fn cut(&self) {
-        // If the connection is no more, there is nothing to do.
+        // If the connection is closed, there is nothing to do.
         let _ = SockRef::from(&self.socket).shutdown(Shutdown::Both);
     }
 }

@@ -68,7 +68,7 @@ pub struct Watched {
     pub checkpoints: Vec<Spell>,
     /// Vacuums and the like.
     pub maintenance: Vec<Maintained>,
-    /// Bytes of WAL that the server wrote, whoever for.
+    /// Bytes of WAL that the server wrote, for all sessions.
     pub wal: Option<u64>,
     /// Use of this machine.
     pub used: Option<Used>,

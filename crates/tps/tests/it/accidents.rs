@@ -175,7 +175,7 @@ fn a_session_that_is_ended_ends_one_client() {
     });
 }
 
-/// What they do until the server is killed.
+/// The script of the clients, until the server is killed.
 const PASS: &str = "SELECT nextval('passed');\nSELECT pg_sleep(0.005);";
 
 /// Kills the server when some transactions have been carried out.

@@ -1,4 +1,4 @@
-//! What is refused before anything runs, on real servers, the oldest release and the newest.
+//! Requests that are refused before anything runs, on real servers, the oldest release and the newest.
 
 use failure::Classified;
 use script::Source;
@@ -21,7 +21,7 @@ fn the_scale_is_that_of_the_tables() {
         let found = plan(database, asked).unwrap();
         assert_eq!(found.scale, 3);
         assert!(found.warnings[0].contains("--scale 7"), "{:?}", found.warnings);
-        // Scripts of one's own know best.
+        // Custom scripts need no tables of pgbench's.
         let mut own = request("SELECT :scale;");
         assert_eq!(plan(database, own.clone()).unwrap().scale, 1);
         own.scale = Some(7);

@@ -1,4 +1,4 @@
-//! What runs do and count, on real servers, the oldest release and the newest. Compared with pgbench.
+//! Runs and their counts, on real servers, the oldest release and the newest. Compared with pgbench.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What scripts do, on real servers, the oldest release and the newest.
+//! Effects of scripts, on real servers, the oldest release and the newest.
 
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ fn errors_in_pipelines_end_the_client() {
             let (at, why) = why_lost(database, protocol, script);
             assert_eq!(at, 6);
             assert!(why.contains("division by zero"), "{why}");
-            // What follows a Sync the server carries out, as for pgbench.
+            // The server carries out the statements after a Sync, as for pgbench.
             assert_eq!(noted(database), ["done"]);
         }
         let script = "\\if :client_id = 0\n\\startpipeline\n\\endif\nSELECT 1 AS a \\gset\nSELECT 1;";

@@ -1,4 +1,4 @@
-//! What is seen of a server while transactions would run: on real servers, the oldest release and the newest.
+//! Observations of a server while transactions would run: on real servers, the oldest release and the newest.
 
 use std::time::{Duration, Instant};
 

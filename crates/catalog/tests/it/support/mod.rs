@@ -80,7 +80,7 @@ impl Database {
 
     /// Loads all described rows; the server must accept them.
     pub(crate) async fn load(&self, info: &TableInfo, described: &Described) {
-        // What is tried is text, so each format is seen.
+        // verify() sends text; this load sends binary where possible, so both formats are tested.
         let format = if described.supports(Format::Binary) { Format::Binary } else { Format::Text };
         let encoder = Encoder::new(&described.table, format, Constants::Sent);
         let columns: Vec<String> = encoder.columns().map(server::quote::identifier).collect();

@@ -66,7 +66,7 @@ pub(crate) struct BlockioArgs {
 }
 
 impl BlockioArgs {
-    /// What is asked for.
+    /// The benchmark's request, from the options.
     pub(crate) fn request(&self) -> Request {
         Request {
             mode: if self.compat { Mode::Compat } else { Mode::Own },

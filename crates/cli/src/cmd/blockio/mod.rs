@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> Result<(), Fail
     let request = arguments.request();
     request.check()?;
     let baseline = arguments.baseline.as_deref().map(|word| baseline(word, &request, printer)).transpose()?;
-    // One thread: an answer then reaches whoever times it without waking another one.
+    // One thread: an answer then reaches the task that times it without waking another thread.
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
         measure(arguments, &request, baseline.as_ref(), home, chosen, printer).await
     })

@@ -141,7 +141,7 @@ fn tables(plan: &Plan) -> String {
     match (plan.index, plan.includes(InitStep::PrimaryKeys)) {
         (IndexKind::Btree, true) => {}
         (IndexKind::Brin, true) => parts.push("BRIN index on accounts".to_owned()),
-        // What is there already has what it has.
+        // The storage of existing tables does not change.
         (_, false) if !plan.includes(InitStep::Create) => {}
         (IndexKind::None, _) | (_, false) => parts.push("no index".to_owned()),
     }

@@ -138,7 +138,7 @@ pub(crate) struct MicroArgs {
 }
 
 impl MicroArgs {
-    /// What is asked for.
+    /// The benchmark's request, from the options.
     pub(crate) fn request(&self) -> Result<Request, Failure> {
         if self.format != TableFormat::Text && (self.save.json.as_deref() == Some("-") || self.explain) {
             let text = "--format md and csv print only the table of results: leave out --explain, and give --json \

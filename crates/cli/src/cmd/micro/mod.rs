@@ -33,7 +33,7 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) fn run(arguments: &MicroArgs, printer: &Printer) -> Result<(), Failure> {
     let request = arguments.request()?;
     request.check()?;
-    // One thread: an answer then reaches whoever times it without waking another one.
+    // One thread: an answer then reaches the task that times it without waking another thread.
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
         let connection = chosen.connect(printer).await?;
         let bench =
@@ -166,7 +166,7 @@ impl Conducted<'_> {
             ));
         }
         let finished = recording.finish(ended.result.map_err(Failure::from));
-        // What an interrupted run has measured is not lost.
+        // An interrupted run shows and saves the results that it has.
         let Some(outcome) = outcome.filter(|outcome| outcome.rounds.len() > 1) else {
             return finished.end(self.printer);
         };

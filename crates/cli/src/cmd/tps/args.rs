@@ -352,7 +352,7 @@ const ELSEWHERE: [(&[&str], &str); 12] = [
     (&["--debug"], "--explain shows the plan"),
 ];
 
-/// What to use instead of an option of pgbench's that `pgrig tps` does not have.
+/// The replacement for an option of pgbench that `pgrig tps` does not have.
 pub(crate) fn instead_of(option: &str) -> Option<&'static str> {
     let name = option.split('=').next().unwrap_or(option);
     ELSEWHERE.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)

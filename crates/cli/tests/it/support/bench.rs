@@ -1,4 +1,4 @@
-//! What the tests of `pgrig testdb bench` share.
+//! Code that the tests of `pgrig testdb bench` share.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use super::{Ran, Rig, Server};
 
 pub const OLDEST: &str = "--pg-version 13";
 pub const NEWEST: &str = "--pg-version 18";
-/// What is measured does not matter here.
+/// Options for a short bench, in tests that do not check its measurements.
 pub const SHORT: &str = "--trials 1 --no-warm-up";
 
 pub const SCHEMA: &str = "CREATE TABLE parent (id int PRIMARY KEY); \
@@ -48,7 +48,7 @@ pub fn seeing(rig: &Rig) -> String {
     )
 }
 
-/// What suites noted, each once.
+/// The distinct lines that the suites noted.
 pub fn seen(rig: &Rig) -> BTreeSet<String> {
     let text = fs::read_to_string(rig.home.path().join("seen")).unwrap();
     text.lines().map(str::to_owned).collect()

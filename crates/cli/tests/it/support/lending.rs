@@ -1,4 +1,4 @@
-//! Databases that are lent: a server, its keeper, `pgrig testdb serve` and whoever asks it.
+//! Databases that are lent: a server, its keeper, `pgrig testdb serve` and its clients.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -74,7 +74,7 @@ impl<'a> Lending<'a> {
         format!("host={} port=5432 user=postgres dbname={database}", socket(&self.server))
     }
 
-    /// What is in a database's table.
+    /// Number of rows in the table of a lent database.
     pub fn items(&self, loan: &Value) -> i64 {
         let url = self.url(&name(loan));
         let client = self.rig.connect(&url);
@@ -163,7 +163,7 @@ impl Drop for Service {
     }
 }
 
-/// Whoever speaks HTTP/1.1: what is sent is what stands here.
+/// A bare HTTP/1.1 client: it sends exactly this text.
 pub enum Http {
     Tcp(String),
     Unix(PathBuf),

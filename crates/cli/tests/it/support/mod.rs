@@ -1,4 +1,4 @@
-//! What the tests share: a PGRIG_HOME of their own, the program itself, and SQL to look behind it.
+//! Code that the tests share: a PGRIG_HOME of their own, the program itself, and SQL to check its results.
 
 #![allow(unreachable_pub)]
 
@@ -141,7 +141,7 @@ impl Rig {
         format!("host={directory}/socket port=5432 user=postgres dbname=postgres")
     }
 
-    /// Starts pgrig and goes on.
+    /// Starts pgrig and does not wait for its end.
     pub fn spawn(&self, arguments: &str) -> Running {
         Running::start(self.command(arguments))
     }

@@ -1,4 +1,4 @@
-//! What shows that tables' files are as PostgreSQL itself would have written them.
+//! Proof that tables' files are as PostgreSQL itself would have written them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

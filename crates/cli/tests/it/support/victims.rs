@@ -19,7 +19,7 @@ impl Chance {
     }
 }
 
-/// What is killed.
+/// The process that is killed.
 #[derive(Clone, Copy, Debug)]
 pub enum Victim {
     Pgrig,

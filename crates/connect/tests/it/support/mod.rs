@@ -1,4 +1,4 @@
-//! What the tests of connections share.
+//! Code that the tests of connections share.
 
 pub(crate) mod impostor;
 

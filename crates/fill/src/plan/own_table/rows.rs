@@ -77,7 +77,7 @@ impl OwnTableFacts {
         let row = self.row_with_indexes();
         match (request.amount, &self.rows.most) {
             (Amount::Rows(wanted), _) => Ok(Some(wanted)),
-            // What a row takes is an estimate.
+            // The size of a row is an estimate, so only less than half of the requested size is an error.
             (Amount::Size(size), Some((most, why))) if most.saturating_mul(row) < size / 2 => {
                 Err(FillError::KeysTooFew {
                     table: self.name.clone(),

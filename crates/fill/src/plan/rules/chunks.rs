@@ -56,7 +56,8 @@ impl Rules<'_> {
 
     fn chunk_rows(&self, method: Method, spread: Spread, streams: NonZeroU16) -> u64 {
         let rows = self.bulk.range.rows;
-        // What is lost at the brim is no more than that, and it can stay in shared_buffers.
+        // A chunk of this size stays in shared_buffers, and a fill that reaches the limit of space loses no more than
+        // one chunk.
         if rows.is_none() || self.request.in_chunks {
             return match (rows, spread) {
                 // The fill ends only where all leaves have the same ids.

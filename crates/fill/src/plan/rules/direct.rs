@@ -63,7 +63,7 @@ pub(crate) fn choice(
     suits: Result<(), NotDirect>,
 ) -> Result<Choice, FillError> {
     let asked = request.method == MethodChoice::Direct;
-    // Who says how COPY shall send wants COPY.
+    // A request with a format of COPY means COPY.
     let wanted = asked || request.method == MethodChoice::Auto && site.own && request.format.is_none();
     if !wanted || request.subject == Subject::Series {
         return Ok(Choice::Not);

@@ -72,7 +72,7 @@ impl Rules<'_> {
                 Some("each leaf is truncated, loaded and frozen in a transaction of its own"),
             );
         }
-        // What was begun one way is completed that way.
+        // An interrupted fill is completed with the method that it began with.
         let begun = self.begun.map(|begun| begun.header.chunk_rows < self.rows());
         match (begun, self.table_streams()) {
             (Some(true), _) => (Method::ChunkedCopy, Some("chunk by chunk, as the interrupted fill began")),

@@ -58,7 +58,7 @@ impl Places {
         let layout = (heap.data_directory.geometry, heap.fillfactor);
         let placed = self.heap.place(bodies, count, piece.is_last, layout)?;
         for tell in &self.tell {
-            // If an index has failed, that is told by it.
+            // If an index has failed, its thread reports the error.
             let _ = tell.send(placed.tuples_of_pages.clone());
         }
         if piece.is_last {
@@ -81,7 +81,7 @@ impl Places {
         if let Some(tell) = &self.tell_chunks {
             let ids = placed.places(self.chunks.open());
             let chunks = toasting.moved.keys(first).zip(ids);
-            // If the index has failed, that is told by it.
+            // If the index has failed, its thread reports the error.
             let _ = tell.send(chunks.map(|(key, place)| Chunk { key, place }).collect());
         }
         if is_last {

@@ -141,7 +141,7 @@ impl Recorded {
     /// If it cannot be written.
     pub(super) fn begin(directory: &Path, record: Record) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        // Whoever made the directory may not have synced its name.
+        // The process that made the directory may not have synced its name.
         if COUNT.load(Ordering::Relaxed) == 0 || !directory.exists() {
             Self::make(directory)?;
         }

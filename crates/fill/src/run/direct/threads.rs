@@ -43,7 +43,7 @@ impl Threads {
         while let Some(rows) = self.told.recv().await {
             sent(rows);
         }
-        // All have let go of their senders, so all have ended or are about to.
+        // All threads have dropped their senders, so all have ended or are about to.
         let running = std::mem::take(&mut self.running);
         running.into_iter().try_for_each(joined)
     }
@@ -53,7 +53,7 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.stop.set();
         for thread in std::mem::take(&mut self.running) {
-            // What went wrong in it is of no interest any more.
+            // The fill has failed already, so the thread's error does not matter.
             let _ = thread.join();
         }
     }

@@ -102,7 +102,7 @@ fn circle(tables: &[TableInfo], left: &[usize]) -> FillError {
         let to = left.iter().copied().find(|&other| other != table && is_referenced(key, &tables[other]))?;
         Some((key, to))
     };
-    // Whoever follows the keys comes round after as many steps as there are tables.
+    // After as many steps as there are tables, the walk along the keys is within a circle.
     let mut at = left[0];
     for _ in left {
         at = step(at).map_or(at, |(_, to)| to);

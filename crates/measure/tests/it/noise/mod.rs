@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use measure::paired::Rounds;
 
-/// What disturbs samples, as shares of their time.
+/// Disturbances of samples, as shares of their time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noise {
     pub(crate) name: &'static str,
@@ -17,7 +17,7 @@ pub(crate) struct Noise {
     round: f64,
     /// How much of an arm's own noise stays from one round to the next.
     memory: f64,
-    /// What everything takes longer at the end.
+    /// Slowdown of all samples from the first round to the last.
     drift: f64,
 }
 

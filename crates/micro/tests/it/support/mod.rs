@@ -1,4 +1,4 @@
-//! What the tests of `micro` share: a server of the oldest and of the newest release.
+//! Code that the tests of `micro` share: a server of the oldest and of the newest release.
 
 use std::future::Future;
 use std::time::Duration;

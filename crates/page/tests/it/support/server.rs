@@ -11,7 +11,7 @@ use testkit::{Server, block_on, cache, quoted};
 
 use super::{BLOCK, Database, Table, Way, is_new};
 
-/// What rows can look like: a tuple's shape depends on the number of columns, on NULLs and lengths.
+/// Rows of one shape: a tuple's shape depends on the number of columns, on NULLs and lengths.
 struct Sample {
     name: &'static str,
     columns: &'static str,

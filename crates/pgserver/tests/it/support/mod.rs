@@ -1,6 +1,6 @@
-//! What the tests share: a home of their own, one cache of binaries, SQL, and other processes.
+//! Code that the tests share: a home of their own, one cache of binaries, SQL, and other processes.
 
-#![allow(unreachable_pub, clippy::print_stdout, reason = "what other processes print is read")]
+#![allow(unreachable_pub, clippy::print_stdout, reason = "the tests read the output of other processes")]
 
 use pgserver::{Connection, Event, Home, Instance, Profile, Running, Spec};
 use std::io::{BufRead, BufReader, Lines, Read};
@@ -153,7 +153,7 @@ impl Other {
         }
     }
 
-    /// What follows the next `@word`, collecting the events on the way.
+    /// The next `@word` that is no event, and the rest of its line. Collects the events before it.
     pub fn next(&mut self) -> (String, String) {
         for line in self.lines.by_ref() {
             let line = line.unwrap();
@@ -218,7 +218,7 @@ impl Drop for Other {
     }
 }
 
-/// What the other process does: start as it is told, say so, and hold until its stdin is closed.
+/// The other process: starts a server as its environment says, reports it, and holds it until its stdin is closed.
 pub fn other_process() {
     let Ok(what) = std::env::var("OTHER_DOES") else {
         return;

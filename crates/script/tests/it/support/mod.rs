@@ -9,7 +9,7 @@ use testkit::{Need, require};
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) succeeded: bool,
-    /// What it says while it runs.
+    /// Its messages.
     pub(crate) said: String,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn pgbench_on_server(arguments: &[&str]) -> Option<Ran> {
     pgbench(&[&server, arguments, &["postgres"]].concat())
 }
 
-/// What `debug()` says when pgbench runs this script: type and value.
+/// The output of `debug()` when pgbench runs this script: type and value.
 pub(crate) fn debugged(script: &str, arguments: &[&str]) -> Option<Vec<String>> {
     let file = File::of(script);
     let ran = pgbench_on_server(&[&["-t", "1", "-f", &file.path()], arguments].concat())?;

@@ -167,7 +167,7 @@ impl<'a> Lab<'a> {
         clone(&self.databases.lead, template, name, Strategy::Default).await?;
         let copy = self.databases.at(name);
         let plan = unlog::plan(&copy, &UnlogRequest::whole_database(Direction::Unlogged)).await?;
-        // Who interrupts a bench drops its databases.
+        // An interrupted bench drops its databases, so this needs no interruption of its own.
         unlog::apply(&copy, &plan, &Unobserved, Box::pin(std::future::pending())).await?;
         Ok(())
     }
@@ -255,7 +255,7 @@ impl<'a> Lab<'a> {
         is_unlogged: bool,
         is_dangerous: bool,
     ) -> Result<(), BenchError> {
-        // What pg_dump's scripts are meant for.
+        // Scripts of pg_dump expect a database made from template0.
         clone(&self.databases.lead, "template0", name, Strategy::Default).await?;
         self.relax(name, is_dangerous).await?;
         match load(&self.databases.at(name), source, is_unlogged).await {

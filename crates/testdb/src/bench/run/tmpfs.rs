@@ -47,7 +47,7 @@ pub fn places() -> impl Iterator<Item = PathBuf> {
 /// Whether a server fits there that writes up to `max_wal_size` bytes of WAL and has databases of `template_size`.
 ///
 /// # Errors
-/// What is missing, as a clause.
+/// If the memory or the volume is too small; the text is a clause.
 pub fn has_room(place: &Path, template_size: u64, max_wal_size: u64) -> Result<(), String> {
     let needed = needed(template_size, max_wal_size);
     let free = volume_of(place).map_or(0, |volume| volume.free);

@@ -199,7 +199,7 @@ impl<'a> Choice<'a> {
             to,
             bytes: relation.bytes,
         };
-        // All locks first: whoever is in the way is in the way before anything was written.
+        // All locks first: then a session that blocks one does so before anything is written.
         let mut steps: Vec<Step> = objects().map(|relation| Step::Lock(relation.object.clone())).collect();
         steps.extend(dropped.iter().cloned().map(Step::DropForeignKey));
         steps.extend(objects().map(|relation| set(relation, direction)));

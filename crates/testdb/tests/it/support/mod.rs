@@ -93,7 +93,7 @@ impl Database {
     }
 }
 
-/// Nothing differs; if something does, it is told.
+/// Asserts that nothing differs, and shows the differences.
 pub(crate) fn assert_same(one: &BTreeMap<String, Vec<String>>, other: &BTreeMap<String, Vec<String>>) {
     let whats: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let differing = whats.into_iter().filter(|what| one.get(*what) != other.get(*what));

@@ -134,7 +134,7 @@ mod tests {
     fn parameters_are_text_or_null() {
         let mut outgoing = Outgoing::default();
         outgoing.bind("s", &[Some("ab"), None, Some("")], |value, out| {
-            // What is written for a NULL does not count.
+            // The text written for a NULL is discarded.
             out.extend_from_slice(value.unwrap_or("none").as_bytes());
             value.is_some()
         });

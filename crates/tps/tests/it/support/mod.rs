@@ -28,7 +28,7 @@ pub(crate) struct Database {
 
 static SHARED: [OnceLock<Arc<Server>>; 2] = [const { OnceLock::new() }; 2];
 
-/// What `pgbench -i` makes.
+/// The tables of `pgbench -i`.
 const TABLES: [&str; 7] = [
     "CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int, filler char(88))",
     "CREATE TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int, filler char(84))",
@@ -226,7 +226,7 @@ impl Database {
     }
 }
 
-/// What holds of every outcome: all figures add up.
+/// Asserts the invariants of every outcome: all figures add up.
 #[track_caller]
 fn check(outcome: &Outcome, told: &[Second]) {
     let mut counts = tps::Counts::default();

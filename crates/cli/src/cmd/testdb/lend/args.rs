@@ -108,7 +108,7 @@ pub(crate) struct KeeperArgs {
     pub(crate) template_age: Length,
 }
 
-/// How a loan is told.
+/// The form in which a loan is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LeaseFormat {
     /// Shell commands: export NAME=VALUE

@@ -158,7 +158,7 @@ impl<'a> Caller<'a> {
                 command.env_remove(name);
             }
         }
-        // Whoever reads what the caller writes must not have to wait for the keeper's end.
+        // The keeper does not inherit the caller's output: a reader of that would wait for the keeper's end.
         command.stdin(Stdio::null()).stdout(open()?).stderr(open()?).current_dir("/");
         let child = command.spawn().context("cannot start the keeper")?;
         Ok(Starting { child, log, news: Vec::new() })
@@ -195,7 +195,7 @@ impl Starting {
     fn look(&mut self, printer: &Printer) -> Result<Option<ExitStatus>, Failure> {
         let ended = self.child.try_wait()?;
         self.log.read_to_end(&mut self.news)?;
-        // An error is for whoever asked, who is told it once.
+        // The command that asked reports the error itself, once.
         while let Some(end) = self.news.iter().position(|byte| *byte == b'\n')
             && !self.news.starts_with(b"error:")
         {

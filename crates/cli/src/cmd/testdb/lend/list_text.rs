@@ -21,7 +21,7 @@ pub(crate) fn print(list: &List, printer: &Printer) -> Result<(), Failure> {
     } else {
         let now = Timestamp::now();
         let rows: Vec<_> = list.databases.iter().map(|database| row(database, now)).collect();
-        // What no database has would only take room.
+        // A column that is empty for all databases is left out.
         let is_shown = |column: usize| rows.iter().any(|row| !row[column].is_empty());
         let columns: Vec<usize> = (0..COLUMNS.len()).filter(|column| is_shown(*column)).collect();
         let mut table = new_table(&columns.iter().map(|column| COLUMNS[*column]).collect::<Vec<_>>());
@@ -43,7 +43,7 @@ pub(crate) fn settings(settings: &[(String, String)]) -> String {
 
 fn row(database: &Listed, now: Timestamp) -> [String; 7] {
     let Listed { name, state, source, own, owner, created, bytes: size, expires } = database;
-    // What is not finished has no comment yet to tell it.
+    // An unfinished database has no comment yet, so its age is unknown.
     let age = if *state == ListedState::Making { String::new() } else { length(now, *created, 1) };
     let state = if *own { state.to_string() } else { format!("{state} by another keeper") };
     [

@@ -215,7 +215,7 @@ impl Work {
         // The server first, outside the runtime: starting it blocks.
         let chosen = target::choose(&self.place.server, &self.place.home, printer)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        // What still runs is given up with its sessions, before the server is stopped.
+        // The sessions of unfinished work end before the server is stopped.
         let result = interrupt::block_on(runtime, printer, self.keep(&chosen, printer));
         let released = chosen.release(printer);
         let interrupted = result?;

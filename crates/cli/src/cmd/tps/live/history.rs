@@ -178,7 +178,7 @@ pub(crate) mod tests {
         history.add(&second(10, Phase::Warmup, Counts { succeeded: 7, ..Counts::default() }));
         assert_eq!(progress(&history), (25, Some(30)));
         assert_eq!(history.counts.succeeded, 7);
-        // What goes before is not counted with the rest.
+        // Transactions of the warm-up are not counted with the measured ones.
         history.add(&second(11, Phase::Measured, Counts { succeeded: 3, ..Counts::default() }));
         assert_eq!(history.counts.succeeded, 3);
     }

@@ -51,7 +51,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // What is printed next goes below.
+        // Later output goes below the view.
         let area = self.terminal.get_frame().area();
         let _ = self.terminal.set_cursor_position((0, area.bottom().saturating_sub(1)));
         give_back();

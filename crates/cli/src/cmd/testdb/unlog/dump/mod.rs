@@ -114,7 +114,7 @@ fn tidy_up_if_interrupted(unfinished: Unfinished) -> io::Result<Runtime> {
         };
         let _ = io::Write::write_all(&mut io::stderr(), told);
         source::end_pg_restores();
-        #[expect(clippy::exit, reason = "what is being read may never come")]
+        #[expect(clippy::exit, reason = "the input may never end")]
         std::process::exit(130);
     });
     Ok(runtime)
