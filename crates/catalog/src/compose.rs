@@ -52,7 +52,9 @@ pub(super) fn compose(
         .iter()
         .map(|slot| {
             let values = match &slot.role {
-                Role::OwnKey { of } => choice.own_key(info, slot, of, &windows)?,
+                Role::OwnKey { of, earlier } => {
+                    choice.own_key(info, slot, (of, earlier.as_deref()), &windows)?
+                }
                 _ => choice.values(slot, &windows),
             };
             let column = Column {
@@ -134,9 +136,7 @@ impl Choice<'_> {
 
     /// Values that the column's name suggests.
     fn by_name(&self, slot: &Slot<'_>, allowed: &Allowed, turn: Option<Turn>) -> Option<Values> {
-        // Values of two columns are equal only where they follow from the row number alone.
-        let is_copied = |other: &Slot<'_>| matches!(&other.role, Role::OwnKey { of } if of == slot.name());
-        if self.plain || self.slots.iter().any(is_copied) {
+        if self.plain {
             return None;
         }
         looks::values(self.table, slot.name(), &self.kind(slot), allowed, turn)
@@ -238,39 +238,61 @@ impl Choice<'_> {
         listed(Keys::Interval { low, high: run.high }, turn)
     }
 
-    /// The value that the referenced column has in the same row.
+    /// The value that the referenced column has in an earlier row, or in the same one.
     fn own_key(
         &self,
         info: &TableInfo,
         slot: &Slot<'_>,
-        of: &str,
+        (of, earlier): (&str, Option<&str>),
         windows: &BTreeMap<String, Units>,
     ) -> Result<Values, CatalogError> {
         let referenced = self.slots.iter().find(|slot| slot.name() == of);
-        let values = referenced.map(|referenced| self.values(referenced, windows));
-        match values {
-            Some(
-                values @ (Values::Serial { .. } | Values::Reference(_) | Values::Int(_) | Values::Text(_)),
-            ) => Ok(values),
-            Some(values @ Values::Unique(_)) if slot.kind != Kind::Uuid => Ok(values),
-            // Those follow from the column's name too.
-            Some(values @ Values::Unique(_)) => {
-                let key = Column { name: of.to_owned(), kind: slot.kind.clone(), not_null: true, values };
-                let table = Table {
-                    name: self.table.to_owned(),
-                    columns: vec![key],
-                    rows: u64::MAX,
-                    seed: self.seed,
-                };
-                let keys = Arc::new(Keys::Made { table, first: 0 });
-                Ok(Values::Reference(Reference { keys, column: 0, pick: Pick::InTurn(Turn::EACH) }))
+        let values = referenced.map(|referenced| (self.kind(referenced), self.values(referenced, windows)));
+        let (kind, values) = match values {
+            Some((kind, values)) if is_by_row_number(&values) => (kind, values),
+            _ if !slot.info.not_null => return Ok(Values::Null),
+            _ => {
+                return Err(CatalogError::SelfReference {
+                    table: info.shown(),
+                    column: slot.name().to_owned(),
+                    referenced: of.to_owned(),
+                });
             }
-            _ => Err(CatalogError::SelfReference {
-                table: info.shown(),
-                column: slot.name().to_owned(),
-                referenced: of.to_owned(),
-            }),
-        }
+        };
+        let key = |values| Column { name: of.to_owned(), kind, not_null: true, values };
+        Ok(match (earlier, values) {
+            (Some(name), values) => {
+                let null = !slot.info.not_null;
+                let pick = Pick::Earlier { name: name.to_owned(), first: self.first_row, null };
+                let values = self.made(key(values), pick);
+                if null { with_nulls(values) } else { values }
+            }
+            (None, values @ (Values::Serial { .. } | Values::Int(_) | Values::Text(_))) => values,
+            (None, values) => self.made(key(values), Pick::InTurn(Turn::EACH)),
+        })
+    }
+
+    /// Keys of the table's own rows, whose number does not matter.
+    fn made(&self, key: Column, pick: Pick) -> Values {
+        let table =
+            Table { name: self.table.to_owned(), columns: vec![key], rows: u64::MAX, seed: self.seed };
+        Values::Reference(Reference { keys: Arc::new(Keys::Made { table, first: 0 }), column: 0, pick })
+    }
+}
+
+/// Whether a value follows from the number of its row, whatever the number of rows.
+fn is_by_row_number(values: &Values) -> bool {
+    match values {
+        Values::Reference(Reference { pick, .. }) => !matches!(pick, Pick::Spread { .. }),
+        Values::Server
+        | Values::Null
+        | Values::Repeated { .. }
+        | Values::Statistics(_)
+        | Values::Letters(_)
+        | Values::Ordered { .. }
+        | Values::Ranked { .. }
+        | Values::Nulls { .. } => false,
+        _ => true,
     }
 }
 

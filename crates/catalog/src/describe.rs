@@ -148,6 +148,10 @@ impl<'a> Design<'a> {
         for slot in slots.iter_mut().filter(|slot| wish.referenced.iter().any(|name| name == slot.name())) {
             slot.give_values(wish.rows);
         }
+        let own: Vec<String> = slots.iter().filter_map(|slot| slot.own_key().map(str::to_owned)).collect();
+        for slot in slots.iter_mut().filter(|slot| own.iter().any(|name| name == slot.name())) {
+            slot.give_known_values(wish.rows);
+        }
         Self { client, info, wish, slots }.described().await
     }
 

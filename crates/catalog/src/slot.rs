@@ -5,7 +5,7 @@ use rowgen::{Keyed, Kind, Values};
 use super::defaults::{self, FromSequence};
 use super::describe::Wish;
 use super::error::CatalogError;
-use super::info::{ColumnInfo, KeyInfo, Source, TableInfo};
+use super::info::{ColumnInfo, ForeignKeyInfo, KeyElement, KeyInfo, Source, TableInfo, TypeShape};
 use super::looks;
 use super::spec::Given;
 
@@ -32,10 +32,12 @@ pub(super) enum Role {
     Given(Values),
     /// pgrig counts in place of the column's own sequence.
     Sequence(FromSequence),
-    /// The key of the same row: a self-reference that must not be NULL.
+    /// A key of the table itself.
     OwnKey {
         /// The referenced column.
         of: String,
+        /// The foreign key's name, if the row may reference any earlier row; otherwise it references itself.
+        earlier: Option<String>,
     },
     /// pgrig knows no values of the type, so the column is NULL.
     Unknown,
@@ -58,6 +60,21 @@ impl Slot<'_> {
         if self.role == Role::Server && self.known && self.info.may_insert && !self.info.is_generated() {
             let own = defaults::role(self.info, &self.kind, rows);
             self.role = own.filter(|role| matches!(role, Role::Sequence(_))).unwrap_or(Role::Free);
+        }
+    }
+
+    /// As [`Self::give_values`], unless the values are those of a sequence that pgrig cannot set.
+    pub(super) fn give_known_values(&mut self, rows: Option<u64>) {
+        if self.info.sequence.is_some() || !has_sequence(&self.info.source) {
+            self.give_values(rows);
+        }
+    }
+
+    /// The column of the same table that this one references.
+    pub(super) fn own_key(&self) -> Option<&str> {
+        match &self.role {
+            Role::OwnKey { of, .. } => Some(of),
+            _ => None,
         }
     }
 
@@ -165,8 +182,8 @@ fn role(
     Ok(taken.unwrap_or(Role::Server))
 }
 
-/// The role of a column that references its own table: NULL, or the key of the same row if NULL is
-/// not allowed.
+/// The role of a column that references its own table: the key of an earlier row. Where an earlier row will not do, it is
+/// NULL, or the key of the same row if NULL is not allowed.
 fn of_self_reference(info: &TableInfo, column: &ColumnInfo) -> Option<Role> {
     let own = info.foreign_keys.iter().filter(|key| key.to_itself);
     let (key, at) = own
@@ -177,8 +194,35 @@ fn of_self_reference(info: &TableInfo, column: &ColumnInfo) -> Option<Role> {
     if is_shared {
         return None;
     }
+    let earlier = may_be_earlier(info, key).then(|| key.name.clone());
     let of = key.referenced.columns[at].clone();
-    Some(if column.not_null { Role::OwnKey { of } } else { Role::Given(Values::Null) })
+    Some(if column.not_null || earlier.is_some() {
+        Role::OwnKey { of, earlier }
+    } else {
+        Role::Given(Values::Null)
+    })
+}
+
+/// Whether any earlier row may be referenced: no other constraint concerns the foreign key's columns, and one transaction
+/// loads all partitions, since there are none.
+fn may_be_earlier(info: &TableInfo, key: &ForeignKeyInfo) -> bool {
+    let is_named = |sql: &str| key.columns.iter().any(|name| sql.contains(name.as_str()));
+    let is_restricted = |name: &String| {
+        let column = info.column(name);
+        let is_domain =
+            column.is_some_and(|column| matches!(column.data_type.shape, TypeShape::Domain { .. }));
+        let is_unique = |of: &KeyElement| {
+            of.column.as_ref() == Some(name) || of.expression.as_deref().is_some_and(|sql| sql.contains(name))
+        };
+        is_domain || info.keys.iter().flat_map(|key| &key.elements).any(is_unique)
+    };
+    let names_itself = key.columns.iter().any(|name| key.referenced.columns.contains(name));
+    info.partitions.is_none()
+        && info.partition_of.is_none()
+        && !key.period
+        && !names_itself
+        && !info.checks.iter().any(|check| is_named(&check.expression))
+        && !key.columns.iter().any(is_restricted)
 }
 
 /// Whether a default must not be left to the server: where it would break a key.

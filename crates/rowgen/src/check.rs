@@ -136,6 +136,11 @@ impl Values {
                         check.that(fits, "the groups have more members than the member column has numbers: give a larger number")?;
                     }
                     Pick::Random { .. } => {}
+                    Pick::Earlier { first, .. } => {
+                        let made =
+                            matches!(&*reference.keys, Keys::Made { table, first: 0 } if *first < table.rows);
+                        check.that(made, "the keys must be those of the table's own rows")?;
+                    }
                 }
                 check.keys(&reference.keys, reference.column)
             }

@@ -35,6 +35,7 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
         Values::Topic { topic, turn: None } => topic.name().to_owned(),
         Values::Topic { topic, turn: Some(_) } => format!("{}, unique", topic.name()),
         Values::Reference(Reference { keys, pick, .. }) => match (&**keys, pick) {
+            (_, Pick::Earlier { .. }) => "key of an earlier row".to_owned(),
             (keys, Pick::Random { .. } | Pick::Spread { .. }) => {
                 format!("one of {} referenced keys", keys.count())
             }

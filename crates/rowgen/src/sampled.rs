@@ -35,7 +35,9 @@ fn sampled(values: Values, fraction: f64, range: Option<(i64, i64)>) -> Values {
             let all = high.abs_diff(low).saturating_add(1);
             Values::Between { low, high: low.saturating_add_unsigned(part(all, fraction) - 1) }
         }
-        Values::Reference(mut reference) if !matches!(reference.pick, Pick::InTurn(_) | Pick::Shared(_)) => {
+        Values::Reference(mut reference)
+            if !matches!(reference.pick, Pick::InTurn(_) | Pick::Shared(_) | Pick::Earlier { .. }) =>
+        {
             reference.keys = Arc::new(keys(&reference.keys, fraction));
             Values::Reference(reference)
         }

@@ -271,6 +271,16 @@ pub enum Pick {
         /// rows: -0.5 is half of the keys.
         spread: Spread,
     },
+    /// An earlier row of the same table, at random: a tree, whose root is the first row. The keys are those of the
+    /// table's rows from row 0 on.
+    Earlier {
+        /// The constraint's name: columns that give the same name in the same row get the same key.
+        name: String,
+        /// Number of the first row.
+        first: u64,
+        /// Whether the first row has NULL; otherwise it references itself.
+        null: bool,
+    },
     /// By turns, for foreign keys that are unique or part of a unique key.
     InTurn(Turn),
     /// By groups that divide the rows evenly, for one of two parts of a unique key.
@@ -378,7 +388,9 @@ impl Values {
     /// Whether some rows may have NULL.
     pub fn may_be_null(&self) -> bool {
         match self {
-            Self::Null | Self::Nulls { .. } => true,
+            Self::Null
+            | Self::Nulls { .. }
+            | Self::Reference(Reference { pick: Pick::Earlier { null: true, .. }, .. }) => true,
             Self::Repeated { values, .. } | Self::Ordered { values, .. } | Self::Ranked { values, .. } => {
                 values.may_be_null()
             }
@@ -387,6 +399,15 @@ impl Values {
                 Keys::Listed(keys) => keys.iter().any(|key| key[*column].is_none()),
                 Keys::Made { table, .. } => table.columns[*column].values.may_be_null(),
             },
+            _ => false,
+        }
+    }
+
+    /// Whether rows have keys of earlier rows of the same table, which must be there first.
+    pub fn are_of_earlier_rows(&self) -> bool {
+        match self {
+            Self::Reference(reference) => matches!(reference.pick, Pick::Earlier { .. }),
+            Self::Nulls { values, .. } => values.are_of_earlier_rows(),
             _ => false,
         }
     }

@@ -196,7 +196,10 @@ fn foreign_keys_of_every_form() {
         }
         assert_eq!(database.value("SELECT count(DISTINCT tenant) FROM sales").await, "10");
         assert_eq!(database.value("SELECT count(*) > 0 FROM maybe WHERE tenant IS NULL").await, "true");
-        assert_eq!(database.value("SELECT bool_and(root = id) FROM tree").await, "true");
+        assert_eq!(database.value("SELECT bool_and(root < id OR root = 1) FROM tree").await, "true");
+        let tree = "SELECT bool_and(parent < id) AND count(DISTINCT parent) > 300 AND count(*) FILTER (WHERE parent IS NULL)
+            BETWEEN 20 AND 90 AND bool_or(parent IS NULL) FILTER (WHERE id = 1) FROM tree";
+        assert_eq!(database.value(tree).await, "true");
         // Only some months are there to be referenced.
         database.sql("DELETE FROM bills; DELETE FROM months WHERE extract(day FROM month) <> 1").await;
         database.fill("bills", 1_000).await.unwrap();

@@ -70,6 +70,7 @@ enum Source {
 enum Picking {
     Random(Stream),
     Spread(Spreading),
+    Earlier { stream: Stream, first: u64, null: bool },
     InTurn(Turn),
     Shared(Shared),
 }
@@ -171,6 +172,9 @@ impl Generator {
                 let (all, used) = (keys.count(), count_of(spread.distinct, keys.count()));
                 Picking::Spread(Spreading::new(spread, constraint(table, name), table.rows, all, used))
             }
+            Pick::Earlier { name, first, null } => {
+                Picking::Earlier { stream: constraint(table, name), first: *first, null: *null }
+            }
             Pick::InTurn(turn) => Picking::InTurn(*turn),
             Pick::Shared(shared) => Picking::Shared(*shared),
         };
@@ -212,7 +216,9 @@ impl Generator {
                 }
                 _ => false,
             },
-            Source::Made { key, first, count, pick } => key.is_null(first + pick.number(row, *count)),
+            Source::Made { key, first, count, pick } => {
+                pick.is_null(row) || key.is_null(first + pick.number(row, *count))
+            }
             Source::Repeated { spreading, values } => values.is_null(spreading.number(row)),
             Source::Ranked { ranked, not_null, .. } => ranked.rank(row) >= *not_null,
             Source::Ordered { own, .. } => own.is_null(row),
@@ -269,6 +275,7 @@ impl Generator {
                 }
                 (Keys::Made { .. }, _) => unreachable!("a source of its own"),
             },
+            Source::Made { pick, .. } if pick.is_null(row) => Value::Null,
             Source::Made { key, first, count, pick } => key.value(first + pick.number(row, *count), scratch),
             Source::Repeated { spreading, values } => values.value(spreading.number(row), scratch),
             Source::Ranked { ranked, not_null, values } => match ranked.rank(row) {
@@ -308,11 +315,18 @@ impl Generator {
 }
 
 impl Picking {
+    /// Whether the row refers to no key.
+    fn is_null(&self, row: u64) -> bool {
+        matches!(self, Self::Earlier { first, null: true, .. } if row <= *first)
+    }
+
     /// The number of the key, of `count` keys, that a row refers to.
     fn number(&self, row: u64, count: u64) -> u64 {
         match self {
             Self::Random(stream) => stream.draw(row).below(count),
             Self::Spread(spreading) => spreading.number(row).min(count - 1),
+            Self::Earlier { first, .. } if row <= *first => row,
+            Self::Earlier { stream, first, .. } => first + stream.draw(row).below(row - first),
             Self::InTurn(turn) => turn.of_row(row) % count,
             Self::Shared(shared) => shared.number(row) % count,
         }
@@ -434,9 +448,10 @@ fn constraint(table: &Table, name: &str) -> Stream {
 /// Decides which rows are NULL: for all columns of a foreign key the same.
 fn nulls(table: &Table, column: Stream, values: &Values) -> Stream {
     match values {
-        Values::Reference(Reference { pick: Pick::Random { name } | Pick::Spread { name, .. }, .. }) => {
-            constraint(table, name).further()
-        }
+        Values::Reference(Reference {
+            pick: Pick::Random { name } | Pick::Spread { name, .. } | Pick::Earlier { name, .. },
+            ..
+        }) => constraint(table, name).further(),
         _ => column.further(),
     }
 }

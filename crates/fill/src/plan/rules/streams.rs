@@ -38,6 +38,10 @@ pub(super) fn refuse_too_many(request: &Request, max_connections: u32) -> Result
 impl Rules<'_> {
     /// The streams of a method, and why there are so many.
     pub(super) fn streams(&self, method: Method) -> (NonZeroU16, &'static str) {
+        let is_tree = self.bulk.tables.bulk.columns.iter().any(|column| column.values.are_of_earlier_rows());
+        if is_tree && method != Method::Direct {
+            return (NonZeroU16::MIN, "rows reference earlier rows of the table, which must be loaded first");
+        }
         if let Some(streams) = self.request.streams {
             return (streams, "--streams is given");
         }
