@@ -166,7 +166,8 @@ impl fmt::Display for StopReason {
                 let (free, reserved, needed) = (bytes(*free), reserved(*kept, because), bytes(*needed));
                 write!(
                     f,
-                    "no room for more on {volume}: {free} free{reserved}; the next chunk and later steps need {needed}"
+                    "no room for more on {volume}: when the load ended, {free} were free{reserved}; the next chunk and \
+                     later steps need {needed}"
                 )
             }
             Self::DiskFull { shortage } => write!(f, "no room for more: {shortage}"),

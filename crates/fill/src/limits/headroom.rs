@@ -210,7 +210,11 @@ impl SpaceRule {
         let data = if self.files.data == number { DATA_MARGIN.saturating_sub(ballast) } else { 0 };
         if self.files.wal == Some(number) {
             let wal = self.for_wal(reading.wal_held);
-            return Headroom { bytes: wal.bytes + data, because: wal.because };
+            let because = match data {
+                0 => wal.because,
+                data => format!("{}; and {} for checkpoints", wal.because, bytes(data)),
+            };
+            return Headroom { bytes: wal.bytes + data, because };
         }
         let because = if self.files.data == number {
             "for checkpoints"
@@ -353,7 +357,7 @@ mod tests {
         rule.hold_unfrozen(50 * MB);
         let slow = rule.on_volume(0, &reading(1400 * MB));
         assert_eq!(slow.bytes, (4 * 16 + 50) * MB + DATA_MARGIN);
-        assert!(slow.because.ends_with("images of 50.0 MB that freezing may log"), "{}", slow.because);
+        assert!(slow.because.contains("images of 50.0 MB that freezing may log"), "{}", slow.because);
         assert_eq!(rule.on_volume(0, &reading(0)).bytes, 1300 * MB + DATA_MARGIN, "images are a part of it");
     }
 

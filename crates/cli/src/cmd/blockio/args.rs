@@ -32,13 +32,13 @@ pub(crate) struct BlockioArgs {
           help_heading = "Measurement")]
     pub(crate) clients: u16,
 
-    /// Run the statements of the published Complete Block Check unchanged, with its flawed "1 %" query, to compare with
-    /// published results. The rows are then copies of pg_settings, 12,500 of them for each GB of SIZE
+    /// Run the statements of the published Complete Block Check unchanged, with its flawed "1 %" query, to compare
+    /// with published results. The table then contains 12,500 copies of all rows of pg_settings for each GB of SIZE
     #[arg(long, help_heading = "Measurement")]
     pub(crate) compat: bool,
 
-    /// Show this saved run beside the new one, with the change of each step: a file, latest:blockio, an id or a label. SIZE,
-    /// --clients and --compat must be the same
+    /// Show the saved run RUN (a file, latest:blockio, an id or a label) beside the new one, with the change of each
+    /// step. SIZE, --clients and --compat must be the same
     #[arg(long, value_name = "RUN", help_heading = "Measurement")]
     pub(crate) baseline: Option<String>,
 

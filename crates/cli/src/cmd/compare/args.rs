@@ -22,8 +22,8 @@ use crate::app::runs::RUN;
         micro          ratios to the first candidate\n  \
         tps            tps, p95 of latency\n  \
         testdb bench   total time\n\n\
-        compare refuses runs that differ in request, server version, settings, machine or transport, and names each \
-        difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
+        compare refuses runs that differ in request (the options of the command), server version, settings, machine \
+        or transport (Unix socket, TCP or TLS), and names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
         this, since it runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \
         pgrig tps -T 30 --label before           # five times, before the change\n  \
@@ -53,7 +53,7 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub(crate) paired: bool,
 
-    /// Compare runs even if request, server version, settings, machine or transport differ
+    /// Compare runs even if they differ in request, server version, settings, machine or transport
     #[arg(long)]
     pub(crate) anyway: bool,
 

@@ -82,10 +82,11 @@ pub(crate) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
         _ => format!("{judged} figures are judged together"),
     };
     let several =
-        if judged > 1 { ", so a verdict needs more than the 95 % interval of one figure" } else { "" };
+        if judged > 1 { ": a 95 % interval that excludes 0 is not enough for a verdict" } else { "" };
     format!(
-        "values are typical for a run, and change is their ratio; changes below {threshold} count as no change\n\
-         {figures}; at most 5 of 100 such comparisons give a false verdict{several}"
+        "baseline and candidate are typical values of a run, and change is their ratio\n\
+         improved and regressed: a change of {threshold} or more; no change: an interval within ± {threshold}\n\
+         {figures}, so that at most 5 of 100 such comparisons give a false verdict{several}"
     )
 }
 

@@ -4,13 +4,16 @@ use clap::Args;
 
 use crate::app::args::ServerChoice;
 
+const INSTANCE: &str = "Report on this instance of pgrig's own PostgreSQL, even if PGHOST and the like name a server \
+                        [default: the instance called default]";
+
 /// Show which commands work on this machine and with this server
 ///
-/// doctor prints the directory of pgrig's files, the free disk space, the downloaded versions of PostgreSQL, the server
-/// that other commands would use with the same options, and the commands that work on it. It changes nothing, creates
-/// no instance, and starts no server, also with --instance.
+/// doctor prints the directory of pgrig's files, the free disk space, the downloaded versions of PostgreSQL, the
+/// server that other commands would use with the same options, and the commands that work on it. It changes nothing,
+/// creates no instance, and starts no server, even with --instance.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
     pgrig doctor\n  \
     pgrig doctor -d postgresql://me@db.example.com/mydb")]
 pub(crate) struct DoctorArgs {

@@ -37,8 +37,8 @@ pub(crate) struct FillArgs {
     pub(crate) size: Option<Size>,
 
     /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, a factor of the
-    /// original's numbers of rows: 0.1. With --ddl or --all-tables, a factor of the numbers of rows: those of
-    /// --rows or, without --rows, the default (10,000 for a table that references nothing)
+    /// original's numbers of rows: 0.1. With --ddl or --all-tables: multiply each table's number of rows by SCALE,
+    /// that of --rows or, without --rows, the default (10,000 for a table that references nothing)
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
@@ -87,7 +87,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
     pub(crate) level: Option<Level>,
 
-    /// In place of SIZE: fill SIZE at each level, drop the tables of each level at its end, and compare the times
+    /// In place of the argument SIZE: at each level, fill SIZE and drop the tables; then compare the times of the
+    /// levels
     #[arg(long, value_name = "SIZE", help_heading = "Presets",
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
     pub(crate) ladder: Option<Size>,
@@ -177,13 +178,13 @@ pub(crate) struct FillArgs {
     /// Set the values of a column: 'price=uniform(1,999.99)'. With several tables, put the table's name first:
     /// 'products.price=…'. May be repeated
     ///
-    /// SPEC is one of any, unique, serial(start,step), timeseries(start,step), shuffle(low,high),
-    /// uniform(low,high), normal(mean,sd), exponential(mean), zipf(n,s), list(a,b*3,c), cycle(a,b),
-    /// constant(value), null, nulls(fraction,SPEC), text(n), random(n), blank(n),
-    /// reference(table.column), default; or a kind of values: email, user-name, first-name, last-name,
-    /// full-name, company, city, country, country-code, street, postcode, phone, url, domain, ip, currency, sku,
-    /// title, sentence, latitude, longitude, price, percent, age, year. email(unique) makes all values differ.
-    /// Model files use more of them. The guide explains all: docs/src/verbs/fill.md, "Values of columns".
+    /// SPEC is one of any, unique, serial(start,step), timeseries(start,step), shuffle(low,high), uniform(low,high),
+    /// normal(mean,sd), exponential(mean), zipf(n,s), list(a,b*3,c), cycle(a,b), constant(value), null,
+    /// nulls(fraction,SPEC), text(n), random(n), blank(n), reference(table.column), default; or a kind of values:
+    /// email, user-name, first-name, last-name, full-name, company, city, country, country-code, street, postcode,
+    /// phone, url, domain, ip, currency, sku, title, sentence, latitude, longitude, price, percent, age, year.
+    /// email(unique) makes all values differ. Model files use further kinds of SPEC. The guide explains all:
+    /// docs/src/verbs/fill.md, "Values of columns".
     #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own tables")]
     pub(crate) column: Vec<String>,
 

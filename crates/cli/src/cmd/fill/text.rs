@@ -333,7 +333,7 @@ fn total_size(outcome: &Outcome, plan: &Plan) -> String {
 
 /// Why a fill ended that was to go on until a limit, and how things stand.
 fn end(outcome: &Outcome) -> String {
-    let free = outcome.free.map_or(String::new(), |free| format!("; {} free now", bytes(free)));
+    let free = outcome.free.map_or(String::new(), |free| format!("; now {} are free", bytes(free)));
     format!("{}{free}", outcome.stop)
 }
 

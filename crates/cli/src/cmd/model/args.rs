@@ -38,8 +38,8 @@ pub(crate) enum ModelAction {
     /// deviation of each field is that of these five runs or, with --analyze-original, of eleven runs on the original. A
     /// field agrees if copy and original differ by at most 3·√2 standard deviations.
     ///
-    /// The name of a database has the same effect as with -d: it is on the server of -h, -p, -U or --instance or, without
-    /// these options, on the server that psql would use.
+    /// ORIGINAL and COPY are what -d takes elsewhere. A name means a database on the server that -h, -p, -U or
+    /// --instance selects; without these options, on the server that psql would use.
     Check(Box<CheckArgs>),
 }
 
@@ -71,8 +71,9 @@ pub(crate) struct CaptureArgs {
     #[arg(short, long, help_heading = "Model")]
     pub(crate) force: bool,
 
-    /// Also query the tables, for aggregates only: rows for each row of a referenced table, pairs of values,
-    /// correlations, lengths of texts. pgrig cancels a query after --timeout; the model then lacks its result
+    /// Also query the tables, for aggregates only: for each foreign key, how many rows refer to one row of the
+    /// referenced table; pairs of values; correlations; lengths of texts. pgrig cancels a query after --timeout; the
+    /// model then lacks its result
     #[arg(long, help_heading = "Model")]
     pub(crate) aggregates: bool,
 
@@ -103,7 +104,7 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("dbname", |dbname| dbname.hide(true)), after_help = "Examples:\n  \
     pgrig model check shop copy\n  \
     pgrig model check shop.model.toml copy\n  \
     pgrig model check shop copy --analyze-original --queries queries/")]
@@ -137,8 +138,9 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = whole_seconds, help_heading = "Check")]
     pub(crate) execute_timeout: u64,
 
-    /// Also read both databases' tables (a sample of large ones), and compare distributions of columns, pairs of columns,
-    /// rows for each row of a referenced table, and integrity of foreign keys
+    /// Also read both databases' tables (a sample of large ones). Compare the distributions of columns, of pairs of
+    /// columns, and of the number of rows that refer to one row of a referenced table, and check that all foreign keys
+    /// hold
     #[arg(long, help_heading = "Check")]
     pub(crate) columns: bool,
 

@@ -55,8 +55,8 @@ pub(crate) enum RunsAction {
     Prune(PruneArgs),
     /// Write runs into one file, to import or compare elsewhere
     ///
-    /// The file contains the documents unchanged, one after the other. jq can read it. Every command that takes RUN accepts
-    /// it.
+    /// The file contains the documents unchanged, one after the other. jq can read it. Every command that takes RUN,
+    /// except runs rm, accepts the file.
     Export(ExportArgs),
     /// Import runs from files that runs export, --json or report wrote
     ///

@@ -21,8 +21,8 @@ const EXAMPLES: &str = "Examples:\n  \
 
 /// Test databases: find what makes tests faster, lend a fresh database to each test, make tables unlogged
 ///
-/// new, serve, list, keep and drop manage databases for tests. A database is lent (in use by a test), kept (stays until
-/// you drop it by name), spare (made in advance) or a template (the source of copies). The keeper, a process in the
+/// new, serve, list, keep and drop manage databases for tests. A database is lent (in use by a test), kept (stays
+/// until you drop it), spare (made in advance) or a template (the source of copies). The keeper, a process in the
 /// background, makes spares and drops lent databases.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -291,7 +291,7 @@ fn commands(script: &Script, measured: &[MeasuredCommand]) -> String {
     }
     align_right(&mut table, 0..1);
     align_right(&mut table, 2..header.len());
-    format!("{}\n(milliseconds; time: share of all commands')", trimmed(&table))
+    format!("{}\n(milliseconds; time: share of the time of all commands)", trimmed(&table))
 }
 
 /// The beginning of the text, in one line.

@@ -48,7 +48,7 @@ impl Rules<'_> {
         if method == Method::Direct {
             return (
                 builders(self.site),
-                "threads that build pages, one for each core; as many others write them",
+                "threads that build pages, one for each core; each has another thread that writes its pages",
             );
         }
         if let RowSize::Estimated { .. } = self.bulk.row_size {

@@ -45,11 +45,12 @@ impl LendAction {
 
 /// Lend a fresh database in milliseconds, for eval in a shell
 ///
-/// `eval "$(pgrig testdb new --from schema.sql)"` sets DATABASE_URL, PGHOST, PGPORT, PGUSER, PGDATABASE and, if there is a
-/// password, PGPASSWORD. The database is a copy of a template. pgrig makes the template from the file once, and again when
-/// the file changes. pgrig drops the database when the owning process exits: by default the shell that called pgrig. The keeper, a
-/// process in the background, makes spare copies in advance. It exits when nothing has been lent for ten minutes. The role
-/// needs CREATEDB.
+/// `eval "$(pgrig testdb new --from schema.sql)"` sets DATABASE_URL, PGHOST, PGPORT, PGUSER, PGDATABASE and, if there
+/// is a password, PGPASSWORD. The database is a copy of a template. pgrig makes the template from the file once, and
+/// again when the file changes. pgrig drops the database when the owning process exits: by default the shell that
+/// called pgrig. The keeper, a process in the background, makes spare copies in advance. It exits when it has had no
+/// request for ten minutes and no database is lent. If it already runs, --pool and --template-age have no effect. The
+/// role needs CREATEDB.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     eval \"$(pgrig testdb new --from schema.sql)\"    # dropped when the shell exits\n  \
@@ -95,9 +96,9 @@ pub(crate) struct NewArgs {
     pub(crate) server: ServerChoice,
 }
 
-/// How a keeper works; of no effect on one that runs already.
+/// How a keeper works.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Keeper (these options have no effect if it already runs)")]
+#[command(next_help_heading = "Keeper")]
 pub(crate) struct KeeperArgs {
     /// Make N spare copies of each template that was used in the last ten minutes
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(0..=1000))]
@@ -132,7 +133,7 @@ pub(crate) struct ListArgs {
     pub(crate) server: ServerChoice,
 }
 
-/// Keep lent databases, for example that of a failed test, until `pgrig testdb drop NAME`
+/// Keep lent databases, for example that of a failed test, until you drop them
 #[derive(Debug, Args)]
 pub(crate) struct KeepArgs {
     /// Name of a lent database
@@ -157,12 +158,12 @@ pub(crate) struct DropArgs {
     #[arg(long, conflicts_with_all = ["names", "templates", "orphans"])]
     pub(crate) all: bool,
 
-    /// Drop all templates of the keeper, and their spares
+    /// Drop all templates of the keeper (the process that makes spares in the background), and their spares
     #[arg(long, conflicts_with_all = ["names", "orphans"])]
     pub(crate) templates: bool,
 
-    /// Drop what keepers of other machines or other PGRIG_HOMEs made and left, if that keeper no longer runs; kept databases
-    /// stay
+    /// Drop the databases and templates of keepers on other machines or with another PGRIG_HOME that no longer run;
+    /// kept databases stay
     #[arg(long, conflicts_with = "names")]
     pub(crate) orphans: bool,
 
@@ -173,8 +174,9 @@ pub(crate) struct DropArgs {
 /// Lend databases over HTTP, for suites that run in parallel
 ///
 /// When the service is ready, it prints its address as the first line on standard output. `GET /database` lends a
-/// database, and answers with its connection URI and parameters as JSON. `DELETE /databases/NAME` drops it. Ctrl-C ends
-/// the service and drops all lent databases; templates and kept databases stay. The role needs CREATEDB.
+/// database, and answers with its connection URI and parameters as JSON. `DELETE /databases/NAME` drops it. Ctrl-C
+/// ends the service and drops all lent databases; templates and kept databases stay. The service is also the keeper of
+/// testdb new: it makes spare copies in advance, and replaces a keeper in the background. The role needs CREATEDB.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig testdb serve --from schema.sql --listen 127.0.0.1:7432\n  \

@@ -7,6 +7,9 @@ use clap::{Args, ValueEnum};
 use crate::app::args::{EXPLAIN, ServerChoice};
 use crate::app::duration::Length;
 
+const HOST: &str = "Host name, or directory of the Unix socket [default, if -d, -p or -U is given: PGHOST, else the local \
+                    socket]";
+
 /// Make tables unlogged, in a live database or in a dump
 ///
 /// Unlogged tables are faster to write, but empty after a crash of the server: use them for data that you can create
@@ -14,7 +17,7 @@ use crate::app::duration::Length;
 /// Without these options, pgrig connects to no server, even if PGHOST is set: it reads a dump from FILE or standard
 /// input, and writes it with CREATE UNLOGGED TABLE.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("host", |host| host.help(HOST)), after_help = "Examples:\n  \
     pgrig testdb unlog schema.sql -o unlogged.sql\n  \
     pgrig testdb unlog -d mydb --explain\n  \
     pgrig testdb unlog -d mydb           # before the tests\n  \

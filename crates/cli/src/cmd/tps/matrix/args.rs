@@ -12,10 +12,11 @@ const TRIALS: usize = 3;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Matrix")]
 pub(crate) struct MatrixArgs {
-    /// Measure every combination of the values of the axes: durability (normal; async: synchronous_commit off; dangerous:
-    /// also fsync and full_page_writes off; unlogged: unlogged tables; or some of them: durability=normal,async), clients=1,2,4, protocol=simple,prepared, or a server setting: work_mem=4MB,64MB.
-    /// Give --matrix once for each axis. pgrig restores changed settings and tables at the end, also after an error or
-    /// Ctrl-C
+    /// Measure every combination of the values of the axes. Give --matrix once for each axis: durability,
+    /// clients=1,2,4, protocol=simple,prepared, or a server setting: work_mem=4MB,64MB. The values of durability are
+    /// normal, async (synchronous_commit off), dangerous (fsync and full_page_writes off, too) and unlogged (unlogged
+    /// tables); durability=normal,async measures two of them. pgrig restores changed settings and tables at the end,
+    /// also after an error or Ctrl-C
     #[arg(long, value_name = "AXIS", value_delimiter = ' ')]
     pub(crate) matrix: Vec<Axis>,
 
