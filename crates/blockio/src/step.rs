@@ -136,7 +136,7 @@ impl Step {
 
     fn own_sql(&self, plan: &Plan, names: &Names) -> String {
         let table = qualified(&plan.schema, &names.table);
-        // Without the clock calls of TIMING; waits for blocks are told all the same.
+        // Without the clock calls of TIMING; EXPLAIN reports waits for blocks in any case.
         let explain = "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) SELECT max(sourceline) FROM";
         match self.action {
             Action::Create => format!(

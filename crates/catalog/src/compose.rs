@@ -300,7 +300,7 @@ fn with_nulls(values: Values) -> Values {
     Values::Nulls { fraction: NULLS, values: Box::new(values) }
 }
 
-/// Whether keys of this kind go on after the greatest present value: numbers, dates and times.
+/// Whether keys of this kind continue after the greatest present value: numbers, dates and times.
 pub(super) fn is_counted_on(kind: &Kind) -> bool {
     in_units(kind).is_some() && !matches!(kind, Kind::Bool | Kind::Enum { .. })
 }

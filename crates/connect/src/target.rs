@@ -48,7 +48,7 @@ pub(super) enum Address {
     /// The directory of a Unix-domain socket; whether it is the default one (the password file then
     /// calls it `localhost`).
     Unix { directory: PathBuf, default: bool },
-    /// A name or address as given, and the address to use without asking the DNS.
+    /// A name or address from the options, and the address to use without asking the DNS.
     Tcp { name: String, address: Option<IpAddr> },
 }
 

@@ -15,7 +15,7 @@ pub enum Transport {
     },
     /// TCP.
     Tcp {
-        /// The host as given: a name or an address.
+        /// The host of the options: a name or an address.
         host: String,
         /// The port.
         port: u16,

@@ -1,7 +1,7 @@
 //! The check of the server's certificate. rustls calls it "dangerous" to bring one's own; the reasons:
 //! sslmode=require and weaker do not check the certificate, verify-ca does not check the name, and
 //! verify-full takes the common name where there is no alternative one. The signature of the handshake is
-//! checked in every mode (the server owns the certificate's key, whoever it is).
+//! checked in every mode (the server owns the certificate's key).
 
 use std::sync::Arc;
 

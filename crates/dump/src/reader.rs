@@ -159,7 +159,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Returns a piece, and goes on behind it.
+    /// Returns a piece, and continues behind it.
     fn take(&mut self, cut: Cut) -> Piece<'_> {
         let (Cut::Between(length)
         | Cut::Statement { length, .. }

@@ -302,7 +302,7 @@ mod tests {
             assert_eq!(format!("{read:?}"), format!("{latencies:?}"));
             assert_eq!((read.min(), read.mean()), (latencies.min(), latencies.mean()));
             assert_eq!(read.to_base64(), latencies.to_base64());
-            // And goes on.
+            // And continues.
             read += &of([1_000_000_000]);
             assert_eq!(read.count(), latencies.count() + 1);
         }

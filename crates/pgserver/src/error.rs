@@ -21,7 +21,7 @@ pub enum Error {
     /// A setting's name or value is malformed.
     #[error("setting {name:?}: {problem}; give --set name=value, with a name as in pg_settings")]
     InvalidSetting {
-        /// The name as given.
+        /// The name from the options.
         name: String,
         /// The problem.
         problem: String,
@@ -29,7 +29,7 @@ pub enum Error {
     /// A setting that pgrig itself must control.
     #[error("pgrig chooses setting {name} itself; {remedy}")]
     ReservedSetting {
-        /// The name as given.
+        /// The name from the options.
         name: String,
         /// The alternative.
         remedy: &'static str,

@@ -61,7 +61,7 @@ pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: E
     if lifetime == Lifetime::Owned {
         running.owned = Some((postmaster, lock));
     }
-    // A detached server needs neither: it goes on when they are dropped.
+    // A detached server needs neither: it continues when they are dropped.
     Ok(running)
 }
 

@@ -1,4 +1,4 @@
-//! Lock files. flock(2) works on a read-only descriptor, so whoever can open a lock file can hold its lock:
+//! Lock files. flock(2) works on a read-only descriptor, so anybody who can open a lock file can hold its lock:
 //! only its owner may open it.
 
 use nix::fcntl::OFlag;
@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// Time after which a person is told what pgrig waits for.
+/// Time after which pgrig prints the reason for which it waits.
 pub const TELL_AFTER: Duration = Duration::from_secs(1);
 
 /// A lock file, open. Its lock, once taken, is held until this is dropped.

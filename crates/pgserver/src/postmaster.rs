@@ -21,7 +21,7 @@ pub(crate) const RECOVERY_DEADLINE: Duration = Duration::from_hours(2);
 /// disk that takes long. Stopping the server immediately would empty every unlogged table.
 const FAST_DEADLINE: Duration = Duration::from_mins(10);
 const IMMEDIATE_DEADLINE: Duration = Duration::from_mins(1);
-/// Time after which a person is told what pgrig waits for.
+/// Time after which pgrig prints the reason for which it waits.
 const TELL_AFTER: Duration = Duration::from_secs(5);
 const EVERY: Duration = Duration::from_millis(2);
 /// Size from which a log is renamed before a start, bytes.

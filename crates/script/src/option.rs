@@ -79,7 +79,7 @@ impl Definition {
         &self.name
     }
 
-    /// Its value, as given.
+    /// Its value, as text.
     pub fn text(&self) -> &str {
         &self.text
     }

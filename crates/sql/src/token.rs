@@ -209,7 +209,7 @@ impl<'a> Text<'a> {
             match self.bytes.get(at) {
                 Some(b'\'') => at += 1,
                 None if !self.is_all => return Err(Unterminated::Literal),
-                // If it goes on on the next line, it does so as any string here would.
+                // Its continuation on the next line is that of any string.
                 _ if backslash == self.syntax.backslash => return Ok((Kind::Literal, at)),
                 _ => match self.continuation(at)? {
                     Some(continued) => at = continued,

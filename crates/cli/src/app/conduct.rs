@@ -69,7 +69,7 @@ pub(crate) struct Begun<'a> {
     pub(crate) notes: Vec<Note>,
 }
 
-/// A run that goes on, and its document, which is saved after each trial.
+/// A running measurement and its document, which is saved after each trial.
 pub(crate) struct Recording {
     pub(crate) run: Run,
     file: RunFile,
@@ -125,7 +125,7 @@ impl Recording {
         self.run.notes.push(Note { text: text.into() });
     }
 
-    /// Saves the run as it is so far. The verb goes on if this fails: the end of the run says so.
+    /// Saves the run as it is so far. If this fails, the verb continues, and reports it at the end of the run.
     pub(crate) fn save(&mut self) {
         self.unsaved = self.file.save(&self.run).err();
     }
@@ -176,7 +176,7 @@ pub(crate) struct Finished {
 pub(crate) struct Shown {
     /// For standard output.
     pub(crate) results: Vec<String>,
-    /// Lines after the notes: how to go on.
+    /// Lines after the notes: the next commands.
     pub(crate) hints: Vec<String>,
 }
 

@@ -35,7 +35,7 @@ const NAME_BYTES: usize = 63;
 /// Parameters that a later run must keep to complete the fill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LedgerHeader {
-    /// The request as it was given.
+    /// The request of the user.
     pub request: Request,
     /// The relations that rows go to, as they were when the fill began or was last resumed.
     #[serde(rename = "roster")]

@@ -23,7 +23,7 @@ const DATA_MARGIN: u64 = 16_000_000;
 /// catalogs, other sessions.
 const SEGMENTS: u64 = 4;
 
-/// `max_wal_size` is a soft limit; WAL goes on while the checkpoint that it caused is at work.
+/// `max_wal_size` is a soft limit; WAL grows further during the checkpoint that it caused.
 /// In percent; 118 were seen.
 const SOFT_LIMIT_PERCENT: u64 = 130;
 

@@ -1,4 +1,4 @@
-//! Makes a plan from a request and a server. Every fill takes the same path, whoever makes its tables:
+//! Makes a plan from a request and a server. Every fill takes the same path, whether or not pgrig makes its tables:
 //!
 //! 1. a look at the server for [`facts`]: what exists, what is in the way, what an interrupted fill has done
 //!    ([`pgrig_tables`] for pgbench's tables, [`own_table`] for a table of the user's);

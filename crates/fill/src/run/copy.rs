@@ -67,7 +67,7 @@ impl Copy {
         let mut sink = std::pin::pin!(sink);
         let mut left = most.min(rows.left());
         let mut buffer = self.encoder.header().to_vec();
-        // Once the server has given up there is no use in sending on; the end tells why.
+        // After the server has given up, sending more is useless; the end of the COPY reports the reason.
         while left > 0 && !connection.heard_an_error() {
             buffer.reserve(BUFFER + BUFFER / 16);
             let Some(batch) = rows.take(left.min(self.rows_per_buffer)) else { break };

@@ -1,4 +1,4 @@
-//! Freezes rows while the load goes on, for fills that a lack of space ends.
+//! Freezes rows during the load, for fills that a lack of space ends.
 //!
 //! The first statement that reads a row after its commit sets hint bits on its page. With checksums
 //! or `wal_log_hints` that writes the whole page to WAL, unless the page was changed since the last

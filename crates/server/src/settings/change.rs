@@ -196,7 +196,7 @@ impl Changer {
     /// If something could not be put back; the journal then stays, and says why.
     pub async fn finish(self) -> Result<PutBack, SettingsError> {
         let Self { server, session, journal, has_changed, was_without_fsync } = self;
-        // It may be in the middle of a statement; the server is told to end it.
+        // The session may be in the middle of a statement. Dropping it makes the server end that statement.
         drop(session);
         if !has_changed.get() {
             journal.close()?;

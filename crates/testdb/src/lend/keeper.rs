@@ -41,7 +41,7 @@ pub struct KeeperConfig {
     pub log: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// Sources of databases, as given to `serve`.
+/// Sources of databases, from the options of `serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// A script or dump, by its absolute path; whether its tables become unlogged.

@@ -128,7 +128,7 @@ async fn copy(
     let mut sink = pin!(sink);
     while let Some(Part::Data(data)) = parts.next().await? {
         loaded.copied_bytes += data.len() as u64;
-        // Its error is told only when the COPY is ended.
+        // The server reports its error only at the end of the COPY.
         if connection.heard_an_error() || sink.send(data).await.is_err() {
             break;
         }

@@ -94,7 +94,7 @@ pub(crate) enum Next {
 
 use Next::{On, Wait};
 
-/// Why a client cannot go on.
+/// The reason for which a client cannot continue.
 pub(crate) struct Lost(pub(crate) String);
 
 pub(crate) type Stepped = Result<Next, Lost>;

@@ -108,7 +108,7 @@ impl<'r> Common<'r> {
     }
 
     fn tell(&self, told: Told) {
-        // Nobody hears it if the run was given up.
+        // The receiver is gone if the run was given up.
         let _ = self.tell.blocking_send(told);
     }
 

@@ -34,7 +34,7 @@ pub struct Watching {
     pub jobs: usize,
 }
 
-/// A watch that goes on until it is finished or dropped.
+/// A watch that runs until it is finished or dropped.
 #[derive(Debug)]
 pub struct Watch {
     part: watch::Sender<Part>,

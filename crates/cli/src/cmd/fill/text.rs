@@ -331,7 +331,7 @@ fn total_size(outcome: &Outcome, plan: &Plan) -> String {
     bytes_both(grown.total()) + if plan.is_own_table() { &parts } else { "" }
 }
 
-/// Why a fill ended that was to go on until a limit, and how things stand.
+/// The reason for which a fill with a limit ended, and the free space now.
 fn end(outcome: &Outcome) -> String {
     let free = outcome.free.map_or(String::new(), |free| format!("; now {} are free", bytes(free)));
     format!("{}{free}", outcome.stop)

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &RunsArgs, printer: &Printer) -> Result<(), Failure
     }
 }
 
-/// The status as in documents, or `running` for a run that goes on.
+/// The status as in documents, or `running` for a run that has not ended.
 fn status(saved: &Saved) -> &'static str {
     match saved.head.status {
         Status::Unfinished if saved.is_running() => "running",

@@ -141,7 +141,7 @@ pub(crate) async fn rows(
         let (Some(first), Some(second)) = ranges.await? else { return Ok(None) };
         for Text { text, is_whole } in [first, second] {
             stream.write(&text);
-            // Where a part was read to its end, the next range goes on with it.
+            // If a part was read to its end, the next range continues it without a gap.
             if !is_whole {
                 has_gaps = true;
                 stream.gap();

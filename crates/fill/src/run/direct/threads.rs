@@ -27,7 +27,7 @@ impl Threads {
         let start = |task: Task| {
             let (stop, tell) = (Arc::clone(&stop), tell.clone());
             thread::spawn(move || {
-                // However it ends, unless it ends well the others need not go on.
+                // If it ends without success, in whichever way, the others need not continue.
                 let unfinished = Unfinished(&stop);
                 task(&stop, &tell)?;
                 std::mem::forget(unfinished);
@@ -38,7 +38,7 @@ impl Threads {
         Self { stop, running, told }
     }
 
-    /// Waits for all of them; `sent` is told of rows that were written.
+    /// Waits for all of them; calls `sent` for rows that were written.
     pub(super) async fn finish(mut self, sent: &(dyn Fn(u64) + Sync)) -> Result<(), Failure> {
         while let Some(rows) = self.told.recv().await {
             sent(rows);

@@ -4,7 +4,7 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A state, with a server that does at once what it is told.
+/// A state, with a server that carries out each action at once.
 struct Simulation {
     state: KeeperState,
     now: Time,

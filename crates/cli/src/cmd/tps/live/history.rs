@@ -9,7 +9,7 @@ use tps::{Counts, Length, Phase, Request, Second};
 /// transactions.
 const SHORTEST: f64 = 0.3;
 
-/// A run while it goes on.
+/// A run that has not ended.
 pub(crate) struct History {
     aim: Aim,
     /// Latency limit for which transactions are skipped; none if none are skipped.

@@ -26,7 +26,7 @@ impl Lines {
         let before = if is_new { self.take() } else { None };
         self.phase = Some(second.phase);
         self.interval.add(second);
-        // Seconds are told a little early or late.
+        // Seconds are reported a little early or late.
         let is_due = self.interval.length > self.every - 0.5;
         let now = if is_due { self.take() } else { None };
         match (before, now) {
