@@ -1,4 +1,4 @@
-//! An established connection: the client, what the server says unasked, cancelling, and how it ended.
+//! An established connection: the client, the server's notices, cancelling, and the cause of its end.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -111,7 +111,7 @@ impl Connection {
         &self.warnings
     }
 
-    /// Asks the server to cancel what this connection runs; the query then fails with SQLSTATE 57014.
+    /// Asks the server to cancel this connection's statement, which then fails with SQLSTATE 57014.
     /// The request travels on a connection of its own, encrypted like this one.
     ///
     /// # Errors

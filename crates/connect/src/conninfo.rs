@@ -67,7 +67,7 @@ fn missing_equals(previous: Option<&(String, String)>) -> ConnectError {
     ))
 }
 
-/// One value, and what follows it. A backslash makes the next character literal, quoted or not.
+/// One value, and the text after it. A backslash makes the next character literal, quoted or not.
 fn keyword_value<'t>(keyword: &str, text: &'t str) -> Result<(String, &'t str), ConnectError> {
     let quoted = text.starts_with('\'');
     let mut value = String::new();

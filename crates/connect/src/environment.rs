@@ -74,7 +74,7 @@ impl Target {
     }
 }
 
-/// Percent-encoded but for what RFC 3986 calls unreserved.
+/// Percent-encoded, except for the characters that RFC 3986 calls unreserved.
 fn encoded(text: &str) -> String {
     let encode = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),

@@ -1,4 +1,4 @@
-//! Everything that can go wrong on the way to a server, worded for the person who typed the command.
+//! Errors of connecting to a server, worded for the person who typed the command.
 
 use failure::{Class, Classified};
 use std::fmt;
@@ -94,7 +94,7 @@ pub enum ConnectError {
         /// The directories searched.
         directories: Vec<PathBuf>,
     },
-    /// The operating system does not say who runs this.
+    /// The operating system does not know the name of the current user.
     #[error(
         "no user name to connect as: the operating-system user has no name; give one with -U USER or PGUSER"
     )]
@@ -144,7 +144,7 @@ pub enum ConnectError {
     NotPostgres {
         /// The place.
         at: String,
-        /// The beginning of what it said, as ` ("HTTP/1.1")`, or nothing.
+        /// The beginning of its answer, as ` ("HTTP/1.1")`, or nothing.
         answer: String,
     },
     /// The connection ended before it was ready.

@@ -27,7 +27,7 @@ use super::transport::Transport;
 pub struct RawConnection {
     /// The stream of the session. Dropping it ends the session.
     pub stream: Stream,
-    /// Cancels what runs.
+    /// Cancels the running statement.
     pub canceller: Canceller,
     /// Socket or TCP, with TLS or without.
     pub transport: Transport,

@@ -104,7 +104,7 @@ pub fn silences() -> Vec<Silence> {
     silent
 }
 
-/// Cancels what any session runs, once.
+/// Cancels the statements of all sessions, once.
 pub async fn cancel_everything() {
     cancel(|_| true).await;
 }
@@ -125,12 +125,12 @@ pub async fn stop_everything(within: Duration) -> bool {
     }
 }
 
-/// Cancels what the sessions of this family run, again and again.
+/// Cancels the statements of this family's sessions, again and again.
 pub(super) async fn cancel_family(family: u64) -> std::convert::Infallible {
     cancel_repeatedly(move |open| open.canceller.route.family == family).await
 }
 
-/// Cancels what the sessions of this family run, once.
+/// Cancels the statements of this family's sessions, once.
 pub(super) async fn cancel_family_once(family: u64) {
     cancel(move |open| open.canceller.route.family == family).await;
 }

@@ -18,7 +18,7 @@ const HEADER: usize = 5;
 /// More of an error than this is not kept: no server says as much.
 const MOST_KEPT: usize = 64 << 10;
 
-/// The last error that the server sent on a connection, and what it is doing.
+/// The last error that the server sent on a connection, and the connection's traffic.
 #[derive(Debug, Default)]
 pub(super) struct Overheard {
     any: AtomicBool,
@@ -56,7 +56,7 @@ impl Overheard {
     }
 }
 
-/// Follows one stream: what comes in, and what goes out.
+/// Follows one stream in both directions.
 #[derive(Debug)]
 pub(super) struct Ear {
     overheard: Arc<Overheard>,

@@ -12,7 +12,7 @@ use super::error::ConnectError;
 enum Support {
     /// pgrig obeys it.
     Used,
-    /// It concerns only what pgrig never does (GSSAPI, compression): nothing is lost by ignoring it.
+    /// It concerns only features that pgrig does not have (GSSAPI, compression), so pgrig ignores it.
     Ignored,
     /// pgrig obeys only the values in this list. The text is the remedy for other values.
     Only(&'static [&'static str], &'static str),
@@ -163,7 +163,7 @@ impl Params {
         self.put(keyword, value, origin)
     }
 
-    /// Fills what is still unset from the environment.
+    /// Fills unset parameters from the environment.
     pub(super) fn put_environment(
         &mut self,
         env: &dyn Fn(&str) -> Option<String>,

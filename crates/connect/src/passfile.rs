@@ -75,7 +75,7 @@ fn fields(line: &str) -> Option<[String; 5]> {
     let mut escaped = false;
     for c in line.chars() {
         match c {
-            // The password ends at an unescaped colon too: what follows it is a comment to libpq.
+            // The password also ends at an unescaped colon: libpq treats the rest as a comment.
             ':' if !escaped && index == 4 => break,
             ':' if !escaped => index += 1,
             c => fields[index].push(c),

@@ -111,7 +111,7 @@ impl Route {
         match answer[0] {
             b'S' => Ok(true),
             b'N' => Ok(false),
-            // Not to be shown: nobody vouches for who says it.
+            // Not shown: the sender of this text is not authenticated.
             b'E' => Err(closed(
                 ": the server answered the request for TLS with an error; give sslmode=disable to see the error"
                     .into(),

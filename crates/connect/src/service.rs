@@ -15,7 +15,7 @@ pub(super) fn files(user_file: Option<PathBuf>, sysconfdir: Option<String>) -> V
     user_file.into_iter().chain(system.into_iter().map(|dir| dir.join("pg_service.conf"))).collect()
 }
 
-/// Fills what `params` leaves unset from the first file that defines `name`.
+/// Fills the unset parameters of `params` from the first file that defines `name`.
 pub(super) fn apply(
     params: &mut Params,
     name: &str,
@@ -48,7 +48,7 @@ fn fault(file: &Path, line: Option<usize>, what: &str) -> ConnectError {
 
 type Section<'t> = Vec<(&'t str, &'t str)>;
 
-/// The section's lines, or what is wrong with which line. Lines of other sections are not judged.
+/// The section's lines, or the error of a line. Lines of other sections are not checked.
 fn section<'t>(text: &'t str, name: &str) -> Result<Option<Section<'t>>, (usize, &'static str)> {
     let mut found: Option<Section<'t>> = None;
     for (index, line) in text.lines().enumerate() {

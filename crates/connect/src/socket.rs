@@ -162,7 +162,7 @@ impl Foreign {
     }
 }
 
-/// libpq's limit for what may answer a startup packet: "ERROR" has a length of 1.4 GB.
+/// libpq's limit for answers to a startup packet: "ERROR" has a length of 1.4 GB.
 fn has_absurd_length(message: &[u8]) -> bool {
     let length = message.get(1..5).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()).map(u32::from_be_bytes);
     length.is_some_and(|length| !(4..=30_000).contains(&length))

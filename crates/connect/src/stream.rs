@@ -96,7 +96,7 @@ impl Read for Stream {
 }
 
 impl Write for Stream {
-    /// With TLS some of what was taken may have to be flushed still.
+    /// With TLS, a part of the accepted bytes may still have to be flushed.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.tls {
             None => self.socket.write(bytes),

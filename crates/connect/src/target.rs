@@ -164,7 +164,7 @@ impl Target {
         self
     }
 
-    /// Cancels what its sessions and those of its clones run, once.
+    /// Cancels the statements of its sessions and of its clones' sessions, once.
     pub async fn cancel_running(&self) {
         open::cancel_family_once(self.family).await;
     }
@@ -239,7 +239,7 @@ impl Target {
         ports.join(",")
     }
 
-    /// The password that is sent to the first host, if one is known. To be shown to nobody who does not own it.
+    /// The password that is sent to the first host, if one is known. Do not print it.
     pub fn password(&self) -> Option<String> {
         self.hosts.first().and_then(|host| self.password_for(host)).map(|secret| secret.value)
     }

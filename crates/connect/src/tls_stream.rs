@@ -22,7 +22,7 @@ use super::stream::Stream;
 use super::tls::ALPN;
 use super::transport::TlsInfo;
 
-/// Makes the handshake; what was negotiated is then in `info`.
+/// Makes the handshake; `info` then has the negotiated parameters.
 #[derive(Clone)]
 pub(super) struct Handshake {
     connector: TlsConnector,

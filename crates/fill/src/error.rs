@@ -223,7 +223,7 @@ pub enum FillError {
         /// The problem, with the remedy.
         problem: String,
     },
-    /// The role may not create the table that records what is loaded.
+    /// The role may not create the table that records the loaded chunks.
     #[error(
         "role {role} may not create tables in schema {schema}, where pgrig records the loaded rows: run GRANT \
          CREATE ON SCHEMA {} TO {}, or connect as another role",
@@ -324,7 +324,7 @@ pub enum FillError {
     /// Limits that cannot be kept.
     #[error(transparent)]
     Limits(#[from] LimitsError),
-    /// The server refuses what comes before the rows.
+    /// The server refuses a statement before the rows.
     #[error("{0}. Nothing was changed")]
     Rehearsal(ConnectError),
     /// Pages could not be written into the files of tables like these.

@@ -2,14 +2,14 @@
 //!
 //! The data flow is `Request` → `Plan` → chunks → sink → `Outcome`:
 //!
-//! - `request/`: what was asked for. `check` refuses what cannot work whatever the server.
+//! - `request/`: the user's request. `check` refuses requests that cannot work on any server.
 //! - `plan/`: from the request and the server to a [`Plan`], which is data: `--explain` prints it, the run document
 //!   holds it, the run obeys it. [`plan()`] is the one path for pgbench's tables and the user's; `plan/rules/` decides.
 //! - `run/`: the plan is carried out by [`run()`]. `steps` runs the steps in order; `chunk_loop` hands chunks to
 //!   streams; `load_chunk` loads one; `resume` decides whether a fill that was killed can be completed.
 //!   [`rehearse`] tries the steps before the rows on empty tables, and rolls back.
 //! - `ledger/`: the tables beside the filled ones that record which chunks are loaded.
-//! - `outcome` and `remains`: what a fill came to, and what is in the database if it failed.
+//! - `outcome` and `remains`: the results of a fill, and the contents of the database if it failed.
 //! - [`limits`] stops a fill or lets it wait because of space or time; `probe/` runs a query at growing sizes.
 //! - `schema/`: all tables of a schema, by a plan and a run for each.
 //! - `sql/`: the queries as files, and the statements that are built from a plan.

@@ -69,7 +69,7 @@ impl ServerInfo {
         self.version_num / 10_000
     }
 
-    /// The part of a run document that says what server this was.
+    /// The part of a run document that describes the server.
     pub fn record(&self) -> measure::Server {
         measure::Server {
             version: self.version.clone(),

@@ -33,7 +33,7 @@ pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
 }
 
-/// The volume that holds `path`, with what is free on it for an ordinary user.
+/// The volume that holds `path`, with its free space for an ordinary user.
 pub fn volume_of(path: &Path) -> Option<Disk> {
     let path = fs::canonicalize(path).ok()?;
     let device = fs::metadata(&path).ok()?.dev();

@@ -31,7 +31,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Used, in percent of what an ordinary user could use: `df`'s `Use%` before it rounds up.
+    /// Used, in percent of the space that an ordinary user could use: `df`'s `Use%` before it rounds up.
     pub fn used_percent(&self) -> f64 {
         let usable = self.used.saturating_add(self.free);
         if usable == 0 { 100.0 } else { self.used as f64 * 100.0 / usable as f64 }

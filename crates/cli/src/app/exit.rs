@@ -32,7 +32,7 @@ pub(crate) fn interrupted() -> ExitCode {
     ExitCode::from(INTERRUPTED)
 }
 
-/// Prints what went wrong, and turns it into a status.
+/// Prints the error, and turns it into an exit status.
 pub(crate) fn status(result: Result<(), Failure>, printer: &Printer) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if fault::first().is_some() {

@@ -165,7 +165,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Adds to an error what pgrig was doing.
+/// Adds to an error the step in which it occurred.
 pub(crate) trait Context<T> {
     /// In a few words.
     fn context(self, doing: impl Into<String>) -> Result<T, Failure>;

@@ -125,7 +125,7 @@ pub(crate) fn block_on<T, E: From<Unhappy>>(
             }
             () = unheard() => {
                 printer.say(TOLD);
-                // The work stands still, so that nothing new begins, until what it began has ended.
+                // The work is not polled, so that it begins nothing new until its statements have ended.
                 connect::stop_everything(time_left()).await;
                 Err(Unhappy::Stopped.into())
             }

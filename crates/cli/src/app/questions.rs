@@ -1,6 +1,6 @@
 //! The text that `pgrig` prints without a verb.
 
-/// Questions and the commands that answer them, and what to try first.
+/// Questions and the commands that answer them, and the first command to try.
 const QUESTIONS: &str = "\
 pgrig: a test rig for PostgreSQL
 

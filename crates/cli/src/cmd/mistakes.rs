@@ -58,7 +58,7 @@ const INSTEAD: [(&[&str], &str); 17] = [
 /// Units that belong to the number before them.
 const UNITS: [&str; 9] = ["b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"];
 
-/// The error with what to write instead, where that is known.
+/// The error with its remedy, where one is known.
 pub(crate) fn remedied(arguments: &[OsString], error: Error) -> Error {
     let words: Vec<String> =
         arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();

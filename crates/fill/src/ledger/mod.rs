@@ -209,7 +209,7 @@ impl Ledger {
         [remove].into_iter().chain(tables).chain([comment]).collect()
     }
 
-    /// The statements that insert what was recorded before.
+    /// The statements that insert the earlier records.
     fn insert_all(&self) -> Vec<String> {
         let of = |(to, chunks): (&Destination, &BTreeMap<u64, u64>)| {
             let records: Vec<String> =

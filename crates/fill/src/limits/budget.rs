@@ -166,7 +166,7 @@ impl Budget {
         let (from, to) = (self.told_size, reading.heap.size);
         *current = reading;
         self.unseen.clear();
-        // Some file systems' size wavers by what others take from the same pool.
+        // The size of some file systems varies, because others take space from the same pool.
         if from.abs_diff(to) > from / 100 {
             self.told_size = to;
             let what = if to > from {
@@ -196,7 +196,7 @@ impl Budget {
             return Ok(self.grant(now, chunk));
         }
         Err(match self.lack(wanted, 0) {
-            // Others are in the way; when they have ended, it can be seen what they took.
+            // Running chunks are in the way; their space is known when they have ended.
             None => No::Wait(LOOK_AGAIN),
             Some(lack) => self.no_room(now, lack),
         })

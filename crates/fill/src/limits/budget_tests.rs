@@ -15,7 +15,7 @@ impl Budget {
 
 const MB: u64 = 1_000_000;
 
-/// Tables alone on their volume: nothing but what is asked for stays free.
+/// Tables alone on their volume: only the requested space stays free.
 fn alone() -> SpaceRule {
     let elsewhere = FileVolumes { data: 1, wal: Some(1), ..FileVolumes::TOGETHER };
     SpaceRule::at(elsewhere, &WalFacts::default(), WalUse::Little)

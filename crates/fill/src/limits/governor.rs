@@ -50,7 +50,7 @@ pub struct Outlook {
 }
 
 impl Sight {
-    /// The view of these volumes; `rule` says what has to stay free on them.
+    /// The view of these volumes; `rule` determines the space that has to stay free on them.
     pub fn new(volumes: &Volumes, rule: SpaceRule) -> Self {
         Self { rule, gauge: Gauge::new(volumes) }
     }

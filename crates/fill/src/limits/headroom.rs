@@ -38,7 +38,7 @@ pub struct WalFacts {
     pub wal_keep_size: u64,
     /// `max_slot_wal_keep_size`, bytes; none: no limit.
     pub max_slot_wal_keep_size: Option<u64>,
-    /// Replication slots that hold WAL for someone who is not connected.
+    /// Replication slots that hold WAL without a connected receiver.
     pub idle_slots: Vec<String>,
     /// Whether the last attempt to archive a segment failed.
     pub archiving_fails: bool,

@@ -150,7 +150,7 @@ pub struct Plan {
     pub index_build: Option<IndexBuild>,
     /// Predicted sizes; for a fill without an end, those of a chunk.
     pub predicted: Prediction,
-    /// Why method, streams and format are what they are: a sentence each.
+    /// The reasons for method, streams and format: a sentence each.
     pub reasons: Vec<String>,
 }
 

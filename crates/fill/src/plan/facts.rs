@@ -1,4 +1,4 @@
-//! Facts about a fill's tables: what a look at the server found, for the rules to decide from.
+//! Facts about a fill's tables, from the server's catalogs; the rules use them for their decisions.
 
 use super::own_table::OwnTableFacts;
 use super::pgrig_tables::PgrigTablesFacts;

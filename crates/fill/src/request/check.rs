@@ -12,7 +12,7 @@ use crate::request::{
 /// Refuses combinations that cannot work.
 ///
 /// # Errors
-/// [`FillError::Combination`] names what does not go together, and the remedy.
+/// [`FillError::Combination`] names the contradicting options, and the remedy.
 pub(crate) fn combinations(request: &Request) -> Result<(), FillError> {
     let refusal = [own_table, append, steps, amount, method, partitions, index, series]
         .into_iter()

@@ -22,7 +22,7 @@ pub struct Request {
     pub subject: Subject,
     /// The amount of data.
     pub amount: Amount,
-    /// Whether rows are added to what is there, ids going on.
+    /// Whether rows are added to the existing ones; ids continue.
     pub append: bool,
     /// Schema for the tables; none means the session's current one.
     pub schema: Option<String>,
@@ -104,7 +104,7 @@ impl Request {
     /// Refuses requests that cannot work on any server.
     ///
     /// # Errors
-    /// [`FillError::Combination`] names what does not go together, and the remedy.
+    /// [`FillError::Combination`] names the contradicting options, and the remedy.
     pub fn check(&self) -> Result<(), FillError> {
         check::combinations(self)
     }
@@ -314,7 +314,7 @@ pub enum InitStep {
     Generate,
     /// Pages all-visible, statistics fresh.
     Vacuum,
-    /// Primary keys (or what index was asked for) are built.
+    /// Primary keys (or the requested index) are built.
     PrimaryKeys,
     /// Foreign keys are added.
     ForeignKeys,

@@ -68,7 +68,7 @@ impl Ballast {
         Ok(())
     }
 
-    /// Removes what a killed run may have left.
+    /// Removes the leftovers of a killed run.
     ///
     /// # Errors
     /// If the server refuses.

@@ -176,7 +176,7 @@ impl<'a> Filler<'a> {
         Ok(session)
     }
 
-    /// Creates the tables that record what is loaded.
+    /// Creates the tables that record the loaded chunks.
     pub(crate) async fn begin_ledger(&self, session: &Session) -> Result<(), ConnectError> {
         self.set_sequences(session).await?;
         let ledger = Ledger::begin(session, self.plan).await?;

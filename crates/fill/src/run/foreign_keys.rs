@@ -116,7 +116,7 @@ impl ForeignKey {
         if !column.is_integer || self.has_many(rows) {
             return Ok(None);
         }
-        // The referenced column is unique: that is what a foreign key wants.
+        // The referenced column is unique: a foreign key requires it.
         let query = format!(
             "SELECT min({column})::bigint AS least, max({column})::bigint AS greatest, \
                     count({column}) = max({column})::numeric - min({column}) + 1 AS is_whole \

@@ -73,7 +73,7 @@ impl Filler<'_> {
         let name = qualified(&self.plan.schema, table);
         let vacuum = format!("VACUUM (FREEZE, INDEX_CLEANUP off, TRUNCATE false) {name}");
         match session.run(&vacuum).await {
-            // The load meets a full disk too, and decides what it means.
+            // The load meets the full disk, too, and decides how the fill continues.
             Err(error) if is_shortage(&error) => Ok(()),
             done => Ok(done?),
         }

@@ -76,7 +76,7 @@ pub(crate) enum Next {
 }
 
 impl Growth {
-    /// `row` is what a row takes with its indexes, bytes, as predicted.
+    /// `row` is the predicted size of a row with its indexes, bytes.
     pub(crate) fn new(goal: u64, chunk_rows: u64, row: f64, extension: u64) -> Self {
         Self { goal, chunk_rows, row, extension, before: None, running: 0, loaded: 0, sure: 0, is_cut: false }
     }

@@ -97,7 +97,7 @@ pub struct Conduct {
     pub records: Option<PathBuf>,
 }
 
-/// Refuses what [`run`] would refuse before it changes anything, and changes nothing.
+/// Refuses the requests that [`run`] would refuse before it changes anything, and changes nothing.
 ///
 /// # Errors
 /// As [`run`] before its first step.

@@ -1,4 +1,4 @@
-//! The write rate over time: what all streams hand to the server, second by second.
+//! The write rate over time: bytes that all streams send to the server, second by second.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ struct Points {
 }
 
 impl RateMeter {
-    /// Starts now; `name` and `unit` say what will be counted.
+    /// Starts now; `name` and `unit` are those of the counted amount.
     pub fn start(name: &str, unit: Unit) -> Self {
         let points = Points { noted: 0, series: Series::new(name, Unit::Seconds, unit) };
         Self { started: Instant::now(), sent: AtomicU64::new(0), points: Mutex::new(points) }

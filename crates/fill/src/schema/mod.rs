@@ -1,7 +1,7 @@
 //! Fills all tables of a schema: composed of fills of single tables, with the same modules
 //! (request, plan, run, outcome).
 //!
-//! - `request`: which tables, how many rows, and what the user says of single tables.
+//! - `request`: the tables, the numbers of rows, and the user's options for single tables.
 //! - `plan/`: [`plan_schema`] reads the tables, puts them in an order in which each comes after those that it
 //!   references, decides on the rows of each, and has a [`Plan`](crate::Plan) made for each. Keys of tables that come
 //!   earlier are known before their rows are there, because a value follows from its row number.

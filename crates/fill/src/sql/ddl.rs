@@ -1,4 +1,4 @@
-//! The statements that make tables what `pgbench -i` makes them.
+//! The statements that create the tables as `pgbench -i` does.
 
 use rowgen::{Column, Table, Values};
 use tokio_postgres::error::{ErrorPosition, SqlState};

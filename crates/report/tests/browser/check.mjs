@@ -1,7 +1,8 @@
 // Opens reports in a real browser: node check.mjs CHROMIUM REPORT.html…
 // Judges: no request, no error, the first plot within a second, axe-core without violations in light, dark and zoomed, nothing
 // cut off at 360 px of width and on A4, and that the script zooms, hides lines and shows values. --pictures DIR keeps screenshots.
-// What axe cannot decide is a fault, but for contrast within drawings: tests/it/colours.rs computes that from the styles.
+// A check that axe cannot decide counts as a fault, except for contrast within drawings: tests/it/colours.rs computes that
+// from the styles.
 import { createRequire } from "node:module";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

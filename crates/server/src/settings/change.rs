@@ -45,7 +45,7 @@ pub struct Changer {
 }
 
 impl Changer {
-    /// Takes the server in hand, looks at what is to be changed, and writes the journal into `directory`.
+    /// Locks the server, reads the settings to be changed, and writes the journal into `directory`.
     ///
     /// # Errors
     /// If another pgrig is changing settings of the server, something cannot be changed, or the journal cannot be
@@ -380,7 +380,7 @@ async fn in_force(fresh: &Session, before: &Before, wanted: Option<&str>) -> Res
     let source: &str = row.get("source");
     let is_so = match wanted {
         None => shown == before.shown,
-        // The file was loaded, and this session has the value from there: so it is what was written.
+        // The file was loaded, and this session has its value from there: so it is the written value.
         Some(_) => source == "configuration file" && row.get("is_altered"),
     };
     if is_so {

@@ -246,7 +246,7 @@ fn claim(path: &Path, record: Record, lock: Option<File>) -> io::Result<Option<J
             Err(TryLockError::Error(error)) => return Err(error),
         }
     };
-    // On a full disk nobody knows who it is; it can put things back all the same.
+    // On a full disk the file does not name this process, which can restore the settings in any case.
     let _ = file.set_len(0).and_then(|()| file.write_all(std::process::id().to_string().as_bytes()));
     let claim = Claim { path: place, _lock: file };
     // Its content now: the process that held it before may have restored everything.

@@ -104,7 +104,7 @@ impl Record {
         }
     }
 
-    /// Reads what [`Record::text`] wrote.
+    /// Reads the text that [`Record::text`] wrote.
     pub(super) fn parse(text: &str) -> io::Result<Self> {
         let record: Self = serde_json::from_str(text).map_err(|error| {
             io::Error::other(format!(

@@ -92,7 +92,7 @@ async fn put_settings_back(
     done: &mut PutBack,
 ) -> Result<(), SettingsError> {
     let altered = altered_if_visible(session).await?;
-    // None where the role cannot see what ALTER SYSTEM has set.
+    // None if the role cannot see the values that ALTER SYSTEM has set.
     let is_altered = |before: &Before| {
         let altered = altered.as_ref()?;
         Some(altered.get(&before.name.to_ascii_lowercase()) != before.altered.as_ref())

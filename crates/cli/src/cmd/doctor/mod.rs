@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
     })
 }
 
-/// pgrig's own server does not run. Only its programs can be checked, not what verbs can do there.
+/// pgrig's own server does not run. Only its programs can be checked, not the verbs.
 fn resting(instance: &Instance, state: &InstanceState, printer: &Printer) -> Result<(), Failure> {
     let state = match state {
         InstanceState::NotCreated => "not created yet".to_owned(),

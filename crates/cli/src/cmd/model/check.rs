@@ -216,7 +216,7 @@ async fn shapes(
     Ok(Shapes::of(&drawn[0], &drawn[1]))
 }
 
-/// Database and hosts: what the user wrote may hold a password.
+/// Database and hosts only: the user's text may hold a password.
 fn place(target: &Target) -> String {
     format!("{} on {}", target.dbname(), target.host_list())
 }
@@ -343,7 +343,7 @@ async fn plan(connection: &Connection, query: &Query, name: &str) -> Result<Quer
     }
 }
 
-/// The counts of the run document, and what they count: each column's fields, each table's sizes.
+/// The counts of the run document and their items: each column's fields, each table's sizes.
 fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>, shapes: Option<&Shapes>) -> Trial {
     let mut trial = Trial { config: "copy".to_owned(), ..Trial::default() };
     let (within, fields) = fidelity.counts();

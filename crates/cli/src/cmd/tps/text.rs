@@ -362,7 +362,7 @@ pub(crate) fn milliseconds(duration: Duration) -> String {
     }
 }
 
-/// `100 %`, `99.8 %`, `0.02 %`. What is not all is never shown as all, nor what is something as nothing.
+/// `100 %`, `99.8 %`, `0.02 %`. A share below 1 is never shown as 100 %, and a share above 0 never as 0 %.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),

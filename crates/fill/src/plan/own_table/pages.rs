@@ -139,7 +139,7 @@ impl StoredTable {
                 partitions.encoder(&described.table, geometry, (request.persistence, self.triggers))?
             }
         };
-        // Where they differ, what one takes on average.
+        // If the sizes differ, their average.
         let about = || u32::try_from(described.width).unwrap_or(u32::MAX).saturating_sub(LINE_POINTER);
         let threshold = geometry.toast_threshold();
         let fixed =

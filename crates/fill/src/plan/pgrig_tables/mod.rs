@@ -85,7 +85,7 @@ impl PgrigTablesFacts {
 /// Looks for the schema, for tables that are in the way, and for rows to be completed or added to.
 ///
 /// # Errors
-/// If the request does not go with what exists.
+/// If the request contradicts the existing tables.
 pub(super) async fn look(
     connection: &Connection,
     request: &Request,

@@ -308,7 +308,7 @@ impl Rules<'_> {
         IndexBuild {
             maintenance_work_mem: wanted.max(self.server.maintenance_work_mem),
             parallel_workers: match self.bulk.range.rows {
-                // At the brim their files would take a sixth of what the table takes.
+                // At the limit of space, their files would take a sixth of the table's size.
                 None => Some(0),
                 Some(_) => self.site.cores.map(|cores| (cores - 1).min(MOST_WORKERS)),
             },

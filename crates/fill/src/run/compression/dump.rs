@@ -69,7 +69,7 @@ struct Stream {
     counted: Compressed,
 }
 
-/// Counts what is written to it.
+/// Counts the bytes that are written to it.
 struct Counter(u64);
 
 impl Write for Counter {

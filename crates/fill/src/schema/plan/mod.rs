@@ -314,7 +314,7 @@ impl Planner<'_> {
         Err(FillError::Disk { needed: total.saturating_add(wal), total, wal, temporary: 0, free, mount })
     }
 
-    /// The statements that create the tables, and warnings of what they leave out.
+    /// The statements that create the tables, and warnings about omitted statements.
     async fn create_statements(&self) -> Result<(Vec<String>, Vec<String>), FillError> {
         let Some(sql) = &self.request.ddl else { return Ok((Vec::new(), Vec::new())) };
         let schema = self.request.schema.as_deref();

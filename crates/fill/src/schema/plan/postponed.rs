@@ -53,7 +53,7 @@ pub(super) struct Candidate {
 pub(super) struct Schedule {
     /// Statements that drop everything postponed, in the transaction that creates the tables.
     pub(super) drops: Vec<String>,
-    /// For each table, what is made after its rows.
+    /// For each table, the objects that are made after its rows.
     pub(super) tables: Vec<Postponed>,
 }
 

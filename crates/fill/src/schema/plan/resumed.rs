@@ -81,7 +81,7 @@ impl Planner<'_> {
         Ok(unmade)
     }
 
-    /// The plan for what is left of a table; none if it is filled.
+    /// The plan for the missing rows of a table; none if it is filled.
     async fn left(
         &self,
         recorded: &RecordedTable,

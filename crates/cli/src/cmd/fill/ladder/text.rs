@@ -8,7 +8,7 @@ use server::Survey;
 use crate::app::table::trimmed;
 use crate::cmd::fill::ladder::Rung;
 
-/// Notes on what influences the comparison besides the levels.
+/// Notes on influences on the comparison other than the levels.
 pub(crate) fn cautions(size: u64, survey: &Survey) -> Vec<Note> {
     let memory = survey.environment.client.memory;
     let is_local = survey.environment.server_is_local == Some(true);

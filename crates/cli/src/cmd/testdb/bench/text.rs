@@ -451,7 +451,7 @@ mod tests {
                         _ => panic!("{command}"),
                     };
                     match action {
-                        // A dump that is there, or a database of the server that was measured; never what is typed.
+                        // An existing dump, or a database of the measured server; never input that a person types.
                         TestdbAction::Unlog(unlog) => match &unlog.file {
                             Some(file) => {
                                 assert!(

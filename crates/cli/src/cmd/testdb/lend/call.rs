@@ -81,7 +81,7 @@ impl<'a> Caller<'a> {
                         );
                         return Err(error).context(told);
                     }
-                    // One that is ending answers until it has dropped what was lent.
+                    // A keeper that is ending answers until it has dropped the lent databases.
                     std::thread::sleep(EVERY);
                 }
                 Some((_, answer)) => return Ok(answer?),

@@ -85,7 +85,7 @@ fn rules(arguments: &ServeArgs) -> Rules {
 /// Leaves the caller's session, and closes its pipes: a reader of a pipe waits for all processes
 /// that have it open.
 fn leave_the_caller() {
-    // It fails for a session's leader, who has one of its own.
+    // It fails for the leader of a session, which has a session of its own.
     let _ = nix::unistd::setsid();
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let open: Vec<i32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();

@@ -41,7 +41,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Prints text above what is drawn.
+    /// Prints text above the view.
     pub(crate) fn tell(&mut self, text: &str) -> io::Result<()> {
         let text = Text::raw(text.to_owned());
         let height = u16::try_from(text.lines.len()).unwrap_or(u16::MAX);

@@ -76,7 +76,7 @@ impl Bound {
     }
 }
 
-/// The items of a list in parentheses, and what comes after it.
+/// The items of a list in parentheses, and the text after it.
 fn list(text: &str) -> Option<(Vec<String>, &str)> {
     let inner = text.strip_prefix('(')?;
     let (mut items, mut start) = (Vec::new(), 0);

@@ -9,7 +9,7 @@ use crate::run::rows::Batch;
 /// A value that is not NULL. Those of one column are all of one variant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Key {
-    /// An integer, or what is stored as one.
+    /// An integer, or a type that is stored as one.
     Integer(i64),
     Uuid(u128),
     /// Compared byte by byte.
