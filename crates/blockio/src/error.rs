@@ -170,7 +170,7 @@ impl Needed {
     }
 }
 
-/// The remedy, where the server only reports what happened.
+/// The remedy, where the server reports only the cause.
 fn remedy(error: &ConnectError) -> &'static str {
     match error.sqlstate() {
         Some(&SqlState::DISK_FULL) => ". Free some space there, or give a smaller SIZE",

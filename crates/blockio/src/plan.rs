@@ -16,7 +16,7 @@ use server::{ask, refuse_odd_name, schema_for_tables};
 
 /// The schema of pgrig's own.
 pub const SCHEMA: &str = "pgrig_blockio";
-/// The table that lists what pgrig has made beside it.
+/// The table that lists the objects that pgrig has made beside it.
 pub(super) const JOURNAL: &str = "pgrig_blockio";
 /// The comment on all objects that are made.
 pub(super) const MARK: &str = "made by pgrig blockio, whose next run drops it";
@@ -182,7 +182,7 @@ async fn refuse_taken(connection: &Connection, schema: &str, tables: &[Names]) -
     }
     let taken: Vec<String> = row.get("taken");
     match row.get::<_, Option<String>>("journal_owner") {
-        // A journal of our own lists what is dropped first.
+        // pgrig's own journal lists the objects to be dropped first.
         Some(owner) if owner == role => Ok(()),
         Some(owner) => Err(BlockioError::LeftByAnother { schema, owner }),
         None if taken.is_empty() => Ok(()),

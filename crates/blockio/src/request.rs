@@ -51,7 +51,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Refuses what cannot work on any server.
+    /// Refuses requests that cannot work on any server.
     ///
     /// # Errors
     /// [`BlockioError::Size`], [`BlockioError::Combination`].

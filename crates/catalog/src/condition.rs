@@ -355,7 +355,7 @@ fn split<'t>(tokens: Tokens<'t>, word: &str) -> Option<Vec<Tokens<'t>>> {
     Some(starts.zip(ends).map(|(start, end)| &tokens[start..end]).collect())
 }
 
-/// Tokens with their places; none if the text is not what the server prints.
+/// Tokens with their places; none if the text has not the form that the server prints.
 pub(super) fn lex(text: &str) -> Option<Vec<(Token, Range<usize>)>> {
     let rest = Text::whole(text);
     let mut tokens = Vec::new();

@@ -38,7 +38,7 @@ struct Asked {
 pub(super) struct Constants(BTreeMap<Asked, Vec<Constant>>);
 
 impl Constants {
-    /// Evaluates them. The session is in a transaction; what cannot be evaluated is left out.
+    /// Evaluates them. The session is in a transaction; expressions that fail are left out.
     pub(super) async fn ask(
         client: &Client,
         slots: &[Slot<'_>],

@@ -106,7 +106,7 @@ fn constant(expression: &str) -> Option<Values> {
     }
 }
 
-/// The text up to the closing quote, and what follows the quote.
+/// The text up to the closing quote, and the rest after the quote.
 fn quoted_text(mut rest: &str) -> Option<(String, &str)> {
     let mut text = String::new();
     loop {

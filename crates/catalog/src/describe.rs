@@ -475,7 +475,7 @@ impl<'a> Design<'a> {
             if part.distinct { inside.any(|inside| inside) } else { inside.all(|inside| inside) }
         };
         let mut whole: Vec<usize> = (0..parts.len()).filter(|&at| whole(&parts[at])).collect();
-        // In the key's order: what stands first goes round fastest.
+        // In the key's order: the first column changes fastest.
         whole.sort_by_key(|&at| columns.iter().position(|column| parts[at].columns.contains(column)));
         let mentioned = elements.iter().flat_map(|element| element.columns_in(&all));
         let is_given = |name: &str| {

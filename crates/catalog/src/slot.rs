@@ -9,7 +9,7 @@ use super::info::{ColumnInfo, ForeignKeyInfo, KeyElement, KeyInfo, Source, Table
 use super::looks;
 use super::spec::Given;
 
-/// A column, its kind of values, and who decides on them.
+/// A column, its kind of values, and their origin.
 #[derive(Clone, Debug)]
 pub(super) struct Slot<'a> {
     pub(super) info: &'a ColumnInfo,
@@ -104,7 +104,7 @@ impl Slot<'_> {
     }
 }
 
-/// Decides for every column who fills it.
+/// Decides for every column whether pgrig or the server fills it.
 pub(super) fn slots<'a>(
     info: &'a TableInfo,
     given: &Given<'_>,

@@ -13,7 +13,7 @@ use server::quote::identifier;
 /// Values that a `reference` chooses among.
 const SAMPLE: usize = 100_000;
 
-/// The user's specifications with what they refer to.
+/// The user's specifications with the tables that they refer to.
 pub(super) struct Given<'a> {
     specs: &'a [ColumnSpec],
     references: BTreeMap<&'a str, Reference>,

@@ -96,7 +96,7 @@ impl Trial<'_> {
         Ok(Verified { warnings: Vec::new(), bytes_per_row: (rows > 0).then(|| size / rows) })
     }
 
-    /// CREATE TABLE and what goes with it.
+    /// CREATE TABLE and the statements that belong to it.
     fn ddl(&self) -> String {
         let checks = self
             .info
@@ -267,7 +267,7 @@ fn stretches(described: &Described) -> Vec<Range<u64>> {
     if end.saturating_sub(first) <= 4 * STRETCH {
         return std::iter::once(first..end).collect();
     }
-    // Where the end is open, what a large table has.
+    // Without a known end, the number of rows of a large table.
     let last = end.min(first.saturating_add(1_000_000_000));
     let middle = first + (last - first) / 2;
     vec![first..first + STRETCH, middle..middle + STRETCH, last - STRETCH..last]

@@ -131,7 +131,7 @@ fn alter_table(parser: &mut Parser<'_>) -> Option<Fact> {
     (!references.is_empty()).then_some(Fact::ForeignKeys { table, references })
 }
 
-/// Reads what follows FOR of CREATE PUBLICATION, or ADD of ALTER PUBLICATION.
+/// Reads the list after FOR of CREATE PUBLICATION, or after ADD of ALTER PUBLICATION.
 fn published(parser: &mut Parser<'_>, publication: TableName) -> Fact {
     if !parser.word("table") {
         return Fact::PublishedAll { publication };

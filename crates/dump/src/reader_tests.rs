@@ -325,7 +325,7 @@ impl Read for Trickle<'_> {
     }
 }
 
-/// Parts of dumps, and what makes them hard to cut.
+/// Parts of dumps, with characters that make them hard to cut.
 const FRAGMENTS: &[&str] = &[
     "SELECT 1;",
     ";",
@@ -417,7 +417,7 @@ proptest! {
     }
 }
 
-/// Parts of rows, and what may come between and after them.
+/// Parts of rows, and text that may come between and after them.
 const ROWS: &[&str] = &[
     "INSERT INTO t VALUES (1, 'a''b;', NULL);",
     "INSERT INTO t VALUES (1, 'a''b;', NULL);\n",

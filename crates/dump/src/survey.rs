@@ -130,7 +130,7 @@ impl Survey {
         for (table, publication) in &self.published {
             kept.add(table, || Why::Published { publication: publication.clone() });
         }
-        // Of a partitioned table the rows are what is asked for.
+        // To keep a partitioned table means to keep its rows, so its partitions are kept, too.
         kept.close(&self.partitions, |parent| Why::PartitionOf { kept: parent.to_string() });
         self.views.iter().for_each(|view| kept.add(view, || Why::View));
         for (table, _) in self.tables.iter().filter(|(_, is_partitioned)| *is_partitioned) {

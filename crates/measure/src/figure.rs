@@ -220,7 +220,7 @@ fn of_micro(run: &Run) -> Vec<(Figure, f64)> {
         let values = Sample::new(rounds.iter().filter_map(|round| value(round)).collect())?;
         Some(trimmed_mean(values.values()))
     };
-    // Round by round, since what slows the machine for a while slows all of a round.
+    // Round by round, since a slow phase of the machine slows all of a round.
     let own = |name: &str| {
         let own = typical(&|round| Some(by_row(round, name)? - by_row(round, EMPTY).unwrap_or(0.0)))?;
         (own > 0.0).then_some(own)

@@ -141,7 +141,7 @@ impl Latencies {
         STANDARD.encode(bytes)
     }
 
-    /// Reads what `to_base64` wrote.
+    /// Reads the text that `to_base64` wrote.
     ///
     /// # Errors
     /// If it is something else.

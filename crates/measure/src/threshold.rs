@@ -1,4 +1,4 @@
-//! Limits that the user sets to what is measured: `p99>20ms`, `tps<500`, `skipped>1%`.
+//! Limits that the user sets to measured values: `p99>20ms`, `tps<500`, `skipped>1%`.
 
 use std::fmt;
 use std::str::FromStr;

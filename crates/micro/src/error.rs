@@ -36,7 +36,7 @@ pub enum MicroError {
         /// The server's message, its place, and the remedy.
         why: String,
     },
-    /// The plans differ from what the candidates say.
+    /// The plans differ from the candidates' text.
     #[error(
         "the server's plan does not do what the expressions say:\n  {}\nTo measure them nevertheless, give --anyway",
         findings.join("\n  ")

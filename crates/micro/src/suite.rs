@@ -1,4 +1,4 @@
-//! Suites: candidates and what they need, as TOML.
+//! Suites: candidates and their requirements, as TOML.
 
 use serde::Deserialize;
 

@@ -439,7 +439,7 @@ impl Values {
         }
     }
 
-    /// Places in the order of all values, and what letters need.
+    /// Places in the order of all values, and the parameters of letters.
     fn check_places(&self) -> Result<(), String> {
         if let Self::Letters { alphabet, lengths, .. } = self {
             if Alphabet::find(alphabet).is_none() {

@@ -1,4 +1,4 @@
-//! Models of data: what a database's statistics say of its columns, and how rows are made from it.
+//! Models of data: a database's statistics of its columns, and how rows are made from them.
 //!
 //! A [`Model`] is one TOML file: the statements that make the schema, and for each column its statistics, in which text of
 //! the original is replaced. [`Facts`] of a server become a model in [`Model::of`], where all rules about privacy are; a

@@ -91,7 +91,7 @@ impl Geometry {
     /// ones, or moves parts of them out (`TOAST_TUPLE_THRESHOLD` in `access/heaptoast.h`).
     pub fn toast_threshold(self) -> u32 {
         let before = max_align(PAGE_HEADER + TOAST_TUPLES_PER_PAGE * LINE_POINTER);
-        // Rounded down to what tuples are aligned to.
+        // Rounded down to the alignment of tuples.
         (self.block_size() - before) / TOAST_TUPLES_PER_PAGE / max_align(1) * max_align(1)
     }
 

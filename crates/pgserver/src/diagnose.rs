@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The log's line that matters, and what to do.
+/// The decisive line of the log, and the remedy.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Explanation {
     pub(crate) cause: String,

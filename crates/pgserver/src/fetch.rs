@@ -106,7 +106,7 @@ fn lock(parent: &Path, major: Major, events: Events) -> Result<LockFile> {
     Ok(file)
 }
 
-/// Removes what killed processes left; the lock is held, so nobody else is at it.
+/// Removes the leftovers of killed processes; the lock is held, so no other process uses them.
 fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
@@ -195,7 +195,7 @@ fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// The server's account must read what root unpacked, whatever root's umask is.
+/// The server's account must be able to read the files that root unpacked, with any umask of root.
 fn make_readable(path: &Path) -> Result<()> {
     let meta = fs::symlink_metadata(path).on("read", path)?;
     if meta.is_symlink() {

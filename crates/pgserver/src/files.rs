@@ -76,7 +76,7 @@ pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     Some(u64::from(stat.blocks_available()) * (stat.fragment_size() as u64))
 }
 
-/// `path` with its existing part resolved: usable for what does not exist yet.
+/// `path` with its existing part resolved: usable for a file that does not exist yet.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(resolved), _, _) => resolved,

@@ -365,7 +365,7 @@ impl Instance {
         Ok(Config::default_for(version))
     }
 
-    /// Whether a running server is what was asked for, as far as anything was.
+    /// Whether a running server fulfils the request.
     pub(crate) fn check_same(&self, runs: &Config) -> Result<()> {
         let spec = &self.spec;
         let differs = |runs: String, asked: String| {

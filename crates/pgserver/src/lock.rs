@@ -1,4 +1,4 @@
-//! `in-use.lock`: who may start, stop or delete an instance.
+//! `in-use.lock`: the right to start, stop or delete an instance.
 //!
 //! The flock counts; the kernel releases it however its holder dies. The content of the file only
 //! names the holder. An owner holds the lock as long as its server runs, other processes only while

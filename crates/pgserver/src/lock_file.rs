@@ -32,7 +32,7 @@ impl LockFile {
             .open(path)?;
         if file.metadata()?.mode() & 0o077 != 0 {
             match file.set_permissions(Permissions::from_mode(0o600)) {
-                // Somebody else's, who shares it with us.
+                // The file of another user, who shares it with this one.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
                 done => done?,
             }

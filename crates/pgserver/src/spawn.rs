@@ -1,4 +1,4 @@
-//! Starts child processes, and decides what happens to them when this process dies.
+//! Starts child processes, and decides whether they survive this process.
 
 use nix::sys::signal::{SigHandler, Signal};
 use std::io;

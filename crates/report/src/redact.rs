@@ -27,7 +27,7 @@ pub fn redacted(documents: &[Document]) -> Result<Vec<Document>, UnreadableRun> 
     documents.iter().map(|document| names.document(document)).collect()
 }
 
-/// Placeholders of what was left out.
+/// Placeholders of omitted text.
 #[derive(Default)]
 struct Names(BTreeMap<String, String>);
 

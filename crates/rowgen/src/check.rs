@@ -20,7 +20,7 @@ pub enum Unsuited {
         /// The types that they are for.
         suited: &'static str,
     },
-    /// A parameter is outside what the type or the values allow.
+    /// A parameter is outside the range of the type or the values.
     #[error("{values} of {kind}: {reason}")]
     Parameter {
         /// Name of the values.
@@ -50,7 +50,7 @@ impl Column {
     /// Whether the column's values suit its type.
     ///
     /// # Errors
-    /// [`Unsuited`] says what does not fit.
+    /// [`Unsuited`] names the mismatch.
     pub fn check(&self) -> Result<(), Unsuited> {
         self.values.check(&self.kind)?;
         if self.not_null && self.values.may_be_null() { Err(Unsuited::NotNull) } else { Ok(()) }
@@ -83,7 +83,7 @@ impl Values {
     /// Whether these values suit a type.
     ///
     /// # Errors
-    /// [`Unsuited`] says what does not fit.
+    /// [`Unsuited`] names the mismatch.
     pub fn check(&self, kind: &Kind) -> Result<(), Unsuited> {
         let check = Check { kind, values: self.name() };
         match self {

@@ -96,7 +96,7 @@ pub enum Function {
 }
 
 impl Formula {
-    /// Whether pgrig computes for a column of this type what the server would.
+    /// Whether pgrig computes the server's values for a column of this type.
     pub(crate) fn suits(&self, kind: &Kind, table: &Table) -> bool {
         match self {
             Self::Null => true,
@@ -161,7 +161,7 @@ impl Formula {
         }
     }
 
-    /// Whether `lower` or `upper` is part of it: what these do depends on the collation.
+    /// Whether `lower` or `upper` is part of it: their results depend on the collation.
     pub fn folds_case(&self) -> bool {
         match self {
             Self::Null | Self::Constant(_) | Self::Column(_) => false,

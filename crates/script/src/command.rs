@@ -57,7 +57,7 @@ pub enum Action {
     Shell(Shell),
     /// `\setshell`.
     SetShell {
-        /// The variable that gets what the command prints.
+        /// The variable that gets the command's output.
         slot: Slot,
         /// The command.
         shell: Shell,
@@ -71,7 +71,7 @@ pub enum Action {
 }
 
 impl Script {
-    /// The file's name, or what pgbench calls a built-in script.
+    /// The file's name, or pgbench's name of a built-in script.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -57,7 +57,7 @@ impl Source {
         BUILTIN.into_iter().map(|(name, description, _)| (name, description))
     }
 
-    /// The file's name, or what pgbench calls a built-in script.
+    /// The file's name, or pgbench's name of a built-in script.
     pub fn name(&self) -> &str {
         &self.name
     }

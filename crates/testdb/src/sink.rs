@@ -133,7 +133,7 @@ impl Sink {
         let file = tempfile::Builder::new()
             .prefix(&prefix)
             .suffix(".part")
-            // Less what the umask takes.
+            // Without the bits of the umask.
             .permissions(fs::Permissions::from_mode(0o666))
             .tempfile_in(directory.unwrap_or(Path::new(".")))?;
         // The file gets the permissions of the file that it replaces.

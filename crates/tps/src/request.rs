@@ -94,7 +94,7 @@ impl Request {
         self.rate.and(self.latency_limit).map(|limit| Skipped { number, limit })
     }
 
-    /// Refuses what cannot work on any server.
+    /// Refuses requests that cannot work on any server.
     ///
     /// # Errors
     /// If options contradict each other; the error names them and the remedy.

@@ -61,7 +61,7 @@ pub fn drawing<'a>(
     }))
 }
 
-/// Draws. Nothing is changed; what cannot be read is named in the result.
+/// Draws. Nothing is changed; the result names the tables that cannot be read.
 ///
 /// # Errors
 /// If the server fails.

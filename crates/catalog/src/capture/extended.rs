@@ -1,4 +1,4 @@
-//! Extended statistics: what a server says of several columns of a table.
+//! Extended statistics: a server's knowledge of several columns of a table.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tokio_postgres::{Client, Row};
 
 use crate::error::CatalogError;
 
-/// Pairs of columns that depend on each other, and sentences on what the role could not see.
+/// Pairs of columns that depend on each other, and sentences on objects that the role could not see.
 pub(super) async fn read(
     client: &Client,
     oid: u32,

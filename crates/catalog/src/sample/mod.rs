@@ -199,7 +199,7 @@ impl<'a> Sampling<'a> {
 
     /// The beginning, the middle and the end of the rows.
     fn stretches(&self, length: u64) -> Vec<Range<u64>> {
-        // Where the end is open, what a large table has.
+        // Without a known end, the number of rows of a large table.
         let first = self.rows.start;
         let end = self.rows.end.min(first.saturating_add(1_000_000_000));
         if end.saturating_sub(first) <= 3 * length {

@@ -26,7 +26,7 @@ pub struct Judged {
     pub own: Vec<Estimate>,
     /// The empty loop's time, seconds per row.
     pub empty: Option<Estimate>,
-    /// Difference of A′ and A, seconds per row: what noise alone causes.
+    /// Difference of A′ and A, seconds per row: the effect of noise alone.
     pub repeat: Estimate,
     /// Share by which rounds became slower (below 0: faster) from the first third to the last; none if they did not.
     pub drift: Option<f64>,

@@ -113,7 +113,7 @@ fn shape(node: &Value) -> String {
     }
 }
 
-/// Fields that hold what is computed.
+/// Fields that hold computed expressions.
 const COMPUTED: [&str; 10] = [
     "Output",
     "Function Call",

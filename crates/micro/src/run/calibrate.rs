@@ -226,7 +226,7 @@ async fn warm_up(
     let (mut points, mut statements) = (Vec::<Point>::new(), Vec::new());
     for rows in sizes(bench.request) {
         let likely = points.last().map(|last| last.warm_up * rows as f64 / last.rows as f64);
-        // So much as it takes counts twice: what is left over is for samples.
+        // All warm-ups must end in the first part of the budget; the rest is for samples.
         let spent = budget.started.elapsed().as_secs_f64();
         if likely.is_some_and(|likely| spent + likely > budget.length.as_secs_f64() / f64::from(WARMING_UP)) {
             break;

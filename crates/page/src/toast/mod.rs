@@ -7,7 +7,7 @@ use self::pglz::Compressor;
 use crate::heap::TUPLE_HEADER;
 use crate::{Geometry, LINE_POINTER, PAGE_HEADER, TupleFlags, max_align};
 
-/// `TOAST_POINTER_SIZE`: what stays of a value that is moved out, bytes.
+/// `TOAST_POINTER_SIZE`: bytes that stay in the row of a value that is moved out.
 const POINTER: usize = 18;
 /// Offset of the value's number (`va_valueid`) in a pointer.
 const VALUE_ID: usize = 10;

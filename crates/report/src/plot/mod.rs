@@ -30,7 +30,7 @@ pub(crate) struct Plot {
     pub(crate) name: String,
     /// Title.
     pub(crate) title: String,
-    /// A sentence on what it shows: its caption, and a description for blind readers.
+    /// A sentence on its content: its caption, and a description for blind readers.
     pub(crate) caption: String,
     /// The drawing.
     pub(crate) drawing: Chart,

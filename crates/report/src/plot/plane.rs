@@ -1,4 +1,4 @@
-//! Two axes, and what happened along the first.
+//! Two axes, and events along the first.
 
 use super::canvas::{Width, described, is_narrow, rule, text, text_width, x_axis};
 use super::scale::{Scale, Spread, range};

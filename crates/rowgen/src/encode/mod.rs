@@ -38,7 +38,7 @@ pub enum Constants {
 
 /// Turns a table's rows into COPY data, without the columns that are left to the server.
 ///
-/// Ranges that follow one another concatenate to what the whole range gives.
+/// Successive ranges concatenate to the bytes of the whole range.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     columns: Vec<Column>,

@@ -3,7 +3,7 @@
 use crate::Distribution;
 use crate::random::Draw;
 
-/// A distribution with what is computed once.
+/// A distribution with the numbers that are computed once.
 #[derive(Clone, Debug)]
 pub(super) enum Sampler {
     Uniform { low: f64, width: f64 },

@@ -31,7 +31,7 @@ use crate::{
     Column, Keys, Kind, Payload, Pick, Reference, Shared, Side, Table, Turn, Units, Values, Weighted,
 };
 
-/// A column's values, with what can be computed before the first row.
+/// A column's values, with parts that are computed before the first row.
 #[derive(Clone, Debug)]
 pub(crate) struct Generator {
     kind: Kind,

@@ -98,7 +98,7 @@ pub(super) fn words(length: u32, draw: &mut Draw, out: &mut Vec<u8>) {
     let slots = &*SLOTTED;
     let start = out.len();
     let end = start + length as usize;
-    // Whole slots are copied, each over what the one before had too much.
+    // Whole slots are copied, each over the excess bytes of the one before.
     out.resize(end + SLOT, 0);
     let mut at = start;
     while at < end {
@@ -125,7 +125,7 @@ pub(super) fn words(length: u32, draw: &mut Draw, out: &mut Vec<u8>) {
 pub(super) fn whole_words(most: usize, draw: &mut Draw, out: &mut Vec<u8>) {
     let slots = &*SLOTTED;
     let start = out.len();
-    // Whole slots are copied, each over what the one before had too much.
+    // Whole slots are copied, each over the excess bytes of the one before.
     out.resize(start + most + SLOT, 0);
     let mut end = start;
     loop {

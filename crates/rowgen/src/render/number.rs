@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     fn written(units: i64, places: i16) -> String {
-        // After something else: only what is appended may move.
+        // After other bytes: only the appended ones may move.
         let mut out = b"1,".to_vec();
         decimal(units, places, &mut out);
         String::from_utf8(out.split_off(2)).unwrap()

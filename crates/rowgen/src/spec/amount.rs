@@ -115,7 +115,7 @@ fn decimal(text: &str, places: i16) -> Option<i64> {
     i64::try_from(if negative { -units } else { units }).ok()
 }
 
-/// Microseconds from 2000-01-01 00:00; what names no time zone is in UTC.
+/// Microseconds from 2000-01-01 00:00; a text without a time zone is in UTC.
 fn timestamp(text: &str) -> Option<i64> {
     let local = || {
         let local =

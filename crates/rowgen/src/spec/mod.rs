@@ -242,7 +242,7 @@ impl Spec {
         }
     }
 
-    /// The values for a column of this type; of a `reference`, what it was resolved to.
+    /// The values for a column of this type; of a `reference`, the resolved one.
     ///
     /// # Errors
     /// If an argument is no value of the type, or the specification is for other types.

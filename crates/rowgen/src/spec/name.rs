@@ -1,4 +1,4 @@
-//! The words that specifications begin with, and what they take.
+//! The words that specifications begin with, and their arguments.
 
 use super::SpecError;
 use crate::Topic;

@@ -4,7 +4,7 @@ use super::amount::real;
 use super::{SpecError, list, syntax};
 use crate::ranking::{Joint, Line, Link, Ranking};
 
-/// `(column,correlation,nulls,links(link,…)`, and what comes after.
+/// `(column,correlation,nulls,links(link,…)`, and the rest after it.
 pub(super) fn ranking(arguments: &[&str]) -> Result<Ranking, SpecError> {
     let links = list(arguments[3], "links")?.into_iter().map(link).collect::<Result<_, _>>()?;
     Ok(Ranking {

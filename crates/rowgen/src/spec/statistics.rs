@@ -13,7 +13,7 @@ pub(super) fn statistics(arguments: &[&str]) -> Result<Form, SpecError> {
     Ok(Form::Statistics { distinct, correlation, common, bounds })
 }
 
-/// `(distinct,correlation,common(place*share,…)`, and what comes after.
+/// `(distinct,correlation,common(place*share,…)`, and the rest after it.
 pub(super) fn spread(arguments: &[&str]) -> Result<Spread, SpecError> {
     let (distinct, correlation) = counts(arguments)?;
     let place = |argument: &str| {

@@ -106,7 +106,7 @@ fn elements<'a>(kind: &Kind, text: &'a str) -> Option<Vec<Cow<'a, str>>> {
     }
 }
 
-/// Up to the closing quote, and what follows that.
+/// Up to the closing quote, and the rest after it.
 fn quoted_part(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let end = text.bytes().position(|byte| byte == b'"' || byte == b'\\')?;
     if let Some(after) = text[end..].strip_prefix('"') {

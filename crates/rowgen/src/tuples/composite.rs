@@ -59,7 +59,7 @@ pub(super) fn payload(oid: u32, fields: &[Kind], text: &str, out: &mut Vec<u8>) 
     Some(())
 }
 
-/// The fields of `(…)`; what stands for nothing is NULL.
+/// The fields of `(…)`; an empty one is NULL.
 fn values(text: &str) -> Option<Vec<Option<String>>> {
     let mut chars = text.strip_prefix('(')?.chars().peekable();
     let mut values = Vec::new();

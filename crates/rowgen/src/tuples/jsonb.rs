@@ -44,7 +44,7 @@ pub(super) fn payload(text: &str, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Appends an object without its header: what [`payload`] makes of its text.
+/// Appends an object without its header: the bytes of [`payload`] for its text.
 pub(super) fn object(json: &Json, out: &mut Vec<u8>) {
     let tags = json.tags.map(Node::Text);
     let (price, decimals) = json.price();

@@ -12,7 +12,7 @@ use super::{array, composite, jsonb, lexemes, query, range, shape};
 use crate::units::{DAY, decimals};
 use crate::{Kind, Precision};
 
-/// Whether a value that a user gives can be written: the server itself would take it, and as what.
+/// Whether a user's value can be written: whether the server would accept it, and as which value.
 pub(super) fn is_readable(kind: &Kind, text: &str) -> bool {
     let well_formed = match kind {
         Kind::Json => jsonb::is_readable(text),

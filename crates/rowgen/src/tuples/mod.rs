@@ -198,7 +198,7 @@ fn limit(column: &Column) -> u64 {
     }
 }
 
-/// Length of a `jsonb` without its header, bytes; none if the text has what is not read here.
+/// Length of a `jsonb` without its header, bytes; none if the text has a form that is not read here.
 pub(crate) fn jsonb_length(text: &str) -> Option<u32> {
     let mut bytes = Vec::new();
     jsonb::payload(text, &mut bytes)?;

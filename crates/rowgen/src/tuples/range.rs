@@ -126,7 +126,7 @@ fn merged(element: &Kind, ranges: Vec<Range>) -> Option<Vec<Range>> {
 }
 
 impl Range {
-    /// The range that the text begins with, and what follows it.
+    /// The range that the text begins with, and the rest after it.
     fn read<'t>(element: &Kind, text: &'t str) -> Option<(Self, &'t str)> {
         let mut flags = match text.as_bytes().first()? {
             b'[' => LOW_INCLUDED,
@@ -178,7 +178,7 @@ impl Range {
     }
 }
 
-/// A bound, in quotes or not, and what follows it; none if it is left out.
+/// A bound, in quotes or not, and the rest after it; none if it is left out.
 fn bound(text: &str) -> Option<(Option<String>, &str)> {
     if let Some(quoted) = text.strip_prefix('"') {
         let (bound, after) = quoted.split_once('"')?;

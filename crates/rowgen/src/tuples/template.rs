@@ -9,7 +9,7 @@ use crate::value::Value;
 /// Size of the copies of a body that are appended in one step, bytes.
 const COPIED: usize = 16 << 10;
 
-/// A body with the places of what changes in it.
+/// A body with the places of the bytes that change from row to row.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
     /// Copies of the body: enough to copy at once, few enough to stay in the processor's cache while the changing

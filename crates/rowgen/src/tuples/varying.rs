@@ -6,12 +6,12 @@ use super::computed::Computing;
 use crate::Kind;
 use crate::generate::Reader;
 
-/// `SizeofHeapTupleHeader`: what comes before a body.
+/// `SizeofHeapTupleHeader`: the bytes before a body.
 const FIXED_HEADER: usize = 23;
 /// `MAXIMUM_ALIGNOF`.
 const MAX_ALIGN: usize = 8;
 
-/// Rows that may differ in length and in what is NULL.
+/// Rows that may differ in length and in their NULLs.
 #[derive(Clone, Debug)]
 pub(super) struct Varying {
     pub(super) attributes: Vec<Attribute>,

@@ -49,7 +49,7 @@ impl<'a> Statements<'a> {
         self.at = at;
     }
 
-    /// The next statement (none if there is nothing), and what ended it.
+    /// The next statement (none if there is nothing), and its end.
     pub(super) fn read(&mut self) -> Result<(Option<Statement>, Ended), Fault> {
         let mut text = String::new();
         let mut start = self.at;

@@ -1,4 +1,4 @@
-//! The plan: combinations in the order in which they are measured; refusals of what cannot be tried.
+//! The plan: combinations in the order in which they are measured; refusals of variants that cannot be tried.
 
 use crate::bench::error::BenchError;
 use crate::bench::request::{BenchRequest, Site};
@@ -50,7 +50,7 @@ impl BenchPlan {
     }
 }
 
-/// Refuses what cannot be tried on that server, before anything is made.
+/// Refuses variants that cannot be tried on that server, before anything is made.
 ///
 /// # Errors
 /// [`BenchError::Missing`], for a variant that was asked for.

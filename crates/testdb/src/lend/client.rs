@@ -21,7 +21,7 @@ pub struct Client {
     keeper: i32,
 }
 
-/// Why a keeper did not do what was asked.
+/// The reason for which a keeper did not carry out a request.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The keeper refused the request, with the reason.

@@ -1,4 +1,4 @@
-//! Runs a script of SQL, as pg_dump writes it, in a database: what psql would do, without psql.
+//! Runs a script of SQL, as pg_dump writes it, in a database: as psql would, without psql.
 //!
 //! A thread reads the script (`parts`), and the session runs it statement by statement, each in a
 //! message of its own. Several statements in one message would be one transaction, in which some
@@ -55,7 +55,7 @@ pub struct Loaded {
 /// psql. It uses a session of its own, so settings of the script end with it.
 ///
 /// # Errors
-/// If the script cannot be read, holds what only psql can do, or a statement fails.
+/// If the script cannot be read, contains a command that only psql knows, or a statement fails.
 pub fn load<'a>(
     target: &'a Target,
     source: &'a Source,

@@ -36,7 +36,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Refuses what cannot work on any server.
+    /// Refuses requests that cannot work on any server.
     ///
     /// # Errors
     /// If options contradict each other; the error names them.

@@ -39,7 +39,7 @@ pub struct Site<'a> {
     pub restarter: Option<&'a dyn Restarter>,
 }
 
-/// Is told of what happens between trials.
+/// Receives the events between trials.
 pub trait MatrixObserver: Sync {
     /// The server is being prepared for this trial (from 1).
     fn preparing(&self, number: usize, cell: &Cell);

@@ -21,7 +21,7 @@ pub(crate) struct Answer {
 pub(crate) enum Problem {
     /// The server's first error.
     Server(Box<ServerError>),
-    /// The results are not what the script needs.
+    /// The script needs other results.
     Results(String),
 }
 

@@ -100,7 +100,7 @@ impl<'r> Common<'r> {
         self.tell(Told::Lost(lost));
     }
 
-    /// Tells what `debug()` was called with.
+    /// Reports the argument of `debug()`.
     pub(crate) fn tell_debugged(&self, client: usize, at: (usize, usize), memory: &mut script::Client) {
         for value in memory.debugged() {
             self.tell(Told::Debugged(Debugged { client, at, value: value.described().to_string() }));
@@ -123,7 +123,7 @@ impl<'r> Common<'r> {
     }
 }
 
-/// The clients, and what each waits for.
+/// The clients, and the event that each waits for.
 struct Queue {
     places: Vec<ScheduledClient>,
     /// Number of the job's first client.

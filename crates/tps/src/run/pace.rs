@@ -90,7 +90,7 @@ impl Schedule {
 
     /// Start of the next transaction.
     pub(crate) fn next(&mut self, now: Instant) -> Instant {
-        // As long as clients are missing, what they would have done is not made up for.
+        // Transactions that missing clients would have run are not made up for.
         let from = if self.last < self.ramped { self.last.max(now) } else { self.last };
         let delay = u64::try_from(self.random.delay(self.mean)).unwrap_or_default();
         self.last = from + Duration::from_nanos(delay);

@@ -1,4 +1,4 @@
-//! A client's connection, with what is known of the server's session.
+//! A client's connection, with the known state of the server's session.
 
 use std::collections::VecDeque;
 use std::io;
@@ -30,7 +30,7 @@ pub(crate) struct Prepared {
     asked: VecDeque<(usize, usize)>,
 }
 
-/// Ends what a session does, from another thread.
+/// Ends a session's statement, from another thread.
 pub(crate) struct Lifeline {
     pub(crate) canceller: Canceller,
     socket: OwnedFd,

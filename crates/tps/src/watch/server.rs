@@ -85,7 +85,7 @@ impl Server {
         Ok((sees_all, statements))
     }
 
-    /// Whether this role may see what others' sessions do.
+    /// Whether this role may see the activity of others' sessions.
     pub(super) fn sees_all(&self) -> bool {
         self.sees_all
     }

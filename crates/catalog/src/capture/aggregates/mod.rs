@@ -1,4 +1,4 @@
-//! Queries that read tables and return aggregates only: what statistics of single columns do not tell.
+//! Queries that read tables and return aggregates only: facts that statistics of single columns do not contain.
 
 mod answers;
 mod questions;

@@ -18,7 +18,7 @@ const RANKED: u64 = 50_000;
 /// Columns of a table that are paired.
 const MOST_COLUMNS: usize = 12;
 
-/// A query with what it asks for.
+/// A query with its question.
 #[derive(Debug)]
 pub(in super::super) struct Question {
     pub(in super::super) sql: String,

@@ -89,7 +89,7 @@ struct Templates {
 }
 
 impl<'a> Lab<'a> {
-    /// Prepares the server: first drops what a killed bench left there.
+    /// Prepares the server: first drops the leftovers of a killed bench.
     pub(crate) async fn begin(
         target: &Target,
         content: &'a Content,
@@ -207,7 +207,7 @@ impl<'a> Lab<'a> {
                 let template = template.as_deref();
                 let fastest = self.templates.copying.as_ref().map(|copying| copying.fastest);
                 let strategy = fastest.filter(|_| variant.has(Means::Template)).unwrap_or(Strategy::Default);
-                // template1 is what CREATE DATABASE copies where nobody says.
+                // CREATE DATABASE copies template1 by default.
                 clone(&self.databases.lead, template.unwrap_or("template1"), &name, strategy).await?;
                 self.relax(&name, is_dangerous).await?;
             }
@@ -260,7 +260,7 @@ impl<'a> Lab<'a> {
         self.relax(name, is_dangerous).await?;
         match load(&self.databases.at(name), source, is_unlogged).await {
             Ok(_) => Ok(()),
-            // These say what they are about.
+            // These errors name their subject themselves.
             Err(LoadError::Source(error)) => Err(error.into()),
             Err(LoadError::Connect(error)) => Err(error.into()),
             Err(error) => Err(BenchError::Load { script: source.to_string(), error }),

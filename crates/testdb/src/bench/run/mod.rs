@@ -75,7 +75,7 @@ pub struct Failure {
     pub variant: Variant,
     /// The failure: `exit status: 1`, or an error.
     pub how: String,
-    /// The end of what the command wrote.
+    /// The end of the command's output.
     pub output: String,
 }
 

@@ -123,7 +123,7 @@ impl KeeperState {
         }
     }
 
-    /// Applies a fact, and returns what to do.
+    /// Applies a fact, and returns the actions to carry out.
     pub(super) fn learn(&mut self, fact: Fact, now: Time) -> Vec<Action> {
         match fact {
             Fact::Lend { ticket, template, recipe, wanted } => {

@@ -1,4 +1,4 @@
-//! The plan: statements in their order, and what is left as it is, and why.
+//! The plan: statements in their order, and the objects that stay unchanged, with the reason.
 
 mod choice;
 mod foreign_keys;

@@ -89,7 +89,7 @@ impl Wire {
         self.outgoing.sync();
     }
 
-    /// Composes a Flush: the server sends what it has done so far.
+    /// Composes a Flush: the server sends its results so far.
     pub fn flush(&mut self) {
         self.outgoing.flush();
     }
@@ -228,7 +228,7 @@ impl Wire {
         }
     }
 
-    /// Cancels what the session runs.
+    /// Cancels the session's statement.
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
     }
