@@ -9,6 +9,7 @@ use crate::app::version::VERSION;
 use crate::cmd::ab::args::AbArgs;
 use crate::cmd::blockio::args::BlockioArgs;
 use crate::cmd::compare::args::CompareArgs;
+use crate::cmd::ddl::args::DdlArgs;
 use crate::cmd::doctor::args::DoctorArgs;
 use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::level::with_level;
@@ -107,6 +108,7 @@ pub(crate) enum Verb {
     Blockio(Box<BlockioArgs>),
     Micro(Box<MicroArgs>),
     Tps(Box<TpsArgs>),
+    Ddl(Box<DdlArgs>),
     Testdb(TestdbArgs),
     Compare(CompareArgs),
     Ab(AbArgs),
@@ -129,6 +131,7 @@ impl Verb {
             Self::Blockio(blockio) => blockio.save.is_to_stdout(),
             Self::Micro(micro) => micro.save.is_to_stdout(),
             Self::Tps(tps) => tps.save.is_to_stdout(),
+            Self::Ddl(ddl) => ddl.save.is_to_stdout(),
             Self::Compare(compare) => compare.judge.json.as_deref() == Some("-"),
             Self::Ab(ab) => ab.judge.json.as_deref() == Some("-"),
             Self::Runs(runs) => runs.json_to_stdout(),
@@ -147,6 +150,7 @@ impl Verb {
             Self::Blockio(blockio) => Some(&blockio.save),
             Self::Micro(micro) => Some(&micro.save),
             Self::Tps(tps) => Some(&tps.save),
+            Self::Ddl(ddl) => Some(&ddl.save),
             Self::Testdb(testdb) => testdb.save(),
             Self::Model(model) => model.save(),
             Self::Ab(_)
@@ -166,6 +170,7 @@ impl Verb {
             Self::Blockio(blockio) => blockio.explain,
             Self::Micro(micro) => micro.explain,
             Self::Tps(tps) => tps.explain || tps.shown().is_some(),
+            Self::Ddl(ddl) => ddl.explain,
             _ => false,
         }
     }
@@ -182,6 +187,7 @@ impl Verb {
             Self::Blockio(blockio) => Some(blockio.server.clone()),
             Self::Micro(micro) => Some(micro.server.clone()),
             Self::Tps(tps) => Some(tps.server()),
+            Self::Ddl(ddl) => Some(ddl.server()),
             Self::Testdb(testdb) => testdb.server(),
             Self::Model(model) => model.server(),
             Self::Ab(_)

@@ -9,7 +9,7 @@ use crate::cmd::line::Cli;
 use crate::cmd::tps::args::instead_of;
 
 /// Words that users give instead of a verb, with the command that they mean.
-const INSTEAD: [(&[&str], &str); 17] = [
+const INSTEAD: [(&[&str], &str); 18] = [
     (
         &["init", "load", "generate", "populate", "seed", "data"],
         "pgrig fill SIZE makes test data; pgrig fill --scale N makes pgbench's tables",
@@ -17,6 +17,10 @@ const INSTEAD: [(&[&str], &str); 17] = [
     (
         &["bench", "benchmark", "run", "pgbench", "load-test"],
         "pgrig tps runs pgbench scripts; pgrig testdb bench measures a test suite",
+    ),
+    (
+        &["migrate", "migration", "lint", "alter"],
+        "pgrig ddl FILE measures what a migration does to your tables",
     ),
     (&["io", "disk", "fio", "storage"], "pgrig blockio"),
     (

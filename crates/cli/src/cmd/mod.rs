@@ -3,6 +3,7 @@
 pub(crate) mod ab;
 pub(crate) mod blockio;
 pub(crate) mod compare;
+pub(crate) mod ddl;
 pub(crate) mod doctor;
 pub(crate) mod fill;
 pub(crate) mod line;

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use crate::support::Rig;
 
 /// The guides, and the verbs whose options each guide ends with. Commands of a verb follow it.
-pub(crate) const GUIDES: [(&str, &[&str]); 12] = [
+pub(crate) const GUIDES: [(&str, &[&str]); 13] = [
     ("fill", &["fill"]),
     ("model", &["model"]),
     ("size", &["size"]),
     ("blockio", &["blockio"]),
     ("tps", &["tps"]),
     ("micro", &["micro"]),
+    ("ddl", &["ddl"]),
     ("testdb", &["testdb"]),
     ("compare", &["ab", "compare"]),
     ("report", &["report"]),

@@ -11,7 +11,7 @@ use crate::docs::{Block, blocks, guides};
 use crate::support::{Ran, Rig};
 
 /// Values of a small run in place of those that the reader sees: verb, option, value. Other lines get the option.
-const SMALL: [(&str, &str, &str); 11] = [
+const SMALL: [(&str, &str, &str); 12] = [
     ("blockio", "--trials", "1"),
     ("micro", "--budget", "1s"),
     ("tps", "-T", "1"),
@@ -19,6 +19,7 @@ const SMALL: [(&str, &str, &str); 11] = [
     ("testdb bench", "--trials", "1"),
     ("testdb bench", "--variants", "unlogged"),
     ("fill --scale", "--scale", "1"),
+    ("ddl", "--rows", "1000"),
     ("ab", "--rounds", "1"),
     ("ab", "--no-warm-up", ""),
     ("fill --ladder", "--trials", "1"),
@@ -97,6 +98,7 @@ pub(crate) fn reader(rig: &Rig, page: &str) -> tempfile::TempDir {
     for script in ["old.sql", "new.sql"] {
         fs::write(directory.path().join(script), "SELECT count(*) FROM pgbench_branches").unwrap();
     }
+    fs::write(directory.path().join("migration.sql"), "ALTER TABLE orders ADD COLUMN remark text").unwrap();
     fs::write(directory.path().join("test_suite.py"), SUITE).unwrap();
     fs::create_dir(directory.path().join("queries")).unwrap();
     fs::write(directory.path().join("queries/1.sql"), "SELECT count(*) FROM products WHERE id < 100")

@@ -13,11 +13,12 @@ fn commands() {
 /// No server is there.
 const NOWHERE: &str = "-h /nowhere-of-the-tests";
 /// Command lines that end without a server, for the options of the verb.
-const LINES: [(&str, &[&str]); 11] = [
+const LINES: [(&str, &[&str]); 12] = [
     ("fill", &["1GB --explain", "--explain"]),
     ("size", &["", "1GB"]),
     ("blockio", &[""]),
     ("micro", &["i"]),
+    ("ddl", &["-c VACUUM"]),
     ("tps", &["", "--matrix clients=1"]),
     ("compare", &["/dev/null /dev/null"]),
     ("runs list", &[""]),

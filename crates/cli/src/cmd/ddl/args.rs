@@ -1,0 +1,237 @@
+//! `pgrig ddl`'s arguments, and the request that they make.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use ddl::{Amount, Request, Schema, Script};
+use fill::RowsRule;
+use model::Model;
+use pgserver::Profile;
+
+use crate::app::args::{EXPLAIN, EmbeddedArgs, SaveArgs, ServerChoice};
+use crate::app::failure::{Failure, Usage};
+use crate::app::input;
+use crate::app::size::Size;
+use crate::app::target::{self, Meant};
+use crate::cmd::ddl::gate::Gate;
+
+/// Rows of each table, if nothing else is asked for.
+const ROWS: u64 = 100_000;
+
+/// Measure what a migration does to your tables: scans, rewrites, locks, WAL
+///
+/// On its own PostgreSQL, pgrig creates your tables in a database of their own, fills them, and runs the migration on copies
+/// of it. For each statement it reports the class (catalog only, scan, rewrite …) with the proof, the locks, the seconds
+/// and the bytes of WAL. A changed file (relfilenode) proves a rewrite, and the server's counters of the statement's own transaction
+/// prove a scan. At the end, pgrig drops the databases. It never runs the migration on the database that -d names. The times
+/// hold for these rows on this machine; classes and locks carry over.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig ddl migration.sql --schema-file app.sql\n  \
+    pgrig ddl -c 'ALTER TABLE orders ADD COLUMN note text' -d shop\n  \
+    pgrig ddl migration.sql --model shop.model.toml --rows 1000000\n  \
+    pgrig ddl migration.sql --schema-file app.sql --fail-if class=rewrite")]
+pub(crate) struct DdlArgs {
+    /// Files of the migration, in order
+    #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Statements of the migration, in place of files; may be repeated
+    #[arg(short, long, value_name = "SQL", help_heading = "Migration")]
+    pub(crate) command: Vec<String>,
+
+    /// SQL file that creates the tables as they are before the migration, for example a dump of pg_dump --schema-only
+    #[arg(long, value_name = "FILE", conflicts_with = "model", help_heading = "Tables")]
+    pub(crate) schema_file: Option<PathBuf>,
+
+    /// Create and fill the tables of this model (see pgrig model)
+    #[arg(long, value_name = "FILE", help_heading = "Tables")]
+    pub(crate) model: Option<PathBuf>,
+
+    /// Rows of each table; or of single tables: --rows orders=1000000,items=3*orders. With -d and --model, no table gets more
+    /// rows than the original has [default: 100000]
+    #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
+    pub(crate) rows: Option<Rows>,
+
+    /// Size of all tables with their indexes, for example 1GB
+    #[arg(long, value_name = "SIZE", help_heading = "Tables")]
+    pub(crate) size: Option<Size>,
+
+    /// Values of a column: TABLE.COLUMN=SPEC (see pgrig fill), where the migration needs other rows; may be repeated
+    #[arg(long, value_name = "TABLE.COLUMN=SPEC", help_heading = "Tables")]
+    pub(crate) column: Vec<String>,
+
+    /// Seed of the random values
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Tables")]
+    pub(crate) seed: u64,
+
+    /// Read the tables, statistics and settings of this database: name, URI (postgresql://…) or keyword string. pgrig reads only
+    /// its catalogs, in a read-only transaction
+    #[arg(
+        short,
+        long = "dbname",
+        value_name = "DBNAME",
+        conflicts_with_all = ["schema_file", "model"],
+        help_heading = "Database that is only read"
+    )]
+    pub(crate) dbname: Option<String>,
+
+    /// Host name, or directory of the Unix socket [default: PGHOST, else the local socket]
+    #[arg(
+        short = 'h',
+        long,
+        conflicts_with_all = ["schema_file", "model"],
+        help_heading = "Database that is only read"
+    )]
+    pub(crate) host: Option<String>,
+
+    /// Port [default: PGPORT, else 5432]
+    #[arg(
+        short,
+        long,
+        conflicts_with_all = ["schema_file", "model"],
+        help_heading = "Database that is only read"
+    )]
+    pub(crate) port: Option<String>,
+
+    /// Connect as this role [default: PGUSER, else the user of the system]
+    #[arg(
+        short = 'U',
+        long = "username",
+        value_name = "USERNAME",
+        conflicts_with_all = ["schema_file", "model"],
+        help_heading = "Database that is only read"
+    )]
+    pub(crate) username: Option<String>,
+
+    /// Measure on this server (URI or keyword string), in databases that pgrig creates there and drops; not on pgrig's own
+    #[arg(
+        long,
+        value_name = "URI",
+        conflicts_with_all = ["instance", "pg_version", "pg_bin", "profile", "set"],
+        help_heading = "Server that is measured"
+    )]
+    pub(crate) scratch: Option<String>,
+
+    /// Exit with status 3 if a statement has this class (class=rewrite), or takes this lock or a stronger one
+    /// (lock=SHARE), also only if it keeps it for longer ('lock=ACCESS EXCLUSIVE>1s'); may be repeated
+    #[arg(long, value_name = "CONDITION", help_heading = "Output")]
+    pub(crate) fail_if: Vec<Gate>,
+
+    #[arg(long, help = EXPLAIN, visible_alias = "dry-run", help_heading = "Output")]
+    pub(crate) explain: bool,
+
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
+
+    #[command(flatten)]
+    pub(crate) embedded: EmbeddedArgs,
+}
+
+/// Rows of the tables.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Rows {
+    /// Of each table.
+    Each(u64),
+    /// Of single tables.
+    Rules(Vec<RowsRule>),
+}
+
+fn rows(text: &str) -> Result<Rows, String> {
+    if text.contains('=') {
+        return text.split(',').map(str::parse).collect::<Result<_, _>>().map(Rows::Rules);
+    }
+    match text.parse() {
+        Ok(rows) if rows > 0 => Ok(Rows::Each(rows)),
+        _ => Err("give a number of rows from 1 on, or TABLE=ROWS, for example orders=1000000".to_owned()),
+    }
+}
+
+/// The origin of the tables.
+pub(crate) enum Origin {
+    /// A file was read.
+    Read(Schema),
+    /// A database whose catalogs are to be read.
+    Database(ServerChoice),
+}
+
+impl DdlArgs {
+    /// The instance on which is measured, where no other is named.
+    pub(crate) const INSTANCE: &str = "ddl";
+
+    /// The migration.
+    pub(crate) fn script(&self) -> Result<Script, Failure> {
+        let mut scripts = Vec::new();
+        for path in &self.files {
+            let name = path.display().to_string();
+            let text = input::file(path).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
+            let read = Script::read(&text, Some(&name));
+            scripts.push(read.map_err(|error| Usage(format!("{name}, {error}")))?);
+        }
+        for text in &self.command {
+            scripts.push(Script::read(text, None)?);
+        }
+        Ok(Script::of(scripts)?)
+    }
+
+    /// The origin of the tables.
+    pub(crate) fn origin(&self) -> Result<Origin, Failure> {
+        let read = |option: &str, path: &PathBuf| {
+            let name = path.display().to_string();
+            input::file(path)
+                .map_err(|error| Usage(format!("cannot read {option} {name}: {error}")))
+                .map(|text| (text, name))
+        };
+        if let Some(path) = &self.schema_file {
+            let (text, name) = read("--schema-file", path)?;
+            return Ok(Origin::Read(Schema::of_script(&text, &name)?));
+        }
+        if let Some(path) = &self.model {
+            let (text, name) = read("--model", path)?;
+            let model = Model::read(&text).map_err(|error| Usage(format!("--model {name}: {error}")))?;
+            return Ok(Origin::Read(Schema::of_model(&model, &name)?));
+        }
+        let choice = ServerChoice {
+            dbname: self.dbname.clone(),
+            host: self.host.clone(),
+            port: self.port.clone(),
+            username: self.username.clone(),
+            ..ServerChoice::default()
+        };
+        if target::meant(&choice)? == Meant::Own {
+            let text = "no tables are given: give --schema-file FILE, -d DBNAME (pgrig reads only its catalogs) or --model FILE";
+            return Err(Usage(text.to_owned()).into());
+        }
+        Ok(Origin::Database(choice))
+    }
+
+    /// The request for these tables.
+    pub(crate) fn request(&self, schema: Schema, script: Script) -> Request {
+        let amount = match (self.size, &self.rows) {
+            (Some(size), _) => Amount::Size(size.0),
+            (None, Some(Rows::Each(rows))) => Amount::Rows(*rows),
+            (None, Some(Rows::Rules(rules))) => Amount::Rules(rules.clone()),
+            (None, None) => Amount::Rows(ROWS),
+        };
+        Request { schema, script, amount, columns: self.column.clone(), seed: self.seed }
+    }
+
+    /// The server on which is measured: by default an instance for migrations only, with PostgreSQL's default settings.
+    pub(crate) fn server(&self) -> ServerChoice {
+        if let Some(scratch) = &self.scratch {
+            return ServerChoice { dbname: Some(scratch.clone()), ..ServerChoice::default() };
+        }
+        let mut embedded = self.embedded.clone();
+        embedded.instance.get_or_insert_with(|| Self::INSTANCE.to_owned());
+        embedded.profile.get_or_insert(Profile::Stock);
+        let mut set = |name: &str, value: &str| {
+            if !embedded.set.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+                embedded.set.push((name.to_owned(), value.to_owned()));
+            }
+        };
+        // Under minimal, rewrites and new indexes write no WAL. Autovacuum would write its own.
+        set("wal_level", "replica");
+        set("autovacuum", "off");
+        ServerChoice { embedded, ..ServerChoice::default() }
+    }
+}

@@ -1,0 +1,115 @@
+//! `pgrig ddl`: request → run → run document and table.
+
+pub(crate) mod args;
+mod gate;
+mod hints;
+mod progress;
+mod text;
+
+use ddl::{Outcome, Request, Schema, Site};
+use pgserver::Home;
+use server::Survey;
+use tokio::runtime::Builder;
+
+use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
+use crate::app::failure::{Failure, Unhappy, Usage};
+use crate::app::interrupt::interrupted;
+use crate::app::json;
+use crate::app::printer::Printer;
+use crate::app::target::Chosen;
+use crate::app::version::VERSION;
+use crate::cmd::ddl::args::{DdlArgs, Origin};
+use crate::cmd::ddl::progress::Progress;
+
+/// Measures the migration that the arguments name.
+pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure> {
+    let script = arguments.script()?;
+    let schema = match arguments.origin()? {
+        Origin::Read(schema) => schema,
+        Origin::Database(choice) => {
+            let mut schema = None;
+            on_server(&choice, &mut Builder::new_current_thread(), printer, async |_, chosen| {
+                let connection = chosen.connect(printer).await?;
+                let read = Schema::of_database(&connection, chosen.target.dbname()).await?;
+                connection.close().await;
+                schema = Some(read);
+                Ok(())
+            })?;
+            schema.ok_or_else(|| Usage("the database was not read".to_owned()))?
+        }
+    };
+    for unseen in &schema.unseen {
+        printer.warn(unseen);
+    }
+    let request = arguments.request(schema, script);
+    if arguments.explain {
+        return conduct::explained(printer, &arguments.save, &request, text::request(&request));
+    }
+    let measured =
+        on_server(&arguments.server(), &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+            Box::pin(measure(arguments, &request, home, chosen, printer)).await
+        });
+    measured.map_err(|failure| match failure.error() {
+        // Nobody else has that instance.
+        Some(pgserver::Error::InUse { instance, pid }) if instance == DdlArgs::INSTANCE => {
+            let text = format!(
+                "another pgrig ddl (process {pid}) is running: wait until it ends, or give --instance OTHER"
+            );
+            Usage(text).into()
+        }
+        _ => failure,
+    })
+}
+
+async fn measure(
+    arguments: &DdlArgs,
+    request: &Request,
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let connection = chosen.connect(printer).await?;
+    let directory = chosen.data_directory(None)?;
+    let survey = Survey::for_tables(&connection, &directory, VERSION).await?;
+    connection.close().await;
+    let begun = Begun {
+        verb: "ddl",
+        save: &arguments.save,
+        request: json::value(request)?,
+        plan: serde_json::json!({}),
+        environment: survey.environment,
+        notes: Vec::new(),
+    };
+    let recording = Recording::begin(home, begun)?;
+    let mut progress = Progress::new(recording, request, printer);
+    let site = Site { target: &chosen.target, directory: &directory, pgrig: VERSION };
+    let result = ddl::run(&site, request, &mut progress, interrupted(printer)).await;
+    let mut recording = progress.end();
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => return recording.finish(Err(error.into())).end(printer),
+    };
+    recording.run.trials = outcome.trials();
+    let results = vec![text::outcome(&outcome)];
+    let ended = judged(arguments, &outcome);
+    recording.finish(ended).show(Shown { results, hints: hints::of(&outcome) }, chosen, printer)
+}
+
+/// The result of the command: a statement that failed is a wrong request; then come the gates.
+fn judged(arguments: &DdlArgs, outcome: &Outcome) -> Result<(), Failure> {
+    if let Some((one, failed)) = outcome.failed() {
+        let remedy =
+            failed.remedy.as_ref().map_or(String::new(), |remedy| format!(". {}", text::sentence(remedy)));
+        let text = format!(
+            "statement {} ({}) is not measurable: {}{remedy}",
+            one.number,
+            one.statement.place(),
+            failed.message
+        );
+        return Err(Usage(text).into());
+    }
+    match gate::missed(&arguments.fail_if, outcome) {
+        missed if missed.is_empty() => Ok(()),
+        missed => Err(Unhappy::Missed(missed).into()),
+    }
+}

@@ -1,0 +1,49 @@
+//! Progress of a measurement: the plan, the stages, the statements.
+
+use ddl::{Observer, Plan, Request};
+
+use crate::app::conduct::Recording;
+use crate::app::json;
+use crate::app::printer::Printer;
+use crate::cmd::ddl::text;
+
+/// Tells of progress, and records the plan.
+pub(crate) struct Progress<'a> {
+    recording: Recording,
+    request: &'a Request,
+    printer: &'a Printer,
+}
+
+impl<'a> Progress<'a> {
+    pub(crate) fn new(recording: Recording, request: &'a Request, printer: &'a Printer) -> Self {
+        Self { recording, request, printer }
+    }
+
+    /// The document.
+    pub(crate) fn end(self) -> Recording {
+        self.recording
+    }
+}
+
+impl Observer for Progress<'_> {
+    fn planned(&mut self, plan: &Plan) {
+        self.printer.say(text::plan(plan, self.request) + "\n");
+        for warning in &plan.warnings {
+            self.printer.warn(warning);
+        }
+        match json::value(plan) {
+            Ok(plan) => self.recording.run.plan = plan,
+            Err(failure) => self.recording.keep(failure),
+        }
+        self.recording.save();
+    }
+
+    fn stage(&mut self, stage: &str) {
+        self.printer.say(stage);
+    }
+
+    fn statement(&mut self, number: usize, of: usize) {
+        let statement = &self.request.script.statements[number - 1];
+        self.printer.say(format!("  {number} of {of}: {}", text::cut(&statement.in_one_line(), 60)));
+    }
+}

@@ -1,0 +1,59 @@
+//! `pgrig ddl`: exit status, gates, the document, and what is left after kill -9.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use testkit::{assert_says, until};
+
+use crate::support::Rig;
+
+#[test]
+fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
+    let rig = Rig::new();
+    let file = |name: &str, text: &str| {
+        let path = rig.home.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let schema = file("schema.sql", "CREATE TABLE t (id int PRIMARY KEY, n int);");
+    let migration = file("m.sql", "ALTER TABLE t ADD a int;\nALTER TABLE t ALTER n TYPE bigint;\n");
+    let tables = format!("--schema-file {schema} --rows 100");
+
+    // Killed while the statement runs; its server ends with it.
+    let sleeping = file("sleep.sql", "SELECT pg_sleep(3600);");
+    let told = rig.home.path().join("told");
+    let killed = rig.spawn_telling(&format!("ddl {sleeping} {tables}"), &told);
+    until("the statement runs", || fs::read_to_string(&told).unwrap().contains("1 of 1: SELECT"));
+    killed.signal(Signal::SIGKILL);
+    killed.end();
+
+    let document = rig.document(&format!("ddl {migration} {tables} -q"));
+    assert_eq!((&document["verb"], &document["status"]), (&"ddl".into(), &"done".into()));
+    let classes: Vec<&str> = document["trials"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|trial| trial["events"][0]["what"]["found"]["class"].as_str().unwrap())
+        .collect();
+    assert_eq!(classes, ["catalog-only", "rewrite"]);
+
+    let gates = "--fail-if class=rewrite --fail-if class=copy --fail-if lock=SHARE>1h";
+    let missed = rig.run(&format!("ddl {migration} {tables} {gates}"));
+    assert_eq!(missed.code, Some(3), "{missed:#?}");
+    assert_says(&missed.stderr, &["--fail-if: statement 2 (", "line 2): its class is rewrite"]);
+    assert_says(&missed.stdout, &["rewrite", "ACCESS EXCLUSIVE on t, t_pkey", "new file for t"]);
+    assert!(missed.stdout.lines().take(3).all(|line| line.chars().count() <= 80), "{}", missed.stdout);
+
+    let failing = file("failing.sql", "ALTER TABLE t ADD b int;\nALTER TABLE missing ADD b int;\nSELECT 1;");
+    let failed = rig.run(&format!("ddl {failing} {tables} -q"));
+    assert_eq!(failed.code, Some(2), "{failed:#?}");
+    assert_says(&failed.stderr, &["statement 2 (", "line 2) is not measurable", "Add it to the schema"]);
+    assert_says(&failed.stdout, &["not run"]);
+
+    let databases = "server psql --instance ddl -- -Atc";
+    let mut psql = rig.command(databases);
+    let left = psql.arg("SELECT count(*) FROM pg_database WHERE datname LIKE 'pgrig%'").output().unwrap();
+    if testkit::require(testkit::Need::Clients) {
+        assert_eq!(String::from_utf8_lossy(&left.stdout).trim(), "0", "{left:?}");
+    }
+}

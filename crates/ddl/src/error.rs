@@ -1,0 +1,138 @@
+//! Why a migration cannot be measured.
+
+use catalog::CatalogError;
+use connect::ConnectError;
+use failure::{Class, Classified};
+use fill::FillError;
+use server::SurveyError;
+use server::fault::Panicked;
+
+/// Why a migration's text is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// A command of psql's.
+    #[error(
+        "line {line}: {command} is a command of psql, which the server does not know: remove it, or write it as SQL"
+    )]
+    Command {
+        /// The command.
+        command: String,
+        /// Its line.
+        line: u64,
+    },
+    /// Data for COPY.
+    #[error("line {line}: COPY … FROM stdin has its data in the file: write INSERT, or leave it out")]
+    Data {
+        /// Line of the statement.
+        line: u64,
+    },
+    /// The text ends too early.
+    #[error("the text ends inside {within} that begins at or after line {line}: close it")]
+    EndsWithin {
+        /// The construct.
+        within: String,
+        /// Line of the statement.
+        line: u64,
+    },
+    /// Nothing to measure.
+    #[error("the migration has no statement: give a file with SQL, or -c 'ALTER TABLE …'")]
+    Empty,
+}
+
+impl Classified for ScriptError {
+    fn class(&self) -> Class {
+        Class::Request
+    }
+}
+
+/// Why a migration cannot be measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DdlError {
+    /// The SQL of the schema cannot be used.
+    #[error("{origin}: {error}")]
+    Schema {
+        /// Its origin.
+        origin: String,
+        /// The reason.
+        error: Box<FillError>,
+    },
+    /// The original database cannot be read.
+    #[error(transparent)]
+    Original(Box<CatalogError>),
+    /// The tables cannot be filled.
+    #[error("cannot fill the tables for the measurement: {0}")]
+    Fill(Box<FillError>),
+    /// A server on which WAL would not be measured.
+    #[error(
+        "the server runs with wal_level = minimal, under which new indexes and rewritten tables write no WAL: the \
+         figures would not hold elsewhere. Set wal_level = replica and restart the server"
+    )]
+    WalLevel,
+    /// The server is not fit for tables.
+    #[error(transparent)]
+    Unfit(#[from] SurveyError),
+    /// The role may not create databases.
+    #[error(
+        "role {role} may not create databases: have a superuser run ALTER ROLE … CREATEDB, or leave out --scratch"
+    )]
+    CreateDatabase {
+        /// The role.
+        role: String,
+    },
+    /// The server could not be reached or asked.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Databases of this run could not be dropped.
+    #[error(
+        "pgrig could not drop its database {database}: {why}. The next pgrig ddl on this server drops it"
+    )]
+    NotDropped {
+        /// The first of them.
+        database: String,
+        /// The reason.
+        why: String,
+        /// The error that had ended the run before, if any.
+        ended: Option<Box<DdlError>>,
+    },
+    /// pgrig panicked.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// The user wanted it to stop.
+    #[error("interrupted: pgrig dropped its databases")]
+    Interrupted,
+}
+
+impl From<FillError> for DdlError {
+    /// What a fill says of the tables that stay is not true here.
+    fn from(error: FillError) -> Self {
+        match error {
+            FillError::OfTable { table, source, .. } => Self::Schema { origin: table, error: source },
+            FillError::Connect(error) => Self::Connect(error),
+            FillError::Unfit(error) => Self::Unfit(error),
+            error => Self::Fill(Box::new(error)),
+        }
+    }
+}
+
+impl Classified for DdlError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Schema { error, .. } | Self::Fill(error) => error.class(),
+            Self::Original(error) => error.class(),
+            Self::WalLevel | Self::CreateDatabase { .. } => Class::Request,
+            Self::Unfit(error) => error.class(),
+            Self::Connect(error) => error.class(),
+            Self::NotDropped { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
+            Self::NotDropped { .. } | Self::Panicked(_) => Class::Machine,
+            Self::Interrupted => Class::Interrupted,
+        }
+    }
+
+    fn is_explained_by_log(&self) -> bool {
+        match self {
+            Self::Schema { error, .. } | Self::Fill(error) => error.is_explained_by_log(),
+            _ => false,
+        }
+    }
+}

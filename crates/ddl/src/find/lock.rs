@@ -1,0 +1,158 @@
+//! Locks on relations (documentation, "Table-Level Locks").
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use super::relation::{Kind, Relations};
+
+/// Modes of locks on relations, the weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "SCREAMING-KEBAB-CASE")]
+pub enum LockMode {
+    /// Of SELECT.
+    AccessShare,
+    /// Of SELECT FOR UPDATE.
+    RowShare,
+    /// Of INSERT, UPDATE and DELETE.
+    RowExclusive,
+    /// Of VACUUM and CREATE INDEX CONCURRENTLY.
+    ShareUpdateExclusive,
+    /// Of CREATE INDEX: blocks writers.
+    Share,
+    /// Of CREATE TRIGGER and foreign keys: blocks writers.
+    ShareRowExclusive,
+    /// Of REFRESH MATERIALIZED VIEW CONCURRENTLY: blocks writers.
+    Exclusive,
+    /// Of most forms of ALTER TABLE: blocks everybody.
+    AccessExclusive,
+}
+
+impl LockMode {
+    /// All modes, the weakest first.
+    pub const ALL: [Self; 8] = [
+        Self::AccessShare,
+        Self::RowShare,
+        Self::RowExclusive,
+        Self::ShareUpdateExclusive,
+        Self::Share,
+        Self::ShareRowExclusive,
+        Self::Exclusive,
+        Self::AccessExclusive,
+    ];
+
+    /// The name in SQL: `ACCESS EXCLUSIVE`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AccessShare => "ACCESS SHARE",
+            Self::RowShare => "ROW SHARE",
+            Self::RowExclusive => "ROW EXCLUSIVE",
+            Self::ShareUpdateExclusive => "SHARE UPDATE EXCLUSIVE",
+            Self::Share => "SHARE",
+            Self::ShareRowExclusive => "SHARE ROW EXCLUSIVE",
+            Self::Exclusive => "EXCLUSIVE",
+            Self::AccessExclusive => "ACCESS EXCLUSIVE",
+        }
+    }
+
+    /// By the name in `pg_locks.mode`: `AccessExclusiveLock`.
+    pub fn of_pg_locks(mode: &str) -> Option<Self> {
+        let word = mode.strip_suffix("Lock")?;
+        Self::ALL.into_iter().find(|known| known.name().replace(' ', "").eq_ignore_ascii_case(word))
+    }
+
+    /// What waits meanwhile, for people; none if neither reads nor writes of rows do.
+    pub fn blocks(self) -> Option<&'static str> {
+        match self {
+            Self::AccessExclusive => Some("reads and writes"),
+            Self::Exclusive | Self::ShareRowExclusive | Self::Share => Some("writes"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for LockMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for LockMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = |mode: &Self| mode.name().eq_ignore_ascii_case(text);
+        Self::ALL.into_iter().find(known).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("there is no lock \"{text}\": give one of {names}")
+        })
+    }
+}
+
+/// Modes that a session holds on relations, by OID.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Held(BTreeMap<u32, Vec<LockMode>>);
+
+impl Held {
+    /// Adds a lock.
+    pub fn add(&mut self, relation: u32, mode: LockMode) {
+        let modes = self.0.entry(relation).or_default();
+        if !modes.contains(&mode) {
+            modes.push(mode);
+        }
+    }
+
+    /// Adds all locks of another reading.
+    pub fn extend(&mut self, other: &Self) {
+        for (relation, modes) in &other.0 {
+            for mode in modes {
+                self.add(*relation, *mode);
+            }
+        }
+    }
+
+    /// The locks that came since `before`: the strongest new mode on each relation that one of the readings knows. Locks
+    /// on the server's own catalogs are not among them.
+    pub fn since(&self, before: &Self, known: [&Relations; 2]) -> Vec<Lock> {
+        let mut locks: Vec<Lock> = Vec::new();
+        for (oid, modes) in &self.0 {
+            let old = before.0.get(oid).map_or(&[][..], Vec::as_slice);
+            let strongest = modes.iter().filter(|mode| !old.contains(mode)).max();
+            let relation = known.iter().find_map(|relations| relations.get(*oid));
+            if let (Some(mode), Some(relation)) = (strongest, relation) {
+                let was_there = known[0].get(*oid).is_some();
+                locks.push(Lock {
+                    relation: relation.name.clone(),
+                    kind: relation.kind,
+                    mode: *mode,
+                    is_new: !was_there,
+                });
+            }
+        }
+        // The strongest first; tables before indexes, and TOAST last.
+        let rank = |lock: &Lock| match lock.kind {
+            Kind::Toast => 2,
+            Kind::Index | Kind::PartitionedIndex if lock.relation.starts_with("TOAST") => 3,
+            Kind::Index | Kind::PartitionedIndex => 1,
+            _ => 0,
+        };
+        locks.sort_by_key(|lock| (Reverse(lock.mode), rank(lock), lock.relation.clone()));
+        locks
+    }
+}
+
+/// A lock that a statement took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lock {
+    /// The relation.
+    pub relation: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// The strongest mode.
+    pub mode: LockMode,
+    /// Whether the statement has made the relation, so that nobody else can wait for it.
+    pub is_new: bool,
+}

@@ -1,0 +1,15 @@
+//! Findings about a statement: what two readings of the catalogs and of the session's counters prove, and the locks that
+//! it took. Pure: no server.
+//!
+//! The strongest proof is a file: a relation whose `relfilenode` changes was written anew, whatever the statement says.
+//! The next is the backend's own counters in the same transaction (`pg_stat_get_xact_*`), which nobody else can change.
+
+mod class;
+mod lock;
+mod relation;
+mod work;
+
+pub use class::Class;
+pub use lock::{Held, Lock, LockMode};
+pub use relation::{Kind, Read, Relation, Relations, shown_relation};
+pub use work::{Proof, Work, WorkKind, works};

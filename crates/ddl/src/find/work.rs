@@ -1,0 +1,127 @@
+//! Work on relations, each piece with its proof.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::relation::{Kind, Read, Relations};
+
+/// Work on a table or index.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Work {
+    /// OID of the table or index.
+    #[serde(skip)]
+    pub oid: u32,
+    /// The table or index.
+    pub relation: String,
+    /// The work.
+    pub kind: WorkKind,
+    /// Why pgrig says so.
+    pub proof: Proof,
+}
+
+/// Kinds of work, the heaviest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkKind {
+    /// The table has a new file, made from the rows of the old one.
+    Rewrite,
+    /// The file was copied to another tablespace.
+    Copy,
+    /// An index of a table that was there has a new file.
+    IndexBuild,
+    /// Rows were inserted, updated or deleted.
+    Rows,
+    /// The whole table was read.
+    Scan,
+}
+
+/// Evidence of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// `relfilenode` before and after, if it has changed; 0 before for a new relation.
+    pub file: Option<(u32, u32)>,
+    /// What the statement read and wrote, if it ran in a transaction.
+    pub read: Option<Read>,
+    /// Whether the server counted a VACUUM or ANALYZE of the table.
+    pub is_vacuumed: bool,
+}
+
+/// The work between two readings. `is_counted` tells whether the counters of both are of the same transaction; `vacuumed`
+/// are tables for which the server counted a VACUUM or ANALYZE.
+pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: &BTreeSet<u32>) -> Vec<Work> {
+    let mut works = Vec::new();
+    let files: BTreeSet<u32> = before.0.values().map(|relation| relation.file).collect();
+    let read = |oid: u32| {
+        let of = |relations: &Relations| relations.get(oid).map(|found| found.read);
+        is_counted.then(|| of(after).unwrap_or_default().since(of(before).unwrap_or_default()))
+    };
+    let mut anew = BTreeSet::new();
+    for (&oid, relation) in after.0.iter().filter(|(_, relation)| relation.kind.has_rows()) {
+        // A table that the statement makes has no rows that anybody waits for.
+        let Some(earlier) = before.get(oid) else { continue };
+        let read = read(oid);
+        let mut add = |kind, proof| {
+            works.push(Work { oid, relation: relation.name.clone(), kind, proof });
+        };
+        if relation.file != earlier.file {
+            anew.insert(oid);
+            let file = Some((earlier.file, relation.file));
+            let proof = Proof { file, read, is_vacuumed: false };
+            // TRUNCATE gives it an empty file, and reads nothing.
+            let is_read = read.is_none_or(|read| read.scans > 0 || read.blocks > 0);
+            if relation.tablespace != earlier.tablespace && read.is_none_or(|read| read.scans == 0) {
+                add(WorkKind::Copy, proof);
+            } else if relation.bytes > 0 || is_read {
+                add(WorkKind::Rewrite, proof);
+            }
+            continue;
+        }
+        let is_vacuumed = vacuumed.contains(&oid);
+        let by_index = if is_counted { entries(before, after, oid) } else { 0 };
+        let is_scanned = read.is_some_and(|read| read.scans > 0) || is_whole(by_index, earlier.rows);
+        let proof = Proof { file: None, read, is_vacuumed };
+        if read.is_some_and(|read| read.written() > 0) {
+            add(WorkKind::Rows, proof);
+        }
+        if is_scanned || is_vacuumed {
+            add(WorkKind::Scan, proof);
+        }
+    }
+    for (&oid, relation) in after.0.iter().filter(|(_, relation)| relation.kind == Kind::Index) {
+        let earlier = before.get(oid);
+        let table = after.table_of(oid);
+        let is_new = relation.file != 0 && !files.contains(&relation.file);
+        // An index of a new table, a new TOAST table too, has no rows to read.
+        let is_of_new = [table, relation.owner].iter().any(|of| before.get(*of).is_none());
+        if !is_new || anew.contains(&table) || is_of_new {
+            continue;
+        }
+        let is_moved = earlier.is_some_and(|earlier| earlier.tablespace != relation.tablespace);
+        let file = Some((earlier.map_or(0, |earlier| earlier.file), relation.file));
+        works.push(Work {
+            oid,
+            relation: relation.name.clone(),
+            kind: if is_moved { WorkKind::Copy } else { WorkKind::IndexBuild },
+            proof: Proof { file, read: read(oid), is_vacuumed: false },
+        });
+    }
+    works.sort_by_key(|work| work.kind);
+    works
+}
+
+/// Entries that the statement read of a table's indexes.
+fn entries(before: &Relations, after: &Relations, table: u32) -> i64 {
+    let indexes = after.0.iter().filter(|(_, index)| index.kind == Kind::Index && index.owner == table);
+    let read = indexes.filter_map(|(oid, index)| {
+        let earlier = before.get(*oid)?.read;
+        Some(index.read.since(earlier).returned)
+    });
+    read.sum()
+}
+
+/// Whether so many entries are all rows of a table: the planner's number of rows is an estimate.
+#[expect(clippy::cast_precision_loss, reason = "a count of rows, compared roughly")]
+fn is_whole(entries: i64, rows: f64) -> bool {
+    rows > 0.0 && entries as f64 >= rows * 0.9
+}

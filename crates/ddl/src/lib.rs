@@ -1,0 +1,32 @@
+//! The engine of `pgrig ddl`: what a migration does to tables, measured.
+//!
+//! ```text
+//! Request (Schema, Script) ─▶ run: fill a database ─▶ look at each statement in one copy ─▶ time each in another ─▶ Outcome
+//! ```
+//!
+//! - [`Script`] cuts the migration into statements, as psql does.
+//! - [`Schema`] is where the tables come from: a file of SQL, a database's catalogs, or a model.
+//! - `run/`: `databases` are made, marked and dropped; `look` runs each statement and reads what changed; `blockers`
+//!   holds statements that run outside transactions, so that their locks can be read; `cost` times them, undisturbed.
+//! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
+//! - [`Outcome`]: statements with class, proof, locks, seconds and bytes of WAL.
+//!
+//! Start reading at [`run()`] and [`find`]. A composition of engines: it may use `fill` and `catalog`; no engine may
+//! use it. It must not know the command line or how a run document is saved.
+
+mod error;
+pub mod find;
+mod outcome;
+mod plan;
+mod request;
+mod run;
+mod schema;
+mod script;
+
+pub use error::{DdlError, ScriptError};
+pub use outcome::{Cost, Failed, Found, Outcome, StatementOutcome};
+pub use plan::{Plan, PlannedTable};
+pub use request::{Amount, Request};
+pub use run::{Observer, Site, run};
+pub use schema::Schema;
+pub use script::{Script, Statement, StatementKind};

@@ -1,0 +1,122 @@
+//! The databases that a run creates: one that is filled, and copies of it. How they are marked and dropped.
+//!
+//! All are created with a connection limit that is pgrig's mark, because CREATE DATABASE cannot set a comment. As long as
+//! the run lives, its leading session has the name of the first database as its application name. So the next run finds
+//! what a killed one left, and does not touch databases of a run that lives.
+
+use connect::{ConnectError, SqlState, Target};
+use server::Session;
+use server::interruption::clear_up;
+use server::quote::identifier;
+
+use crate::error::DdlError;
+
+/// Prefix of all names. As in `left.sql`.
+const PREFIX: &str = "pgrig_ddl_";
+/// The connection limit that marks a database ("pgri" in ASCII): nobody has so many connections.
+const MARK: i32 = 1_885_827_689;
+/// The first release with strategies of CREATE DATABASE.
+const STRATEGIES: u32 = 150_000;
+
+/// Databases of one run on one server.
+pub(crate) struct Databases {
+    /// The database of the user's connection.
+    outside: Target,
+    /// The database that is filled.
+    filled: String,
+    /// Session that creates and drops databases, and shows that the run lives.
+    lead: Session,
+    version: u32,
+}
+
+impl Databases {
+    /// Connects, drops what killed runs have left, and creates the first database. `target` is made [`Target::apart`], so
+    /// that statements of the run are cancelled and not those that clear up.
+    pub(crate) async fn begin(target: &Target, filled: String) -> Result<Self, DdlError> {
+        let lead = Session::open(&target.clone().with_application_name(&filled)).await?;
+        sweep(&lead).await?;
+        let version =
+            "SELECT current_setting('server_version_num')::int4 AS version, current_user::text AS role";
+        let row = lead.row(version, &[]).await?;
+        let version = row.get::<_, i32>("version").unsigned_abs();
+        let this = Self { outside: target.clone(), filled, lead, version };
+        match this.create(&this.filled, "template0").await {
+            Ok(()) => Ok(this),
+            Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                Err(DdlError::CreateDatabase { role: row.get("role") })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A name for the first database of a run.
+    pub(crate) fn name() -> String {
+        format!("{PREFIX}{:016x}", fastrand::u64(..))
+    }
+
+    /// The database that is filled.
+    pub(crate) fn filled(&self) -> Target {
+        self.outside.clone().with_database(&self.filled)
+    }
+
+    /// Makes a copy of the filled database, whose name ends with `suffix`, and forces everything to disk.
+    pub(crate) async fn copy(&self, suffix: &str) -> Result<Target, ConnectError> {
+        let name = format!("{}_{suffix}", self.filled);
+        self.create(&name, &self.filled).await?;
+        // Not every role may: then the server's own checkpoints are what they are.
+        match self.lead.run("CHECKPOINT").await {
+            Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {}
+            done => done?,
+        }
+        Ok(self.outside.clone().with_database(&name))
+    }
+
+    /// Drops a copy.
+    pub(crate) async fn drop_copy(&self, copy: &Target) -> Result<(), ConnectError> {
+        drop_database(&self.lead, copy.dbname()).await
+    }
+
+    async fn create(&self, name: &str, template: &str) -> Result<(), ConnectError> {
+        // Files are copied as they are: through shared buffers, the copy would be in the cache.
+        let strategy = if self.version >= STRATEGIES { " STRATEGY = file_copy" } else { "" };
+        let (name, template) = (identifier(name), identifier(template));
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template}{strategy} CONNECTION LIMIT {MARK}");
+        self.lead.run(&create).await
+    }
+}
+
+/// Drops all databases of a run, after its sessions have ended or been given up.
+///
+/// # Errors
+/// The first database that could not be dropped, and why.
+pub(crate) async fn finish(target: &Target, filled: &str) -> Result<(), (String, String)> {
+    let clear = async || {
+        let last = Session::open(target).await?;
+        let query = "SELECT datname::text AS name FROM pg_catalog.pg_database \
+                     WHERE datname = $1 OR starts_with(datname::text, $1 || '_') ORDER BY 1 DESC";
+        for row in last.rows(query, &[&filled]).await? {
+            drop_database(&last, row.get("name")).await?;
+        }
+        last.close().await;
+        Ok(())
+    };
+    clear_up(clear).await.map_err(|why| (filled.to_owned(), why))
+}
+
+/// Drops the databases of runs that no longer live.
+async fn sweep(session: &Session) -> Result<(), ConnectError> {
+    for row in session.rows(include_str!("../sql/left.sql"), &[&MARK]).await? {
+        drop_database(session, row.get("name")).await?;
+    }
+    Ok(())
+}
+
+/// Drops a database if it is there, and ends sessions that are connected to it.
+async fn drop_database(session: &Session, name: &str) -> Result<(), ConnectError> {
+    let drop = format!("DROP DATABASE IF EXISTS {}", identifier(name));
+    match session.run(&format!("{drop} WITH (FORCE)")).await {
+        // As in testdb: FORCE wants the right to end every session there, and autovacuum's belong to nobody.
+        Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => session.run(&drop).await,
+        done => done,
+    }
+}

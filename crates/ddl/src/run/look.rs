@@ -1,0 +1,242 @@
+//! Runs each statement and reads what it did: in its transaction, after it and before the commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use connect::{ConnectError, SqlState, Target};
+use server::{Session, quote};
+
+use crate::find::{Class, Held, Kind, Read, Relation, Relations, shown_relation, works};
+use crate::outcome::{Failed, Found};
+use crate::run::blockers::Blockers;
+use crate::run::failure;
+use crate::run::watch::{WaitsFor, Watcher};
+use crate::script::{Statement, StatementKind};
+
+/// Time between two readings of the locks of a statement that runs outside of transactions.
+const POLL: Duration = Duration::from_millis(2);
+/// Time in which the server has counted a VACUUM: before PostgreSQL 15 a process of its own collects the counters, up
+/// to 0.5 s late (pgstat.c: PGSTAT_STAT_INTERVAL).
+const COUNTED: Duration = Duration::from_millis(1500);
+/// Time between two readings of these counters.
+const COUNTED_POLL: Duration = Duration::from_millis(50);
+
+/// A statement that was looked at.
+pub(crate) enum Looked {
+    /// It ran. None if it concerns only the session or the transaction.
+    Ran(Option<Found>),
+    /// The server refused it.
+    Failed(Failed),
+}
+
+/// The session of the migration and the one that watches it.
+pub(crate) struct Look<'a> {
+    target: &'a Target,
+    session: Session,
+    watcher: Watcher,
+    is_in_transaction: bool,
+}
+
+/// A reading in a transaction.
+struct Reading {
+    relations: Relations,
+    locks: Held,
+}
+
+impl<'a> Look<'a> {
+    /// Connects to a copy. `target` of the sessions that only watch has none of the original's settings.
+    pub(crate) async fn begin(target: &'a Target, migrating: &Target) -> Result<Self, ConnectError> {
+        let session = Session::open(migrating).await?;
+        let watcher = Watcher::new(Session::open(target).await?, session.pid().await?);
+        Ok(Self { target, session, watcher, is_in_transaction: false })
+    }
+
+    /// Runs a statement.
+    ///
+    /// # Errors
+    /// If the connection is lost. What the server says of the statement is no error.
+    pub(crate) async fn statement(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
+        let looked = match statement.kind {
+            StatementKind::Transaction | StatementKind::Session => {
+                match refused(self.session.run(&statement.sql).await)? {
+                    Ok(()) => Looked::Ran(None),
+                    Err(error) => Looked::Failed(failure::of(&error)),
+                }
+            }
+            StatementKind::MeasuredAlone if !self.is_in_transaction => self.alone(statement).await?,
+            StatementKind::Measured | StatementKind::MeasuredAlone => self.measured(statement).await?,
+        };
+        self.is_in_transaction = self.watcher.is_in_transaction().await?;
+        Ok(looked)
+    }
+
+    /// Runs a statement in its transaction, or in one around it alone if it has none and can run in one.
+    async fn measured(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
+        let is_own = !self.is_in_transaction;
+        if is_own {
+            self.session.run("BEGIN").await?;
+        }
+        let vacuums = self.vacuums(statement).await?;
+        let before = self.reading().await?;
+        let target = self.target_of(statement).await?;
+        if let Err(error) = refused(self.session.run(&statement.sql).await)? {
+            if is_own {
+                self.session.run("ROLLBACK").await?;
+                // It does not run in a transaction; or a body of it ends one.
+                let outside = [SqlState::ACTIVE_SQL_TRANSACTION, SqlState::INVALID_TRANSACTION_TERMINATION];
+                if error.sqlstate().is_some_and(|state| outside.contains(state)) {
+                    return self.alone(statement).await;
+                }
+            }
+            return Ok(Looked::Failed(failure::of(&error)));
+        }
+        let after = self.reading().await?;
+        if is_own && let Err(error) = refused(self.session.run("COMMIT").await)? {
+            return Ok(Looked::Failed(failure::of(&error)));
+        }
+        let vacuumed = self.vacuumed(vacuums).await?;
+        let works = works(&before.relations, &after.relations, true, &vacuumed);
+        Ok(Looked::Ran(Some(Found {
+            class: Class::of(&works, target, &before.relations, false),
+            works,
+            locks: after.locks.since(&before.locks, [&before.relations, &after.relations]),
+            is_alone: false,
+            waits: 0,
+        })))
+    }
+
+    /// Runs a statement outside of transactions, and reads its locks whenever it waits.
+    async fn alone(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
+        let vacuums = self.vacuums(statement).await?;
+        let before = self.relations().await?;
+        let target = self.target_of(statement).await?;
+        let tables = tables(&before);
+        let mut blockers = Blockers::begin(self.target, &tables).await?;
+        let mut held = Held::default();
+        let mut waits = 0;
+        let run = self.held_up(&statement.sql, &mut blockers, &mut held, &mut waits).await;
+        blockers.end().await;
+        if let Err(error) = refused(run)? {
+            return Ok(Looked::Failed(failure::of(&error)));
+        }
+        let after = self.relations().await?;
+        let vacuumed = self.vacuumed(vacuums).await?;
+        let works = works(&before, &after, false, &vacuumed);
+        Ok(Looked::Ran(Some(Found {
+            class: Class::of(&works, target, &before, waits > 0),
+            works,
+            locks: held.since(&Held::default(), [&before, &after]),
+            is_alone: true,
+            waits,
+        })))
+    }
+
+    /// Runs a statement while blockers hold it up. Counts its waits for the end of transactions.
+    async fn held_up(
+        &self,
+        sql: &str,
+        blockers: &mut Blockers<'_>,
+        held: &mut Held,
+        waits: &mut usize,
+    ) -> Result<(), ConnectError> {
+        let mut run = pin!(self.session.run(sql));
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut run => return done,
+                () = tokio::time::sleep(POLL) => {}
+            }
+            let locks = self.watcher.locks().await?;
+            held.extend(&locks.held);
+            if let Some(waits_for) = locks.waits {
+                *waits += usize::from(waits_for == WaitsFor::Transaction);
+                blockers.release().await?;
+            }
+        }
+    }
+
+    async fn reading(&self) -> Result<Reading, ConnectError> {
+        let relations = self.relations().await?;
+        Ok(Reading { relations, locks: self.watcher.locks().await?.held })
+    }
+
+    async fn relations(&self) -> Result<Relations, ConnectError> {
+        let rows = self.session.rows(include_str!("../sql/relations.sql"), &[]).await?;
+        let relation = |row: &tokio_postgres::Row| {
+            let relation = Relation {
+                name: shown_relation(row.get("schema"), row.get("name")),
+                sql: quote::qualified(row.get("schema"), row.get("name")),
+                kind: Kind::of(row.get("kind")),
+                file: row.get("file"),
+                tablespace: row.get("tablespace"),
+                owner: row.get("owner"),
+                parent: row.get("parent"),
+                bytes: row.get("bytes"),
+                rows: row.get("rows"),
+                read: Read {
+                    scans: row.get("scans"),
+                    returned: row.get("returned"),
+                    blocks: row.get("blocks"),
+                    inserted: row.get("inserted"),
+                    updated: row.get("updated"),
+                    deleted: row.get("deleted"),
+                },
+            };
+            (row.get("oid"), relation)
+        };
+        Ok(Relations(rows.iter().map(relation).collect()).with_names_of_toast())
+    }
+
+    /// The table that the statement names, if it is ALTER TABLE.
+    async fn target_of(&self, statement: &Statement) -> Result<Option<u32>, ConnectError> {
+        let Some(target) = statement.target() else { return Ok(None) };
+        let query = "SELECT coalesce(pg_catalog.to_regclass($1)::oid, 0::oid) AS target";
+        let found: u32 = self.session.row(query, &[&target]).await?.get("target");
+        Ok(Some(found).filter(|oid| *oid != 0))
+    }
+
+    /// Counters of VACUUM and ANALYZE, before a statement of these.
+    async fn vacuums(&self, statement: &Statement) -> Result<Option<BTreeMap<u32, i64>>, ConnectError> {
+        let word = statement.in_one_line().split(' ').next().unwrap_or_default().to_ascii_lowercase();
+        if !["vacuum", "analyze", "analyse"].contains(&word.as_str()) {
+            return Ok(None);
+        }
+        Ok(Some(self.watcher.vacuums().await?.into_iter().collect()))
+    }
+
+    /// Tables whose counters have gone up since. Waits until the server has counted.
+    async fn vacuumed(&self, before: Option<BTreeMap<u32, i64>>) -> Result<BTreeSet<u32>, ConnectError> {
+        let Some(before) = before else { return Ok(BTreeSet::new()) };
+        let began = Instant::now();
+        loop {
+            let now = self.watcher.vacuums().await?;
+            let more = |(oid, number): &(u32, i64)| before.get(oid).is_some_and(|earlier| earlier < number);
+            let vacuumed: BTreeSet<u32> = now.iter().filter(|one| more(one)).map(|(oid, _)| *oid).collect();
+            if !vacuumed.is_empty() || began.elapsed() > COUNTED {
+                return Ok(vacuumed);
+            }
+            tokio::time::sleep(COUNTED_POLL).await;
+        }
+    }
+
+    pub(crate) async fn end(self) {
+        self.watcher.close().await;
+        self.session.close().await;
+    }
+}
+
+/// What the server says of a statement, apart from a lost connection.
+fn refused(run: Result<(), ConnectError>) -> Result<Result<(), ConnectError>, ConnectError> {
+    match run {
+        Ok(()) => Ok(Ok(())),
+        Err(error) if failure::is_of_statement(&error) => Ok(Err(error)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The tables that blockers lock, as SQL.
+fn tables(relations: &Relations) -> Vec<String> {
+    let tables = relations.0.values().filter(|one| matches!(one.kind, Kind::Table | Kind::Partitioned));
+    tables.map(|table| table.sql.clone()).collect()
+}

@@ -1,0 +1,80 @@
+//! The session beside the migration's, which reads its locks and state.
+
+use connect::ConnectError;
+use server::Session;
+
+use crate::find::{Held, LockMode};
+
+/// See the module.
+pub(crate) struct Watcher {
+    session: Session,
+    /// The migration's server process.
+    pid: i32,
+}
+
+/// Locks at one moment.
+pub(crate) struct Locks {
+    /// Locks on relations that it has or waits for.
+    pub(crate) held: Held,
+    /// What it waits for, if it waits.
+    pub(crate) waits: Option<WaitsFor>,
+}
+
+/// What a session waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitsFor {
+    /// A lock that another transaction has.
+    Lock,
+    /// The end of another transaction.
+    Transaction,
+}
+
+impl Watcher {
+    pub(crate) fn new(session: Session, pid: i32) -> Self {
+        Self { session, pid }
+    }
+
+    /// The locks of the migration's session. A lock that it waits for is one that it takes.
+    pub(crate) async fn locks(&self) -> Result<Locks, ConnectError> {
+        let rows = self.session.rows(include_str!("../sql/locks.sql"), &[&self.pid]).await?;
+        let mut locks = Locks { held: Held::default(), waits: None };
+        for row in &rows {
+            if !row.get::<_, bool>("granted") {
+                let is_lock = row.get::<_, &str>("locktype") == "relation";
+                locks.waits = Some(if is_lock { WaitsFor::Lock } else { WaitsFor::Transaction });
+            }
+            let mode = LockMode::of_pg_locks(row.get("mode"));
+            if let (Some(relation), Some(mode)) = (row.get::<_, Option<u32>>("relation"), mode) {
+                locks.held.add(relation, mode);
+            }
+        }
+        Ok(locks)
+    }
+
+    /// Whether the migration's session is in a transaction, as the server says.
+    pub(crate) async fn is_in_transaction(&self) -> Result<bool, ConnectError> {
+        let query = "SELECT coalesce(state, '') LIKE 'idle in transaction%' AS is_in \
+                     FROM pg_catalog.pg_stat_activity WHERE pid = $1";
+        let rows = self.session.rows(query, &[&self.pid]).await?;
+        Ok(rows.first().is_some_and(|row| row.get("is_in")))
+    }
+
+    /// The position up to which the server has inserted WAL, bytes.
+    pub(crate) async fn wal(&self) -> Result<i64, ConnectError> {
+        let query =
+            "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), '0/0')::int8 AS at";
+        Ok(self.session.row(query, &[]).await?.get("at"))
+    }
+
+    /// VACUUMs and ANALYZEs of each table that the server has counted, by OID.
+    pub(crate) async fn vacuums(&self) -> Result<Vec<(u32, i64)>, ConnectError> {
+        let query = "SELECT oid, pg_catalog.pg_stat_get_vacuum_count(oid) + pg_catalog.pg_stat_get_analyze_count(oid) AS number \
+                     FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384";
+        let rows = self.session.rows(query, &[]).await?;
+        Ok(rows.iter().map(|row| (row.get("oid"), row.get("number"))).collect())
+    }
+
+    pub(crate) async fn close(self) {
+        self.session.close().await;
+    }
+}

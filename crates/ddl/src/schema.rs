@@ -1,0 +1,123 @@
+//! The tables that a migration finds: from a file of SQL, a model, or a database whose catalogs are read.
+
+use std::collections::BTreeMap;
+
+use catalog::CatalogError;
+use connect::{ConnectError, Connection};
+use fill::{FillError, RowsRule, TableRows, sql_of_script};
+use futures_util::future::LocalBoxFuture;
+use model::{Model, Privacy, Table};
+use serde::Serialize;
+
+use crate::error::DdlError;
+
+/// Settings of a database that decide how a migration is planned and what it writes, as far as a session can set them.
+const SETTINGS: [&str; 12] = [
+    "maintenance_work_mem",
+    "work_mem",
+    "temp_buffers",
+    "max_parallel_maintenance_workers",
+    "max_parallel_workers_per_gather",
+    "min_parallel_table_scan_size",
+    "min_parallel_index_scan_size",
+    "effective_cache_size",
+    "random_page_cost",
+    "seq_page_cost",
+    "wal_compression",
+    "default_toast_compression",
+];
+
+/// The tables that a migration finds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Schema {
+    /// Where it is from, for people: `shop.sql`, `database shop`.
+    pub origin: String,
+    /// SQL that creates the tables.
+    #[serde(skip)]
+    pub(crate) sql: String,
+    /// Specifications of columns by a model.
+    #[serde(skip)]
+    pub(crate) modelled: Vec<String>,
+    /// Rows of each table in the original, if they are known.
+    pub rows: BTreeMap<String, u64>,
+    /// Settings of the original's sessions that those of the migration get.
+    pub settings: BTreeMap<String, String>,
+    /// Facts that the role could not see in the original, and why: a sentence each.
+    #[serde(skip)]
+    pub unseen: Vec<String>,
+}
+
+impl Schema {
+    /// Of a file of SQL that psql could run.
+    ///
+    /// # Errors
+    /// If it has psql's own commands.
+    pub fn of_script(text: &str, origin: &str) -> Result<Self, DdlError> {
+        let sql = sql_of_script(text).map_err(of_schema(origin))?;
+        let (rows, settings) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { origin: origin.to_owned(), sql, modelled: Vec::new(), rows, settings, unseen: Vec::new() })
+    }
+
+    /// Of a model.
+    ///
+    /// # Errors
+    /// If its SQL has psql's own commands.
+    pub fn of_model(model: &Model, origin: &str) -> Result<Self, DdlError> {
+        let schema = Self::of_script(&model.ddl, origin)?;
+        let rows = model.tables.iter().map(|table| (table.name.clone(), table.rows)).collect();
+        Ok(Self { modelled: model.tables.iter().flat_map(Table::specs).collect(), rows, ..schema })
+    }
+
+    /// Of a database: reads its catalogs, statistics and sizes in a read-only transaction, and no table.
+    ///
+    /// # Errors
+    /// If it has no tables, or the server fails.
+    pub fn of_database<'a>(
+        connection: &'a Connection,
+        database: &'a str,
+    ) -> LocalBoxFuture<'a, Result<Self, DdlError>> {
+        Box::pin(async move {
+            let facts = catalog::capture(&connection.client, None, None, catalog::TIMEOUT).await;
+            let facts = match facts {
+                Ok(facts) => facts,
+                Err(CatalogError::Server(error)) => return Err(connection.explain(error).await.into()),
+                Err(error) => return Err(DdlError::Original(Box::new(error))),
+            };
+            let seed = fastrand::u64(..);
+            let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed });
+            let mut schema = Self::of_model(&model, &format!("database {database}"))?;
+            schema.settings = settings(connection).await?;
+            schema.unseen = facts.unseen;
+            Ok(schema)
+        })
+    }
+
+    /// Rows of tables whose number in the original is known: no more than `most`; without it, in proportion to each other.
+    pub(crate) fn rules(&self, most: Option<u64>) -> impl Iterator<Item = RowsRule> {
+        let filled = self.rows.iter().filter(|(_, rows)| **rows > 0);
+        filled.map(move |(table, rows)| RowsRule {
+            table: table.clone(),
+            rows: most.map_or(TableRows::InProportion(*rows), |most| TableRows::Exactly(most.min(*rows))),
+        })
+    }
+
+    /// Tables that have no rows in the original.
+    pub(crate) fn empty(&self) -> Vec<String> {
+        self.rows.iter().filter(|(_, rows)| **rows == 0).map(|(table, _)| table.clone()).collect()
+    }
+}
+
+/// The values of [`SETTINGS`] that are not the server's defaults.
+async fn settings(connection: &Connection) -> Result<BTreeMap<String, String>, ConnectError> {
+    let query = include_str!("sql/settings.sql");
+    match connection.client.query(query, &[&SETTINGS.as_slice()]).await {
+        Ok(rows) => Ok(rows.iter().map(|row| (row.get("name"), row.get("value"))).collect()),
+        Err(error) => Err(connection.explain(error).await),
+    }
+}
+
+/// The error of a schema's SQL.
+fn of_schema(origin: &str) -> impl Fn(FillError) -> DdlError {
+    let origin = origin.to_owned();
+    move |error| DdlError::Schema { origin: origin.clone(), error: Box::new(error) }
+}

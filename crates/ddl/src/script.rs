@@ -1,0 +1,295 @@
+//! The migration as statements, cut where psql cuts them.
+
+use dump::{DumpError, Piece, Reader};
+use serde::Serialize;
+use sql::{Kind, Text};
+
+use crate::error::ScriptError;
+
+/// A migration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Script {
+    /// Its statements, at least one.
+    pub statements: Vec<Statement>,
+}
+
+/// A statement of a migration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Statement {
+    /// Its text, with its semicolon.
+    pub sql: String,
+    /// File that it is from; none for text of the command line.
+    pub file: Option<String>,
+    /// Line on which it begins, from 1.
+    pub line: u64,
+    /// What pgrig does with it.
+    pub kind: StatementKind,
+}
+
+/// What pgrig does with a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatementKind {
+    /// It begins, ends or divides a transaction.
+    Transaction,
+    /// It concerns only the session: SET, RESET, SHOW.
+    Session,
+    /// It is observed and measured, in a transaction if it can run in one.
+    Measured,
+    /// As [`Self::Measured`], but it means nothing in a transaction of its own.
+    MeasuredAlone,
+}
+
+impl Script {
+    /// Reads a migration. `file` is the name of its file, if it is from one.
+    ///
+    /// # Errors
+    /// If the text ends within something, has a command of psql's or data for COPY, or no statement.
+    pub fn read(text: &str, file: Option<&str>) -> Result<Self, ScriptError> {
+        let mut reader = Reader::new(text.as_bytes());
+        let mut statements = Vec::new();
+        loop {
+            let piece = match reader.next() {
+                Ok(Some(piece)) => Owned::of(piece),
+                Ok(None) => break,
+                Err(error) => return Err(refusal(&error, reader.line())),
+            };
+            let line = reader.line();
+            match piece {
+                Owned::Nothing => {}
+                Owned::Statement(sql) => {
+                    if let Some(kind) = kind(&sql) {
+                        statements.push(Statement { sql, file: file.map(str::to_owned), line, kind });
+                    }
+                }
+                Owned::Command(command) => return Err(ScriptError::Command { command, line }),
+                Owned::Data => return Err(ScriptError::Data { line }),
+            }
+        }
+        Ok(Self { statements })
+    }
+
+    /// One migration of several, in order.
+    ///
+    /// # Errors
+    /// If there is no statement.
+    pub fn of(scripts: impl IntoIterator<Item = Self>) -> Result<Self, ScriptError> {
+        let statements: Vec<_> = scripts.into_iter().flat_map(|script| script.statements).collect();
+        if statements.is_empty() { Err(ScriptError::Empty) } else { Ok(Self { statements }) }
+    }
+}
+
+/// A piece, apart from the reader's buffer.
+enum Owned {
+    Nothing,
+    Statement(String),
+    Command(String),
+    Data,
+}
+
+impl Owned {
+    fn of(piece: Piece<'_>) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        match piece {
+            Piece::Between(_) => Self::Nothing,
+            Piece::Statement(bytes) => Self::Statement(text(bytes)),
+            Piece::CopyData(_) | Piece::CopyEnd(_) => Self::Data,
+            Piece::Meta(bytes) => {
+                let command = text(bytes);
+                let word = command.split_whitespace().next().unwrap_or_default();
+                // pg_dump's, which mean nothing to the server.
+                if word == "\\restrict" || word == "\\unrestrict" {
+                    Self::Nothing
+                } else {
+                    Self::Command(word.to_owned())
+                }
+            }
+        }
+    }
+}
+
+fn refusal(error: &DumpError, line: u64) -> ScriptError {
+    match error {
+        DumpError::EndsWithin { within: dump::Within::CopyData, line } | DumpError::AfterCopy { line } => {
+            ScriptError::Data { line: *line }
+        }
+        DumpError::EndsWithin { within, line } => {
+            ScriptError::EndsWithin { within: within.to_string(), line: *line }
+        }
+        DumpError::MetaWithinStatement { line } => {
+            ScriptError::Command { command: "\\".to_owned(), line: *line }
+        }
+        DumpError::DataOfCommand { line } => {
+            ScriptError::Command { command: "\\copy".to_owned(), line: *line }
+        }
+        other => ScriptError::EndsWithin { within: other.to_string(), line },
+    }
+}
+
+impl Statement {
+    /// Its place: `orders.sql, line 3`, or `line 3`.
+    pub fn place(&self) -> String {
+        match &self.file {
+            Some(file) => format!("{file}, line {}", self.line),
+            None => format!("line {}", self.line),
+        }
+    }
+
+    /// The text in one line, without comments.
+    pub fn in_one_line(&self) -> String {
+        let text = self.sql.trim_end_matches(';').trim_end();
+        let mut line = String::with_capacity(text.len());
+        for (kind, token) in tokens(text) {
+            match kind {
+                Kind::Blank | Kind::Comment if line.ends_with(' ') || line.is_empty() => {}
+                Kind::Blank | Kind::Comment => line.push(' '),
+                _ => line.push_str(&token.replace(['\n', '\r', '\t'], " ")),
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+
+    /// The table that ALTER TABLE names, as it stands there; none for other statements.
+    pub(crate) fn target(&self) -> Option<String> {
+        let mut tokens = tokens(&self.sql)
+            .into_iter()
+            .filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment))
+            .peekable();
+        let is = |(kind, token): &(Kind, &str), word: &str| {
+            *kind == Kind::Word && token.eq_ignore_ascii_case(word)
+        };
+        tokens.next().filter(|token| is(token, "alter"))?;
+        tokens.next().filter(|token| is(token, "table"))?;
+        for optional in ["if", "exists", "only"] {
+            tokens.next_if(|token| is(token, optional));
+        }
+        let is_name = |kind: Kind| matches!(kind, Kind::Word | Kind::QuotedName);
+        let mut name = tokens.next().filter(|(kind, _)| is_name(*kind))?.1.to_owned();
+        while tokens.next_if(|(_, token)| *token == ".").is_some() {
+            name.push('.');
+            name.push_str(tokens.next().filter(|(kind, _)| is_name(*kind))?.1);
+        }
+        Some(name)
+    }
+}
+
+/// The tokens of a text, as far as it can be read.
+fn tokens(text: &str) -> Vec<(Kind, &str)> {
+    let (mut tokens, mut at) = (Vec::new(), 0);
+    while let Ok(Some((kind, length))) = Text::whole(text).from(at).token() {
+        tokens.push((kind, &text[at..at + length]));
+        at += length;
+    }
+    tokens
+}
+
+/// The kind by the first words; none for an empty statement.
+fn kind(sql: &str) -> Option<StatementKind> {
+    let tokens = tokens(sql);
+    let mut meant = tokens.iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
+    let (first, word) = meant.next()?;
+    if *first == Kind::Semicolon {
+        return None;
+    }
+    let second = meant.next().map(|(_, token)| token.to_ascii_lowercase()).unwrap_or_default();
+    Some(match (word.to_ascii_lowercase().as_str(), second.as_str()) {
+        ("prepare", "transaction") => StatementKind::Transaction,
+        ("begin" | "start" | "commit" | "end" | "rollback" | "abort" | "savepoint" | "release", _) => {
+            StatementKind::Transaction
+        }
+        ("set" | "reset" | "show" | "discard" | "listen" | "unlisten" | "deallocate" | "prepare", _) => {
+            StatementKind::Session
+        }
+        // In a transaction of pgrig's own it would succeed, and without one the server refuses it.
+        ("lock", _) => StatementKind::MeasuredAlone,
+        _ => StatementKind::Measured,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<(String, u64, StatementKind)>, String> {
+        let script = Script::read(text, None).map_err(|error| error.to_string())?;
+        Ok(script.statements.into_iter().map(|one| (one.sql, one.line, one.kind)).collect())
+    }
+
+    #[test]
+    fn semicolons_in_quotes_and_bodies_end_nothing() {
+        for statement in [
+            "ALTER TABLE t ADD c text DEFAULT ';';",
+            "DO $$ BEGIN PERFORM 1; END $$;",
+            "COMMENT ON TABLE \"a;b\" IS E'\\';';",
+            "CREATE FUNCTION f() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END;",
+            "CREATE RULE r AS ON INSERT TO t DO (SELECT 1; SELECT 2);",
+            "/* ; */ SELECT 1 -- ;\n;",
+        ] {
+            let two = read(&format!("{statement}\nSELECT 2")).unwrap();
+            assert_eq!(two.len(), 2, "{two:?}");
+            assert_eq!(
+                two[1],
+                (
+                    "SELECT 2".to_owned(),
+                    1 + statement.matches('\n').count() as u64 + 1,
+                    StatementKind::Measured
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn first_words_decide_on_the_kind() {
+        for (sql, wanted) in [
+            ("begin", StatementKind::Transaction),
+            ("/* x */ START TRANSACTION", StatementKind::Transaction),
+            ("END", StatementKind::Transaction),
+            ("PREPARE TRANSACTION 'x'", StatementKind::Transaction),
+            ("PREPARE x AS SELECT 1", StatementKind::Session),
+            ("SET lock_timeout = '2s'", StatementKind::Session),
+            ("LOCK TABLE t", StatementKind::MeasuredAlone),
+            ("ALTER TABLE t RENAME TO begin", StatementKind::Measured),
+        ] {
+            assert_eq!(read(sql).unwrap()[0].2, wanted, "{sql}");
+        }
+        assert_eq!(read(";;; -- nothing\n;").unwrap(), []);
+    }
+
+    #[test]
+    fn what_the_server_cannot_read_is_refused_by_name_and_line() {
+        for (text, says) in [
+            ("SELECT 1;\n\\set x 1\n", "line 2: \\set"),
+            ("SELECT 1;\n\\i other.sql\n", "line 2: \\i"),
+            ("SELECT 1 \\gexec\n", "line 1: \\"),
+            ("COPY t FROM stdin;\n1\n\\.\n", "COPY"),
+            ("SELECT 'a", "a string"),
+            ("DO $$ BEGIN", "dollar"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(says), "{text:?}: {error}");
+        }
+        assert!(read("\\restrict x\nSELECT 1;\n\\unrestrict x\n").is_ok());
+    }
+
+    #[test]
+    fn the_target_of_alter_table_is_found() {
+        for (sql, target) in [
+            ("alter table t add c int", Some("t")),
+            ("ALTER TABLE IF EXISTS ONLY s.\"T x\" ADD c int", Some("s.\"T x\"")),
+            ("ALTER TABLE /* the */ a . b RENAME TO c", Some("a.b")),
+            ("ALTER INDEX i RENAME TO j", None),
+            ("SELECT 1", None),
+        ] {
+            let script = Script::read(sql, None).unwrap();
+            assert_eq!(script.statements[0].target().as_deref(), target, "{sql}");
+        }
+    }
+
+    #[test]
+    fn one_line_has_no_comments_and_single_blanks() {
+        let script = Script::read("ALTER  TABLE t -- why\n\tADD c int;", None).unwrap();
+        assert_eq!(script.statements[0].in_one_line(), "ALTER TABLE t ADD c int");
+    }
+}

@@ -1,0 +1,138 @@
+//! Migrations that could go wrong, on one server of the newest release; and what is left of them.
+
+use ddl::find::Class;
+use ddl::{Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site};
+use server::DataDirectory;
+use testkit::{Server, assert_says, block_on, spec};
+use tokio::sync::oneshot;
+
+use crate::support::{measured, request, server};
+
+const SHOP: &str = "
+    CREATE TABLE customers (id int PRIMARY KEY, name text);
+    CREATE TABLE orders (id int PRIMARY KEY, customer_id int REFERENCES customers, note text);
+    CREATE TABLE orders_log (id int, at timestamptz);
+";
+
+fn of(migration: &str) -> Request {
+    request(SHOP, migration, Amount::Rows(100))
+}
+
+fn classes(outcome: &Outcome) -> Vec<Option<Class>> {
+    outcome.statements.iter().map(|one| one.found.as_ref().map(|found| found.class)).collect()
+}
+
+fn databases(server: &Server) -> Vec<String> {
+    block_on(async {
+        let query = "SELECT datname::text FROM pg_database WHERE datname LIKE 'pgrig%' ORDER BY 1";
+        let rows = server.connect("postgres").await.client.query(query, &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    })
+}
+
+#[test]
+fn odd_migrations_are_measured_and_leave_nothing() {
+    let server = server(18);
+    let outcome = measured(
+        &server,
+        &of("
+        SET lock_timeout = '2s';
+        CREATE TABLE fresh (id int PRIMARY KEY, a text);
+        INSERT INTO fresh SELECT i, ';' FROM generate_series(1, 50) i;
+        ALTER TABLE fresh ALTER a TYPE varchar(10);
+        DO $do$ BEGIN EXECUTE 'UPDATE orders SET note = '';'''; COMMIT; EXECUTE 'ALTER TABLE orders ALTER id TYPE bigint'; END $do$;
+        CREATE TYPE mood AS ENUM ('a;b');
+        BEGIN; ALTER TYPE mood ADD VALUE 'c'; COMMIT;
+        DROP TABLE orders_log;
+        BEGIN; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; ALTER TABLE orders RENAME TO purchases; ROLLBACK;
+        SELECT count(*) FROM orders;
+        DISCARD ALL;
+        COMMENT ON TABLE customers IS 'x';"),
+    )
+    .unwrap();
+    assert!(outcome.failed().is_none(), "{:#?}", outcome.failed());
+    let found: Vec<Class> = classes(&outcome).into_iter().flatten().collect();
+    let wanted = [
+        Class::CatalogOnly, // CREATE TABLE
+        Class::Rows,
+        Class::Rewrite,
+        Class::Rewrite, // DO: it commits, so it runs outside of a transaction
+        Class::CatalogOnly,
+        Class::CatalogOnly,
+        Class::CatalogOnly, // DROP
+        Class::CatalogOnly, // RENAME, rolled back
+        Class::Scan,
+        Class::CatalogOnly,
+    ];
+    assert_eq!(found, wanted);
+    // Every statement was timed, too, and what rewrites writes WAL.
+    assert!(outcome.statements.iter().all(|one| one.cost.is_some()));
+    let rewrite = &outcome.statements[4];
+    assert!(rewrite.found.as_ref().unwrap().is_alone && rewrite.cost.unwrap().wal > 8192);
+    assert_eq!(databases(&server), Vec::<String>::new());
+
+    // What was killed before is dropped; what has no mark is not pgrig's.
+    block_on(async {
+        let connection = server.connect("postgres").await;
+        for create in [
+            "CREATE DATABASE pgrig_ddl_0123456789abcdef CONNECTION LIMIT 1885827689",
+            "CREATE DATABASE pgrig_ddl_0123456789abcdef_look CONNECTION LIMIT 1885827689",
+            "CREATE DATABASE pgrig_ddl_0123456789abcde0",
+        ] {
+            connection.client.batch_execute(create).await.unwrap();
+        }
+    });
+    // The middle one fails: the rest does not run.
+    for (migration, says, has_remedy) in [
+        ("ALTER TABLE customers ADD a int; ALTER TABLE elsewhere ADD a int; SELECT 1", "elsewhere", true),
+        ("SELECT 1; BEGIN; ALTER TABLE orders ADD CHECK (id < 0); COMMIT", "is violated by some row", true),
+        ("SELECT 1; SET ROLE pg_read_all_data; ALTER TABLE orders ADD a int", "must be owner", true),
+        ("SELECT 1; SET statement_timeout = '50ms'; SELECT pg_sleep(60)", "statement timeout", true),
+        ("SELECT 1; LOCK TABLE orders", "LOCK TABLE can only be used in transaction blocks", false),
+    ] {
+        let outcome = measured(&server, &of(migration)).unwrap();
+        let (one, failed) = outcome.failed().unwrap();
+        assert_says(&failed.message, &[says]);
+        assert!(failed.remedy.is_some() || !has_remedy, "{failed:?}");
+        assert!(outcome.statements[0].cost.is_some() && one.cost.is_none());
+        assert!(outcome.statements.iter().skip(one.number).all(|later| later.cost.is_none()));
+        assert_eq!(databases(&server), ["pgrig_ddl_0123456789abcde0"]);
+    }
+
+    interrupted(&server);
+    assert_eq!(databases(&server), ["pgrig_ddl_0123456789abcde0"]);
+}
+
+/// The user interrupts it in the middle of a statement.
+fn interrupted(server: &Server) {
+    struct Interrupting(Option<oneshot::Sender<()>>);
+    impl Observer for Interrupting {
+        fn planned(&mut self, _: &Plan) {}
+        fn stage(&mut self, _: &str) {}
+        fn statement(&mut self, number: usize, _: usize) {
+            if number == 2 {
+                self.0.take().unwrap().send(()).unwrap();
+            }
+        }
+    }
+    let (stop, stopped) = oneshot::channel();
+    let ended = block_on(async {
+        let target = server.target("postgres");
+        let site = Site { target: &target, directory: &DataDirectory::Asked, pgrig: "test" };
+        let request = of("SELECT 1; DO $$ BEGIN PERFORM pg_sleep(3600); END $$");
+        let interrupt = Box::pin(async {
+            stopped.await.unwrap();
+        });
+        ddl::run(&site, &request, &mut Interrupting(Some(stop)), interrupt).await
+    });
+    assert!(matches!(ended, Err(DdlError::Interrupted)), "{ended:?}");
+}
+
+#[test]
+fn a_server_that_writes_no_wal_is_refused() {
+    let server = Server::start(spec(18, &[("wal_level", "minimal"), ("max_wal_senders", "0")]));
+    let error = measured(&server, &of("SELECT 1")).unwrap_err();
+    assert!(matches!(error, DdlError::WalLevel), "{error}");
+    assert_eq!(databases(&server), Vec::<String>::new());
+    assert!(matches!(Script::of([]), Err(ScriptError::Empty)));
+}

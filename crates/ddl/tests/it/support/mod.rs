@@ -1,0 +1,35 @@
+//! Migrations on the servers that the tests share.
+
+use ddl::{Amount, DdlError, Observer, Outcome, Plan, Request, Schema, Script, Site};
+use server::DataDirectory;
+use testkit::{Server, block_on, spec};
+
+/// Is told, and does nothing.
+pub(crate) struct Unwatched;
+
+impl Observer for Unwatched {
+    fn planned(&mut self, _: &Plan) {}
+    fn stage(&mut self, _: &str) {}
+    fn statement(&mut self, _: usize, _: usize) {}
+}
+
+/// A server as `pgrig ddl` starts it.
+pub(crate) fn server(release: u16) -> Server {
+    Server::start(spec(release, &[("wal_level", "replica"), ("autovacuum", "off")]))
+}
+
+/// The request for a migration of a schema.
+pub(crate) fn request(schema: &str, migration: &str, amount: Amount) -> Request {
+    let script = Script::of([Script::read(migration, None).unwrap()]).unwrap();
+    let schema = Schema::of_script(schema, "the test's schema").unwrap();
+    Request { schema, script, amount, columns: Vec::new(), seed: 1 }
+}
+
+/// Measures it.
+pub(crate) fn measured(server: &Server, request: &Request) -> Result<Outcome, DdlError> {
+    block_on(async {
+        let target = server.target("postgres");
+        let site = Site { target: &target, directory: &DataDirectory::Asked, pgrig: "test" };
+        ddl::run(&site, request, &mut Unwatched, Box::pin(std::future::pending())).await
+    })
+}
