@@ -87,7 +87,7 @@ mod tests {
         for (wrong, remedy) in [
             ("class=heavy", "catalog only, wait, scan"),
             ("lock=", "ACCESS SHARE"),
-            ("lock=SHARE>x", "1s"),
+            ("lock=SHARE>x", "90s"),
             ("stall>500ms", "give class=rewrite"),
         ] {
             let error = wrong.parse::<Gate>().unwrap_err();

@@ -134,9 +134,10 @@ fn details(one: &StatementOutcome) -> Option<String> {
         let _ = write!(text, "\n   lock    {lock}");
     }
     if found.locks.iter().all(|lock| lock.is_new) {
-        text.push_str(match found.is_alone {
-            true => "\n   lock    none was seen",
-            false => "\n   lock    none on tables that were there, beyond those of its transaction",
+        text.push_str(if found.is_alone {
+            "\n   lock    none was seen"
+        } else {
+            "\n   lock    none on tables that were there, beyond those of its transaction"
         });
     }
     if let (Some(cost), true) = (one.cost, found.strongest().is_some())
