@@ -93,8 +93,8 @@ fn classes_and_locks_are_those_of_the_source() {
         let mut script = PREPARE.to_owned();
         for line in &of_release {
             let sql = &line.statement;
-            script +=
-                &if line.is_alone { format!("{sql};\n") } else { format!("BEGIN;\n{sql};\nROLLBACK;\n") };
+            let (begin, end) = if line.is_alone { ("", "") } else { ("BEGIN;\n", "ROLLBACK;\n") };
+            script.extend([begin, sql, ";\n", end]);
         }
         let request = request(include_str!("statements.sql"), &script, Amount::Rows(200));
         let outcome = measured(&server, &request).unwrap();
