@@ -287,6 +287,8 @@ class Maker:
         for column in names:
             table.columns.append(self.column(column))
         self.conditions(table)
+        if self.chance(0.25):
+            self.long(table)
         self.generated(table)
         self.uniques(table)
         if self.chance(0.15):
@@ -295,8 +297,24 @@ class Maker:
             self.partitions(table)
         if not table.partition and self.chance(0.05):
             table.unlogged = True
+        if self.chance(0.15) and not table.partition.startswith("LIST"):
+            leaves = [f"{quoted(table.schema)}.{quoted(f'{table.name}_p{number}')}" for number in range(len(table.leaves))]
+            for leaf in leaves or [table.sql]:
+                table.altered.append(f"ALTER TABLE {leaf} SET (toast_tuple_target = {self.pick(128, 500, 4000, 8160)})")
         self.random.shuffle(table.columns)
         return table
+
+    def long(self, table):
+        """Columns that make rows longer than a page has room for, so that values are compressed, or moved out of line."""
+        for type, check in self.random.sample([("text", "length({0}) BETWEEN 7000 AND 12000"), ("text", "length({0}) > 2500"),
+                                               ("varchar(4000)", "length({0}) >= 1800"), ("bytea", "length({0}) BETWEEN 2100 AND 6000"),
+                                               ("char(3000)", "")], self.pick(1, 1, 2, 3)):
+            column = Column(self.fresh("long"), type, "text" if type in ("text", "varchar(4000)") else "", not_null=self.chance(0.5))
+            column.checks = [check] if check else []
+            table.columns.append(column)
+            if self.chance(0.3):
+                name = column.sql
+                self.after.append(f"CREATE INDEX ON {table.sql} " + self.pick(f"(md5({name}))", f"(length({name}))", f"USING hash ({name})"))
 
     def key(self, table):
         kind = self.random.randrange(14)
@@ -505,7 +523,9 @@ class Maker:
                 parents = self.tables[:at] if roll < 0.8 else [table] if roll < 0.92 else self.tables[at + 1:]
                 parents = [parent for parent in parents if parent.keys and (table.unlogged or not parent.unlogged)]
                 if parents:
-                    self.reference(table, self.random.choice(parents), roll >= 0.8)
+                    # Those to tables that come later make circles.
+                    nullable = roll >= 0.92 and self.chance(0.5) or 0.8 <= roll < 0.92
+                    self.reference(table, self.random.choice(parents), nullable)
 
     def reference(self, table, parent, nullable):
         key = self.random.choice(parent.keys)

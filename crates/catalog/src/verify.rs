@@ -25,6 +25,8 @@ const SAMPLE: &str = "pgrig_sample";
 const PARTITION: &str = "pgrig_partition";
 /// Rows from each of the beginning, the middle and the end.
 const STRETCH: u64 = 400;
+/// Length of a row as text from which its indexes are built on the sample: no index takes a key of a third of a page.
+const LONG: i32 = 2_600;
 /// Partitions up to which their bounds are checked: each row is compared with each.
 const MOST_LEAVES: usize = 2_000;
 
@@ -86,6 +88,7 @@ impl Trial<'_> {
             Ok(rows) => rows,
             Err(error) => return Err(self.explain(error)),
         };
+        self.indexes().await?;
         self.foreign_keys().await?;
         self.present_keys().await?;
         let size = self
@@ -123,6 +126,34 @@ impl Trial<'_> {
     /// Copies the sample and counts its rows.
     async fn copy(&self) -> Result<u64, Error> {
         temporary::copy(self.client, SAMPLE, &self.described.table, stretches(self.described)).await
+    }
+
+    /// Builds the table's indexes on the sample if it has rows that may be too long for them.
+    async fn indexes(&self) -> Result<(), CatalogError> {
+        let longest = format!("SELECT coalesce(max(octet_length(s::text)), 0) FROM pg_temp.{SAMPLE} AS s");
+        let longest: i32 = self.client.query_one(&longest, &[]).await?.get(0);
+        if longest < LONG {
+            return Ok(());
+        }
+        let indexes = self.client.query(include_str!("sql/index_definitions.sql"), &[&self.info.oid]).await?;
+        for index in indexes {
+            let definition: String = index.get("definition");
+            let build = format!("CREATE INDEX ON pg_temp.{SAMPLE} {definition}");
+            match self.client.batch_execute(&build).await {
+                Ok(()) => {}
+                Err(error) => match error.as_db_error() {
+                    Some(db) if *db.code() == SqlState::PROGRAM_LIMIT_EXCEEDED => {
+                        return Err(CatalogError::Refused {
+                            table: self.info.shown(),
+                            message: format!("{} (index {})", db.message(), index.get::<_, String>("name")),
+                            row: db.hint().unwrap_or_default().to_owned(),
+                        });
+                    }
+                    _ => return Err(error.into()),
+                },
+            }
+        }
+        Ok(())
     }
 
     /// Finds sample rows that reference no existing key: the keys may be the user's, or a default.

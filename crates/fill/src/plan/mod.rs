@@ -15,6 +15,7 @@ mod data;
 mod existing;
 mod facts;
 mod forecast;
+mod leaves;
 mod method;
 mod own_table;
 mod pgrig_tables;

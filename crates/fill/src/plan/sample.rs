@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::leaves;
 use super::sizes::Sizes;
 use crate::error::FillError;
 use catalog::{TableInfo, temporary};
@@ -64,9 +65,12 @@ impl Sample<'_> {
         run(connection, &format!("REINDEX TABLE pg_temp.{SAMPLE}")).await?;
         let packed = index_sizes(connection).await?;
         run(connection, "ROLLBACK TO SAVEPOINT pgrig_sizes; RELEASE SAVEPOINT pgrig_sizes").await?;
+        let btrees: Vec<u32> = indexes.iter().filter(|index| index.is_btree).map(|index| index.oid).collect();
+        let mut leaves = leaves::filled(connection, &btrees).await?.into_iter();
         let without_metapage = |bytes: &u64| bytes.saturating_sub(u64::from(block_size));
         let growths =
             indexes.into_iter().zip(places).enumerate().map(|(at, (index, comes_after))| IndexGrowth {
+                is_unique: index.is_unique,
                 is_btree: index.is_btree,
                 keys: index.keys,
                 bytes: index.bytes,
@@ -74,6 +78,7 @@ impl Sample<'_> {
                 comes_after,
                 grown: grown.get(at).map_or(0, without_metapage),
                 packed: packed.get(at).map_or(0, without_metapage),
+                leaves: if index.is_btree { leaves.next().unwrap_or_default() } else { Vec::new() },
             });
         Ok((sizes, growths.collect()))
     }
@@ -153,6 +158,8 @@ async fn index_sizes(connection: &Connection) -> Result<Vec<u64>, FillError> {
 struct Index {
     /// The statement that gives it to the sample.
     create: String,
+    oid: u32,
+    is_unique: bool,
     is_btree: bool,
     keys: i32,
     /// Its bytes and entries now.
@@ -165,6 +172,7 @@ struct Index {
 /// How an index grows by the rows of a sample.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexGrowth {
+    pub(crate) is_unique: bool,
     pub(crate) is_btree: bool,
     /// Number of its keys.
     pub(crate) keys: i32,
@@ -176,6 +184,8 @@ pub(crate) struct IndexGrowth {
     /// Bytes of the sample's index that has grown with the rows, and of the one that CREATE INDEX builds.
     pub(crate) grown: u64,
     pub(crate) packed: u64,
+    /// Shares of leaves of the table's index that entries take; none if they cannot be read.
+    pub(crate) leaves: Vec<f64>,
 }
 
 /// The table's indexes.
@@ -186,9 +196,12 @@ async fn indexes(connection: &Connection, table: &str) -> Result<Vec<Index>, Fil
             .iter()
             .map(|row| {
                 let (unique, definition): (bool, String) = (row.get("is_unique"), row.get("definition"));
+                let is_unique = unique;
                 let unique = if unique { "UNIQUE " } else { "" };
                 Index {
                     create: format!("CREATE {unique}INDEX ON pg_temp.{SAMPLE} {definition}"),
+                    oid: row.get("oid"),
+                    is_unique,
                     is_btree: row.get("is_btree"),
                     keys: row.get("keys"),
                     bytes: u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default(),

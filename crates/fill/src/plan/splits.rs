@@ -28,11 +28,15 @@ pub(crate) struct Splits {
 }
 
 impl Splits {
-    /// Of an index with so many bytes and entries; `entry` is the size of an entry in a leaf, bytes.
-    pub(crate) fn of(bytes: f64, entries: f64, entry: f64) -> Self {
-        let full = entries * entry / bytes.max(1.0);
+    /// Of an index with so many bytes and entries; `entry` is the size of an entry in a leaf, bytes. `leaves` has the shares of
+    /// leaves that are taken; without any, they follow from the index's size.
+    pub(crate) fn of(bytes: f64, entries: f64, entry: f64, leaves: &[f64]) -> Self {
+        let full = (entries * entry / bytes.max(1.0)).clamp(0.5, 0.9);
         let most = (LEAF / entry).max(4.0);
-        Self { bytes, entries, curve: curve(full.clamp(0.5, 0.9), most) }
+        let share = |place: f64| {
+            if leaves.is_empty() { usual(full, place) } else { at(leaves, place) }
+        };
+        Self { bytes, entries, curve: curve(share, most) }
     }
 
     /// Bytes by which it grows with so many new entries.
@@ -59,14 +63,26 @@ struct Leaf {
     entries: f64,
 }
 
-/// Leaves for each one at the beginning, while entries come. Leaves are `full` on average and hold `most` entries.
-fn curve(full: f64, most: f64) -> Vec<f64> {
+/// The share of a leaf that is taken, at this place (0 to 1) among leaves that are `full` on average.
+fn usual(full: f64, place: f64) -> f64 {
+    if full >= PACKED { full } else { (full / GROWN * 2_f64.powf(place - 1.0)).min(1.0) }
+}
+
+/// The one of these numbers at a place from 0 to 1.
+fn at(numbers: &[f64], place: f64) -> f64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+    let number = (place * numbers.len() as f64) as usize;
+    numbers[number.min(numbers.len() - 1)]
+}
+
+/// Leaves for each one at the beginning, while entries come. Leaves hold `most` entries; `share` gives the share of a leaf that
+/// is taken at the beginning, for its place (0 to 1).
+fn curve(share: impl Fn(f64) -> f64, most: f64) -> Vec<f64> {
     let mut random = Random(1);
     let mut families: Vec<Vec<Leaf>> = (0..LEAVES)
         .map(|number| {
             let place = (number as f64 + 0.5) / LEAVES as f64;
-            let share = if full >= PACKED { full } else { (full / GROWN * 2_f64.powf(place - 1.0)).min(1.0) };
-            vec![Leaf { share: 1.0, entries: (share * most).floor() }]
+            vec![Leaf { share: 1.0, entries: (share(place).clamp(0.0, 1.0) * most).floor().max(1.0) }]
         })
         .collect();
     let began: Vec<f64> = families.iter().map(|family| family[0].entries).collect();
@@ -131,15 +147,19 @@ mod tests {
 
     #[test]
     fn packed_leaves_split_all_at_once_and_grown_ones_by_and_by() {
-        let packed = Splits::of(1e6, 45_000.0, 20.0);
+        let packed = Splits::of(1e6, 45_000.0, 20.0, &[]);
         let ratio = |splits: &Splits, times: f64| splits.added(45_000.0 * times) / 1e6;
         assert!(ratio(&packed, 0.01) < 0.02, "{}", ratio(&packed, 0.01));
         assert!(ratio(&packed, 0.25) > 0.9, "{}", ratio(&packed, 0.25));
         assert!((ratio(&packed, 0.7) - 1.0).abs() < 0.1, "{}", ratio(&packed, 0.7));
-        let grown = Splits::of(1e6, 1e6 * GROWN / 20.0, 20.0);
+        let grown = Splits::of(1e6, 1e6 * GROWN / 20.0, 20.0, &[]);
         for times in [0.1, 0.5, 1.0, 2.5, 10.0] {
             let added = grown.added(grown.entries * times) / 1e6;
             assert!((added - times).abs() < 0.03 + 0.15 * times, "{times}: {added}");
         }
+        // All of them have just split.
+        let split = Splits::of(1e6, 1e6 * GROWN / 20.0, 20.0, &[0.66, 0.68, 0.7, 0.72]);
+        let added = |times: f64| split.added(split.entries * times) / 1e6;
+        assert!(added(0.2) < 0.01 && added(0.7) > 0.9, "{} {}", added(0.2), added(0.7));
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct Filler<'a> {
     pub(crate) makes: Vec<String>,
     /// Statement that records the end of the fill, in the transaction that removes the ledger.
     pub(crate) at_end: Option<String>,
+    /// Whether an end for want of time counts as an interruption.
+    pub(crate) must_complete: bool,
     /// Number of rows when rows were last frozen; none before the first time.
     pub(crate) frozen: tokio::sync::Mutex<Option<u64>>,
     /// The ledger, once it exists.
@@ -116,6 +118,7 @@ impl<'a> Filler<'a> {
             is_unsampled: false,
             makes: Vec::new(),
             at_end: None,
+            must_complete: false,
             frozen: tokio::sync::Mutex::default(),
             stop: watch::Sender::new(false),
         }

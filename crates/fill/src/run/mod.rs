@@ -93,6 +93,8 @@ pub struct Conduct {
     pub makes: Vec<String>,
     /// A statement that records the end of the fill, in the transaction that removes its ledger.
     pub at_end: Option<String>,
+    /// Whether a fill that ends for want of time counts as interrupted, so that the same request completes it.
+    pub must_complete: bool,
     /// Directory for records of files that are written past the server; see [`remove_abandoned`](crate::remove_abandoned).
     pub records: Option<PathBuf>,
 }
@@ -157,6 +159,7 @@ pub fn run<'a>(
         filler.is_unsampled = conduct.is_unsampled;
         filler.makes = conduct.makes;
         filler.at_end = conduct.at_end;
+        filler.must_complete = conduct.must_complete;
         let work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
         let result = match until_stopped(target, interrupt, work, || filler.stop()).await {
             Ended::Done(result) => Some(result),

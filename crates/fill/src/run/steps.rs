@@ -79,6 +79,11 @@ impl Filler<'_> {
                 InitStep::Generate => {
                     loaded = Box::pin(self.generate(&session)).await?;
                     client_cpu = cpu_time().saturating_sub(cpu_before);
+                    if self.must_complete
+                        && matches!(self.generated().stop, Some(StopReason::Duration { .. }))
+                    {
+                        return Err(Cause::Interrupted);
+                    }
                 }
                 InitStep::Vacuum => self.vacuum(&session).await?,
                 InitStep::PrimaryKeys => self.indexes(&session).await?,

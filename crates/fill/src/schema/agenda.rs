@@ -138,6 +138,12 @@ impl Agenda {
         }
     }
 
+    /// Whether all tasks have been done.
+    pub(super) fn is_done(&self) -> bool {
+        let state = self.lock();
+        state.waiting.is_empty() && !state.has_failed
+    }
+
     /// Number of tables that are filled.
     pub(super) fn filled(&self) -> usize {
         self.lock().filled.len()

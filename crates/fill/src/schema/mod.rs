@@ -9,12 +9,14 @@
 //! - `run`: [`run_schema`] creates the tables and carries out the plans, in the order that the `agenda` keeps.
 
 mod agenda;
+mod limits;
 mod outcome;
 mod plan;
 mod record;
 mod request;
 mod run;
 
+pub use limits::SchemaLimits;
 pub use outcome::{FilledTable, SchemaOutcome};
 pub use plan::{PlannedTable, SchemaPlan, TableState, plan_schema};
 pub use request::{RowsRule, SchemaAmount, SchemaRequest, TableRows};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::limits::StopReason;
 use crate::outcome::Outcome;
 
 /// A schema that was filled.
@@ -13,6 +14,8 @@ pub struct SchemaOutcome {
     pub foreign_keys: Duration,
     /// Wall-clock time of all, from the tables' creation to the record's removal.
     pub elapsed: Duration,
+    /// Why it ended before all tables were filled; none if they are. The same request fills the rest.
+    pub stopped: Option<StopReason>,
     /// Materialized views that were refreshed.
     pub refreshed: Vec<String>,
 }

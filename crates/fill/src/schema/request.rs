@@ -42,6 +42,12 @@ pub struct SchemaRequest {
     pub streams: Option<std::num::NonZeroU16>,
     /// COPY's format; none means chosen.
     pub format: Option<CopyFormat>,
+    /// Bytes of a chunk; none means chosen.
+    #[serde(default)]
+    pub chunk: Option<u64>,
+    /// Whether rows are committed chunk by chunk even if that is slower, because a limit acts between chunks.
+    #[serde(default)]
+    pub in_chunks: bool,
     /// Seed of the random values.
     pub seed: u64,
     /// Whether names of columns say nothing of their values.

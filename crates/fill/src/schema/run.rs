@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, Shared, join_all};
 
 use super::agenda::{Agenda, Task};
+use super::limits::{Clock, SchemaLimits};
 use super::outcome::{FilledTable, SchemaOutcome};
 use super::plan::{PlannedTable, SchemaPlan};
 use super::record;
@@ -33,7 +34,7 @@ pub trait SchemaObserver {
     fn foreign_key_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
 }
 
-/// Carries the plan out. `interrupt` resolves when the user wants to stop. `records` is the directory for records of
+/// Carries the plan out, within the limits. `interrupt` resolves when the user wants to stop. `records` is the directory for records of
 /// files that are written past the server.
 ///
 /// # Errors
@@ -41,6 +42,7 @@ pub trait SchemaObserver {
 pub fn run_schema<'a>(
     target: &'a Target,
     plan: &'a SchemaPlan,
+    limits: SchemaLimits<'a>,
     records: Option<PathBuf>,
     observer: &'a dyn SchemaObserver,
     interrupt: LocalBoxFuture<'a, ()>,
@@ -50,8 +52,9 @@ pub fn run_schema<'a>(
         let sessions = Sessions::new(target);
         let session = sessions.open().await?;
         let agenda = Agenda::of(plan);
-        let run =
-            SchemaRun { target, sessions, plan, records, observer, interrupt: interrupt.shared(), agenda };
+        let interrupt = interrupt.shared();
+        let clock = Clock::new(limits);
+        let run = SchemaRun { target, sessions, plan, clock, records, observer, interrupt, agenda };
         run.interruptible(begin(&session, plan)).await?;
         let lanes = join_all((0..plan.lanes()).map(|_| run.lane())).await;
         let mut done = Done::default();
@@ -59,12 +62,18 @@ pub fn run_schema<'a>(
             done.add(of_lane);
         }
         let Done { mut tables, foreign_keys, failure } = done;
-        if let Some(failure) = failure {
+        let stopped = run.clock.stopped().filter(|_| !run.agenda.is_done());
+        if let Some(failure) =
+            failure.filter(|failure| stopped.is_none() || failure.class() != Class::Interrupted)
+        {
             return Err(failure);
         }
         tables.sort_by_key(|table| table.place);
-        let refreshed = run.interruptible(end(&session, plan)).await?;
-        Ok(SchemaOutcome { tables, foreign_keys, elapsed: started.elapsed(), refreshed })
+        let refreshed = match stopped {
+            Some(_) => Vec::new(),
+            None => run.interruptible(end(&session, plan)).await?,
+        };
+        Ok(SchemaOutcome { tables, foreign_keys, elapsed: started.elapsed(), stopped, refreshed })
     })
 }
 
@@ -73,6 +82,7 @@ struct SchemaRun<'a> {
     target: &'a Target,
     sessions: Sessions<'a>,
     plan: &'a SchemaPlan,
+    clock: Clock<'a>,
     records: Option<PathBuf>,
     observer: &'a dyn SchemaObserver,
     interrupt: Shared<LocalBoxFuture<'a, ()>>,
@@ -105,11 +115,14 @@ impl Done {
 }
 
 impl SchemaRun<'_> {
-    /// Does one task after the other. Once a task has failed, no lane begins another one, and
+    /// Does one task after the other, as long as there is time. Once a task has failed, no lane begins another one, and
     /// running tasks are interrupted.
     async fn lane(&self) -> Done {
         let mut done = Done::default();
-        while let Some(task) = self.agenda.next().await {
+        self.clock.begin();
+        while self.clock.stopped().is_none()
+            && let Some(task) = self.agenda.next().await
+        {
             let ended = match &task {
                 Task::Table { place } => self.table(*place).await.map(|table| done.tables.extend(table)),
                 Task::ForeignKey { place, number, .. } => {
@@ -173,7 +186,13 @@ impl SchemaRun<'_> {
     async fn fill(&self, place: usize, plan: &Plan, observer: &dyn Observer) -> Result<Outcome, FillError> {
         let until = self.until(place, plan).await?;
         let plan = until.as_ref().unwrap_or(plan);
+        let session = self.sessions.open().await?;
+        let (limits, sight) = self.clock.of_table(&session.connection, plan).await?;
+        drop(session);
         let conduct = Conduct {
+            limits,
+            sight,
+            must_complete: true,
             records: self.records.clone(),
             is_unsampled: true,
             makes: self.plan.tables[place].recorded.postponed.makes.clone(),
@@ -181,6 +200,7 @@ impl SchemaRun<'_> {
             ..Conduct::default()
         };
         let filled = run(self.target, plan, conduct, observer, self.stop().boxed_local()).await;
+        self.clock.told(filled.as_ref().map_or(&[], |outcome| &outcome.events));
         filled.map_err(|source| failed(self.plan, (place, self.agenda.filled()), source))
     }
 

@@ -123,29 +123,35 @@ impl Tables {
 
     /// amcheck and pg_visibility find nothing in the heap, the TOAST table, their maps, and every B-tree.
     pub(crate) async fn assert_sound(&self, table: &str) {
-        if self.database.major >= 14 {
-            let query = format!(
-                "SELECT string_agg(format('%s %s: %s', blkno, offnum, msg), '; ')
-                   FROM verify_heapam('{table}', check_toast => true)"
-            );
-            assert_eq!(self.value::<Option<String>>(&query).await, None, "{table}'s heap");
-        }
-        let both = format!(
-            "'{table}'::regclass, (SELECT reltoastrelid FROM pg_class WHERE oid = '{table}'::regclass)"
+        let toast = format!(
+            "(SELECT reltoastrelid FROM pg_class WHERE oid = '{table}'::regclass AND reltoastrelid <> 0)"
         );
+        let both = format!("'{table}'::regclass, {toast}");
+        let of_both = |check: &str| {
+            format!(
+                "SELECT string_agg(format('%s: %s', oid::regclass, f), '; ') FROM pg_class, LATERAL {check} f WHERE oid IN ({both})"
+            )
+        };
+        let mut checks = vec!["pg_check_frozen(oid)", "pg_check_visible(oid)"];
+        if self.database.major >= 14 {
+            checks.push("verify_heapam(oid, check_toast => true)");
+        }
+        for check in checks {
+            assert_eq!(self.value::<Option<String>>(&of_both(check)).await, None, "{table}: {check}");
+        }
         self.execute(&format!(
             "SELECT bt_index_parent_check(i.indexrelid, heapallindexed => true, rootdescend => true)
                FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
               WHERE i.indrelid IN ({both}) AND m.amname = 'btree'"
         ))
         .await;
-        for check in ["pg_check_frozen", "pg_check_visible"] {
-            let query = format!("SELECT count(*) FROM {check}('{table}')");
-            assert_eq!(self.value::<i64>(&query).await, 0, "{table}: {check}");
-        }
         let visible = format!(
-            "SELECT count(*) FROM pg_visibility_map('{table}') WHERE NOT all_visible OR NOT all_frozen"
+            "SELECT count(*) FROM pg_class, LATERAL pg_visibility_map(oid::regclass) WHERE oid IN ({both}) AND NOT (all_visible AND all_frozen)"
         );
-        assert_eq!(self.value::<i64>(&visible).await, 0, "{table}'s visibility map");
+        assert_eq!(
+            self.value::<i64>(&visible).await,
+            0,
+            "{table}'s visibility map, or that of its TOAST table"
+        );
     }
 }

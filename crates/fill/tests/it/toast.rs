@@ -23,7 +23,9 @@ const TABLES: &str = "
     CREATE TABLE parts (id int NOT NULL, body text) PARTITION BY RANGE (id);
     CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (700) WITH (toast_tuple_target = 500);
     CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (700) TO (MAXVALUE);
-    CREATE INDEX ON words (length(body)); CREATE INDEX ON words (md5(body));
+    CREATE TABLE made (id int, body text, lowered text GENERATED ALWAYS AS (lower(body)) STORED);
+    CREATE INDEX ON words (length(body)); CREATE INDEX ON words (md5(body)); CREATE INDEX ON words USING hash (body);
+    CREATE INDEX ON made (lowered);
     CREATE INDEX ON documents USING gin (doc);";
 
 const FILLINGS: &[(&str, u64, &[&str])] = &[
@@ -51,6 +53,8 @@ const FILLINGS: &[(&str, u64, &[&str])] = &[
     ),
     ("targeted", 3_000, &["id=serial", "a=text(10,900)", "b=random(1,1500)", "c=text(1,3000)"]),
     ("wide_target", 2_000, &["id=serial", "a=random(1,3900)", "b=text(1,6000)"]),
+    // The index compresses its keys too.
+    ("made", 1_000, &["id=serial", "body=blank(1,20000)"]),
     ("rarely", 50_000, &["body=text(1,2100)"]),
     ("passing", 1_000, &["id=serial", "body=random(3000)"]),
     ("parts", 1_400, &["id=serial", "body=text(1,4000)"]),

@@ -175,10 +175,15 @@ impl FillArgs {
             }
             return Err(Usage("--exclude-table goes with --all-tables, --ddl or --model".to_owned()));
         }
-        let is_limited = self.limits() != Limits::default() || self.probe.is_some() || self.chunk.is_some();
+        let limits = self.limits();
+        let is_limited = limits != Limits::default();
         self.refuse_for_schemas()?;
-        if is_limited && (self.all_tables || self.model.is_some()) {
-            let text = "--brim, --until-free, --for, --mark, --wait-for-space, --probe and --chunk are for one table: give --table NAME instead of --all-tables or --model";
+        if limits.space != SpaceLimit::MustFit || self.probe.is_some() {
+            if self.ddl.is_some() && !self.all_tables {
+                return Ok(None);
+            }
+            let text = "--brim and --until-free fill one table with as many rows as the disk has room for, and --probe queries one \
+                        table as it grows: give --table NAME instead of --all-tables or --model";
             return Err(Usage(text.to_owned()));
         }
         let steps = InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create);
@@ -191,14 +196,11 @@ impl FillArgs {
             (None, Some(Rows::Rules(_))) => SchemaAmount::Rules,
             (None, None) if self.scale.is_some() || self.model.is_some() => SchemaAmount::Rules,
             // A limit ends the fill of one table.
-            (None, None) if is_limited => return Ok(None),
+            (None, None) if is_limited && self.ddl.is_some() && !self.all_tables => return Ok(None),
             (None, None) => {
                 return Err(Usage("no amount is given: give a SIZE, --rows or --scale".to_owned()));
             }
         };
-        if is_limited {
-            return Ok(None);
-        }
         let mut rules = match &self.rows {
             Some(Rows::Rules(rules)) => rules.clone(),
             _ => Vec::new(),
@@ -236,6 +238,8 @@ impl FillArgs {
             method: self.method(),
             streams: self.streams.and_then(NonZeroU16::new),
             format: self.format(),
+            chunk: self.chunk.map(|chunk| chunk.0),
+            in_chunks: is_limited,
             seed: self.seed,
             plain: self.plain,
             triggers: self.triggers.into(),

@@ -110,7 +110,14 @@ impl<'a> Proof<'a> {
 
     /// amcheck and pg_visibility find nothing, with all that they can do.
     pub fn assert_sound(&self) {
-        for Relation { oid, name, .. } in self.tables() {
+        let toasts = self.rows(&format!(
+            "SELECT t.oid, t.oid::regclass::text AS name FROM pg_class t JOIN pg_class c ON c.reltoastrelid = t.oid \
+              WHERE c.relnamespace = '{}'::regnamespace",
+            self.schema.replace('\'', "''")
+        ));
+        let toasts = toasts.iter().map(|row| (row.get("oid"), row.get("name")));
+        let tables = self.tables().into_iter().map(|table| (table.oid, table.name));
+        for (oid, name) in tables.chain(toasts) {
             let mut checks = vec![
                 format!("SELECT string_agg(t::text, ' ') FROM pg_check_visible({oid}) t"),
                 format!("SELECT string_agg(t::text, ' ') FROM pg_check_frozen({oid}) t"),
@@ -126,7 +133,9 @@ impl<'a> Proof<'a> {
                 assert_eq!(found, None, "{name}: {check}");
             }
         }
-        for Relation { oid, .. } in self.indexes() {
+        let of_toasts = "SELECT i.indexrelid FROM pg_index i JOIN pg_class t ON t.oid = indrelid WHERE t.relkind = 't' AND t.oid >= 16384";
+        let of_toasts = self.rows(of_toasts).into_iter().map(|row| row.get(0));
+        for oid in self.indexes().into_iter().map(|index| index.oid).chain(of_toasts) {
             // It fails if it finds something. What bt_index_check looks for is part of it (amcheck's documentation).
             self.execute(&format!(
                 "SELECT bt_index_parent_check(c.oid, heapallindexed => true, rootdescend => true) \

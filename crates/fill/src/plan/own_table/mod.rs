@@ -192,7 +192,11 @@ impl Look<'_> {
             }
             (None, several) => {
                 let limited = self.request.in_chunks || self.request.chunk.is_some();
-                let why = if limited { "limits, --probe and --chunk are for one table; " } else { "" };
+                let why = if limited {
+                    "without SIZE, --rows or --scale, and with --brim, --until-free or --probe, one table is filled; "
+                } else {
+                    ""
+                };
                 let problem =
                     format!("it creates {}: {why}name one of them with --table NAME", several.join(", "));
                 return Err(FillError::Ddl { problem });

@@ -25,6 +25,9 @@ const TOLERANCE: f64 = 0.01;
 /// This part of the size is planned beyond it where the last table ends when the size is reached.
 const MARGIN: u64 = 20;
 
+/// Rows that the last table gets at most, beyond its share, for indexes that may not grow as predicted.
+const MOST_DOUBT: f64 = 1.0;
+
 /// Descriptions of all tables, for a number of rows.
 pub(super) struct Design<'a> {
     planner: &'a Planner<'a>,
@@ -113,7 +116,7 @@ impl<'a> Design<'a> {
 
     /// Tables with so many rows in those that reference nothing. The server judges samples.
     pub(super) async fn for_base(&self, base: f64) -> Result<Vec<Designed<'a>>, FillError> {
-        let mut designed = self.described(base, None).await?;
+        let mut designed = self.described(base, None, None).await?;
         self.verify(&mut designed).await?;
         Ok(designed)
     }
@@ -123,12 +126,12 @@ impl<'a> Design<'a> {
         let rows = amounts::rows(self.wanted, amounts::BASE, &vec![None; self.wanted.len()]);
         let (largest, all) = (rows.iter().max().copied().unwrap_or(1), rows.iter().sum::<u64>());
         let share = (SAMPLE as f64 / largest as f64).min(SAMPLES as f64 / all as f64);
-        let small = self.described(amounts::BASE * share, Some(SAMPLE)).await?;
+        let small = self.described(amounts::BASE * share, Some(SAMPLE), None).await?;
         let mut weights = Vec::with_capacity(small.len());
         for (at, designed) in small.iter().enumerate() {
             weights.push(self.planner.measured(designed, self.together(at)).await?);
         }
-        let mut designed = self.within_keys(size, &weights).await?;
+        let (mut base, mut designed) = self.within_keys(size, &weights).await?;
         let mut last = None;
         if self.planner.request.append {
             for (at, (designed, weight)) in designed.iter().zip(&mut weights).enumerate() {
@@ -142,7 +145,7 @@ impl<'a> Design<'a> {
         // Too many rows by as much as the prediction may be wrong; the last table gets fewer then.
         let size = if last.is_some() { size + size / MARGIN } else { size };
         if self.planner.request.append {
-            designed = self.within_keys(size, &weights).await?;
+            (base, designed) = self.within_keys(size, &weights).await?;
         }
         let rows: Vec<u64> = designed.iter().map(|designed| designed.rows).collect();
         let bytes = |rows: &[u64]| bytes_of(&weights, rows);
@@ -155,41 +158,64 @@ impl<'a> Design<'a> {
         if share > 1.0 + TOLERANCE {
             return Err(FillError::SchemaTooSmall { size, about });
         }
+        let doubt: f64 =
+            weights.iter().zip(&designed).map(|(weight, designed)| weight.doubt(designed.rows as f64)).sum();
+        let mut beyond = size / (MARGIN + 1);
+        if let Some(last) = last.filter(|_| doubt > 0.0) {
+            let (rows, weight) = (designed[last].rows, &weights[last]);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rows and bytes")]
+            let more = (rows as f64 * (doubt / weight.times(rows).max(1.0)).min(MOST_DOUBT)) as u64;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rows and bytes")]
+            let bytes = (weight.times(rows + more) - weight.times(rows)) as u64;
+            beyond += bytes;
+            designed = self.described(base, None, Some((last, more))).await?;
+        }
         self.verify(&mut designed).await?;
         for (designed, weight) in designed.iter_mut().zip(weights) {
             designed.weight = Some(weight);
         }
         if let Some(last) = last {
             let present = self.planner.bytes_present(self.tables).await?;
-            designed[last].beyond = size / (MARGIN + 1);
-            designed[last].until = Some(present + size - designed[last].beyond);
+            designed[last].beyond = beyond;
+            designed[last].until = Some(present + size - size / (MARGIN + 1));
         }
         Ok(designed)
     }
 
-    /// Tables that together come nearest to a size. If the keys of one table allow no more rows,
+    /// Tables that together come nearest to a size, and the base of their rows. If the keys of one table allow no more rows,
     /// others get more.
-    async fn within_keys(&self, size: u64, weights: &[Weight]) -> Result<Vec<Designed<'a>>, FillError> {
+    async fn within_keys(
+        &self,
+        size: u64,
+        weights: &[Weight],
+    ) -> Result<(f64, Vec<Designed<'a>>), FillError> {
         let mut most = vec![None; self.wanted.len()];
         let mut round = 1;
         loop {
             let base = amounts::base_for(self.wanted, &most, size, |rows| bytes_of(weights, rows));
-            let designed = self.described(base, None).await?;
+            let designed = self.described(base, None, None).await?;
             let found: Vec<Option<u64>> =
                 designed.iter().map(|designed| designed.capped.as_ref().map(|_| designed.rows)).collect();
             if found == most || round == ROUNDS {
-                return Ok(designed);
+                return Ok((base, designed));
             }
             (most, round) = (found, round + 1);
         }
     }
 
-    /// Describes the tables in order. `most` limits the rows of each, for a sample.
-    async fn described(&self, base: f64, most: Option<u64>) -> Result<Vec<Designed<'a>>, FillError> {
+    /// Describes the tables in order. `most` limits the rows of each, for a sample; `more` has the place of a table that
+    /// gets so many rows more.
+    async fn described(
+        &self,
+        base: f64,
+        most: Option<u64>,
+        more: Option<(usize, u64)>,
+    ) -> Result<Vec<Designed<'a>>, FillError> {
         let mut all: Vec<Designed<'a>> = Vec::with_capacity(self.order.len());
         for (place, wanted) in self.wanted.iter().enumerate() {
             let before: Vec<u64> = all.iter().map(|designed| designed.rows).collect();
-            let rows = amounts::rows_of(&wanted.share, base, &before);
+            let more = more.filter(|(table, _)| *table == place).map_or(0, |(_, rows)| rows);
+            let rows = amounts::rows_of(&wanted.share, base, &before) + more;
             let designed = self.one(place, most.map_or(rows, |most| rows.min(most)), &all).await?;
             all.push(designed);
         }

@@ -153,6 +153,8 @@ pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: 
         method: all.method,
         streams: all.streams,
         format: all.format,
+        chunk: all.chunk,
+        in_chunks: all.in_chunks,
         ..Request::new(Amount::Rows(rows), all.steps.clone())
     }
 }

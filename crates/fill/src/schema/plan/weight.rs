@@ -18,6 +18,8 @@ pub(super) struct Weight {
     ascending: f64,
     /// Indexes whose new entries come between those present.
     splits: Vec<Splits>,
+    /// The same of indexes that may hold a key many times: a full leaf has equal keys merged, and may not split then.
+    doubtful: Vec<Splits>,
     /// Streams at most, and rows of a chunk.
     streams: f64,
     chunk_rows: f64,
@@ -37,7 +39,9 @@ impl Weight {
             let (grown, packed) = (index.grown as f64 / rows, index.packed as f64 / rows);
             if !index.comes_after {
                 // CREATE INDEX fills leaves to 90 %.
-                weight.splits.push(Splits::of(index.bytes as f64, index.entries, packed * 0.9));
+                let entry = packed * 0.9;
+                let splits = if index.is_unique { &mut weight.splits } else { &mut weight.doubtful };
+                splits.push(Splits::of(index.bytes as f64, index.entries, entry, &index.leaves));
                 weight.per_row -= grown;
             } else if index.keys == 1 && grown < packed * ASCENDING {
                 weight.ascending += grown;
@@ -60,6 +64,11 @@ impl Weight {
         let streams = self.streams.min(chunks).max(1.0);
         let ascending = self.ascending * (1.0 + (streams - 1.0) * SPLIT_IN_HALVES) / streams;
         let splits: f64 = self.splits.iter().map(|splits| splits.added(rows)).sum();
-        (self.per_row + ascending) * rows + splits
+        (self.per_row + ascending) * rows + splits + self.doubt(rows)
+    }
+
+    /// Of these, bytes that the rows may not take.
+    pub(super) fn doubt(&self, rows: f64) -> f64 {
+        self.doubtful.iter().map(|splits| splits.added(rows)).sum()
     }
 }

@@ -61,6 +61,8 @@ impl Planner<'_> {
         let all: u64 = planned.iter().map(|table| table.predicted).sum();
         self.request.ddl.is_some()
             && self.request.streams.is_none()
+            && self.request.chunk.is_none()
+            && !self.request.in_chunks
             && needs_no_wal
             && usize::from(self.survey.site.cores()) >= LANES
             && planned.iter().all(|table| table.plan().is_none_or(can_be_whole))

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fill::{
-    FilledTable, Observer, PlannedTable, Request, SchemaObserver, SchemaOutcome, SchemaPlan, SchemaRequest,
-    Sizes, plan_schema, run_schema,
+    FilledTable, Observer, PlannedTable, Request, SchemaLimits, SchemaObserver, SchemaOutcome, SchemaPlan,
+    SchemaRequest, Sizes, plan_schema, run_schema,
 };
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use measure::{Note, Trial, Unit};
@@ -51,7 +51,8 @@ pub(super) async fn fill(
     let subject = single.map(|single| &single.subject);
     let plan = plan_schema(&survey, &connection, request, subject, !arguments.no_resume).await?;
     let Some(plan) = plan else { return Ok(Filled::None) };
-    let planned = text::plan(&plan, &survey, arguments.explain);
+    let limits = arguments.limits();
+    let planned = text::plan(&plan, &survey, &limits, arguments.explain);
     if arguments.explain {
         conduct::explained(printer, &arguments.save, &plan, planned)?;
         return Ok(Filled::All);
@@ -62,7 +63,9 @@ pub(super) async fn fill(
     }
     let mut recording = Recording::begin(home, begun(arguments, request, &plan, &survey)?)?;
     let progress = SchemaProgress { plan: &plan, all: all_tables(&plan), printer };
-    let work = run_schema(&chosen.target, &plan, Some(records(home)), &progress, interrupted(printer));
+    let limits = SchemaLimits { limits, survey: &survey };
+    let work =
+        run_schema(&chosen.target, &plan, limits, Some(records(home)), &progress, interrupted(printer));
     let outcome = match Box::pin(work).await {
         Ok(outcome) => outcome,
         Err(error) => return recording.finish(Err(error.into())).end(printer).map(|()| Filled::All),
@@ -78,6 +81,9 @@ pub(super) async fn fill(
         }
     }
     recording.run.trials.push(whole(&outcome));
+    if let Some(reason) = &outcome.stopped {
+        recording.run.notes.push(Note { text: text::stopped(reason, &outcome, &plan) });
+    }
     let views = outcome.refreshed.join(", ");
     if !views.is_empty() {
         recording.run.notes.push(Note { text: format!("refreshed {views}") });

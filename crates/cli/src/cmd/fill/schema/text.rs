@@ -3,19 +3,20 @@
 use std::fmt::Write;
 
 use comfy_table::{Table, presets};
+use fill::limits::{Limits, StopReason};
 use fill::{FilledTable, InitStep, PlannedTable, SchemaOutcome, SchemaPlan};
 use measure::human::{bytes, bytes_both, count, grouped};
 use server::Survey;
 
 use super::seconds;
 use crate::app::table::{align_right, trimmed};
-use crate::cmd::fill::text::method_name;
+use crate::cmd::fill::text::{limits as limits_of_one, method_name};
 
 /// Most tables that the plan shows; --explain shows all.
 const MOST_TABLES: usize = 30;
 
 /// The plan; if `whole`, with the columns of every table.
-pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, whole: bool) -> String {
+pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, limits: &Limits, whole: bool) -> String {
     let mut text = String::from("plan\n");
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12} {value}");
@@ -36,7 +37,7 @@ pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, whole: bool) -> String {
     if plan.is_resumed {
         line("completes", format!("an interrupted fill: {done} of {} tables are filled", plan.tables.len()));
     }
-    text.push('\n');
+    text = text.trim_end().to_owned() + &limits_of_one(limits, None) + "\n\n";
     text += &tables(plan, whole);
     text += &reasons(plan);
     if whole {
@@ -110,6 +111,13 @@ fn columns(plan: &SchemaPlan) -> String {
     text
 }
 
+/// Why a fill ended before all tables were filled, and what to do next.
+pub(super) fn stopped(reason: &StopReason, outcome: &SchemaOutcome, plan: &SchemaPlan) -> String {
+    let filled = plan.tables.iter().filter(|table| table.plan().is_none()).count() + outcome.tables.len();
+    let of = plan.tables.len();
+    format!("stopped, because {reason}: {filled} of {of} tables are filled; the same command does the rest")
+}
+
 /// The result: a line for each table, then the whole.
 pub(super) fn outcome(outcome: &SchemaOutcome, plan: &SchemaPlan, survey: &Survey) -> String {
     let mut table = Table::new();
@@ -132,10 +140,11 @@ pub(super) fn outcome(outcome: &SchemaOutcome, plan: &SchemaPlan, survey: &Surve
     }
     align_right(&mut table, 1..6);
     let total = outcome.elapsed.as_secs_f64();
-    let off = plan.size.filter(|_| !plan.is_resumed).map_or(String::new(), |size| {
-        format!(" ({:+.2} % of {})", (outcome.bytes() as f64 / size as f64 - 1.0) * 100.0, bytes(size))
-    });
-    let before = plan.tables.len() - outcome.tables.len();
+    let off =
+        plan.size.filter(|_| !plan.is_resumed && outcome.stopped.is_none()).map_or(String::new(), |size| {
+            format!(" ({:+.2} % of {})", (outcome.bytes() as f64 / size as f64 - 1.0) * 100.0, bytes(size))
+        });
+    let before = plan.tables.iter().filter(|table| table.plan().is_none()).count();
     let before = if before == 0 { String::new() } else { format!("; {before} tables were filled before") };
     format!(
         "{}\n\n{}{off} in {total:.2} s: {} rows of {} tables in database {}, {} rows/s{before}",

@@ -1,0 +1,49 @@
+//! How full the leaves of existing B-trees are, read with the extension pageinspect.
+//!
+//! Leaves that have split at the same time take many keys before they split again, and their number and size alone do not
+//! tell them from others. Only a superuser may read pages. If the database lacks the extension, it is created in a
+//! savepoint, which is rolled back.
+
+use connect::Connection;
+use server::ask;
+
+use crate::error::FillError;
+
+/// Leaves of an index that are read, about.
+const LEAVES: i64 = 400;
+
+/// The share of each leaf that its entries take, 0 to 1, of leaves evenly spread over each index. `indexes` are OIDs. An index
+/// gets no shares if its leaves cannot be read.
+///
+/// # Errors
+/// If the connection fails.
+pub(super) async fn filled(connection: &Connection, indexes: &[u32]) -> Result<Vec<Vec<f64>>, FillError> {
+    let mut all = vec![Vec::new(); indexes.len()];
+    let facts = ask(connection, include_str!("../sql/leaves_readable.sql"), &[]).await?;
+    let (is_possible, installed): (bool, Option<String>) = (facts.get("is_possible"), facts.get("function"));
+    if !is_possible {
+        return Ok(all);
+    }
+    run(connection, "SAVEPOINT pgrig_leaves").await?;
+    let create = "CREATE EXTENSION pageinspect SCHEMA pg_catalog";
+    let is_there = installed.is_some() || connection.client.batch_execute(create).await.is_ok();
+    let function = installed.unwrap_or_else(|| "pg_catalog.bt_page_stats".to_owned());
+    for (leaves, index) in all.iter_mut().zip(indexes).filter(|_| is_there) {
+        run(connection, "SAVEPOINT pgrig_leaf").await?;
+        let query = include_str!("../sql/leaves.sql").replace("bt_page_stats", &function);
+        match connection.client.query_one(&query, &[index, &LEAVES]).await {
+            Ok(row) => *leaves = row.get("shares"),
+            Err(error) if error.is_closed() => return Err(connection.explain(error).await.into()),
+            Err(_) => run(connection, "ROLLBACK TO SAVEPOINT pgrig_leaf").await?,
+        }
+    }
+    run(connection, "ROLLBACK TO SAVEPOINT pgrig_leaves; RELEASE SAVEPOINT pgrig_leaves").await?;
+    Ok(all)
+}
+
+async fn run(connection: &Connection, sql: &str) -> Result<(), FillError> {
+    match connection.client.batch_execute(sql).await {
+        Ok(()) => Ok(()),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
+}
