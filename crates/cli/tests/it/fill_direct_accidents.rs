@@ -306,9 +306,6 @@ fn assert_long_rows_are_there_once(rig: &Rig, server: Server, version: &str) {
     let proof = Proof::of(&server, &data, "long");
     proof.assert_sound();
     proof.assert_same_unordered(&Proof::of(&server, &data, "other"));
-    let bytes = |schema: &str| server.number(&format!("SELECT pg_table_size('{schema}.notes')")) as f64;
-    let (ours, servers) = (bytes("long"), bytes("other"));
-    assert!((ours / servers - 1.0).abs() < 0.02, "{ours} {servers}");
     // Distributions still have a pg_dump for this release; newer releases refuse older programs.
     if proof.major == 13 && require(Need::Clients) {
         server.execute("CREATE DATABASE restored");

@@ -41,7 +41,7 @@ impl<'a> Clock<'a> {
     pub(super) fn stopped(&self) -> Option<StopReason> {
         let duration = self.limits.limits.duration?;
         let is_over = self.began.get().is_some_and(|began| began.elapsed() >= duration);
-        is_over.then(|| StopReason::Duration { seconds: duration.as_secs_f64() })
+        is_over.then_some(StopReason::Duration { seconds: duration.as_secs_f64() })
     }
 
     /// The limits of the next table, and what can be seen of the volumes.

@@ -10,6 +10,7 @@ use crate::request::{CopyFormat, InitSteps, MethodChoice, Persistence, Triggers}
 ///
 /// The same request given again completes a fill that was interrupted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "choices that are independent of each other")]
 pub struct SchemaRequest {
     /// SQL that creates the tables first; none for the tables that the database has.
     pub ddl: Option<String>,

@@ -211,9 +211,14 @@ fn what_only_the_server_can_sort_out_goes_by_copy() {
             let tables = Tables::new(
                 major,
                 "CREATE TABLE computed (a int) PARTITION BY RANGE ((a / 2));
-                 CREATE TABLE computed_1 PARTITION OF computed DEFAULT;
+                 CREATE TABLE computed_1 PARTITION OF computed FOR VALUES FROM (0) TO (250);
+                 CREATE TABLE computed_2 PARTITION OF computed FOR VALUES FROM (250) TO (2000000000);
                  CREATE TABLE numbers (a numeric(8,2)) PARTITION BY RANGE (a);
-                 CREATE TABLE numbers_1 PARTITION OF numbers DEFAULT;
+                 CREATE TABLE numbers_1 PARTITION OF numbers FOR VALUES FROM (0) TO (50.5);
+                 CREATE TABLE numbers_2 PARTITION OF numbers FOR VALUES FROM (50.5) TO (1000);
+                 CREATE TABLE padded (a char(4)) PARTITION BY LIST (a);
+                 CREATE TABLE padded_1 PARTITION OF padded FOR VALUES IN ('a', 'bb');
+                 CREATE TABLE padded_2 PARTITION OF padded FOR VALUES IN ('c d ', 'dddd');
                  CREATE TABLE mixed (a int) PARTITION BY LIST (a);
                  CREATE UNLOGGED TABLE mixed_1 PARTITION OF mixed FOR VALUES IN (1);
                  CREATE TABLE mixed_2 PARTITION OF mixed DEFAULT;
@@ -229,12 +234,19 @@ fn what_only_the_server_can_sort_out_goes_by_copy() {
             for (table, why) in [
                 ("computed", "public.computed is partitioned by an expression"),
                 ("numbers", "public.numbers is partitioned by a, of type numeric(8,2)"),
+                ("padded", "public.padded is partitioned by a, of type char(4)"),
                 ("mixed", "some partitions are unlogged, others are not"),
                 ("holes", "partition public.holes_0: it has a dropped column"),
                 ("watched", "partition public.watched_0: triggers run for its rows: of_part"),
             ] {
                 let columns: &[&str] = if table == "mixed" { &["a=serial"] } else { &[] };
                 assert_says(&tables.reason(&Filling { columns, ..Filling::of(table, 100) }).await, &[why]);
+            }
+            for table in ["computed", "numbers", "padded"] {
+                let columns: &[&str] = if table == "computed" { &["a=uniform(0,999)"] } else { &[] };
+                tables.fill(&Filling { columns, ..Filling::of(table, 1000) }).await.unwrap();
+                let rows = rows_of(&tables, table).await;
+                assert!(rows.contains("_1 ") && rows.contains("_2 "), "{rows}");
             }
             let off = Filling { triggers: Triggers::Off, ..Filling::of("watched", 100) };
             let plan = tables.plan(&off).await.unwrap();
