@@ -7,7 +7,7 @@ rows of tpchgen-cli. Then:
 - `pgrig model capture` of the original, `pgrig fill --model` of a copy, `pgrig model check --analyze-original` of both, with
   queries over the keys that this script draws: scans and joins of up to three tables, with ranges of numbers and dates whose
   ends are quantiles of the original, so that none depends on a text.
-- In turns, the first one changing from round to round: `pgrig fill --model` and `pgrig fill` of the same tables and numbers of
+- Unless `--trials 0` leaves it out: in turns, the first one changing from round to round: `pgrig fill --model` and `pgrig fill` of the same tables and numbers of
   rows with random values, keys and foreign keys included, neither analyzed.
 
 With `--original market` the original is bench/market.sql instead, which no statistics object describes: rows per parent by
@@ -16,7 +16,11 @@ bench/faithful.py, which shares no code with pgrig, by `pgrig model check --colu
 has SDV, its Gaussian copula learns the table `clients` and makes as many rows, judged by SDMetrics in the same way; its seconds are
 beside those that pgrig needs for the capture and all three tables.
 
-Needs psql, and tpchgen-cli 4 (PyPI, or crates.io).
+With `--original tpcds`, it is TPC-DS (bench/tpcds.py), with its queries as far as PostgreSQL can plan them. With `--sql FILE` it is
+the database that psql makes of the file, for example pagila's or chinook's; give the option again for a second file. Both are
+measured in the same way, without the market's own measures.
+
+Needs psql, and tpchgen-cli 4 (PyPI, or crates.io); for TPC-DS duckdb and duckdb-extension-tpcds (PyPI).
 """
 
 import argparse
@@ -62,11 +66,12 @@ def main():
     parser.add_argument("--scale", type=float, default=1, help="TPC-H's scale factor [1]")
     parser.add_argument("--queries", type=int, default=120, help="how many [120]")
     parser.add_argument("--tpchgen-cli", default="tpchgen-cli")
-    parser.add_argument("--original", default="tpch", choices=["tpch", "market"])
+    parser.add_argument("--original", default="tpch", choices=["tpch", "market", "tpcds"])
+    parser.add_argument("--sql", action="append", help="the original: a file of statements for psql")
     parser.add_argument("--aggregates", action="store_true", help="capture TPC-H with --aggregates")
     options = parsed(parser)
-    if options.original == "market":
-        return market(options)
+    if options.original != "tpch" or options.sql:
+        return compared(options)
     with serving(options) as server, tempfile.TemporaryDirectory() as scratch:
         Path(scratch).chmod(0o755)
         original, copy = Database(server, options, "original"), Database(server, options, "copy")
@@ -89,20 +94,21 @@ def main():
         print(found.stdout)
         within, fields = statistics_share(original, copy, TABLES)
         print(f"witness     {within / fields:.1%} of {fields} fields, without histograms")
-        times = rounds(options, server, original, copy, model, scratch)
+        times = rounds(options, server, original, copy, model, scratch) if options.trials else {}
         rows = sum(int(original.query(f"SELECT count(*) FROM {table}")) for table in TABLES)
-        ratios = [theirs / mine for mine, theirs in zip(times["model"], times["random"])]
+        ratios = [theirs / mine for mine, theirs in zip(times.get("model", []), times.get("random", []))]
         record = {"benchmark": "model", **surroundings(options, server), "scale": options.scale, "rows": rows,
                   "model_bytes": model.stat().st_size, "check": found.stdout.splitlines(), "queries": options.queries,
                   "aggregates": options.aggregates, "witness": {"within": within, "fields": fields},
                   "tpchgen-cli": output([options.tpchgen_cli, "--version"]),
-                  "results": {way: spread(each) for way, each in times.items()} | {"speed of random": spread(ratios)},
+                  "results": {way: spread(each) for way, each in times.items()} | ({"speed of random": spread(ratios)} if times else {}),
                   "trials": times}
     print("| way | seconds | rows/s |\n|---|---|---|")
     for way, each in times.items():
         print(f"| {way} | {shown(*spread(each))} | {rows / spread(each)[1]:,.0f} |")
-    print(f"\nmodel: {shown(*spread(ratios))} times the speed of random values, in pairs")
-    save(options, server, record, f"scale{options.scale:g}{'-aggregates' if options.aggregates else ''}")
+    if times:
+        print(f"\nmodel: {shown(*spread(ratios))} times the speed of random values, in pairs")
+    save(options, server, record, f"scale{options.scale:g}{'-aggregates' if options.aggregates else ''}{'' if times else '-fidelity'}")
 
 
 MARKET = ["clients", "orders", "tickets"]
@@ -143,12 +149,19 @@ MEASURES = {
 }
 
 
-def market(options):
+def compared(options):
     """Copies from statistics alone and with aggregates, beside the original."""
     with serving(options) as server, tempfile.TemporaryDirectory() as scratch:
         original = Database(server, options, "original")
-        output([options.psql, "-Xq", "-v", "ON_ERROR_STOP=1", "-f", str(Path(__file__).parent / "market.sql"), original.url])
+        name, tables, queries = made(options, original, scratch)
+        is_market = name == "market"
         results, bytes_of, seconds, checks = {}, {}, {}, {}
+        more = ["--analyze-original"]
+        if queries:
+            (Path(scratch) / "queries").mkdir()
+            for query, sql in queries.items():
+                (Path(scratch) / "queries" / f"{query}.sql").write_text(sql)
+            more += ["--queries", str(Path(scratch) / "queries")]
         for way, flags in {"statistics": [], "aggregates": ["--aggregates"]}.items():
             model = Path(scratch) / f"{way}.model.toml"
             copy = Database(server, options, way)
@@ -157,26 +170,44 @@ def market(options):
             captured = time.monotonic()
             output([*server.fill(f"--model {model} -d {way}")])
             seconds[f"pgrig, {way}"] = {"capture": captured - began, "fill": time.monotonic() - captured}
-            check = output([options.pgrig, "model", "check", "original", way, "--columns", "-q", "--instance", server.instance])
+            check = output([options.pgrig, "model", "check", "original", way, "--columns", "-q", "--instance", server.instance, *more])
             checks[way] = check.splitlines()
-            within, fields = statistics_share(original, copy, MARKET)
-            results[way] = {"fields of pg_stats within tolerance": within / fields, **distances(original, copy, MEASURES),
-                            **judged(options, original, copy)}
+            within, fields = statistics_share(original, copy, tables)
+            results[way] = {"fields of pg_stats within tolerance (witness)": within / fields}
+            if is_market:
+                results[way] |= {**distances(original, copy, MEASURES), **judged(options, original, copy)}
             bytes_of[way] = model.stat().st_size
-        rows = {table: int(original.query(f"SELECT count(*) FROM {table}")) for table in MARKET}
-        rival = synthesized(original)
+            server.query(f"DROP DATABASE {way}")
+        rows = {table: int(original.query(f"SELECT count(*) FROM {table}")) for table in tables}
+        rival = synthesized(original) if is_market else None
         if rival:
             results["SDV, clients only"], seconds["SDV, clients only"] = rival
-        record = {"benchmark": "model-market", **surroundings(options, server), "rows": rows, "model_bytes": bytes_of,
-                  "results": results, "seconds": seconds, "checks": checks}
+        record = {"benchmark": f"model-{name}", **surroundings(options, server), "rows": rows, "model_bytes": bytes_of,
+                  "queries": len(queries), "results": results, "seconds": seconds, "checks": checks}
     print(f"| measure | {' | '.join(results)} |\n|---{'|---' * len(results)}|")
-    for name in results["statistics"]:
-        found = (f"{each[name]:.3f}" if name in each else "" for each in results.values())
-        print(f"| {name} | {' | '.join(found)} |")
+    for measure in results["statistics"]:
+        found = (f"{each[measure]:.3f}" if measure in each else "" for each in results.values())
+        print(f"| {measure} | {' | '.join(found)} |")
     for way, check in checks.items():
-        print(f"{way}:", *[line for line in check if " on average " in line], sep="\n  ")
+        print(f"{way}:", *check, sep="\n  ")
     print(seconds)
     save(options, server, record, f"{sum(rows.values())}-rows")
+
+
+def made(options, original, scratch):
+    """Makes the original. Its name, tables and queries."""
+    if options.original == "tpcds" and not options.sql:
+        from tpcds import load, planned
+        tables, queries = load(options, original, scratch)
+        original.query("VACUUM ANALYZE")
+        return "tpcds", tables, planned(original, queries)
+    files = options.sql or [str(Path(__file__).parent / "market.sql")]
+    for file in files:
+        output([options.psql, "-Xq", "-v", "ON_ERROR_STOP=1", "-f", file, original.url])
+    original.query("VACUUM ANALYZE")
+    listed = original.query("SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition "
+                            "AND relnamespace = 'public'::regnamespace ORDER BY 1").split()
+    return (Path(files[0]).stem.split(".")[0], listed, {}) if options.sql else ("market", MARKET, {})
 
 
 def judged(options, original, copy):

@@ -154,7 +154,7 @@ impl Choice<'_> {
     /// The choice of a row's key for a column: by the turn, or by groups that share the rows.
     fn pick(&self, column: &str, turn: Turn) -> Pick {
         let part = self.parts.iter().find(|part| part.columns.iter().any(|name| name == column));
-        part.and_then(|part| part.shared).map_or(Pick::InTurn(turn), Pick::Shared)
+        part.and_then(|part| part.shared.clone()).map_or(Pick::InTurn(turn), Pick::Shared)
     }
 
     fn reference(&self, slot: &Slot<'_>, group: &Group, allowed: &Allowed) -> Values {

@@ -404,6 +404,14 @@ impl<'a> Design<'a> {
         Ok((way, understood))
     }
 
+    /// Numbers of rows that refer to a key of the group, each with the fraction of the keys, as far as
+    /// the user says so.
+    fn weights(&self, group: &Group) -> Vec<(f64, f64)> {
+        let keyed =
+            self.slots.iter().filter(|slot| group.has(slot.name())).find_map(|slot| slot.keyed.as_ref());
+        keyed.map_or_else(Vec::new, |keyed| keyed.spread.weights.clone())
+    }
+
     /// Columns, or groups of columns, that can make keys unique, with their numbers of values.
     fn parts(&self, way: &Way, groups: &[Group], present: &Present) -> Vec<Part> {
         let of_group = |group: &Group| Part {
@@ -415,6 +423,7 @@ impl<'a> Design<'a> {
             distinct: group.origin == Origin::Judged { distinct: true },
             turn: None,
             shared: None,
+            weights: self.weights(group),
         };
         let is_grouped = |slot: &&Slot<'_>| groups.iter().any(|group| group.has(slot.name()));
         let columns = self.slots.iter().filter(|slot| !is_grouped(slot)).map(|slot| {
@@ -434,6 +443,7 @@ impl<'a> Design<'a> {
                 distinct: false,
                 turn: None,
                 shared: None,
+                weights: Vec::new(),
             }
         });
         let mut parts: Vec<Part> = groups.iter().map(of_group).chain(columns).collect();

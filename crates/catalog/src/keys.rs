@@ -1,5 +1,7 @@
 //! Unique keys: which columns take their values in turn, so that no two rows have the same key.
 
+use std::sync::Arc;
+
 use rowgen::{Member, Shared, Turn};
 
 use super::error::CatalogError;
@@ -24,6 +26,9 @@ pub(super) struct Part {
     pub(super) turn: Option<Turn>,
     /// In place of the turn: rows in groups, where a key has two parts and the number of rows is known.
     pub(super) shared: Option<Shared>,
+    /// Numbers of rows that have a value, each with the fraction of the values that so many rows have;
+    /// empty if nothing is said of it.
+    pub(super) weights: Vec<(f64, f64)>,
 }
 
 /// How a part is made unique.
@@ -160,6 +165,7 @@ fn take_turns(parts: &mut [Part], turning: &[usize], made: Made) -> u64 {
         && let [others @ .., numbered] = turning
         && !others.is_empty()
         && parts[*numbered].way == Uniqueness::Numbered
+        && parts[others[0]].weights.is_empty()
         && rows.is_multiple_of(combinations(parts, others))
     {
         return in_order(parts, others, *numbered, rows);
@@ -178,8 +184,8 @@ fn take_turns(parts: &mut [Part], turning: &[usize], made: Made) -> u64 {
     })
 }
 
-/// Divides the rows evenly among the first part's values, as lines are divided among orders: keys
-/// ascend with the rows. None if there are fewer rows than values, or more rows than the second
+/// Divides the rows among the first part's values, evenly or by its weights, as lines are divided
+/// among orders: keys ascend with the rows. None if there are fewer rows than values, or more rows than the second
 /// part has room for.
 fn share(parts: &mut [Part], first: usize, second: usize, rows: u64) -> Option<u64> {
     let (groups, members) = (parts[first].count, parts[second].count);
@@ -187,13 +193,47 @@ fn share(parts: &mut [Part], first: usize, second: usize, rows: u64) -> Option<u
     {
         return None;
     }
+    let is_counted = parts[second].way == Uniqueness::Numbered;
+    let sizes = if is_counted { sizes(&parts[first].weights, groups) } else { Arc::default() };
+    let sizes = if fits(&sizes, groups, rows, members) { sizes } else { Arc::default() };
     let member =
         if parts[second].way == Uniqueness::Numbered { Member::Counted } else { Member::Of(members) };
     for (part, member) in [(first, None), (second, Some(member))] {
         parts[part].turn = Some(Turn::EACH);
-        parts[part].shared = Some(Shared { rows, groups, member });
+        parts[part].shared = Some(Shared { rows, groups, member, sizes: Arc::clone(&sizes) });
     }
     Some(groups.saturating_mul(members))
+}
+
+/// Most groups after which their sizes repeat.
+const CYCLE: u64 = 1_024;
+
+/// Sizes of groups by weights: numbers of rows, each with the fraction of the groups that have so many.
+fn sizes(weights: &[(f64, f64)], groups: u64) -> Arc<[u32]> {
+    let all: f64 = weights.iter().map(|(_, fraction)| fraction).sum();
+    let cycle = groups.min(CYCLE);
+    let size = |at: u64| {
+        // Any groups that follow each other have sizes from all over: 619/1024 is near the golden ratio.
+        let place = at * 619 % CYCLE * cycle / CYCLE;
+        let mut left = (place as f64 + 0.5) / cycle as f64 * all;
+        let found = weights.iter().find(|(_, fraction)| {
+            left -= fraction;
+            left < 0.0
+        });
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
+        found.map_or(0, |(rows, _)| rows.round() as u32)
+    };
+    let sizes: Arc<[u32]> = if weights.is_empty() { Arc::default() } else { (0..cycle).map(size).collect() };
+    if sizes.iter().all(|size| *size == 0) { Arc::default() } else { sizes }
+}
+
+/// Whether the largest group has no more rows than there are members, once all groups are stretched to
+/// the rows.
+fn fits(sizes: &[u32], groups: u64, rows: u64, members: u64) -> bool {
+    let sum: f64 = sizes.iter().map(|size| f64::from(*size)).sum();
+    let most = sizes.iter().max().copied().map_or(0.0, f64::from);
+    let stretch = rows as f64 / (sum / sizes.len().max(1) as f64 * groups as f64).max(1.0);
+    (most * stretch).ceil() <= members as f64
 }
 
 /// Number of combinations of the values of these parts.
@@ -239,6 +279,7 @@ mod tests {
             distinct: false,
             turn: None,
             shared: None,
+            weights: Vec::new(),
         }
     }
 
@@ -293,8 +334,25 @@ mod tests {
         let key = key(&["order_id", "line"]);
         let wanted = vec![wanted(&key, &parts)];
         assign("t", &mut parts, wanted, 0, made(3001)).unwrap();
-        assert_eq!(parts[0].shared, Some(Shared { rows: 3001, groups: 1000, member: None }));
-        assert_eq!(parts[1].shared.unwrap().member, Some(Member::Counted));
+        assert_eq!(
+            parts[0].shared,
+            Some(Shared { rows: 3001, groups: 1000, member: None, sizes: Arc::default() })
+        );
+        assert_eq!(parts[1].shared.clone().unwrap().member, Some(Member::Counted));
+    }
+
+    #[test]
+    fn orders_have_as_many_lines_as_their_weights_say() {
+        let mut parts =
+            [part("order_id", 5_000, Uniqueness::Few), part("line", 32_767, Uniqueness::Numbered)];
+        parts[0].weights = vec![(1.0, 0.5), (2.0, 0.25), (5.0, 0.25)];
+        let key = key(&["order_id", "line"]);
+        let wanted = vec![wanted(&key, &parts)];
+        // A multiple of the orders, which otherwise get the same number each.
+        assign("t", &mut parts, wanted, 0, made(10_000)).unwrap();
+        let sizes = parts[1].shared.clone().unwrap().sizes;
+        let of = |wanted: u32| sizes.iter().filter(|size| **size == wanted).count();
+        assert_eq!((sizes.len(), of(1), of(2), of(5)), (1_024, 512, 256, 256));
     }
 
     #[test]
@@ -304,7 +362,7 @@ mod tests {
         let wanted = vec![wanted(&key, &parts)];
         let made = Made { uses_all_keys: true, ..made(800) };
         let assigned = assign("t", &mut parts, wanted, 0, made).unwrap();
-        assert_eq!(parts[1].shared.unwrap().member, Some(Member::Of(100)));
+        assert_eq!(parts[1].shared.clone().unwrap().member, Some(Member::Of(100)));
         assert_eq!(assigned.most.unwrap().rows, 20_000);
     }
 

@@ -34,6 +34,23 @@ pub(crate) fn different(distinct: f64, rows: u64, nulls: f64, common: &[f64]) ->
     if distinct < 0.0 { -count / all } else { count }
 }
 
+/// The number of different values, relative to all rows, of which `distinct` (relative to the rows that
+/// are not NULL) are left if NULLs replace a share of the rows at random. Numbers above 0 stay.
+pub(crate) fn hidden(distinct: f64, nulls: f64) -> f64 {
+    if distinct >= 0.0 || nulls <= 0.0 || nulls >= 1.0 {
+        return distinct;
+    }
+    let wanted = -distinct * (1.0 - nulls);
+    // A value of 1/d rows stays unless all of them become NULL.
+    let left = |values: f64| values * (1.0 - nulls.powf(1.0 / values));
+    let (mut low, mut high) = (wanted.min(1.0), 1.0);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if left(middle) < wanted { low = middle } else { high = middle }
+    }
+    -high
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +84,25 @@ mod tests {
             let relative = different(-estimate / f64::from(rows), rows.into(), 0.0, &[]);
             assert!((relative * f64::from(rows) + found).abs() < 1.0);
         }
+    }
+
+    #[test]
+    fn nulls_hide_values() {
+        let mut rng = Rng::with_seed(2);
+        for (distinct, nulls) in [(-0.34, 0.28), (-1.0, 0.8), (-0.7, 0.5), (-0.01, 0.9)] {
+            let rows = 20_000_u32;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of values")]
+            let values = (-hidden(distinct, nulls) * f64::from(rows)).round() as u32;
+            let mut left: Vec<u32> = (0..rows)
+                .filter(|_| rng.f64() >= nulls)
+                .map(|row| u32::try_from(u64::from(row) * u64::from(values) / u64::from(rows)).unwrap())
+                .collect();
+            let there = left.len() as f64;
+            left.dedup();
+            let found = left.len() as f64 / there;
+            assert!((found + distinct).abs() < 0.015, "{distinct}, {nulls}: {found}");
+        }
+        assert!((hidden(7.0, 0.5) - 7.0).abs() < 1e-12);
     }
 
     #[test]

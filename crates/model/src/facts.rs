@@ -103,6 +103,14 @@ pub enum ColumnRole {
         /// The column there.
         column: String,
     },
+    /// A foreign key that makes a unique key together with another column, which numbers the rows of
+    /// each referenced row: lines of an order.
+    Counted {
+        /// The table that it refers to, `schema.name`.
+        table: String,
+        /// The column that numbers the rows.
+        by: String,
+    },
     /// A CHECK says that it is not below another column.
     Above {
         /// The other column.

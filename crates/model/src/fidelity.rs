@@ -44,6 +44,9 @@ pub struct Field {
     pub tolerance: f64,
     /// Whether the schema determines it, so that every copy has the same value.
     pub is_fixed: bool,
+    /// Whether a model promises it: of tables with fewer than k rows a model has only the number of
+    /// rows.
+    pub is_promised: bool,
 }
 
 /// Sizes of one table.
@@ -62,6 +65,11 @@ impl Field {
     pub fn is_within(&self) -> bool {
         (self.copy - self.original).abs() <= self.tolerance
     }
+
+    /// Whether it counts: the schema leaves it open, and a model promises it.
+    pub fn counts(&self) -> bool {
+        !self.is_fixed && self.is_promised
+    }
 }
 
 impl Fidelity {
@@ -69,8 +77,8 @@ impl Fidelity {
     ///
     /// A field's tolerance is 3·√2 standard deviations over the ANALYZEs of the original (of the
     /// copy, if the original was analyzed only once), but at least the variation of random samples
-    /// of as many rows, and at least 1 %.
-    pub fn of(original: &[Facts], copy: &[Facts]) -> Self {
+    /// of as many rows, and at least 1 %. Of tables with fewer than `k` rows, nothing is promised.
+    pub fn of(original: &[Facts], copy: &[Facts], k: u32) -> Self {
         let mut fidelity = Self { fields: Vec::new(), sizes: Vec::new(), missing: Vec::new(), itself: None };
         for (at, table) in original[0].tables.iter().enumerate() {
             let Some(other) = copy[0].tables.iter().position(|other| other.name == table.name) else {
@@ -87,19 +95,19 @@ impl Fidelity {
                 original.iter().filter_map(|facts| facts.tables.get(at)).collect();
             let copies: Vec<&TableFacts> = copy.iter().filter_map(|facts| facts.tables.get(other)).collect();
             for column in &table.columns {
-                fidelity.column(&table.name, column, &originals, &copies);
+                fidelity.column(&table.name, column, &originals, &copies, k);
             }
         }
         if original.len() > 5 {
             let (some, others) = original.split_at(original.len() / 2);
-            let own = Self::of_noise(others, some);
+            let own = Self::of_noise(others, some, k);
             fidelity.itself = Some(own.counts());
         }
         fidelity
     }
 
     /// The comparison without that of the original with itself.
-    fn of_noise(original: &[Facts], copy: &[Facts]) -> Self {
+    fn of_noise(original: &[Facts], copy: &[Facts], k: u32) -> Self {
         let few = &original[..original.len().min(5)];
         let mut own = Self { fields: Vec::new(), sizes: Vec::new(), missing: Vec::new(), itself: None };
         for (at, table) in few[0].tables.iter().enumerate() {
@@ -107,16 +115,25 @@ impl Fidelity {
                 original.iter().filter_map(|facts| facts.tables.get(at)).collect();
             let copies: Vec<&TableFacts> = copy.iter().filter_map(|facts| facts.tables.get(at)).collect();
             for column in &table.columns {
-                own.column(&table.name, column, &originals, &copies);
+                own.column(&table.name, column, &originals, &copies, k);
             }
         }
         own
     }
 
     /// Number of fields within their tolerance, and of all fields; without those that the schema
-    /// determines.
+    /// determines, or that no model promises.
     pub fn counts(&self) -> (usize, usize) {
-        let open = || self.fields.iter().filter(|field| !field.is_fixed);
+        self.count(Field::counts)
+    }
+
+    /// The same of the fields that no model promises.
+    pub fn not_promised(&self) -> (usize, usize) {
+        self.count(|field| !field.is_fixed && !field.is_promised)
+    }
+
+    fn count(&self, is_counted: impl Fn(&Field) -> bool) -> (usize, usize) {
+        let open = || self.fields.iter().filter(|field| is_counted(field));
         (open().filter(|field| field.is_within()).count(), open().count())
     }
 
@@ -126,7 +143,9 @@ impl Fidelity {
         column: &ColumnFacts,
         originals: &[&TableFacts],
         copies: &[&TableFacts],
+        k: u32,
     ) {
+        let is_promised = originals[0].rows >= u64::from(k);
         let of = |tables: &[&TableFacts]| -> Vec<Statistics> {
             let statistics = |table: &&TableFacts| {
                 table.columns.iter().find(|other| other.name == column.name)?.statistics.clone()
@@ -151,9 +170,12 @@ impl Fidelity {
             let values = |all: &[Statistics], rows: u64| -> Vec<f64> {
                 all.iter().filter_map(|statistics| (field.value)(statistics, rows as f64)).collect()
             };
-            let (ours, theirs) = (values(&before, originals[0].rows), values(&after, copies[0].rows));
+            let (mut ours, mut theirs) = (values(&before, originals[0].rows), values(&after, copies[0].rows));
             if ours.is_empty() || theirs.is_empty() {
                 continue;
+            }
+            if field.name == "n_distinct" {
+                alike(&mut ours, originals[0].rows, &mut theirs, copies[0].rows);
             }
             let original = mean(&ours);
             let deviation = if ours.len() > 1 { deviation(&ours) } else { deviation(&theirs) };
@@ -166,15 +188,23 @@ impl Fidelity {
                 copy: median(theirs),
                 tolerance: (DEVIATIONS * deviation.max(drawn.sqrt())).max(least),
                 is_fixed: field.is_fixed(column),
+                is_promised,
             });
         }
         if let Some(kind) = column.kind.as_ref().filter(|kind| kind.units().is_some() && !is_text(kind)) {
-            self.deciles(&name, kind, &before, &after);
+            self.deciles(&name, kind, &before, &after, is_promised);
         }
     }
 
     /// Compares deciles: how many of the original's rows are below each decile of the copy.
-    fn deciles(&mut self, column: &str, kind: &Kind, before: &[Statistics], after: &[Statistics]) {
+    fn deciles(
+        &mut self,
+        column: &str,
+        kind: &Kind,
+        before: &[Statistics],
+        after: &[Statistics],
+        is_promised: bool,
+    ) {
         let numbers = |statistics: &Statistics| -> Vec<f64> {
             let number = |text: &String| match kind {
                 Kind::Float4 | Kind::Float8 => text.parse().ok(),
@@ -201,6 +231,7 @@ impl Fidelity {
             copy: worst.fold(0.0, f64::max),
             tolerance: DECILE,
             is_fixed: false,
+            is_promised,
         });
     }
 }
@@ -239,6 +270,22 @@ const FIELDS: [Reading; 6] = [
 /// comparable where that number grows with the rows.
 fn distinct(of: &Statistics, _: f64) -> Option<f64> {
     (of.n_distinct != 0.0).then_some(of.n_distinct)
+}
+
+/// PostgreSQL says how many values differ relative to the rows where they exceed a tenth of these, and
+/// else absolutely. Of a column about there, one of two samples may say the one, and the next the
+/// other: then all numbers become relative.
+fn alike(ours: &mut [f64], our_rows: u64, theirs: &mut [f64], their_rows: u64) {
+    let is_mixed = ours.iter().chain(&*theirs).any(|distinct| *distinct < 0.0)
+        && ours.iter().chain(&*theirs).any(|distinct| *distinct > 0.0);
+    if !is_mixed {
+        return;
+    }
+    for (values, rows) in [(ours, our_rows), (theirs, their_rows)] {
+        for distinct in values.iter_mut().filter(|distinct| **distinct > 0.0) {
+            *distinct = -*distinct / rows.max(1) as f64;
+        }
+    }
 }
 
 fn all_common(of: &Statistics, _: f64) -> Option<f64> {
@@ -325,13 +372,18 @@ mod tests {
     fn a_copy_may_differ_as_much_as_analyze_does() {
         let noise = |by: f64| facts(0.3 + by, 0.5, 1_000_000);
         let originals: Vec<Facts> = (-5..=5).map(|step| noise(f64::from(step) * 0.001)).collect();
-        let close = Fidelity::of(&originals, &[noise(0.008)]);
+        let close = Fidelity::of(&originals, &[noise(0.008)], 20);
         assert!(close.fields.iter().all(Field::is_within), "{:#?}", close.fields);
         assert_eq!(close.itself, Some((6, 6)));
-        let far = Fidelity::of(&originals, &[noise(0.05)]);
+        let far = Fidelity::of(&originals, &[noise(0.05)], 20);
         let wrong: Vec<&str> =
             far.fields.iter().filter(|field| !field.is_within()).map(|field| field.name).collect();
         assert_eq!(wrong, ["null_frac"]);
+        assert_eq!(
+            Fidelity::of(&originals, &[noise(0.05)], 2_000_000).not_promised(),
+            (5, 6),
+            "fewer rows than k"
+        );
         assert_eq!(far.counts(), (5, 6), "the width of an integer is the schema's");
     }
 
@@ -339,9 +391,23 @@ mod tests {
     fn what_the_copy_lacks_is_named() {
         let mut copy = facts(0.3, 0.5, 10);
         copy.tables[0].columns[0].statistics = None;
-        assert_eq!(Fidelity::of(&[facts(0.3, 0.5, 10)], &[copy]).missing, ["public.t.c"]);
+        assert_eq!(Fidelity::of(&[facts(0.3, 0.5, 10)], &[copy], 1).missing, ["public.t.c"]);
         let none = Facts { tables: Vec::new(), ..facts(0.3, 0.5, 10) };
-        assert_eq!(Fidelity::of(&[facts(0.3, 0.5, 10)], &[none]).missing, ["public.t"]);
+        assert_eq!(Fidelity::of(&[facts(0.3, 0.5, 10)], &[none], 1).missing, ["public.t"]);
+    }
+
+    #[test]
+    fn numbers_of_different_values_compare_across_a_tenth_of_the_rows() {
+        let with = |distinct: f64| {
+            let mut of = facts(0.3, 0.5, 100_000);
+            of.tables[0].columns[0].statistics.as_mut().unwrap().n_distinct = distinct;
+            of
+        };
+        let is_within = |copy: f64| {
+            let found = Fidelity::of(&[with(-0.1003)], &[with(copy)], 20);
+            found.fields.iter().find(|field| field.name == "n_distinct").unwrap().is_within()
+        };
+        assert!(is_within(9_990.0) && !is_within(9_000.0));
     }
 
     #[test]
@@ -349,7 +415,7 @@ mod tests {
         let mut copy = facts(0.3, 0.5, 1_000);
         let statistics = copy.tables[0].columns[0].statistics.as_mut().unwrap();
         statistics.bounds = (0..=100).map(|bound| (bound * bound / 10).to_string()).collect();
-        let found = Fidelity::of(&[facts(0.3, 0.5, 1_000)], &[copy]);
+        let found = Fidelity::of(&[facts(0.3, 0.5, 1_000)], &[copy], 20);
         let histogram = found.fields.iter().find(|field| field.name == "histogram").unwrap();
         assert!(!histogram.is_within() && histogram.copy > 0.2, "{histogram:?}");
     }

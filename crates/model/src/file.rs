@@ -255,6 +255,9 @@ pub enum Values {
         /// Positions and shares of frequent values.
         #[serde(default)]
         common: Vec<(f64, f64)>,
+        /// Least and greatest length of byte strings.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lengths: Option<(u32, u32)>,
     },
 }
 
@@ -451,6 +454,11 @@ impl Values {
                 return Err("lengths must have a number".to_owned());
             }
         }
+        if let Self::Any { lengths: Some((least, greatest)), .. } = self
+            && !(1..=*greatest).contains(least)
+        {
+            return Err("lengths must be the least, from 1 on, and the greatest".to_owned());
+        }
         let (Self::Keys { common, .. } | Self::Letters { common, .. } | Self::Any { common, .. }) = self
         else {
             return Ok(());
@@ -485,6 +493,11 @@ impl Values {
             return Err("the correlation must be from -1 to 1".to_owned());
         }
         self.check_places()?;
+        if let Self::Statistics { common, .. } | Self::List { values: common, .. } = self
+            && common.iter().any(|(_, share)| !(0.0..=1.0).contains(share))
+        {
+            return Err("each share must be from 0 to 1".to_owned());
+        }
         let shares: f64 = match self {
             Self::Serial { step: 0, .. } => return Err("the step must not be 0".to_owned()),
             Self::Fill { .. } | Self::Serial { .. } => 0.0,

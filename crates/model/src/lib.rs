@@ -6,6 +6,7 @@
 //!
 //! Start reading at [`Model`]. This crate must not know a server: `catalog` reads the facts.
 
+mod arrays;
 mod depend;
 mod estimate;
 mod facts;

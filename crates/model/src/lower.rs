@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::depend::{common, untied};
-use crate::estimate::different;
+use crate::estimate::{different, hidden};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, How, Model, Table, Values};
 
@@ -212,7 +212,11 @@ impl Column {
 impl Column {
     /// Without its NULLs.
     pub(crate) fn values_spec(&self, correlation: Option<f64>, rows: u64) -> Option<String> {
-        let different = |distinct: f64| different(distinct, rows, self.nulls, &common(self));
+        let different = |distinct: f64| {
+            let distinct = different(distinct, rows, self.nulls, &common(self));
+            // Ranked values are made for the rows that are not NULL, others for all rows.
+            if correlation.is_some() { distinct } else { hidden(distinct, self.nulls) }
+        };
         self.values.spec(correlation, different)
     }
 }
@@ -271,10 +275,14 @@ impl Values {
                     values.join(",")
                 )
             }
-            Self::Any { distinct, common } => {
+            Self::Any { distinct, common, lengths } => {
                 let correlation = ranked.unwrap_or(0.0);
                 let distinct = different(*distinct);
-                format!("repeated({distinct},{correlation},common({}),any)", places(common))
+                let values = lengths.map_or_else(
+                    || "any".to_owned(),
+                    |(least, greatest)| format!("random({least},{greatest})"),
+                );
+                format!("repeated({distinct},{correlation},common({}),{values})", places(common))
             }
         })
     }
@@ -329,7 +337,7 @@ mod tests {
                         lengths: vec![3, 9],
                     },
                 ),
-                column("c", 0.0, Values::Any { distinct: 7.0, common: Vec::new() }),
+                column("c", 0.0, Values::Any { distinct: 7.0, common: Vec::new(), lengths: None }),
             ],
         };
         let specs = table.specs();

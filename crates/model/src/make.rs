@@ -3,7 +3,9 @@
 use fastrand::Rng;
 use rowgen::{Kind, Spec};
 
+use crate::arrays;
 use crate::depend::{self, Node};
+use crate::estimate::{SAMPLED, different};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, FORMAT, How, Model, Table, Values};
 use crate::numbers::{Number, move_bounds, replace_rare, smooth, step};
@@ -22,8 +24,8 @@ pub struct Privacy {
 
 /// Number of quantiles of a length.
 const QUANTILES: usize = 11;
-/// Most by which a bound is moved, as a share of the distance to the next one.
-const JITTER: f64 = 0.25;
+/// Share of the numbers between the bounds that occur, from which on bounds stay.
+const DENSE: f64 = 0.9;
 /// Rows per row of the referenced table above which a common key is worth a place of its own.
 const DIGITS: f64 = 1e6;
 
@@ -85,8 +87,16 @@ impl Maker<'_> {
         let Values::List { values: ref list, .. } = values else {
             return column(facts, nulls, width, values);
         };
+        if list.is_empty() && nulls >= 1.0 {
+            return column(
+                facts,
+                nulls,
+                width,
+                Values::Any { distinct: -1.0, common: Vec::new(), lengths: None },
+            );
+        }
         if list.is_empty() {
-            return column(facts, 0.0, width, fill("all rows have NULL, or no statistics"));
+            return column(facts, 0.0, width, fill("no statistics of its values"));
         }
         column(facts, nulls, width, values)
     }
@@ -134,6 +144,9 @@ impl Maker<'_> {
         let distinct = statistics.n_distinct;
         match &facts.role {
             ColumnRole::Key => return fill("a key"),
+            ColumnRole::Counted { by, .. } => {
+                return self.counted(statistics, by).unwrap_or_else(|| fill("a key"));
+            }
             ColumnRole::Generated => return fill("generated"),
             ColumnRole::Constrained(why) => return fill(why),
             ColumnRole::Reference { table, column } => return self.keys(facts, statistics, table, column),
@@ -147,15 +160,25 @@ impl Maker<'_> {
             return self.text(facts, kind, statistics);
         }
         if kind.units().is_some() && (!statistics.common.is_empty() || statistics.bounds.len() > 1) {
-            return self.numbers(kind, statistics);
+            let nulls = facts.statistics.as_ref().map_or(0.0, |of| of.null_frac);
+            return self.numbers(kind, &without_chance(statistics, self.table.rows, nulls));
         }
         if matches!(kind, Kind::Json | Kind::Jsonb) {
             return json(kind, statistics);
         }
+        if let (Kind::Array(element), true) = (kind, statistics.bounds.len() < 2) {
+            let least = f64::from(self.privacy.k) / self.table.rows.max(1) as f64;
+            let replaced = arrays::replaced(element, &statistics.common, least, self.rng);
+            if let Some(values) = replaced.filter(|values| !values.is_empty()) {
+                let values = values.into_iter().map(|(value, share)| (value, round(share))).collect();
+                return Values::List { correlation: correlation(statistics), values, kept: false };
+            }
+        }
         let distinct = if distinct == 0.0 { -1.0 } else { distinct };
         let count = statistics.common.len().max(1) as f64;
         let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
-        Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect() }
+        let lengths = matches!(kind, Kind::Bytea).then(|| bytes_of(statistics));
+        Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect(), lengths }
     }
 
     /// Values for integers that ascend with the rows and have gaps: keys at equal distances.
@@ -175,12 +198,12 @@ impl Maker<'_> {
     /// Values for references: the number of used keys, which keys, and the shares of the most
     /// frequent ones.
     fn keys(&self, facts: &ColumnFacts, statistics: &Statistics, table: &str, column: &str) -> Values {
-        let parents = self.referenced(table).map_or(0, |table| table.rows);
+        let parents = self.keys_of(table, column);
         let line = self.key_line(table, column);
         let rows = self.table.rows as f64;
         let used =
             if statistics.n_distinct < 0.0 { -statistics.n_distinct * rows } else { statistics.n_distinct };
-        let fraction = if used > 0.0 { (used / parents.max(1) as f64).min(1.0) } else { 1.0 };
+        let fraction = if used > 0.0 { (used / parents.max(1.0)).min(1.0) } else { 1.0 };
         let common = keys_in_order(statistics, &line);
         let bounds = if line.len() > 1 {
             statistics.bounds.iter().map(|bound| round(place_of_key(bound, statistics, &line))).collect()
@@ -192,7 +215,25 @@ impl Maker<'_> {
             correlation: correlation(statistics),
             common: common.into_iter().map(|(_, place, share)| (place, share)).collect(),
             bounds,
-            rows: facts.rows_per_key.iter().map(|(rows, share)| (round(*rows), round(*share))).collect(),
+            rows: if facts.rows_per_key.iter().any(|(rows, _)| *rows > 0.0) {
+                facts.rows_per_key.iter().map(|(rows, share)| (round(*rows), round(*share))).collect()
+            } else {
+                // All other keys have no rows.
+                Vec::new()
+            },
+        }
+    }
+
+    /// The number of different keys that a foreign key's first column can refer to: of a key of several
+    /// columns, the first one has fewer values than rows.
+    fn keys_of(&self, table: &str, column: &str) -> f64 {
+        let Some(table) = self.referenced(table) else { return 0.0 };
+        let rows = table.rows as f64;
+        let column = table.columns.iter().find(|other| other.name == *column);
+        match column.and_then(|column| column.statistics.as_ref()).map(|of| of.n_distinct) {
+            Some(distinct) if distinct < 0.0 => -distinct * rows,
+            Some(distinct) if distinct > 0.0 => distinct.min(rows),
+            _ => rows,
         }
     }
 
@@ -260,6 +301,39 @@ impl Maker<'_> {
         }
     }
 
+    /// Values for a foreign key whose rows another column numbers: as many rows have the number n as
+    /// referenced rows have n rows or more. None if the numbers do not begin at 0 or 1, have gaps, or
+    /// are too many for the list of frequent values.
+    fn counted(&self, statistics: &Statistics, by: &str) -> Option<Values> {
+        let by = self.table.columns.iter().find(|column| column.name == by)?.statistics.as_ref()?;
+        let least = f64::from(self.privacy.k) / self.table.rows.max(1) as f64;
+        let numbers = by.common.iter().filter(|(_, share)| *share >= least);
+        let mut numbers: Vec<(i64, f64)> =
+            numbers.map(|(value, share)| Some((value.parse().ok()?, *share))).collect::<Option<_>>()?;
+        numbers.sort_unstable_by_key(|(number, _)| *number);
+        let &(first, all) = numbers.first()?;
+        let follow = numbers.iter().zip(first..).all(|((number, _), place)| *number == place);
+        if by.bounds.len() > 1 || !(0..=1).contains(&first) || !follow || all <= 0.0 {
+            return None;
+        }
+        let ends = numbers.iter().skip(1).map(|(_, share)| *share).chain([0.0]);
+        let rows = numbers.iter().zip(ends).zip(1_u32..);
+        let rows: Vec<(f64, f64)> = rows
+            .map(|(((_, share), next), count)| (f64::from(count), ((share - next) / all).max(0.0)))
+            .collect();
+        let sum: f64 = rows.iter().map(|(_, fraction)| fraction).sum();
+        let mut rows: Vec<(f64, f64)> =
+            rows.into_iter().map(|(count, fraction)| (count, round(fraction / sum))).collect();
+        rows.retain(|(_, fraction)| *fraction > 0.0);
+        Some(Values::Keys {
+            distinct: -1.0,
+            correlation: correlation(statistics),
+            common: Vec::new(),
+            bounds: Vec::new(),
+            rows,
+        })
+    }
+
     fn is_kept(&self, column: &str) -> bool {
         let whole = format!("{}.{column}", self.table.name);
         let plain = whole.split_once('.').map_or("", |(_, name)| name).to_owned();
@@ -274,7 +348,7 @@ impl Maker<'_> {
         let mut bounds: Vec<Number> = statistics.bounds.iter().filter_map(read).collect();
         bounds.sort_by(|one, other| one.at.total_cmp(&other.at));
         if common.is_empty() && bounds.len() < 2 {
-            return Values::Any { distinct: -1.0, common: Vec::new() };
+            return Values::Any { distinct: -1.0, common: Vec::new(), lengths: None };
         }
         if !matches!(kind, Kind::Bool | Kind::Enum { .. }) {
             let step = step(kind, common.iter().map(|(number, _)| number).chain(&bounds));
@@ -287,8 +361,16 @@ impl Maker<'_> {
                 statistics.n_distinct
             };
             let is_rare = count * f64::from(self.privacy.k) > self.table.rows as f64;
+            // Where nearly every number between the bounds occurs, moved ones are no others.
+            let room = match (bounds.first(), bounds.last()) {
+                (Some(low), Some(high)) if step > 0.0 => (high.at - low.at) / step + 1.0,
+                _ => f64::INFINITY,
+            };
+            let is_rare = is_rare && count < DENSE * room;
             smooth(kind, &mut bounds, step);
-            move_bounds(self.rng, kind, &mut bounds, step, if is_rare { JITTER } else { 0.0 });
+            let others = (1.0 - common.iter().map(|(_, share)| share).sum::<f64>()).max(f64::MIN_POSITIVE);
+            let of_bucket = least * bounds.len().max(1) as f64 / others;
+            move_bounds(self.rng, kind, &mut bounds, step, of_bucket.min(1.0), is_rare);
         }
         common.dedup_by(|one, other| one.0.at.total_cmp(&other.0.at).is_eq());
         let distinct = if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct };
@@ -299,6 +381,20 @@ impl Maker<'_> {
             bounds: bounds.into_iter().map(|number| number.text).collect(),
         }
     }
+}
+
+/// Least and greatest length of byte strings: of the original's where the mean lies between them,
+/// else both are the mean.
+fn bytes_of(statistics: &Statistics) -> (u32, u32) {
+    let header = if statistics.avg_width <= 127 { 1 } else { 4 };
+    let mean = statistics.avg_width.saturating_sub(header).max(1);
+    // As text: `\x` and two digits a byte.
+    let length = |text: &String| u32::try_from(text.len().saturating_sub(2) / 2).unwrap_or(u32::MAX);
+    let lengths =
+        || statistics.bounds.iter().chain(statistics.common.iter().map(|(value, _)| value)).map(length);
+    let (low, high) = (lengths().min().unwrap_or(mean), lengths().max().unwrap_or(mean));
+    let reach = mean.saturating_sub(low).min(high.saturating_sub(mean));
+    ((mean - reach).max(1), mean + reach)
 }
 
 /// One text in each document, so that documents are as long and as often equal as the original's.
@@ -368,7 +464,36 @@ fn of_values(statistics: &Statistics) -> Statistics {
     values
 }
 
-fn is_text(kind: &Kind) -> bool {
+/// The statistics without frequent values that may be frequent in ANALYZE's sample only. Of equally
+/// frequent values a sample has some more often than others, and the list names these: in the copy
+/// they would be more frequent indeed, and more of them in its sample.
+fn without_chance(statistics: &Statistics, rows: u64, nulls: f64) -> Statistics {
+    let sampled = SAMPLED * (1.0 - nulls);
+    let shares: Vec<f64> = statistics.common.iter().map(|(_, share)| *share).collect();
+    let distinct = different(statistics.n_distinct, rows, nulls, &shares);
+    let values = if distinct < 0.0 { -distinct * rows as f64 * (1.0 - nulls) } else { distinct };
+    let others = values - shares.len() as f64;
+    if rows as f64 <= SAMPLED || others < shares.len() as f64 || statistics.bounds.len() < 2 {
+        return statistics.clone();
+    }
+    let mean = sampled * (1.0 - shares.iter().sum::<f64>()).max(0.0) / others;
+    let mut steady = statistics.clone();
+    steady.common.retain(|(_, share)| values * as_often(mean, (share * sampled).round()) < 0.5);
+    steady
+}
+
+/// The probability that a number with a Poisson distribution is at least `count`.
+fn as_often(mean: f64, count: f64) -> f64 {
+    let (mut term, mut below, mut at) = ((-mean).exp(), 0.0, 0.0);
+    while at < count {
+        below += term;
+        at += 1.0;
+        term *= mean / at;
+    }
+    (1.0 - below).max(0.0)
+}
+
+pub(crate) fn is_text(kind: &Kind) -> bool {
     matches!(kind, Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name)
 }
 
@@ -457,6 +582,21 @@ fn place_frequent(columns: &mut [Column], table: &TableFacts) {
     }
 }
 
+/// Points between two quantiles of a length at which a width is computed.
+const BETWEEN: usize = 8;
+
+/// Mean bytes of texts with these quantiles of their length, times a factor. A header takes one byte
+/// up to 126 characters, else four.
+fn width_of(quantiles: &[f64], factor: f64) -> f64 {
+    let widths = quantiles.windows(2).flat_map(|pair| {
+        (0..BETWEEN).map(move |at| {
+            let length = factor * (pair[0] + (pair[1] - pair[0]) * (at as f64 + 0.5) / BETWEEN as f64);
+            length + if length < 126.5 { 1.0 } else { 4.0 }
+        })
+    });
+    widths.sum::<f64>() / (BETWEEN * (quantiles.len() - 1)) as f64
+}
+
 /// Quantiles of these lengths, scaled so that values take `width` bytes on average.
 fn quantiles(mut lengths: Vec<usize>, width: u32, most: Option<u32>) -> Vec<u32> {
     lengths.sort_unstable();
@@ -465,11 +605,19 @@ fn quantiles(mut lengths: Vec<usize>, width: u32, most: Option<u32>) -> Vec<u32>
     let quantiles: Vec<f64> = (0..QUANTILES).map(quantile).collect();
     let mean = quantiles.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])).sum::<f64>()
         / (QUANTILES - 1) as f64;
-    // A short header takes one byte, a long one four.
     // PostgreSQL cuts the mean off to a whole number.
-    let least = f64::from(width) - if width <= 127 { 1.0 } else { 4.0 };
-    let is_right = (least..least + 1.0).contains(&mean);
-    let factor = if mean > 0.0 && least >= 1.0 && !is_right { (least + 0.5) / mean } else { 1.0 };
+    let is_right = |factor: f64| (0.0..1.0).contains(&(width_of(&quantiles, factor) - f64::from(width)));
+    let factor = if mean > 0.0 && width > 1 && !is_right(1.0) {
+        let (mut low, mut high) = (0.0, f64::from(width) / mean + 1.0);
+        for _ in 0..40 {
+            let middle = f64::midpoint(low, high);
+            let is_less = width_of(&quantiles, middle) < f64::from(width) + 0.5;
+            if is_less { low = middle } else { high = middle }
+        }
+        high
+    } else {
+        1.0
+    };
     let stretched = quantiles.into_iter().map(|length| {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
         let length = (length * factor).round().clamp(1.0, 1e6) as u32;
@@ -561,6 +709,50 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_lines_tell_how_many_rows_a_key_has() {
+        let shares = [(0.4, "1"), (0.3, "2"), (0.2, "3"), (0.1, "4")];
+        let column = |name: &str, role, statistics| ColumnFacts {
+            name: name.to_owned(),
+            data_type: "integer".to_owned(),
+            kind: Some(Kind::Int4),
+            role,
+            statistics: Some(statistics),
+            ..ColumnFacts::default()
+        };
+        let of = |first: &str| {
+            let numbers = shares
+                .iter()
+                .map(|(share, number)| ((if *number == "1" { first } else { number }).to_owned(), *share));
+            let numbers = Statistics { n_distinct: 4.0, common: numbers.collect(), ..Statistics::default() };
+            let role = ColumnRole::Counted { table: "public.orders".to_owned(), by: "line".to_owned() };
+            let keys = Statistics { n_distinct: -0.25, correlation: Some(1.0), ..Statistics::default() };
+            let table = TableFacts {
+                name: "public.lines".to_owned(),
+                rows: 10_000,
+                bytes: Bytes::default(),
+                analyzed: None,
+                changed: 0,
+                columns: vec![column("order", role, keys), column("line", ColumnRole::Key, numbers)],
+                pairs: Vec::new(),
+            };
+            let facts = Facts {
+                server: String::new(),
+                captured: String::new(),
+                ddl: String::new(),
+                tables: vec![table],
+                unseen: Vec::new(),
+                aggregates: false,
+            };
+            let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 });
+            assert_eq!(Model::read(&model.write()).unwrap(), model);
+            model.tables[0].columns[0].values.clone()
+        };
+        let Values::Keys { rows, .. } = of("1") else { panic!() };
+        assert_eq!(rows, [(1.0, 0.25), (2.0, 0.25), (3.0, 0.25), (4.0, 0.25)]);
+        assert_eq!(of("-5"), fill("a key"));
+    }
+
+    #[test]
     fn text_of_the_original_stays_only_where_that_is_asked_for() {
         let common = vec![("London".to_owned(), 0.5), ("Bath".to_owned(), 0.3)];
         let bounds = strings(&["Aberdeen", "Bristol", "Leeds", "York"]);
@@ -598,6 +790,22 @@ mod tests {
         let column = made(kind, ColumnRole::Free, statistics, &[]);
         let Values::Statistics { common, .. } = column.values else { panic!() };
         assert_eq!(common, [("sad".to_owned(), 0.0001), ("happy".to_owned(), 0.9999)]);
+    }
+
+    #[test]
+    fn frequent_values_that_chance_explains_are_not_made_frequent() {
+        // 2,500 dates: 12 rows each in a sample, and a few of them 25; one has 60.
+        let common = vec![("60".to_owned(), 0.002), ("1".to_owned(), 25.0 / 30_000.0)];
+        let statistics = Statistics {
+            n_distinct: 2_500.0,
+            common,
+            bounds: strings(&["0", "1000", "2500"]),
+            ..Statistics::default()
+        };
+        let kept = |rows| without_chance(&statistics, rows, 0.0).common.len();
+        assert_eq!((kept(1_000_000), kept(30_000)), (1, 2), "ANALYZE reads the smaller table whole");
+        // Of a mean of 3, P(X >= 8) is 0.0119.
+        assert!((as_often(3.0, 8.0) - 0.0119).abs() < 1e-4 && as_often(3.0, 0.0) > 0.999_999);
     }
 
     #[test]

@@ -5,6 +5,10 @@ use rowgen::Kind;
 
 /// Most by which the first or last bound moves inwards, as a share of its bucket.
 const TRIM: f64 = 0.5;
+/// Least and most by which other bounds move, as a share of the distance to the next one.
+const JITTER: (f64, f64) = (0.1, 0.25);
+/// Steps by which a bound moves at most, unless that is less than the least share.
+const STEPS: f64 = 2.0;
 
 /// A value as a number on its type's scale.
 #[derive(Clone, Debug)]
@@ -113,25 +117,74 @@ pub(crate) fn smooth(kind: &Kind, bounds: &mut [Number], step: f64) {
     }
 }
 
-/// Moves bounds randomly by a share of the distance to the next one; the first and the last move
-/// inwards.
-pub(crate) fn move_bounds(rng: &mut Rng, kind: &Kind, bounds: &mut [Number], step: f64, jitter: f64) {
+/// Most steps by which the first bound moves further to keep the unit of all values.
+const SHIFTS: u32 = 8;
+
+/// Moves the first and the last bound inwards. `share` is k's share of a bucket's rows: beyond a bound
+/// that moves by its square root lie about k rows, even if the rows thin out towards the end. If
+/// values are rare, the other bounds move randomly, too.
+pub(crate) fn move_bounds(
+    rng: &mut Rng,
+    kind: &Kind,
+    bounds: &mut [Number],
+    step: f64,
+    share: f64,
+    are_rare: bool,
+) {
+    let trim = |width: f64, chance: f64| {
+        let most = (TRIM * width).min((share.sqrt() * width).max(step));
+        most * chance.mul_add(0.5, 0.5)
+    };
     let at: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
     for (index, bound) in bounds.iter_mut().enumerate() {
         let before = index.checked_sub(1).map(|before| at[index] - at[before]);
         let after = at.get(index + 1).map(|after| after - at[index]);
         let moved = match (before, after) {
-            (Some(before), Some(after)) => before.min(after) * jitter * (2.0 * rng.f64() - 1.0),
-            (None, Some(after)) => after * TRIM * rng.f64(),
-            (Some(before), None) => -before * TRIM * rng.f64(),
-            (None, None) => 0.0,
+            (Some(before), Some(after)) if are_rare => {
+                let width = before.min(after);
+                let jitter = (STEPS * step / width).clamp(JITTER.0, JITTER.1);
+                width * jitter * (2.0 * rng.f64() - 1.0)
+            }
+            (None, Some(after)) => trim(after, rng.f64()),
+            (Some(before), None) => -trim(before, rng.f64()),
+            (Some(_), Some(_)) | (None, None) => 0.0,
         };
         if let Some(number) = Number::near(kind, bound.at, bound.at + moved, step) {
             *bound = number;
+        }
+    }
+    // The bounds tell of which unit all values are multiples: it must not become greater by chance.
+    if step > 0.0 && bounds.len() > 1 {
+        let first = bounds[0].at;
+        for further in 1..=SHIFTS {
+            if self::step(kind, bounds.iter()) <= step {
+                break;
+            }
+            if let Some(number) = Number::near(kind, first, first + f64::from(further) * step, step) {
+                bounds[0] = number;
+            }
         }
     }
 }
 
 fn is_real(kind: &Kind) -> bool {
     matches!(kind, Kind::Float4 | Kind::Float8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moved_bounds_have_the_unit_of_the_original() {
+        for seed in 0..200 {
+            let number = |at: &i64| Number::read(&Kind::Int4, &at.to_string()).unwrap();
+            let at: Vec<i64> = std::iter::once(1).chain((1..=100).map(|bound| bound * 40)).collect();
+            let mut bounds: Vec<Number> = at.iter().map(number).collect();
+            assert!((step(&Kind::Int4, bounds.iter()) - 1.0).abs() < 1e-9);
+            move_bounds(&mut Rng::with_seed(seed), &Kind::Int4, &mut bounds, 1.0, 0.5, false);
+            assert!((step(&Kind::Int4, bounds.iter()) - 1.0).abs() < 1e-9, "{seed}: {}", bounds[0].text);
+            assert!(bounds.windows(2).all(|pair| pair[0].at < pair[1].at) && bounds[0].at >= 1.0);
+        }
+    }
 }

@@ -129,8 +129,12 @@ impl Values {
                 match &reference.pick {
                     Pick::InTurn(turn) => check.turn(*turn)?,
                     Pick::Spread { spread, .. } => check.spread(spread)?,
-                    Pick::Shared(Shared { rows, groups, member }) => {
+                    Pick::Shared(Shared { rows, groups, member, sizes }) => {
                         check.that(0 < *groups && groups <= rows, "a group must have at least one row")?;
+                        check.that(
+                            sizes.is_empty() || sizes.iter().any(|size| *size > 0),
+                            "one of the groups must have a row",
+                        )?;
                         let fits =
                             !matches!(member, Some(Member::Of(count)) if *count < rows.div_ceil(*groups));
                         check.that(fits, "the groups have more members than the member column has numbers: give a larger number")?;

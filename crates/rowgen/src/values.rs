@@ -137,7 +137,7 @@ pub struct Turn {
 /// All rows, divided into groups of the same size, as nearly as possible. It gives a row's value in
 /// a key of two parts: the first part is the number of the group, the second one the number of the
 /// row within the group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shared {
     /// Number of rows, at least as many as groups.
     pub rows: u64,
@@ -145,6 +145,14 @@ pub struct Shared {
     pub groups: u64,
     /// None for the part that is the group's number.
     pub member: Option<Member>,
+    /// Rows of groups that follow each other; after the last one, the same again. All are stretched so that
+    /// they add up to the rows. Empty means that all groups have the same number, rounded up or down.
+    #[serde(default, skip_serializing_if = "no_sizes")]
+    pub sizes: Arc<[u32]>,
+}
+
+fn no_sizes(sizes: &Arc<[u32]>) -> bool {
+    sizes.is_empty()
 }
 
 /// How members of a group are numbered.
@@ -309,9 +317,9 @@ impl Turn {
 }
 
 impl Shared {
-    /// The number for a row.
-    pub(crate) fn number(self, row: u64) -> u64 {
-        let Self { rows, groups, member } = self;
+    /// The number for a row where all groups have the same number of rows.
+    pub(crate) fn number(&self, row: u64) -> u64 {
+        let &Self { rows, groups, member, .. } = self;
         let wide = |number: u64| u128::from(number);
         let narrow = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
         let group = narrow(wide(row) * wide(groups) / wide(rows));

@@ -45,6 +45,14 @@ WITH tables AS (
       JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
       JOIN pg_namespace n ON n.oid = e.extnamespace
      WHERE d.deptype = 'e'
+), collations AS (
+    SELECT DISTINCT k.oid, n.nspname, format('%I.%I', n.nspname, k.collname) AS name, k.collprovider, k.collcollate,
+           k.collctype, k.collisdeterministic,
+           -- Names of these columns differ between versions.
+           coalesce(to_jsonb(k) ->> 'colllocale', to_jsonb(k) ->> 'colliculocale', k.collcollate) AS locale,
+           to_jsonb(k) ->> 'collicurules' AS rules
+      FROM direct d JOIN pg_collation k ON d.refclassid = 'pg_collation'::regclass AND d.refobjid = k.oid
+      JOIN pg_namespace n ON n.oid = k.collnamespace WHERE n.nspname <> 'pg_catalog'
 ), sequences AS (
     SELECT c.oid, n.nspname, format('%I.%I', n.nspname, c.relname) AS name, s.*,
            (SELECT format('%s.%I', t.name, a.attname) FROM pg_depend d JOIN tables t ON t.oid = d.refobjid
@@ -73,7 +81,7 @@ WITH tables AS (
 ), statements (step, place, sql) AS (
     SELECT 1, 0, format('CREATE SCHEMA IF NOT EXISTS %I', x.nspname)
       FROM (SELECT nspname FROM tables UNION SELECT nspname FROM types UNION SELECT nspname FROM functions
-            UNION SELECT nspname FROM sequences UNION SELECT nspname FROM owned o WHERE o.objid IN (
+            UNION SELECT nspname FROM sequences UNION SELECT nspname FROM collations UNION SELECT nspname FROM owned o WHERE o.objid IN (
                 SELECT oid FROM types UNION SELECT oid FROM functions)) x
      WHERE x.nspname <> 'public' AND x.nspname NOT LIKE 'pg\_%'
     UNION ALL
@@ -83,6 +91,13 @@ WITH tables AS (
         OR o.classid = 'pg_proc'::regclass AND o.objid IN (SELECT oid FROM functions)
         OR o.classid = 'pg_opclass'::regclass
            AND o.objid IN (SELECT refobjid FROM direct WHERE refclassid = 'pg_opclass'::regclass)
+    UNION ALL
+    SELECT 2, k.oid::int8, format('CREATE COLLATION IF NOT EXISTS %s (provider = %s, %s%s%s)', k.name,
+           CASE k.collprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END,
+           CASE WHEN k.collprovider IN ('i', 'b') THEN format('locale = %L', k.locale)
+                ELSE format('lc_collate = %L, lc_ctype = %L', k.collcollate, k.collctype) END,
+           CASE WHEN k.collisdeterministic THEN '' ELSE ', deterministic = false' END, CASE WHEN k.rules IS NULL THEN '' ELSE format(', rules = %L', k.rules) END)
+      FROM collations k
     UNION ALL
     SELECT 3, t.oid::int8, format('CREATE TYPE %s AS ENUM (%s)', t.name,
            (SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid))

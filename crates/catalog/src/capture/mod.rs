@@ -16,7 +16,7 @@ use tokio_postgres::{Client, Row};
 
 use crate::condition::{Condition, Names, Operator, columns_in};
 use crate::error::CatalogError;
-use crate::info::{CheckInfo, ColumnInfo, TableInfo};
+use crate::info::{CheckInfo, ColumnInfo, KeyInfo, TableInfo};
 use crate::read;
 use crate::slot::has_sequence;
 
@@ -201,7 +201,15 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
             && key.elements[0].column.is_some()
             && !has_sequence(&column.source)
             && !info.foreign_keys.iter().any(|key| key.columns.contains(&column.name));
-        return if is_alone { ColumnRole::Unique } else { ColumnRole::Key };
+        return if is_alone {
+            ColumnRole::Unique
+        } else if keys().count() == 1
+            && let Some(counted) = counted(info, key, column, sizes)
+        {
+            counted
+        } else {
+            ColumnRole::Key
+        };
     }
     if has_sequence(&column.source) {
         return ColumnRole::Key;
@@ -237,6 +245,30 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
         return ColumnRole::Constrained("the bounds of partitions".to_owned());
     }
     ColumnRole::Free
+}
+
+/// The role of a foreign key that is the first of two columns of a unique key, the second of which may
+/// number rows.
+fn counted(
+    info: &TableInfo,
+    key: &KeyInfo,
+    column: &ColumnInfo,
+    sizes: &BTreeMap<String, u64>,
+) -> Option<ColumnRole> {
+    let [first, second] = &key.elements[..] else { return None };
+    let by = info.column(second.column.as_ref()?)?;
+    let mut foreign = info.foreign_keys.iter().filter(|key| key.columns.contains(&column.name));
+    let refers = foreign.next().filter(|key| key.columns.len() == 1 && !key.to_itself)?;
+    let table = refers.referenced.display_name();
+    let is_number = matches!(by.data_type.kind(), Some(Kind::Int2 | Kind::Int4 | Kind::Int8));
+    let is_free = !by.is_generated()
+        && !has_sequence(&by.source)
+        && !info.foreign_keys.iter().any(|key| key.columns.contains(&by.name));
+    let is_it = first.column.as_ref() == Some(&column.name)
+        && !key.exclusion
+        && foreign.next().is_none()
+        && sizes.contains_key(&table);
+    (is_it && is_number && is_free).then(|| ColumnRole::Counted { table, by: by.name.clone() })
 }
 
 /// The role of a column whose only condition with another column says that the two ascend.

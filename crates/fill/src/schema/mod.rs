@@ -19,5 +19,5 @@ mod run;
 pub use limits::SchemaLimits;
 pub use outcome::{FilledTable, SchemaOutcome};
 pub use plan::{PlannedTable, SchemaPlan, TableState, plan_schema};
-pub use request::{RowsRule, SchemaAmount, SchemaRequest, TableRows};
+pub use request::{ModelledType, RowsRule, SchemaAmount, SchemaRequest, TableRows};
 pub use run::{SchemaObserver, run_schema};

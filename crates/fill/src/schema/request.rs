@@ -33,6 +33,9 @@ pub struct SchemaRequest {
     /// mention.
     #[serde(default)]
     pub modelled: Vec<String>,
+    /// All columns of the model with their types. `ddl` must make them so.
+    #[serde(default)]
+    pub modelled_types: Vec<ModelledType>,
     /// Whether rows are added to those that are there.
     pub append: bool,
     /// Whether the tables that `ddl` creates are made unlogged.
@@ -59,6 +62,17 @@ pub struct SchemaRequest {
     pub triggers: Triggers,
     /// The steps for each table.
     pub steps: InitSteps,
+}
+
+/// A column of a model, and its type there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelledType {
+    /// `schema.name`.
+    pub table: String,
+    /// Unquoted name.
+    pub column: String,
+    /// The type, as SQL has it.
+    pub data_type: String,
 }
 
 /// The amount of data.

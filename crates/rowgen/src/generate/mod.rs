@@ -2,6 +2,7 @@
 
 pub(crate) mod any;
 mod distribution;
+mod groups;
 mod letters;
 mod level;
 mod order;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML, range_of_fixed};
 use self::distribution::Sampler;
+use self::groups::Groups;
 use self::letters::Lettering;
 pub(crate) use self::letters::digits;
 use self::ranked::Ranked;
@@ -70,9 +72,15 @@ enum Source {
 enum Picking {
     Random(Stream),
     Spread(Spreading),
-    Earlier { stream: Stream, first: u64, null: bool },
+    Earlier {
+        stream: Stream,
+        first: u64,
+        null: bool,
+    },
     InTurn(Turn),
     Shared(Shared),
+    /// Groups of different sizes.
+    Groups(Groups),
 }
 
 impl Generator {
@@ -176,7 +184,8 @@ impl Generator {
                 Picking::Earlier { stream: constraint(table, name), first: *first, null: *null }
             }
             Pick::InTurn(turn) => Picking::InTurn(*turn),
-            Pick::Shared(shared) => Picking::Shared(*shared),
+            Pick::Shared(shared) if !shared.sizes.is_empty() => Picking::Groups(Groups::new(shared)),
+            Pick::Shared(shared) => Picking::Shared(shared.clone()),
         };
         match &**keys {
             Keys::Made { table, first } => {
@@ -329,6 +338,7 @@ impl Picking {
             Self::Earlier { stream, first, .. } => first + stream.draw(row).below(row - first),
             Self::InTurn(turn) => turn.of_row(row) % count,
             Self::Shared(shared) => shared.number(row) % count,
+            Self::Groups(groups) => groups.number(row) % count,
         }
     }
 }

@@ -29,6 +29,9 @@ impl Order {
     /// squared shares of all values: rows with the same value ascend, which adds to the
     /// correlation.
     pub(super) fn new(stream: Stream, rows: u64, correlation: f64, ties: f64) -> Self {
+        // Of the squares, a row's tie with itself is none: without others, ranks are all there is.
+        let itself = 1.0 / rows.max(2) as f64;
+        let ties = ((ties - itself) / (1.0 - itself)).max(0.0);
         let untied = if ties < 1.0 { (correlation - ties) / (1.0 - ties) } else { 0.0 };
         let order = Self::windows(stream, rows, untied);
         if !(3..=READ_WHOLE).contains(&rows) || order.width <= 1 {
@@ -126,6 +129,15 @@ mod tests {
             let mut ranks: Vec<u64> = (0..20_000).map(|row| order.rank(row)).collect();
             ranks.sort_unstable();
             assert!(ranks.into_iter().eq(0..20_000), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn few_rows_have_the_correlation_too() {
+        // Each row has a value of its own: the squares of their shares add up to 1/25.
+        for wanted in [-0.3, 0.047, 0.35] {
+            let order = Order::new(Stream::new(7, &["t", "c"]), 25, wanted, 1.0 / 25.0);
+            assert!((correlation(order) - wanted).abs() < 0.01, "{wanted}: {}", correlation(order));
         }
     }
 

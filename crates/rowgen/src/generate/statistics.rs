@@ -9,6 +9,9 @@ use crate::random::Stream;
 use crate::spread::{Buckets, Described};
 use crate::{Statistics, Units};
 
+/// Share of the values that there is room for, above which they are not drawn.
+const FULL: f64 = 0.95;
+
 /// [`Statistics`] over a number of rows.
 #[derive(Clone, Debug)]
 pub(super) struct Describing {
@@ -98,7 +101,9 @@ impl Describing {
             let until = ((share * order.count() as f64).round() as u64).clamp(begin, order.count());
             let ranks = until - begin;
             let room = if stretch.step > 0.0 { stretch.width / stretch.step } else { 1e18 };
-            let drawn = drawn(stretch.values, ranks).filter(|_| ranks > 4 * DISTURBED);
+            // Where nearly all values occur that there is room for, none is missed.
+            let is_full = stretch.values as f64 > FULL * room;
+            let drawn = drawn(stretch.values, ranks).filter(|_| ranks > 4 * DISTURBED && !is_full);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of values")]
             let drawn = drawn.map(|values| values.min(room.max(1.0) as u64)).filter(|_| !stretch.is_common);
             pieces.push(Piece {

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use fill::limits::{Limits, SpaceLimit};
 use fill::{
-    Amount, CopyFormat, InitStep, InitSteps, MethodChoice, OwnTable, PartitionMethod, Persistence, ProbeKind,
-    Request, RowsRule, SchemaAmount, SchemaRequest, Subject, TableRows, sql_of_script,
+    Amount, CopyFormat, InitStep, InitSteps, MethodChoice, ModelledType, OwnTable, PartitionMethod,
+    Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject, TableRows,
+    sql_of_script,
 };
 use model::{Model, Table};
 use rowgen::Payload;
@@ -226,6 +227,7 @@ impl FillArgs {
         Ok(Some(SchemaRequest {
             ddl,
             modelled: tables.iter().flat_map(Table::specs).collect(),
+            modelled_types: tables.iter().flat_map(types_of).collect(),
             create_roles: self.create_roles,
             schema: self.schema.clone(),
             exclude,
@@ -307,6 +309,14 @@ impl FillArgs {
         let steps = if looks_up && self.init_steps.is_none() { steps.keys_first() } else { steps };
         if self.drop { steps.first(InitStep::Drop) } else { steps }
     }
+}
+
+fn types_of(table: &Table) -> impl Iterator<Item = ModelledType> {
+    table.columns.iter().map(|column| ModelledType {
+        table: table.name.clone(),
+        column: column.name.clone(),
+        data_type: column.data_type.clone(),
+    })
 }
 
 #[cfg(test)]

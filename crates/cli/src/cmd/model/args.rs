@@ -7,6 +7,9 @@ use clap::{Args, Subcommand};
 use crate::app::args::{SaveArgs, ServerChoice};
 use crate::app::duration::whole_seconds;
 
+/// Rows below which a value is replaced, unless asked otherwise.
+pub(crate) const K: u32 = 20;
+
 /// Capture the statistics of a database as a model, for realistic test data; check a copy
 ///
 /// A model is a TOML file. It contains the statements that create the schema, and statistics for each column. `pgrig fill
@@ -59,7 +62,7 @@ pub(crate) struct CaptureArgs {
 
     /// Also replace each number, date or time that occurs in fewer than ROWS rows (texts are replaced in any case). For a table with fewer than ROWS rows, record only the
     /// number of rows
-    #[arg(long, value_name = "ROWS", default_value_t = 20, help_heading = "Privacy")]
+    #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 
     /// Do not replace the texts of this column: TABLE.COLUMN. The model then contains its most common texts and the

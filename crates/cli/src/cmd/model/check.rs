@@ -14,7 +14,7 @@ use server::quote::identifier;
 use server::{DataDirectory, Survey};
 use tokio::runtime::Builder;
 
-use super::args::CheckArgs;
+use super::args::{CheckArgs, K};
 use super::text;
 use crate::app::args::ServerChoice;
 use crate::app::conduct::{Begun, Recording, Shown, on_server};
@@ -187,7 +187,11 @@ async fn check(
         Ok(both) => both,
         Err(failure) => return recording.finish(Err(failure)).end(printer),
     };
-    let fidelity = Fidelity::of(&before.facts, &after.facts);
+    let k = match original {
+        Original::Model(model) => model.k,
+        Original::Database(_) => K,
+    };
+    let fidelity = Fidelity::of(&before.facts, &after.facts, k);
     let mut plans = (!queries.is_empty()).then(|| PlansCompared::of(&before.plans, &after.plans));
     if let Some(plans) = &mut plans {
         plans.actual = executed(&before, &after);
@@ -379,7 +383,7 @@ fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>, shapes: Option<&Sha
 
 /// An event for each column, with the fields that the schema does not decide.
 fn columns(fidelity: &Fidelity) -> Vec<Event> {
-    let open: Vec<&Field> = fidelity.fields.iter().filter(|field| !field.is_fixed).collect();
+    let open: Vec<&Field> = fidelity.fields.iter().filter(|field| field.counts()).collect();
     let event = |fields: &[&Field]| {
         let column = &fields[0].column;
         let described = fields.iter().map(|field| {

@@ -221,7 +221,7 @@ pub(super) fn fidelity(
 ) -> String {
     let mut text = String::new();
     let mut off: Vec<&Field> =
-        fidelity.fields.iter().filter(|field| !field.is_fixed && !field.is_within()).collect();
+        fidelity.fields.iter().filter(|field| field.counts() && !field.is_within()).collect();
     off.sort_by(|one, other| times_off(other).total_cmp(&times_off(one)));
     if !off.is_empty() {
         let mut table = new_table(&["outside the tolerance", "field", "original", "copy", "tolerance"]);
@@ -293,6 +293,13 @@ pub(super) fn fidelity(
         "statistics  {} of {fields} fields are as in the original{own}",
         percent(within as u64, fields as u64)
     );
+    let (within, fields) = fidelity.not_promised();
+    if fields > 0 {
+        let _ = write!(
+            text,
+            "\nnot promised {within} of {fields} fields of tables with fewer rows than --k are as in the original"
+        );
+    }
     text
 }
 

@@ -365,7 +365,7 @@ fn bytes_of(weights: &[Weight], rows: &[u64]) -> f64 {
 }
 
 /// `table.column=specification` cut at the dot before the column.
-pub(super) fn table_and_column(text: &str) -> Option<(&str, &str)> {
+fn table_and_column(text: &str) -> Option<(&str, &str)> {
     let (name, _) = text.split_once('=').unwrap_or((text, ""));
     let (table, _) = name.rsplit_once('.')?;
     Some((table, &text[table.len() + 1..]))

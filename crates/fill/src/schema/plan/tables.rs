@@ -2,12 +2,11 @@
 
 use super::Planner;
 use super::amounts::is_named;
-use super::design::table_and_column;
 use super::order::Placed;
 use crate::error::FillError;
 use crate::request::{Amount, OwnTable, Request, Subject};
 use crate::schema::record::RecordedTable;
-use crate::schema::request::SchemaRequest;
+use crate::schema::request::{ModelledType, SchemaRequest};
 use crate::sql::ddl;
 use catalog::{CatalogError, Scope, TableInfo};
 use server::ask;
@@ -51,7 +50,7 @@ impl Planner<'_> {
         let mut warnings = Vec::new();
         let mut unknown: Vec<&str> = Vec::new();
         if self.request.ddl.is_some() {
-            unknown.extend(self.request.modelled.iter().filter_map(|text| Some(table_and_column(text)?.0)));
+            unknown.extend(self.request.modelled_types.iter().map(|column| column.table.as_str()));
         }
         for name in names {
             let mut info = match TableInfo::read(client, name, Scope::Transaction).await {
@@ -67,6 +66,7 @@ impl Planner<'_> {
             };
             self.request.triggers.left_of(&mut info);
             unknown.retain(|name| !is_named(&info, name));
+            self.check_types(&info).await?;
             if self.request.exclude.iter().any(|excluded| is_named(&info, excluded)) {
                 continue;
             }
@@ -90,6 +90,46 @@ impl Planner<'_> {
             self.refuse_rows(&tables).await?;
         }
         Ok((tables, warnings))
+    }
+
+    /// Refuses a model that gives a column another type than its own statements do.
+    async fn check_types(&self, info: &TableInfo) -> Result<(), FillError> {
+        let modelled = self.request.modelled_types.iter().filter(|column| is_named(info, &column.table));
+        for ModelledType { table, column, data_type } in modelled.filter(|_| self.request.ddl.is_some()) {
+            let Some(created) = info.column(column) else {
+                return Err(FillError::Combination(format!(
+                    "{table} lacks column {column}, which the model has: add the column, or remove it from the model"
+                )));
+            };
+            let created = &created.data_type.sql;
+            // The catalog's spelling; `int` and `varchar(5)` are others of the same types.
+            if created != data_type && !self.is_same_type(created, data_type).await? {
+                return Err(FillError::Combination(format!(
+                    "{table}.{column}: the model has type {data_type}, and its statements (ddl) make it {created}: edit one \
+                     of the two"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the server reads both as the same type with the same modifiers. It may not know the second.
+    async fn is_same_type(&self, created: &str, data_type: &str) -> Result<bool, FillError> {
+        let modifiers = |text: &str| {
+            let within = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+            within.map_or_else(String::new, |(within, _)| within.replace(' ', ""))
+        };
+        if modifiers(created) != modifiers(data_type) {
+            return Ok(false);
+        }
+        // to_regtype raises an error for text that is not the form of a type. The plan then ends.
+        let query = "SELECT to_regtype($1) = to_regtype($2)";
+        let same = self.connection.client.query_one(query, &[&created, &data_type]).await;
+        match same {
+            Ok(row) => Ok(row.get::<_, Option<bool>>(0).unwrap_or(false)),
+            Err(error) if error.as_db_error().is_some() => Ok(false),
+            Err(error) => Err(self.connection.explain(error).await.into()),
+        }
     }
 
     /// Bytes of the tables and their indexes now.
