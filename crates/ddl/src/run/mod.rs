@@ -10,9 +10,10 @@ mod watch;
 use std::pin::pin;
 
 use connect::Target;
+use fill::limits::Limits;
 use fill::{
-    InitStep, InitSteps, MethodChoice, Persistence, PlannedTable, SchemaObserver, SchemaRequest, Triggers,
-    Unwatched, plan_schema, run_schema,
+    InitStep, InitSteps, MethodChoice, Persistence, PlannedTable, SchemaLimits, SchemaObserver,
+    SchemaRequest, Triggers, Unwatched, plan_schema, run_schema,
 };
 use futures_util::future::LocalBoxFuture;
 use server::fault::caught;
@@ -161,7 +162,8 @@ impl Measurement<'_> {
             // The sender outlives this.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         });
-        run_schema(target, &plan, None, &Silent, interrupt).await?;
+        let limits = SchemaLimits { limits: Limits::default(), survey: &survey };
+        run_schema(target, &plan, limits, None, &Silent, interrupt).await?;
         let query = "SELECT coalesce(sum(pg_catalog.pg_total_relation_size(oid)), 0)::int8 AS bytes \
                      FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384";
         let bytes: i64 = session.row(query, &[]).await?.get("bytes");
@@ -215,12 +217,15 @@ fn schema_request(request: &Request) -> SchemaRequest {
         scale: 1.0,
         columns: request.columns.clone(),
         modelled: request.schema.modelled.clone(),
+        modelled_types: Vec::new(),
         append: false,
         persistence: Persistence::Logged,
         // In pages, foreign keys and the like would have rules of their own; the tables are small.
         method: MethodChoice::Copy,
         streams: None,
         format: None,
+        chunk: None,
+        in_chunks: false,
         seed: request.seed,
         plain: false,
         triggers: Triggers::default(),
