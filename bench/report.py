@@ -4,7 +4,7 @@
 Makes a document of each kind by a real run on a server of its own: pgbench's script for 5 minutes and for an hour, a
 matrix of 40 cells, a fill with probes, expressions. Then it makes the page of each document round by round, in shuffled
 order, and lists 10,000 saved runs, copies of the shorter ones. Each page is read back: the document in it is the same,
-byte for byte (by Python's base64 and lzma).
+byte for byte (by Python's base64 and lzma, and `unpacked`).
 
 --documents keeps the documents: an hour is measured once. Needs psql. The record is one file in records/.
 """
@@ -40,7 +40,7 @@ SECONDS = 0.5
 MEMORY = 100e6
 LISTED = 10_000
 LIST_SECONDS = 1.0
-BLOCK = re.compile(r'<script type="application/vnd.pgrig.run\+json" data-encoding="xz\+base64">([^<]*)</script>')
+BLOCK = re.compile(r'<script type="application/vnd.pgrig.run\+json" data-encoding="numbers\+xz\+base64">([^<]*)</script>')
 
 
 def main():
@@ -96,12 +96,39 @@ def rounds(options, documents, kinds, scratch):
                 document = path(documents, kind).read_bytes()
                 page = (scratch / f"{kind}.html").read_text()
                 [block] = BLOCK.findall(page)
-                if lzma.decompress(base64.b64decode(block)) != document:
+                if unpacked(lzma.decompress(base64.b64decode(block)).decode()).encode() != document:
                     sys.exit(f"{kind}: the document in the page is another one")
                 trial |= {"document": len(document), "page": len(page.encode()), "block": len(block)}
             if number > 0:
                 trials.append(trial)
     return trials
+
+
+NUMBER = re.compile(r"-?[0-9][0-9.eE+-]*|[\x01-\x08]")
+
+
+def unpacked(packed):
+    """The text whose repeated numbers and separators are marks (crates/report/src/embed/numbers.rs)."""
+    written, between, numbers, after, at = [], [None, None], [None, None], {}, 0
+    while at < len(packed):
+        if packed[at] == "\x0e":
+            text, start = between[0], at + 1
+        else:
+            found = NUMBER.search(packed, at)
+            start = found.start() if found else len(packed)
+            text = packed[at:start]
+        between = [between[1], text]
+        found = NUMBER.match(packed, start)
+        number, at = (found.group(), found.end()) if found else ("", start)
+        if number and number <= "\x08":
+            steps, number = ord(number), numbers[0]
+            for _ in range(steps):
+                number = after[number]
+        if numbers[0] is not None:
+            after.setdefault(numbers[0], number)
+        numbers = [numbers[1], number]
+        written += [text, number]
+    return "".join(written)
 
 
 def store(home, documents):

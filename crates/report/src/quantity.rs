@@ -76,6 +76,8 @@ impl Quantity {
         if value < 0.0 {
             return format!("\u{2212}{}", self.text(-value));
         }
+        // Of no values, the sum is -0.
+        let value = value.abs();
         match self {
             Self::Seconds => human::time(value),
             Self::Elapsed => elapsed(value),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use measure::human::bytes;
-use measure::{Run, Status};
+use measure::{Note, Run, Status};
 
 use crate::document::{Document, began, name, release};
 use crate::embed;
@@ -16,6 +16,9 @@ const SCRIPT: &str = include_str!("page.js");
 /// Content security policy: nothing is loaded, because all styles and scripts are in the page.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// More notes than these get bars to scroll, so that the plots are not far down.
+const NOTES: usize = 10;
 
 /// Runs of one verb, with the report's sections on them.
 pub(crate) struct Part<'a> {
@@ -172,11 +175,7 @@ fn conditions(page: &mut String, run: &Run) {
     }
     *page += "</dl>\n";
     if !run.notes.is_empty() {
-        *page += "<ul>\n";
-        for note in &run.notes {
-            let _ = writeln!(page, "<li>{}</li>", html(&note.text));
-        }
-        *page += "</ul>\n";
+        notes(page, &run.notes);
     }
     if let Some(command) = repeat(run) {
         let _ = writeln!(page, "<p>The command that repeats it:</p>\n<pre>{}</pre>", html(&command));
@@ -189,6 +188,22 @@ fn conditions(page: &mut String, run: &Run) {
         }
         folded(page, &format!("{} settings that differ from PostgreSQL's defaults", settings.len()), &table);
     }
+}
+
+fn notes(page: &mut String, notes: &[Note]) {
+    let is_long = notes.len() > NOTES;
+    if is_long {
+        let label = format!("{} notes", notes.len());
+        let _ = writeln!(
+            page,
+            "<div class=\"scroll notes\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">"
+        );
+    }
+    *page += "<ul>\n";
+    for note in notes {
+        let _ = writeln!(page, "<li>{}</li>", html(&note.text));
+    }
+    *page += if is_long { "</ul>\n</div>\n" } else { "</ul>\n" };
 }
 
 /// The command line, as a shell reads it.

@@ -15,8 +15,6 @@ pub(crate) const NARROW: Width = 328.0;
 /// Colours and fonts of drawings, as CSS.
 pub(crate) const STYLE: &str = include_str!("../page/plot.css");
 
-/// Assumed width of a character at 12 pixels, because the font is not known.
-const CHARACTER: f64 = 6.9;
 /// Height of a line of the legend.
 const LEGEND_LINE: f64 = 20.0;
 /// Number of styles (colour and dash) for series.
@@ -27,9 +25,17 @@ pub(super) fn is_narrow(width: Width) -> bool {
     width < 500.0
 }
 
-/// Pixels of a text.
+/// Pixels of a text. The font is not known: these are the widths of a wide one.
 pub(super) fn text_width(text: &str) -> f64 {
-    text.chars().map(|c| if u32::from(c) >= 0x1100 { 2.0 } else { 1.0 }).sum::<f64>() * CHARACTER
+    let character = |c: char| match c {
+        ' ' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | 'i' | 'j' | 'l' => 4.0,
+        'f' | 'r' | 't' | 'I' | '(' | ')' | '[' | ']' | '-' | '/' => 5.0,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' => 11.6,
+        'A'..='Z' | '=' | '+' | '<' | '>' | '_' | '~' | '…' | '\u{2212}' => 9.0,
+        '\0'..'\u{1100}' => 7.5,
+        _ => 14.0,
+    };
+    text.chars().map(character).sum()
 }
 
 /// The text, shortened to so many pixels.

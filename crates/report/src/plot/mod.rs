@@ -18,7 +18,7 @@ mod table;
 mod thin;
 
 pub(crate) use canvas::{NARROW, STYLE, WIDE, Width};
-pub(crate) use table::Table;
+pub(crate) use table::{MOST as MOST_PERIODS, Table};
 
 use crate::quantity::Quantity;
 use scale::Spread;
@@ -89,7 +89,16 @@ pub(crate) struct Stack {
     pub(crate) xs: Vec<f64>,
     /// Name and heights of each part, the lowest part first: a height for each x.
     pub(crate) layers: Vec<(String, Vec<f64>)>,
+    pub(crate) peak: Peak,
     pub(crate) spans: Vec<Span>,
+}
+
+/// A line over a long stack, whose layers are means of periods: the highest sum of some layers within each period.
+#[derive(Clone, Debug)]
+pub(crate) struct Peak {
+    pub(crate) name: String,
+    /// How many of the lowest layers.
+    pub(crate) layers: usize,
 }
 
 /// A time in which something happened.

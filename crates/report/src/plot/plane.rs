@@ -82,8 +82,13 @@ fn ends(values: &[f64], from_zero: bool) -> (f64, f64) {
     if low < high { (low, high) } else { (0.0, 1.0) }
 }
 
-/// Samples and names of the kinds of events that there are.
+/// Samples and names of the kinds of events that there are. A moment is named if it is the only one.
 pub(super) fn event_keys(spans: &[Span]) -> impl Iterator<Item = (String, String)> {
+    let mut moments = spans.iter().filter(|span| span.kind == SpanKind::Moment);
+    let moment = match (moments.next(), moments.next()) {
+        (Some(only), None) => only.text.as_str(),
+        _ => "event",
+    };
     let kinds = [
         (
             SpanKind::Checkpoint,
@@ -95,7 +100,7 @@ pub(super) fn event_keys(spans: &[Span]) -> impl Iterator<Item = (String, String
             "vacuum or analyze",
             "<rect class=\"maintenance\" x=\"4\" y=\"-2\" width=\"20\" height=\"6\"/>",
         ),
-        (SpanKind::Moment, "event", "<path class=\"moment\" d=\"M14 -7V7\"/>"),
+        (SpanKind::Moment, moment, "<path class=\"moment\" d=\"M14 -7V7\"/>"),
     ];
     let there = kinds.into_iter().filter(|(kind, ..)| spans.iter().any(|span| span.kind == *kind));
     there.map(|(_, name, sample)| (sample.to_owned(), name.to_owned()))

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::canvas::{STYLES, Width, frame, legend, text, text_width};
 use super::path::Path;
 use super::plane::{Plane, event_keys, gap};
+use super::table::MOST;
 use super::{Plot, Stack};
 use crate::escape::html;
 
@@ -12,17 +13,21 @@ use crate::escape::html;
 const LABEL: f64 = 15.0;
 
 pub(super) fn svg(plot: &Plot, chart: &Stack, width: Width) -> String {
+    let periods = Periods::of(chart);
     // The legend is in the order of the layers, the upmost first.
-    let keys = chart.layers.iter().enumerate().rev().map(|(number, (name, _))| {
+    let layers = chart.layers.iter().enumerate().rev().map(|(number, (name, _))| {
         (
             format!("<rect class=\"{}\" x=\"2\" y=\"-7\" width=\"24\" height=\"14\"/>", class(number)),
             name.clone(),
         )
     });
-    let (keys, top) = legend(&keys.chain(event_keys(&chart.spans)).collect::<Vec<_>>(), width);
-    let heights: Vec<f64> =
-        (0..chart.xs.len()).map(|at| chart.layers.iter().map(|(_, values)| values[at]).sum()).collect();
-    let (axes, plane) = Plane::new((&chart.x, &chart.xs), (&chart.y, &heights), top, width);
+    let peak = periods
+        .peaks
+        .iter()
+        .map(|_| ("<path class=\"line peak\" d=\"M0 0H28\"/>".to_owned(), chart.peak.name.clone()));
+    let keys: Vec<(String, String)> = layers.chain(peak).chain(event_keys(&chart.spans)).collect();
+    let (keys, top) = legend(&keys, width);
+    let (axes, plane) = Plane::new((&chart.x, &chart.xs), (&chart.y, periods.whole()), top, width);
     let mut drawn = keys + &axes;
     // Each layer reaches down to zero, and the next covers all but its own part.
     for number in (0..chart.layers.len()).rev() {
@@ -32,14 +37,19 @@ pub(super) fn svg(plot: &Plot, chart: &Stack, width: Width) -> String {
             "<path class=\"{}\" data-layer=\"{}\" d=\"{}\"/>",
             class(number),
             html(name),
-            outline(chart, &plane, number)
+            periods.path(&plane, &periods.edges[number + 1], true)
         );
+    }
+    if let Some(peaks) = &periods.peaks {
+        let (name, path) = (html(&chart.peak.name), periods.path(&plane, peaks, false));
+        let _ = writeln!(drawn, "<path class=\"line halo\" d=\"{path}\"/>");
+        let _ = writeln!(drawn, "<path class=\"line peak\" data-name=\"{name}\" d=\"{path}\"/>");
     }
     for span in &chart.spans {
         drawn += &plane.event(span);
     }
-    for number in 0..chart.layers.len() {
-        drawn += &label(chart, &plane, number).unwrap_or_default();
+    for (number, (name, _)) in chart.layers.iter().enumerate() {
+        drawn += &periods.label(&plane, number, name).unwrap_or_default();
     }
     frame(plot, width, plane.bottom + 42.0, &plane.attributes, &drawn)
 }
@@ -48,47 +58,92 @@ fn class(number: usize) -> String {
     format!("layer b{}", number % STYLES)
 }
 
-/// The pixel of the upper edge of so many layers at a place.
-fn edge(chart: &Stack, plane: &Plane, layers: usize, at: usize) -> f64 {
-    plane.y.at(chart.layers[..layers].iter().map(|(_, values)| values[at]).sum())
+/// What is drawn: of a long series the means of periods, because nobody can tell apart layers that change with each pixel.
+struct Periods {
+    /// The end of each period.
+    xs: Vec<f64>,
+    /// Whether nothing was observed before a period.
+    begins: Vec<bool>,
+    /// The sum of the lowest layers in each period: of none, of one, of two and so on.
+    edges: Vec<Vec<f64>>,
+    /// The highest sum of the chart's `peak` in each period, if periods have several values.
+    peaks: Option<Vec<f64>>,
 }
 
-/// The name within its layer, where there is most room; nothing where there is too little.
-fn label(chart: &Stack, plane: &Plane, number: usize) -> Option<String> {
-    let name = &chart.layers[number].0;
-    let half = text_width(name) / 2.0 + 4.0;
-    let places: Vec<f64> = chart.xs.iter().map(|x| plane.x.at(*x)).collect();
-    let room = |at: usize| {
-        let middle = places[at];
-        if middle - half < places[0] || middle + half > places[places.len() - 1] {
-            return None;
-        }
-        let first = places.partition_point(|place| *place < middle - half).saturating_sub(1);
-        let last = places.partition_point(|place| *place <= middle + half).min(places.len() - 1);
-        let upper = (first..=last).map(|at| edge(chart, plane, number + 1, at)).fold(0.0, f64::max);
-        let lower = (first..=last).map(|at| edge(chart, plane, number, at)).fold(f64::INFINITY, f64::min);
-        (lower - upper >= LABEL).then_some((lower - upper, middle, f64::midpoint(lower, upper)))
-    };
-    let (_, x, y) = (0..places.len()).filter_map(room).max_by(|one, other| one.0.total_cmp(&other.0))?;
-    Some(text(x, y + 4.0, "middle within", name))
-}
-
-/// From zero along the upper edge back to zero, with a part of its own between gaps.
-fn outline(chart: &Stack, plane: &Plane, number: usize) -> String {
-    let gap = gap(chart.xs.iter().copied(), chart.x.spread);
-    let mut path = Path::default();
-    let mut before: Option<f64> = None;
-    for (at, x) in chart.xs.iter().enumerate() {
-        let at_x = plane.x.at(*x);
-        if before.is_none_or(|before| x - before > gap) {
-            if before.is_some() {
-                path.close(plane.bottom);
+impl Periods {
+    fn of(chart: &Stack) -> Self {
+        let gap = gap(chart.xs.iter().copied(), chart.x.spread);
+        let together = chart.xs.len().div_ceil(MOST).max(1);
+        let mut periods: Vec<std::ops::Range<usize>> = Vec::new();
+        let mut begins = Vec::new();
+        for (at, x) in chart.xs.iter().enumerate() {
+            let is_gap = at == 0 || x - chart.xs[at - 1] > gap;
+            if let Some(period) = periods.last_mut().filter(|period| !is_gap && period.len() < together) {
+                period.end = at + 1;
+            } else {
+                periods.push(at..at + 1);
+                begins.push(is_gap);
             }
-            path.start((at_x, plane.bottom));
         }
-        path.line((at_x, edge(chart, plane, number + 1, at)));
-        before = Some(*x);
+        let sum = |layers: usize, at: usize| chart.layers[..layers].iter().map(|(_, of)| of[at]).sum::<f64>();
+        let edge = |layers: usize| -> Vec<f64> {
+            let mean = |period: &std::ops::Range<usize>| {
+                period.clone().map(|at| sum(layers, at)).sum::<f64>() / period.len() as f64
+            };
+            periods.iter().map(mean).collect()
+        };
+        let highest = |period: &std::ops::Range<usize>| {
+            period.clone().map(|at| sum(chart.peak.layers, at)).fold(0.0, f64::max)
+        };
+        Self {
+            xs: periods.iter().map(|period| chart.xs[period.end - 1]).collect(),
+            begins,
+            edges: (0..=chart.layers.len()).map(edge).collect(),
+            peaks: (together > 1).then(|| periods.iter().map(highest).collect()),
+        }
     }
-    path.close(plane.bottom);
-    path.finish()
+
+    /// The upper edge of all layers.
+    fn whole(&self) -> &[f64] {
+        self.edges.last().map_or(&[], Vec::as_slice)
+    }
+
+    /// The line along these heights. An area begins and ends at zero, and has a part of its own between gaps.
+    fn path(&self, plane: &Plane, heights: &[f64], is_area: bool) -> String {
+        let mut path = Path::default();
+        for ((x, height), begins) in self.xs.iter().zip(heights).zip(&self.begins) {
+            let point = (plane.x.at(*x), plane.y.at(*height));
+            if *begins && is_area {
+                if *x > self.xs[0] {
+                    path.close(plane.bottom);
+                }
+                path.start((point.0, plane.bottom));
+            }
+            if *begins && !is_area { path.start(point) } else { path.line(point) }
+        }
+        if is_area {
+            path.close(plane.bottom);
+        }
+        path.finish()
+    }
+
+    /// The name within its layer, where there is most room; nothing where there is too little.
+    fn label(&self, plane: &Plane, layer: usize, name: &str) -> Option<String> {
+        let half = text_width(name) / 2.0 + 4.0;
+        let places: Vec<f64> = self.xs.iter().map(|x| plane.x.at(*x)).collect();
+        let room = |at: usize| {
+            let middle = places[at];
+            if middle - half < places[0] || middle + half > places[places.len() - 1] {
+                return None;
+            }
+            let first = places.partition_point(|place| *place < middle - half).saturating_sub(1);
+            let last = places.partition_point(|place| *place <= middle + half).min(places.len() - 1);
+            let edge = |layers: usize| (first..=last).map(move |at| plane.y.at(self.edges[layers][at]));
+            let (upper, lower) =
+                (edge(layer + 1).fold(0.0, f64::max), edge(layer).fold(f64::INFINITY, f64::min));
+            (lower - upper >= LABEL).then_some((lower - upper, middle, f64::midpoint(lower, upper)))
+        };
+        let (_, x, y) = (0..places.len()).filter_map(room).max_by(|one, other| one.0.total_cmp(&other.0))?;
+        Some(text(x, y + 4.0, "middle within", name))
+    }
 }

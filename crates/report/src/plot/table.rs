@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Bars, Dots, Groups, Heat, Line, Lines, Stack};
 
-/// Most rows of a table; longer series are summed up by periods.
-const MOST: usize = 300;
+/// Most rows of a table, and periods of a stack: longer series are summed up.
+pub(crate) const MOST: usize = 240;
 
 /// Rows and columns of text.
 #[derive(Clone, Debug, Default)]

@@ -3,8 +3,9 @@
 use measure::{Run, Trial};
 use serde_json::Value;
 
+use super::intervals::rates;
 use super::together::grouped;
-use super::tps::{rates, text};
+use super::tps::text;
 use super::{Section, Shown, dots, trials};
 use crate::document::{configs, median, series};
 use crate::plot::scale::Spread;
@@ -167,10 +168,7 @@ fn by_size(y: Axis, lines: Vec<Line>, left: Option<f64>) -> Chart {
         from: size,
         until: size,
         kind: SpanKind::Moment,
-        text: format!(
-            "from {} on, less than 95 % of the blocks are in shared_buffers",
-            Quantity::Bytes.text(size)
-        ),
+        text: format!("the table outgrew shared_buffers at {}", Quantity::Bytes.text(size)),
     };
 
     Chart::Lines(Lines {

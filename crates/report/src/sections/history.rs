@@ -6,6 +6,7 @@ use measure::compare::differences;
 use measure::{Figure, Median, Run, Sample, Trial, judged_figures, shift};
 
 use super::Section;
+use super::several::figure_name;
 use crate::plot::scale::Spread;
 use crate::plot::{Axis, Chart, Dot, Dots, Plot};
 use crate::quantity::{Quantity, change};
@@ -56,7 +57,7 @@ pub(super) fn section(runs: &[&Run], names: &[String], is_compared: bool) -> Opt
         let [(first, _), .., (last, _)] = dots_of.as_slice() else { return None };
         let mut caption = format!(
             "{}, the oldest first: {} in {}, {} in {}.",
-            figure.full_name(),
+            figure_name(figure),
             quantity.text(first.value),
             first.name,
             quantity.text(last.value),
@@ -96,7 +97,7 @@ pub(super) fn section(runs: &[&Run], names: &[String], is_compared: bool) -> Opt
         // Not from zero: a drift is small beside its level.
         let axis = Axis { from_zero: false, ..Axis::new(&figure.name, quantity, Spread::Linear) };
         let chart = Chart::Dots(Dots { axis, rows, reference: None, band: None });
-        Some(Plot::new(&format!("figure-{}", number + 1), &figure.full_name(), caption, chart))
+        Some(Plot::new(&format!("figure-{}", number + 1), &figure_name(figure), caption, chart))
     };
     let plots: Vec<Plot> = figures.iter().enumerate().filter_map(plot).collect();
     let mut text =

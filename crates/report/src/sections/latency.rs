@@ -41,32 +41,33 @@ pub(super) fn plot(lines: Vec<Line>) -> Option<Plot> {
     if lines.is_empty() {
         return None;
     }
-    let text = |line: &Line| {
-        let at = |share: f64| {
-            let found = line.points.iter().rfind(|point| point.0 <= share + 1e-9);
-            found.map_or_else(|| "–".to_owned(), |point| Quantity::Seconds.text(point.1))
-        };
-        let last = line.points.last().map_or(0.0, |point| point.1);
-        let name = if line.name == "latency" { String::new() } else { format!("{}: ", line.name) };
-        format!(
-            "{name}half of the transactions take at most {}, 99 % at most {}, the slowest that is shown {}",
-            at(0.5),
-            at(0.99),
-            Quantity::Seconds.text(last)
-        )
+    let at = |line: &Line, share: f64| {
+        line.points.iter().rfind(|point| point.0 <= share + 1e-9).map_or(0.0, |point| point.1)
     };
-    let caption = format!("{}.", lines.iter().take(4).map(text).collect::<Vec<_>>().join("; "));
+    let text = |seconds: f64| Quantity::Seconds.text(seconds);
+    let caption = if let [line] = lines.as_slice() {
+        format!(
+            "Half of the transactions take at most {}, 99 % at most {}, the slowest that is shown {}.",
+            text(at(line, 0.5)),
+            text(at(line, 0.99)),
+            text(line.points.last().map_or(0.0, |point| point.1))
+        )
+    } else {
+        let range = |share: f64| {
+            let found = || lines.iter().map(|line| (at(line, share), &line.name));
+            let low = found().min_by(|one, other| one.0.total_cmp(&other.0));
+            let high = found().max_by(|one, other| one.0.total_cmp(&other.0));
+            low.zip(high).map_or_else(String::new, |(low, high)| {
+                format!("{} ({}) to {} ({})", text(low.0), low.1, text(high.0), high.1)
+            })
+        };
+        format!("Half of the transactions take at most {}; 99 % take at most {}.", range(0.5), range(0.99))
+    };
     let chart = Lines {
         x: Axis::new("share of transactions", Quantity::Percentile, Spread::Nines),
         y: Axis::new("latency", Quantity::Seconds, Spread::Log),
         series: lines,
         spans: Vec::new(),
     };
-    Some(Plot::new("percentiles", "Latency by percentile", first_up(&caption), Chart::Lines(chart)))
-}
-
-/// The text with a capital first letter.
-pub(super) fn first_up(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+    Some(Plot::new("percentiles", "Latency by percentile", caption, Chart::Lines(chart)))
 }

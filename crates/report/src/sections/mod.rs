@@ -3,6 +3,7 @@
 pub(crate) mod blockio;
 mod fill;
 mod history;
+mod intervals;
 mod latency;
 mod matrix;
 mod micro;

@@ -1,8 +1,9 @@
 //! Several runs of one verb: drawn in one plot, compared, and over time.
 
 use measure::compare::{Comparison, Options, Sides, differences};
-use measure::{Run, Verdict};
+use measure::{Figure, Run, Verdict};
 
+use super::tps::CONFIG;
 use super::{Section, Shown, history, together};
 use crate::document::{began, name, release};
 use crate::plot::scale::Spread;
@@ -57,6 +58,11 @@ fn names(runs: &[&Run]) -> Vec<String> {
         .collect()
 }
 
+/// The name of a figure. The only configuration of a run of `tps` is called like the verb, and says nothing.
+pub(super) fn figure_name(figure: &Figure) -> String {
+    if figure.config == CONFIG { figure.name.clone() } else { figure.full_name() }
+}
+
 /// The runs as two sides: those of two labels, or two single runs.
 fn sides(runs: &[&Run]) -> Option<Sides> {
     let mut labels: Vec<Option<&String>> = Vec::new();
@@ -83,7 +89,7 @@ fn side(runs: &[Run]) -> String {
 fn verdicts(sides: &Sides, comparison: &Comparison) -> String {
     let said: Vec<String> = comparison
         .judged()
-        .map(|(one, verdict)| format!("{} {verdict} ({})", one.figure.full_name(), change(one.ratio)))
+        .map(|(one, verdict)| format!("{} {verdict} ({})", figure_name(&one.figure), change(one.ratio)))
         .collect();
     let said = if said.is_empty() { "no figure is judged".to_owned() } else { said.join("; ") };
     let needed =
@@ -93,7 +99,7 @@ fn verdicts(sides: &Sides, comparison: &Comparison) -> String {
 
 fn compared(sides: &Sides, comparison: &Comparison) -> Section {
     let row = |(one, verdict): (&measure::compare::Compared, Verdict)| Dot {
-        name: one.figure.full_name(),
+        name: figure_name(&one.figure),
         value: one.ratio - 1.0,
         interval: one.interval.map(|interval| (interval.low - 1.0, interval.high - 1.0)),
         observed: Vec::new(),
@@ -109,7 +115,7 @@ fn compared(sides: &Sides, comparison: &Comparison) -> Section {
         );
         let verdict = one.verdict.map_or_else(|| "–".to_owned(), |verdict| verdict.to_string());
         table.add([
-            one.figure.full_name(),
+            figure_name(&one.figure),
             quantity.text(one.typical[0]),
             quantity.text(one.typical[1]),
             change(one.ratio),
@@ -129,9 +135,12 @@ fn compared(sides: &Sides, comparison: &Comparison) -> Section {
         side(sides.candidate())
     )];
     if hinders > 0 {
-        text.push(format!(
-            "{hinders} differences between the runs may explain the results; they are listed below."
-        ));
+        text.push(match hinders {
+            1 => "A difference between the runs may explain the results; it is listed below.".to_owned(),
+            _ => format!(
+                "{hinders} differences between the runs may explain the results; they are listed below."
+            ),
+        });
     }
     if sides.is_apart() {
         text.push(

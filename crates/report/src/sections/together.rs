@@ -3,8 +3,9 @@
 use measure::{Median, Run, Sample, Trial};
 use serde_json::Value;
 
+use super::intervals::{rates, without};
 use super::latency;
-use super::tps::{CONFIG, rates, tps};
+use super::tps::{CONFIG, short_end, tps};
 use super::{Section, fill};
 use crate::document::{configs, series, values};
 use crate::plot::scale::Spread;
@@ -158,18 +159,17 @@ impl Runs<'_> {
 
     fn tps(self) -> Vec<Plot> {
         let time = ("time, first trial of each run", Quantity::Elapsed);
-        let first = |run: &Run, name: &str| {
-            let trial = run.trials.iter().find(|trial| trial.config == CONFIG)?;
-            series(trial, name).map(<[_]>::to_vec)
-        };
         let rate = Axis::new("transactions per second", Quantity::PerSecond, Spread::Linear);
         let latency_axis =
             |name: &str| Axis::new(&format!("latency, {name}"), Quantity::Seconds, Spread::Log);
         let mut plots: Vec<Plot> = [
             self.over(("tps", "Transactions per second over time"), time, rate, |run| {
-                Some(rates(&first(run, "succeeded")?))
+                Some(rates(series(first(run)?, "succeeded")?))
             }),
-            self.over(("p99", "p99 over time"), time, latency_axis("p99"), |run| first(run, "latency-p99")),
+            self.over(("p99", "p99 over time"), time, latency_axis("p99"), |run| {
+                let trial = first(run)?;
+                Some(without(series(trial, "latency-p99")?, short_end(trial)))
+            }),
         ]
         .into_iter()
         .flatten()
@@ -261,6 +261,11 @@ impl Groups {
         );
         Plot::new(name, title, caption, Chart::Groups(self))
     }
+}
+
+/// The trial of a run of `tps` that is drawn over time.
+fn first(run: &Run) -> Option<&Trial> {
+    run.trials.iter().find(|trial| trial.config == CONFIG)
 }
 
 /// The share of transactions that took at most so long.

@@ -3,6 +3,7 @@
 use measure::{Event, Run, Trial};
 use serde_json::Value;
 
+use super::intervals::{ShortEnd, joined, rates, rates_since, without};
 use super::latency::{self, merged};
 use super::{Section, Shown, waits};
 use crate::document::{median, series, values};
@@ -12,8 +13,6 @@ use crate::plot::{Axis, Bars, Chart, Line, Lines, Plot, Span, SpanKind, Table};
 use crate::quantity::Quantity;
 
 pub(super) const CONFIG: &str = "tps";
-/// An interval is short if it lasts less than this share of the one before.
-const SHORT: f64 = 0.5;
 
 pub(super) fn shown(run: &Run) -> Shown {
     let mut sections = Vec::new();
@@ -63,29 +62,16 @@ fn result(run: &Run) -> String {
     } else {
         String::new()
     };
-    format!(
-        "{} transactions per second by {clients}{trials}; latency {}",
-        Quantity::PerSecond.text(rate),
-        latencies.join(", ")
-    )
+    let latencies = match latencies.as_slice() {
+        [] => String::new(),
+        known => format!("; latency {}", known.join(", ")),
+    };
+    format!("{} transactions per second by {clients}{trials}{latencies}", Quantity::PerSecond.text(rate))
 }
 
-/// A series of counts as rates: each count divided by the time since the point before. A last
-/// interval that is much shorter than the others is merged with the one before, because a few
-/// transactions in a millisecond are no rate.
-pub(super) fn rates(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let mut intervals: Vec<(f64, f64, f64)> = Vec::new();
-    for (end, count) in points {
-        let start = intervals.last().map_or(0.0, |before| before.1);
-        match intervals.last_mut() {
-            Some(before) if end - start < SHORT * (before.1 - before.0) => {
-                *before = (before.0, *end, before.2 + count);
-            }
-            _ => intervals.push((start, *end, *count)),
-        }
-    }
-    let rate = |(start, end, count): (f64, f64, f64)| (end > start).then(|| (end, count / (end - start)));
-    intervals.into_iter().filter_map(rate).collect()
+/// The last interval of a trial, if it is short.
+pub(super) fn short_end(trial: &Trial) -> Option<ShortEnd> {
+    ShortEnd::of(series(trial, "succeeded").or_else(|| series(trial, "latency-max"))?)
 }
 
 /// Events during the trial.
@@ -145,18 +131,20 @@ fn rate(trial: &Trial) -> Option<Plot> {
     } else {
         format!("{} marked", marked.join(" and "))
     };
-    let caption = format!(
-        "Between {} and {} transactions per second; {marked}.",
-        Quantity::PerSecond.text(low),
-        Quantity::PerSecond.text(high)
-    );
+    let [low, high] = [low, high].map(|rate| Quantity::PerSecond.text(rate));
+    let between = if low == high { low } else { format!("Between {low} and {high}") };
+    let caption = format!("{between} transactions per second; {marked}.");
     let y = Axis::new("transactions per second", Quantity::PerSecond, Spread::Linear);
     Some(Plot::new("tps", "Transactions per second over time", caption, over_time(y, lines, spans)))
 }
 
 fn latencies(trial: &Trial) -> Option<Plot> {
+    let short = short_end(trial);
     let line = |name: &str| {
-        Some(Line { name: name.to_owned(), points: series(trial, &format!("latency-{name}"))?.to_vec() })
+        let points = series(trial, &format!("latency-{name}"))?;
+        // The slowest transaction may be in the last milliseconds.
+        let points = if name == "max" { joined(points, short, f64::max) } else { without(points, short) };
+        Some(Line { name: name.to_owned(), points })
     };
     let lines: Vec<Line> = ["max", "p99", "p95", "p50"].into_iter().filter_map(line).collect();
     let worst = lines
@@ -165,8 +153,11 @@ fn latencies(trial: &Trial) -> Option<Plot> {
         .iter()
         .copied()
         .reduce(|one, other| if other.1 > one.1 { other } else { one })?;
+    let left_out = short.map_or_else(String::new, |short| {
+        format!(" The percentiles of the last {} are left out.", Quantity::Seconds.text(short.length()))
+    });
     let caption = format!(
-        "Latencies of each interval, on a logarithmic scale: the slowest transaction took {} and ended {} after the start.",
+        "Latencies of each interval, on a logarithmic scale: the slowest transaction took {} and ended {} after the start.{left_out}",
         Quantity::Seconds.text(worst.1),
         Quantity::Elapsed.text(worst.0)
     );
@@ -198,7 +189,7 @@ fn statements(run: &Run) -> Option<Section> {
         rows.iter().max_by(|one, other| one.1[0].unwrap_or(0.0).total_cmp(&other.1[0].unwrap_or(0.0)));
     let plots = slowest.map(|(name, value)| {
         let caption =
-            format!("The slowest is {name}: {} on average.", Quantity::Seconds.text(value[0].unwrap_or(0.0)));
+            format!("The slowest, {} on average, is {name}", Quantity::Seconds.text(value[0].unwrap_or(0.0)));
         let axis = Axis::new("mean latency", Quantity::Seconds, Spread::Linear);
         let chart = Chart::Bars(Bars { axis, groups: vec![String::new()], rows: rows.clone() });
         Plot::new("statements", "Mean latency of statements", caption, chart)
@@ -230,7 +221,8 @@ fn add(run: &Run, prefix: &str, name: &str, table: &mut Table) -> Option<f64> {
 
 fn used(trial: &Trial) -> Vec<Plot> {
     let line = |name: &str, shown: &str| {
-        Some(Line { name: shown.to_owned(), points: rates_since(series(trial, name)?) })
+        let points = rates_since(series(trial, name)?);
+        (!points.is_empty()).then(|| Line { name: shown.to_owned(), points })
     };
     let mut plots = Vec::new();
     let disk: Vec<Line> = [("wal", "WAL"), ("disk-written", "disk, written"), ("disk-read", "disk, read")]
@@ -268,16 +260,6 @@ fn used(trial: &Trial) -> Vec<Plot> {
         ));
     }
     plots
-}
-
-/// Rates of a series that begins with the measured part. Its first point is left out, because the
-/// length of its interval is not known.
-fn rates_since(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    points
-        .windows(2)
-        .filter(|pair| pair[1].0 > pair[0].0)
-        .map(|pair| (pair[1].0, pair[1].1 / (pair[1].0 - pair[0].0)))
-        .collect()
 }
 
 /// A field as text.

@@ -1,11 +1,14 @@
 //! Where the sessions of a run were: in total, and over time.
 
+use std::fmt::Write;
+
 use measure::{Run, Trial};
 
+use super::intervals::{ShortEnd, joined};
 use super::tps::spans;
 use crate::document::series;
 use crate::plot::scale::Spread;
-use crate::plot::{Axis, Bars, Chart, Plot, Stack};
+use crate::plot::{Axis, Bars, Chart, MOST_PERIODS, Peak, Plot, Stack};
 use crate::quantity::Quantity;
 
 /// Waits that are shown by name.
@@ -13,8 +16,13 @@ const WAITS: usize = 12;
 /// Layers over time; all that is rarer is one of them.
 const LAYERS: usize = 8;
 const ON_CPU: &str = "running on CPU";
-const FOR_CLIENT: &str = "Client:ClientRead";
+const FOR_CLIENT: &str = "waiting for the client";
 const OTHERS: &str = "others";
+
+/// The name of an event in the plots.
+fn shown(event: &str) -> &str {
+    if event == "Client:ClientRead" { FOR_CLIENT } else { event }
+}
 
 /// Where sessions were when they were looked at, as shares of all looks.
 pub(super) fn in_total(run: &Run) -> Option<Plot> {
@@ -22,7 +30,7 @@ pub(super) fn in_total(run: &Run) -> Option<Plot> {
     let mut found: Vec<(String, f64)> = Vec::new();
     let observed = run.trials.iter().flat_map(|trial| &trial.observations);
     for one in observed.filter(|one| one.name.starts_with("wait-") && one.name != "wait-samples") {
-        let name = one.name["wait-".len()..].to_owned();
+        let name = shown(&one.name["wait-".len()..]).to_owned();
         match found.iter_mut().find(|(known, _)| *known == name) {
             Some((_, value)) => *value += one.value,
             None => found.push((name, one.value)),
@@ -31,7 +39,7 @@ pub(super) fn in_total(run: &Run) -> Option<Plot> {
     found.sort_by(|one, other| other.1.total_cmp(&one.1));
     let (first, _) = found.first().filter(|_| samples > 0.0)?;
     let caption = format!(
-        "pgrig sampled the sessions ten times a second: {} of the samples were in {}, the most frequent state.",
+        "pgrig sampled the sessions ten times a second. The most frequent state is {1}, in {0} of the samples.",
         Quantity::Share.text(found[0].1 / samples),
         first
     );
@@ -50,6 +58,9 @@ pub(super) fn in_total(run: &Run) -> Option<Plot> {
 /// Nothing for documents without these series.
 pub(super) fn over_time(trial: &Trial) -> Option<Plot> {
     let looks = series(trial, "wait-looks")?;
+    let short = ShortEnd::of(looks);
+    let whole = |points: &[(f64, f64)]| joined(points, short, |one, other| one + other);
+    let looks = whole(looks);
     let heights = |points: &[(f64, f64)]| -> Vec<f64> {
         let at = |(x, looks): &(f64, f64)| {
             let found = points.binary_search_by(|point| point.0.total_cmp(x));
@@ -62,7 +73,7 @@ pub(super) fn over_time(trial: &Trial) -> Option<Plot> {
         .iter()
         .filter_map(|series| Some((series.name.strip_prefix("wait-")?, series)))
         .filter(|(name, _)| *name != "looks")
-        .map(|(name, series)| (name.to_owned(), heights(&series.points)))
+        .map(|(name, series)| (shown(name).to_owned(), heights(&whole(&series.points))))
         .collect();
     let mean = |layer: &(String, Vec<f64>)| layer.1.iter().sum::<f64>() / layer.1.len() as f64;
     layers.sort_by(|one, other| {
@@ -73,23 +84,27 @@ pub(super) fn over_time(trial: &Trial) -> Option<Plot> {
         let sum = |at: usize| rest.iter().map(|layer| layer.1[at]).sum();
         layers.push((OTHERS.to_owned(), (0..looks.len()).map(sum).collect()));
     }
-    let caption = caption(&layers, looks)?;
+    let mut caption = caption(&layers, &looks)?;
+    if looks.len() > MOST_PERIODS {
+        let _ = write!(
+            caption,
+            " Layers are means of {} intervals; the line shows their highest.",
+            looks.len().div_ceil(MOST_PERIODS)
+        );
+    }
     layers.sort_by_key(|layer| match layer.0.as_str() {
         ON_CPU => 0,
         OTHERS => 2,
         FOR_CLIENT => 3,
         _ => 1,
     });
-    for layer in &mut layers {
-        if layer.0 == FOR_CLIENT {
-            "waiting for the client".clone_into(&mut layer.0);
-        }
-    }
+    let busy = layers.iter().filter(|layer| layer.0 != FOR_CLIENT).count();
     let chart = Stack {
         x: Axis::new("time", Quantity::Elapsed, Spread::Linear),
         y: Axis::new("sessions on average", Quantity::Sessions, Spread::Linear),
         xs: looks.iter().map(|look| look.0).collect(),
         layers,
+        peak: Peak { name: "not waiting for the client, at most".to_owned(), layers: busy },
         spans: spans(trial),
     };
     Some(Plot::new("waits-over-time", "Waits over time", caption, Chart::Stack(chart)))
@@ -114,5 +129,9 @@ fn caption(layers: &[(String, Vec<f64>)], looks: &[(f64, f64)]) -> Option<String
             Quantity::Elapsed.text(at)
         )
     });
-    Some(format!("Most sessions, {} on average, were in {}{peak}.", text(mean(&first.1)), first.0))
+    Some(format!(
+        "The most frequent state is {}, with {} sessions on average{peak}.",
+        first.0,
+        text(mean(&first.1))
+    ))
 }

@@ -29,7 +29,12 @@ fn attribute<'a>(text: &'a str, name: &str) -> &'a str {
 
 #[test]
 fn each_layer_is_as_high_as_the_sessions_that_waited() {
-    let run = document("waits");
+    let run = changed("waits", |run| {
+        // The last interval of the real run is short: a test of its own is below.
+        for series in &mut run.trials[0].series {
+            series.points.retain(|point| point.0 < 20.01);
+        }
+    });
     let svg = plot(std::slice::from_ref(&run), "tps-waits-over-time.svg");
     let (x, y) = (attribute(&svg, "data-x"), attribute(&svg, "data-y"));
     let series: BTreeMap<&str, &Vec<(f64, f64)>> =
@@ -86,6 +91,95 @@ fn each_layer_is_as_high_as_the_sessions_that_waited() {
             .sum();
         assert!((whole[at] - seen / number).abs() < 0.02, "{} of {seen}/{number} at {end}", whole[at]);
     }
+}
+
+/// A run of waits that lasts long: the real one, again and again, with one interval in which all sessions wait for a lock.
+fn long_waits(seconds: usize, stall: usize) -> Document {
+    changed("waits", |run| {
+        let trial = &mut run.trials[0];
+        let all = |name: &str| name.starts_with("wait-");
+        let real = trial.series.iter().find(|series| series.name == "wait-looks").unwrap().points.clone();
+        for series in trial.series.iter_mut().filter(|series| all(&series.name)) {
+            let at = |second: usize| {
+                let x = real[second % real.len()].0;
+                series.points.iter().find(|point| point.0.to_bits() == x.to_bits()).map(|point| point.1)
+            };
+            let points = (0..seconds).filter_map(|second| Some((second as f64 + 1.0, at(second)?)));
+            let mut points: Vec<(f64, f64)> = points.collect();
+            if series.name != "wait-looks" {
+                points.retain(|point| point.0.to_bits() != (stall as f64).to_bits());
+            }
+            series.points = points;
+        }
+        let lock = trial.series.iter_mut().find(|series| series.name.starts_with("wait-Lock:")).unwrap();
+        lock.points.push((stall as f64, 10.0 * real[(stall - 1) % real.len()].1));
+        lock.points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    })
+}
+
+#[test]
+fn long_waits_are_means_of_periods_and_their_peak_is_kept() {
+    const TOGETHER: usize = 15;
+    let run = long_waits(3600, 1803);
+    let svg = plot(std::slice::from_ref(&run), "tps-waits-over-time.svg");
+    let y = attribute(&svg, "data-y");
+    let trial = &run.run.trials[0];
+    let looks = &trial.series.iter().find(|series| series.name == "wait-looks").unwrap().points;
+    // Sessions in all states but one, in each interval, straight from the document.
+    let sessions = |is_counted: &dyn Fn(&str) -> bool| -> Vec<f64> {
+        let counted = |series: &&Series| {
+            series.name.starts_with("wait-") && series.name != "wait-looks" && is_counted(&series.name)
+        };
+        let of = |(x, looks): &(f64, f64)| {
+            let found = trial.series.iter().filter(counted).flat_map(|series| &series.points);
+            found.filter(|point| point.0.to_bits() == x.to_bits()).map(|point| point.1).sum::<f64>() / looks
+        };
+        looks.iter().map(of).collect()
+    };
+    let heights = |part: &str| -> Vec<f64> {
+        let points = absolute(attribute(part, "d").split('V').next().unwrap());
+        points.iter().map(|point| value(y, point.1)).collect()
+    };
+    let all = sessions(&|_| true);
+    let busy = sessions(&|name| name != "wait-Client:ClientRead");
+    let top = heights(svg.split("data-layer=\"").nth(1).unwrap());
+    let peak = heights(svg.split("data-name=\"").nth(1).unwrap());
+    assert_eq!((top.len(), peak.len()), (1 + 3600 / TOGETHER, 3600 / TOGETHER));
+    for (number, period) in all.chunks(TOGETHER).enumerate() {
+        let mean = period.iter().sum::<f64>() / period.len() as f64;
+        assert!((top[number + 1] - mean).abs() < 0.05, "{number}: {} of {mean}", top[number + 1]);
+    }
+    for (number, period) in busy.chunks(TOGETHER).enumerate() {
+        let highest = period.iter().copied().fold(0.0, f64::max);
+        assert!((peak[number] - highest).abs() < 0.05, "{number}: {} of {highest}", peak[number]);
+    }
+    assert!(peak[1803 / TOGETHER] > 9.9, "{peak:?}");
+}
+
+#[test]
+fn a_short_last_interval_draws_no_spike() {
+    let run = changed("tps", |run| {
+        for series in &mut run.trials[0].series {
+            series.points.truncate(10);
+            let end = series.points.last().unwrap().0;
+            let value = if series.name == "latency-max" { 9.0 } else { 8.0 };
+            series.points.push((end + 0.01, value));
+        }
+    });
+    let documents = [run];
+    for name in ["p99", "p95", "p50"] {
+        let svg = plot(&documents, "tps-latency.svg");
+        let (points, _) = crate::page::drawn(&svg, name);
+        assert_eq!(points.len(), 10, "{name}");
+    }
+    // The slowest transaction is not lost.
+    let svg = plot(&documents, "tps-latency.svg");
+    let (points, [_, y]) = crate::page::drawn(&svg, "max");
+    assert!((value(y, points.last().unwrap().1) / 9.0 - 1.0).abs() < 0.01, "{points:?}");
+    assert!(svg.contains("The percentiles of the last 10.0 ms are left out"), "{svg}");
+    // 8 transactions in 10 ms would be 800 per second.
+    let text = report::markdown(&documents);
+    assert!(!text.contains("800 transactions per second"), "{text}");
 }
 
 #[test]
