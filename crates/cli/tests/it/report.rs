@@ -10,15 +10,18 @@ use crate::support::{Ran, Rig};
 
 /// Prints the run documents of a page: the witness that they are in it byte for byte.
 const EXTRACT: &str = r#"
-import base64, lzma, re, sys
+import base64, lzma, sys
+from report import BLOCK, unpacked
 page = open(sys.argv[1], encoding="utf-8").read()
-block = re.compile(r'<script type="application/vnd.pgrig.run\+json" data-encoding="xz\+base64">([^<]*)</script>')
-for data in block.findall(page):
-    sys.stdout.buffer.write(lzma.decompress(base64.b64decode(data)))
+for data in BLOCK.findall(page):
+    sys.stdout.buffer.write(unpacked(lzma.decompress(base64.b64decode(data)).decode()).encode())
 "#;
 
 fn extracted(page: &Path) -> Vec<u8> {
-    let output = Command::new("python3").args(["-c", EXTRACT]).arg(page).output().unwrap();
+    let bench = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench");
+    let mut python = Command::new("python3");
+    python.env("PYTHONPATH", bench).env("PYTHONDONTWRITEBYTECODE", "1");
+    let output = python.args(["-c", EXTRACT]).arg(page).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     output.stdout
 }
