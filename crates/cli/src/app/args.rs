@@ -105,7 +105,7 @@ impl ServerChoice {
 #[command(next_help_heading = "pgrig's own PostgreSQL")]
 pub(crate) struct EmbeddedArgs {
     /// Use this instance of pgrig's own PostgreSQL, even if PGHOST and the like name a server; create it if it does not
-    /// exist [default: the instance called default; for the command testdb bench, testdb-bench]
+    /// exist [default: the instance called default; testdb bench uses the one called testdb-bench]
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
 
@@ -120,8 +120,7 @@ pub(crate) struct EmbeddedArgs {
 
     /// Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for
     /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy
-    /// all its data) [default: the profile that server start gave the instance, else bulk; for the command testdb bench,
-    /// stock]
+    /// all its data) [default: the profile of the last `server start`, else bulk; testdb bench: stock]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
@@ -182,7 +181,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 /// Manage pgrig's own PostgreSQL
 ///
 /// A command that names no server starts the instance called default (or the one of --instance), uses it, and stops it
-/// at its end. The data stay. `pgrig server start` keeps an instance running, also for other programs. The files of an
+/// when the command ends. The data stay. `pgrig server start` keeps an instance running, also for other programs. The files of an
 /// instance are under PGRIG_HOME (default: ~/.local/share/pgrig, for root /var/lib/pgrig). Its server listens on a Unix
 /// socket and does not run as root: if root starts it, it runs as user postgres or nobody.
 #[derive(Debug, Args)]

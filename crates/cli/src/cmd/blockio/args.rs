@@ -32,8 +32,8 @@ pub(crate) struct BlockioArgs {
           help_heading = "Measurement")]
     pub(crate) clients: u16,
 
-    /// Run the statements of the published Complete Block Check unchanged, with its flawed "1 %" query, to compare
-    /// with published results. The table then contains 12,500 copies of all rows of pg_settings for each GB of SIZE
+    /// Run the statements of the published script "Complete Block Check" unchanged, even its flawed "1 %" query, to
+    /// compare with published results. The table then contains 12,500 copies of all rows of pg_settings for each GB of SIZE
     #[arg(long, help_heading = "Measurement")]
     pub(crate) compat: bool,
 
@@ -42,7 +42,7 @@ pub(crate) struct BlockioArgs {
     #[arg(long, value_name = "RUN", help_heading = "Measurement")]
     pub(crate) baseline: Option<String>,
 
-    /// State the memory of the server's machine, if that is another one than this. Reads count as cold only if the
+    /// State the memory of the server's machine, if pgrig runs on another machine. Reads count as cold only if the
     /// tables take at least twice as much
     #[arg(long, value_name = "SIZE", help_heading = "Measurement")]
     pub(crate) memory: Option<Size>,

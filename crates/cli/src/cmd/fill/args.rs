@@ -37,8 +37,8 @@ pub(crate) struct FillArgs {
     pub(crate) size: Option<Size>,
 
     /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, a factor of the
-    /// original's numbers of rows: 0.1. With --ddl or --all-tables: multiply each table's number of rows by SCALE,
-    /// that of --rows or, without --rows, the default (10,000 for a table that references nothing)
+    /// original's numbers of rows, for example 0.1. With --ddl or --all-tables: multiply by SCALE each table's number of
+    /// rows from --rows or, without --rows, its default (10,000 for a table that references nothing)
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
@@ -78,7 +78,7 @@ pub(crate) struct FillArgs {
     pub(crate) wait_for_space: Option<Length>,
 
     /// Time a query as the table grows: lookup (one row by key), batch (a hundred rows), scan (4 MB), or SQL with $1 for
-    /// a random key and $2 for the number of rows
+    /// a random key and $2 for the number of rows in the table
     #[arg(long, value_name = "PROBE", help_heading = "While it fills")]
     pub(crate) probe: Option<ProbeKind>,
 
@@ -97,8 +97,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Presets")]
     pub(crate) trials: Option<u16>,
 
-    /// Create the tables in this schema, and create the schema if it does not exist. With --all-tables: fill the tables
-    /// of this schema [default: the first of search_path]
+    /// Create the tables in this schema, and create the schema if it does not exist [default: the first of search_path].
+    /// With --all-tables: fill only the tables of this schema [default: all schemas]
     #[arg(long, help_heading = "Tables")]
     pub(crate) schema: Option<String>,
 
@@ -119,8 +119,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "Tables")]
     pub(crate) partitions: Option<u32>,
 
-    /// Partition by ranges of aid or by its hash [default: range; if only a limit such as --brim ends
-    /// the fill, hash]
+    /// Partition by ranges of aid or by its hash [default: range; hash if only a limit such as
+    /// --brim ends the fill]
     #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
     pub(crate) partition_method: Option<PartitionBy>,
 

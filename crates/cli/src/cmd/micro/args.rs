@@ -53,7 +53,7 @@ pub(crate) struct MicroArgs {
     #[arg(value_name = "EXPR", conflicts_with_all = ["statement", "ddl", "suite"])]
     pub(crate) expressions: Vec<String>,
 
-    /// Measure this SQL statement, with {rows} for the number of rows; may be repeated
+    /// Measure this SQL statement; {rows} in it stands for the number of --rows; may be repeated
     #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "Measurement")]
     pub(crate) statement: Vec<String>,
 
@@ -75,7 +75,7 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "SQL", help_heading = "Measurement")]
     pub(crate) setup: Option<String>,
 
-    /// Run this SQL at the end, also after an error or Ctrl-C; pgrig cancels it after 1 s
+    /// Run this SQL at the end, also after an error or Ctrl-C; after Ctrl-C, pgrig cancels it if it takes more than 1 s
     #[arg(long, value_name = "SQL", help_heading = "Measurement")]
     pub(crate) teardown: Option<String>,
 

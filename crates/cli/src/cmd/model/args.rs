@@ -60,13 +60,13 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// Also replace each number, date or time that occurs in fewer than ROWS rows (texts are replaced in any case). For a table with fewer than ROWS rows, record only the
-    /// number of rows
+    /// Also replace each number, date or time that occurs in fewer than ROWS rows (texts are replaced in any case). For a
+    /// table with fewer than ROWS rows, record only the number of rows
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 
-    /// Do not replace the texts of this column: TABLE.COLUMN. The model then contains its most common texts and the
-    /// bounds of its histogram, also those that fewer than --k rows have; may be repeated
+    /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the column's most
+    /// common texts and the bounds of its histogram, also those that fewer than --k rows have
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 

@@ -23,7 +23,7 @@ const EXAMPLES: &str = "Examples:\n  \
 ///
 /// new, serve, list, keep and drop manage databases for tests. A database is lent (in use by a test), kept (stays
 /// until you drop it), spare (made in advance) or a template (the source of copies). The keeper, a process in the
-/// background, makes spares and drops lent databases.
+/// background, makes spares, and drops a lent database when its test ends.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TestdbArgs {

@@ -32,7 +32,7 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
     normal      the database unchanged; pgrig compares all variants with it\n  \
     unlogged    unlogged tables: a crash of the server empties them\n  \
     dangerous   no fsync: a crash of the machine may destroy all databases\n  \
-    template    a copy of a template database, made by the server's fastest method\n  \
+    template    copied from a template by the server's fastest method, not loaded anew\n  \
     tmpfs       another server of pgrig's, with its data in memory (/dev/shm)\n\n\
     Examples:\n  \
     pgrig testdb bench --from schema.sql -- python3 -m pytest\n  \
@@ -48,7 +48,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, aliases = ["schema-file", "dump"], value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Compare these variants with normal, separated by commas [default: those of the following that the server permits:
+    /// Compare these variants, separated by commas, with the variant normal (see below) [default: those of the following that the server permits:
     /// unlogged,dangerous,unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) variants: Vec<Variant>,
@@ -96,7 +96,7 @@ pub(crate) struct BenchArgs {
           help_heading = "Transactions")]
     pub(crate) time: Duration,
 
-    /// Permit pgrig to turn off fsync on a server that is not its own. A crash during the measurement may destroy every
+    /// Permit pgrig to turn off fsync on a server that is not its own. A crash of the machine during the measurement may destroy every
     /// database of that server
     #[arg(long)]
     pub(crate) allow_dangerous_settings: bool,

@@ -153,8 +153,8 @@ pub(crate) struct DropArgs {
     #[arg(value_name = "NAME", required_unless_present_any = ["all", "templates", "orphans"])]
     pub(crate) names: Vec<String>,
 
-    /// Drop every database that pgrig made on this server as this role: also kept databases, and those that pgrig made
-    /// on other machines or with another PGRIG_HOME. Then the keeper exits
+    /// Drop every database that pgrig made on this server as this role: also kept databases, and those of a
+    /// pgrig on another machine or with another PGRIG_HOME. Then the keeper exits
     #[arg(long, conflicts_with_all = ["names", "templates", "orphans"])]
     pub(crate) all: bool,
 
@@ -162,7 +162,7 @@ pub(crate) struct DropArgs {
     #[arg(long, conflicts_with_all = ["names", "orphans"])]
     pub(crate) templates: bool,
 
-    /// Drop the databases and templates of keepers on other machines or with another PGRIG_HOME that no longer run;
+    /// Drop the databases and templates of keepers that no longer run, on other machines or with another PGRIG_HOME;
     /// kept databases stay
     #[arg(long, conflicts_with = "names")]
     pub(crate) orphans: bool,
@@ -176,7 +176,7 @@ pub(crate) struct DropArgs {
 /// When the service is ready, it prints its address as the first line on standard output. `GET /database` lends a
 /// database, and answers with its connection URI and parameters as JSON. `DELETE /databases/NAME` drops it. Ctrl-C
 /// ends the service and drops all lent databases; templates and kept databases stay. The service is also the keeper of
-/// testdb new: it makes spare copies in advance, and replaces a keeper in the background. The role needs CREATEDB.
+/// testdb new: it makes spare copies in advance, and takes over from a keeper that runs in the background. The role needs CREATEDB.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig testdb serve --from schema.sql --listen 127.0.0.1:7432\n  \
