@@ -87,7 +87,7 @@ pub enum ConnectError {
     )]
     NoSystemRoots(String),
     /// No host was named, and no local server listens.
-    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}. Start a local server on that port, name a server with -h HOST and -p PORT, or use pgrig's own PostgreSQL: leave out all connection options, and unset PGHOST, PGPORT and PGDATABASE", searched(.directories))]
+    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}. Start a local server on that port, name a server with -h HOST and -p PORT, or use pgrig's own PostgreSQL: leave out all connection options and names of databases (with --instance default, names are its databases), and unset PGHOST, PGPORT and PGDATABASE", searched(.directories))]
     NoSocket {
         /// The port looked for.
         port: u16,
@@ -188,16 +188,14 @@ pub enum ConnectError {
         why: String,
     },
     /// The server wants a password and there is none.
-    #[error(
-        "{at} asks for a password for user \"{user}\", but none was given; set PGPASSWORD, add a line host:port:database:user:password to {passfile}, or put it into the connection string"
-    )]
+    #[error("{at} asks for a password for user \"{user}\", but none was given; {remedy}")]
     PasswordMissing {
         /// The place.
         at: String,
         /// The user.
         user: String,
-        /// The password file that was looked at.
-        passfile: String,
+        /// The ways to give one.
+        remedy: String,
     },
     /// Authentication ended without the server's verdict.
     #[error("authentication with {at} failed: {why}")]
@@ -311,6 +309,14 @@ impl ConnectError {
         self
     }
 
+    /// The class where the statement is the user's own: see [`ServerError::class`].
+    pub fn class_of_own_sql(&self) -> Class {
+        match self {
+            Self::Query { error, .. } => error.class(),
+            error => error.class(),
+        }
+    }
+
     /// The server's SQLSTATE, where the server spoke (of several places: the first that did).
     pub fn sqlstate(&self) -> Option<&SqlState> {
         match self {
@@ -363,6 +369,15 @@ pub struct ServerError {
 }
 
 impl ServerError {
+    /// The cause of a statement that the user wrote: the statement itself, unless the server failed, was stopped, or had
+    /// no room or no lock for it.
+    pub fn class(&self) -> Class {
+        let code = self.code.code();
+        let by_server =
+            ["08", "40", "53", "57", "58", "F0", "XX"].iter().any(|class| code.starts_with(class));
+        if by_server || self.code == SqlState::LOCK_NOT_AVAILABLE { Class::Machine } else { Class::Request }
+    }
+
     /// Parses the fields of an ErrorResponse or NoticeResponse ("54.8 Error and Notice Message Fields").
     pub fn parse(body: &[u8]) -> Self {
         let field = |kind: u8| {

@@ -24,6 +24,8 @@ pub(super) struct PassFile {
     /// Its path, whether it exists or not.
     pub(super) path: PathBuf,
     lines: Vec<[String; 5]>,
+    /// Why it is not used, with the remedy.
+    pub(super) problem: Option<String>,
 }
 
 impl fmt::Debug for PassFile {
@@ -35,23 +37,25 @@ impl fmt::Debug for PassFile {
 impl PassFile {
     /// Reads the file. One that others may read is not used, as in libpq; the warning says so.
     pub(super) fn read(path: &Path) -> (Self, Option<String>) {
-        let empty = Self { path: path.to_owned(), lines: Vec::new() };
+        let empty = Self { path: path.to_owned(), ..Self::default() };
+        let unused = |problem: String| {
+            (Self { problem: Some(problem.clone()), path: path.to_owned(), ..Self::default() }, Some(problem))
+        };
         let Ok(metadata) = path.metadata() else {
             return (empty, None);
         };
         let name = path.display();
         if !metadata.is_file() {
-            return (empty, Some(format!("password file {name} is not a plain file and is ignored")));
+            return unused(format!("password file {name} is not a plain file and is ignored"));
         }
         if metadata.permissions().mode() & 0o077 != 0 {
-            let warning = format!(
+            return unused(format!(
                 "password file {name} has group or world access and is ignored; run: chmod 0600 {name}"
-            );
-            return (empty, Some(warning));
+            ));
         }
         match std::fs::read_to_string(path) {
             Ok(text) => (Self { lines: text.lines().filter_map(fields).collect(), ..empty }, None),
-            Err(error) => (empty, Some(format!("password file {name} cannot be read: {error}"))),
+            Err(error) => unused(format!("password file {name} cannot be read: {error}")),
         }
     }
 

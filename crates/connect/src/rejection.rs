@@ -47,7 +47,7 @@ pub(super) fn startup_error(attempt: &Attempt<'_>, error: tokio_postgres::Error)
         ("invalid configuration", _) => ConnectError::PasswordMissing {
             at,
             user: attempt.target.user.clone(),
-            passfile: attempt.target.passfile_name(),
+            remedy: attempt.target.password_remedy(),
         },
         ("error performing TLS handshake", why) => ConnectError::Tls { at, why },
         ("authentication error", why) => ConnectError::Authentication { at, why: authentication(&why) },
@@ -130,6 +130,30 @@ fn authentication(why: &str) -> String {
     format!("{why}{remedy}")
 }
 
+/// The arguments with which createdb reaches the same server, quoted for a shell.
+fn createdb(attempt: &Attempt<'_>) -> String {
+    let Target { user, dbname, .. } = attempt.target;
+    let (host, port) = match attempt.address {
+        // …/.s.PGSQL.5432
+        ResolvedAddress::Unix(path) => (
+            path.parent().unwrap_or(path).display().to_string(),
+            path.extension().unwrap_or_default().display().to_string(),
+        ),
+        ResolvedAddress::Tcp { host, socket } => (host.clone(), socket.port().to_string()),
+    };
+    format!("-h {} -p {port} -U {} {}", quoted(&host), quoted(user), quoted(dbname))
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:-".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 /// The remedy for the server's refusal. The server never tells more than it must; this may.
 fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
     let Target { user, dbname, .. } = attempt.target;
@@ -158,7 +182,17 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
             let run = if exists { "ALTER ROLE" } else { "CREATE ROLE" };
             format!("; give another user with -U, or run {run} \"{}\" LOGIN", user.replace('"', "\"\""))
         }
-        SqlState::UNDEFINED_DATABASE => format!("; run createdb {dbname}, or give another database with -d"),
+        SqlState::UNDEFINED_DATABASE => {
+            format!("; run createdb {}, or give another database with -d", createdb(attempt))
+        }
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE if error.message.contains("not currently accepting") => format!(
+            "; run ALTER DATABASE \"{}\" ALLOW_CONNECTIONS true, or give another database with -d",
+            dbname.replace('"', "\"\"")
+        ),
+        SqlState::UNDEFINED_OBJECT | SqlState::INVALID_PARAMETER_VALUE | SqlState::CANT_CHANGE_RUNTIME_PARAM => {
+            "; the options of the connection string or PGOPTIONS set it, or ALTER ROLE or ALTER DATABASE: correct it there"
+                .to_owned()
+        }
         SqlState::INSUFFICIENT_PRIVILEGE => "; ask for the CONNECT privilege, or give another database with -d".to_owned(),
         SqlState::TOO_MANY_CONNECTIONS => {
             let raise = if error.message.contains("for role") {

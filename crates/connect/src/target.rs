@@ -269,10 +269,17 @@ impl Target {
         &self.warnings
     }
 
-    /// The password file to name in a remedy.
-    pub(super) fn passfile_name(&self) -> String {
+    /// The ways to give a password.
+    pub(super) fn password_remedy(&self) -> String {
         let path = &self.passfile.path;
-        if path.as_os_str().is_empty() { "~/.pgpass".to_owned() } else { path.display().to_string() }
+        let file =
+            if path.as_os_str().is_empty() { "~/.pgpass".to_owned() } else { path.display().to_string() };
+        match &self.passfile.problem {
+            Some(problem) => format!("{problem}; or set PGPASSWORD, or put it into the connection string"),
+            None => format!(
+                "set PGPASSWORD, add a line host:port:database:user:password to {file}, or put it into the connection string"
+            ),
+        }
     }
 
     /// The password for one host, from the strongest source that has one.

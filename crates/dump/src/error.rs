@@ -17,7 +17,7 @@ pub enum DumpError {
     Write(#[source] io::Error),
     /// The dump ends within a construct: it is cut off, or it is not SQL.
     #[error(
-        "the dump ends inside {within} that begins at or after line {line}: it is truncated. Make it again"
+        "the dump ends inside {within}, which began at or after line {line}: it is truncated, or not SQL. Make it again"
     )]
     EndsWithin {
         /// The construct that is not closed.
@@ -110,15 +110,16 @@ impl From<Unterminated> for Within {
 impl Classified for DumpError {
     fn class(&self) -> Class {
         match self {
-            Self::Name(_) | Self::NoSuchTable(_) | Self::TooLate { .. } => Class::Request,
-            Self::Read(_)
-            | Self::Write(_)
+            // The dump is the user's: if it is wrong, another one is the remedy.
+            Self::Name(_)
+            | Self::NoSuchTable(_)
+            | Self::TooLate { .. }
             | Self::EndsWithin { .. }
             | Self::TooLong { .. }
             | Self::MetaWithinStatement { .. }
             | Self::DataOfCommand { .. }
-            | Self::AfterCopy { .. }
-            | Self::Changed => Class::Machine,
+            | Self::AfterCopy { .. } => Class::Request,
+            Self::Read(_) | Self::Write(_) | Self::Changed => Class::Machine,
         }
     }
 }

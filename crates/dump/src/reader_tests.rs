@@ -262,9 +262,9 @@ fn what_is_cut_off_is_told() {
     assert_eq!(ends_within("COPY t FROM stdin;\n1\n2"), Within::CopyData);
     assert_eq!(ends_within("COPY t FROM stdin;"), Within::CopyData);
     let told = error("SELECT 1;\n\nSELECT '\n\n").to_string();
-    assert!(told.contains("a string that begins at or after line 3"), "{told}");
+    assert!(told.contains("a string, which began at or after line 3"), "{told}");
     let told = error("SELECT 1;\nCOPY t FROM stdin;\n1\n2\n").to_string();
-    assert!(told.contains("COPY data that begins at or after line 2"), "{told}");
+    assert!(told.contains("COPY data, which began at or after line 2"), "{told}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub enum FillError {
     /// A size that these tables cannot have.
     #[error(
         "size {} is out of range: with these options the tables take {} to {}",
-        bytes(*size), bytes(*smallest), bytes(*largest)
+        bytes(*size), bytes(rounded_up(*smallest)), bytes(rounded_down(*largest))
     )]
     Size {
         /// Asked for, bytes.
@@ -165,6 +165,15 @@ pub enum FillError {
         /// Whether --no-resume without --drop makes sense.
         may_forget: bool,
     },
+    /// An unfinished fill of the user's table, which another command began.
+    #[error(
+        "{table} has an unfinished fill that another command began: repeat that command to complete it, or give \
+         --no-resume to forget the unfinished fill"
+    )]
+    UnfinishedTable {
+        /// Schema and name.
+        table: String,
+    },
     /// The tables of an unfinished fill are not as it left them.
     #[error("cannot complete the interrupted fill: {table} {problem}. Nothing was changed. {remedy}")]
     NotAsLeft {
@@ -210,10 +219,17 @@ pub enum FillError {
         table: String,
     },
     /// The user's table has rows already.
-    #[error("{table} has rows: give --append to add rows, or run TRUNCATE {table} first")]
+    #[error(
+        "{table} has rows: give --append to add rows, or run TRUNCATE {together} first{}",
+        if *.referencing { " (this also empties the tables that reference it)" } else { "" }
+    )]
     OwnTableHasRows {
         /// The table.
         table: String,
+        /// The tables that TRUNCATE has to name, as SQL names them.
+        together: String,
+        /// Whether some of these only reference tables that have rows.
+        referencing: bool,
     },
     /// A tablespace that is not there or not allowed.
     #[error("tablespace {name} {problem}")]
@@ -324,6 +340,9 @@ pub enum FillError {
     /// Limits that cannot be kept.
     #[error(transparent)]
     Limits(#[from] LimitsError),
+    /// The server refuses the query of a probe.
+    #[error("--probe: {0}. Nothing was changed")]
+    ProbeQuery(ConnectError),
     /// The server refuses a statement before the rows.
     #[error("{0}. Nothing was changed")]
     Rehearsal(ConnectError),
@@ -358,6 +377,7 @@ impl Classified for FillError {
             Self::Table(error) => error.class(),
             Self::Limits(error) => error.class(),
             Self::OfTable { source, .. } => source.class(),
+            Self::ProbeQuery(error) => error.class_of_own_sql(),
             Self::Rehearsal(error)
                 if matches!(error, ConnectError::Query { .. }) && Shortage::of(error).is_none() =>
             {
@@ -375,6 +395,7 @@ impl Classified for FillError {
             | Self::TableChanged { .. }
             | Self::NotDirect(_)
             | Self::Unfinished { .. }
+            | Self::UnfinishedTable { .. }
             | Self::NoTables { .. }
             | Self::HasRows { .. }
             | Self::OwnTableHasRows { .. }
@@ -406,6 +427,23 @@ impl Classified for FillError {
             error => matches!(error, Self::Step { .. }),
         }
     }
+}
+
+/// A number that is not less and has three digits, as [`bytes`] shows them.
+fn rounded_up(number: u64) -> u64 {
+    let last = last_of_three(number);
+    number.div_ceil(last) * last
+}
+
+/// A number that is not more and has three digits, as [`bytes`] shows them.
+fn rounded_down(number: u64) -> u64 {
+    let last = last_of_three(number);
+    number / last * last
+}
+
+/// The value of a one as the third digit.
+fn last_of_three(number: u64) -> u64 {
+    10_u64.pow(number.checked_ilog10().unwrap_or_default().saturating_sub(2))
 }
 
 /// Why a step failed.
@@ -449,6 +487,15 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Whether a row, a constraint or a trigger is at fault, so that the same rows fail again.
+    pub(super) fn is_of_rows(&self) -> bool {
+        match self {
+            Self::Server(error @ ConnectError::Query { .. }) => error.class_of_own_sql() == Class::Request,
+            Self::Broken { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Adds a remedy where the server's error has none.
     pub(super) fn with_remedy(self) -> Self {
         match self {
@@ -476,5 +523,22 @@ impl From<NotDirect> for Cause {
 impl From<CatalogError> for FillError {
     fn from(error: CatalogError) -> Self {
         Self::Table(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bounds_of_a_size_can_be_given_as_shown() {
+        for (number, up, down) in [
+            (7, 7, 7),
+            (172_032, 173_000, 172_000),
+            (41_099_999_999_999, 41_100_000_000_000, 41_000_000_000_000),
+            (999_500, 1_000_000, 999_000),
+        ] {
+            assert_eq!((rounded_up(number), rounded_down(number)), (up, down));
+        }
     }
 }

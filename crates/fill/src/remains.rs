@@ -34,6 +34,8 @@ pub enum Remains {
         complete: bool,
         /// Whether the same command completes the fill.
         resumable: bool,
+        /// Whether it fails again as long as the cause is there: a row or a trigger is at fault.
+        is_stuck: bool,
         /// The way to start over.
         anew: Anew,
         /// Whether some tables are unlogged: a crash of the server has emptied those.
@@ -118,6 +120,7 @@ impl Progress {
             rows,
             complete: plan.rows() == Some(rows),
             resumable: plan.has_ledger(),
+            is_stuck: false,
             anew: match plan.is_own_table() {
                 true if plan.includes(InitStep::Create) => Anew::Drop,
                 true => Anew::Empty,
@@ -141,6 +144,14 @@ impl Anew {
 }
 
 impl Remains {
+    /// Marks the remains as those of a fill that fails again as long as the cause is there.
+    pub(crate) fn stuck(mut self) -> Self {
+        if let Self::Tables { is_stuck, .. } = &mut self {
+            *is_stuck = true;
+        }
+        self
+    }
+
     /// Marks the remains as those of a table among others.
     pub(crate) fn with_others(&mut self) {
         if let Self::Tables { anew, .. } = self {
@@ -160,7 +171,12 @@ impl fmt::Display for Remains {
                     Replaced::Dropped => write!(f, " pgrig has dropped the old tables, as --drop says."),
                 }
             }
-            Self::Tables { table, rows, complete, resumable, anew, unlogged, append } => {
+            Self::Tables { table, rows, complete, resumable, is_stuck, anew, unlogged, append } => {
+                let same = if *is_stuck {
+                    "Once the cause is removed, the same command"
+                } else {
+                    "The same command"
+                };
                 let all = if *complete { "all " } else { "" };
                 write!(
                     f,
@@ -170,17 +186,17 @@ impl fmt::Display for Remains {
                     match anew {
                         Anew::Replace => write!(
                             f,
-                            " The same command completes it. To start over, give --no-resume{}.",
+                            " {same} completes it. To start over, give --no-resume{}.",
                             if *append { "" } else { " --drop" }
                         )?,
                         Anew::Empty => write!(
                             f,
-                            " The same command completes it. To start over, run TRUNCATE {table} and give --no-resume; to add \
+                            " {same} completes it. To start over, run TRUNCATE {table} and give --no-resume; to add \
                              to the rows, give --no-resume --append."
                         )?,
                         Anew::Drop => write!(
                             f,
-                            " The same command completes it. To start over, drop {table} and give --no-resume."
+                            " {same} completes it. To start over, drop {table} and give --no-resume."
                         )?,
                         Anew::WithOthers => {}
                     }

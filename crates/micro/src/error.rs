@@ -63,6 +63,9 @@ pub enum MicroError {
         /// The server's error.
         source: ConnectError,
     },
+    /// SQL that the user gave to be run at the end.
+    #[error("--teardown failed, so what --setup made may remain: {0}")]
+    TearDown(ConnectError),
     /// A candidate failed while it was measured.
     #[error("{name} failed: {source}")]
     Sample {
@@ -111,19 +114,16 @@ impl Classified for MicroError {
         match self {
             Self::Connect(error) => error.class(),
             Self::Unfit(error) => error.class(),
-            // The user's own SQL: wrong, unless the connection is.
-            Self::Script { source: ConnectError::Query { .. }, .. }
-            | Self::Request(_)
+            Self::Script { source, .. } | Self::Sample { source, .. } | Self::TearDown(source) => {
+                source.class_of_own_sql()
+            }
+            Self::Request(_)
             | Self::Suite { .. }
             | Self::Candidate { .. }
             | Self::Refused { .. }
             | Self::Taken { .. }
             | Self::Save(_) => Class::Request,
-            Self::Script { .. }
-            | Self::Sample { .. }
-            | Self::Explain { .. }
-            | Self::InHand { .. }
-            | Self::Panicked(_) => Class::Machine,
+            Self::Explain { .. } | Self::InHand { .. } | Self::Panicked(_) => Class::Machine,
             Self::Interrupted { .. } => Class::Interrupted,
         }
     }

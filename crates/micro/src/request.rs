@@ -43,6 +43,12 @@ fn seconds<S: Serializer>(budget: &Duration, serializer: S) -> Result<S::Ok, S::
 }
 
 impl Request {
+    /// Whether pgrig creates tables or extensions for it.
+    pub fn creates_objects(&self) -> bool {
+        let is_table = |candidate: &Candidate| matches!(candidate.body, Body::Table { .. });
+        self.candidates.iter().any(is_table) || !self.extensions.is_empty()
+    }
+
     /// Refuses requests that make no sense on any server.
     ///
     /// # Errors

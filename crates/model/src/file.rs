@@ -268,6 +268,9 @@ pub enum ModelError {
     /// It is not TOML, or not a model.
     #[error("this is not a model: give a file that pgrig model capture wrote. {0}")]
     Syntax(String),
+    /// A value in it is wrong.
+    #[error("the model is wrong: {0}")]
+    Value(String),
     /// A later version of pgrig wrote it.
     #[error(
         "the model has format {0}, and this version of pgrig reads formats up to {FORMAT}: use a newer pgrig"
@@ -288,7 +291,7 @@ pub enum ModelError {
 impl Classified for ModelError {
     fn class(&self) -> Class {
         match self {
-            Self::Syntax(_) | Self::Newer(_) | Self::Contradiction { .. } => Class::Request,
+            Self::Syntax(_) | Self::Value(_) | Self::Newer(_) | Self::Contradiction { .. } => Class::Request,
         }
     }
 }
@@ -310,7 +313,12 @@ impl Model {
         if format > FORMAT {
             return Err(ModelError::Newer(format));
         }
-        let model: Self = toml::from_str(text).map_err(syntax)?;
+        let value = |error: toml::de::Error| {
+            let text = error.to_string();
+            let text = text.trim_end().replace("expected u64", "expected a whole number, 0 or more");
+            ModelError::Value(text)
+        };
+        let model: Self = toml::from_str(text).map_err(value)?;
         model.check()?;
         Ok(model)
     }

@@ -63,7 +63,7 @@ const KNOWN: [(&str, &str); 20] = [
     ),
 ];
 
-const BAD_SETTING: &str = "correct that setting (--set name=value)";
+pub(crate) const BAD_SETTING: &str = "correct that setting (--set name=value)";
 const SHARED_MEMORY_IN_USE: &str = "pre-existing shared memory block";
 
 /// Explains the output of a failed server or initdb. `free` is the number of free bytes on its
@@ -147,11 +147,13 @@ fn known(output: &str) -> Option<(&str, &'static str)> {
 
 /// The message without timestamp and severity.
 fn message(line: &str) -> &str {
-    ["FATAL:", "PANIC:", "ERROR:", "LOG:", "initdb: error:"]
+    let message = ["FATAL:", "PANIC:", "ERROR:", "LOG:", "initdb: error:"]
         .iter()
         .find_map(|severity| line.split_once(severity))
         .map_or(line, |(_, message)| message)
-        .trim()
+        .trim();
+    // The end of a message of several lines: "Expected to find the database system in the directory …, but …".
+    message.strip_prefix("but ").unwrap_or(message)
 }
 
 #[cfg(test)]

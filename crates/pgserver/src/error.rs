@@ -67,6 +67,24 @@ pub enum Error {
         /// A system installation to use instead: its bin directory and version.
         system: Option<(PathBuf, String)>,
     },
+    /// The binaries are not there, and downloading is off.
+    #[error(
+        "PostgreSQL {version} is not installed, and PGRIG_FETCH=never forbids downloading it: unset PGRIG_FETCH, or bring \
+         the archive from another machine (pgrig server fetch --from FILE){}",
+        system.as_ref().map_or_else(String::new, |(bin, version)| format!(
+            ", or use the installed PostgreSQL {version}: --pg-bin {}",
+            crate::files::shell_quoted(bin)
+        ))
+    )]
+    FetchOff {
+        /// For instance `18.6.0`.
+        version: String,
+        /// A system installation to use instead, where a command can: its bin directory and version.
+        system: Option<(PathBuf, String)>,
+    },
+    /// A value of PGRIG_FETCH that means nothing.
+    #[error("PGRIG_FETCH cannot be {0:?}: give never, which forbids downloads, or unset it")]
+    FetchValue(String),
     /// A file is not an archive of PostgreSQL that this pgrig can install.
     #[error("cannot install PostgreSQL from {path}: {problem}; give a file like {}", crate::archive::file_name(Major::NEWEST.pinned()))]
     NotAnArchive {
@@ -112,7 +130,8 @@ pub enum Error {
     },
     /// The instance's data was made by another major version.
     #[error(
-        "instance {instance} was made by PostgreSQL {found} and cannot be opened by {asked}; use --pg-version {found}, another instance (--instance OTHER), or delete this one with its data (pgrig server destroy --instance {instance})"
+        "instance {instance} was made by PostgreSQL {found} and cannot be opened by {asked}; {}, use another instance (--instance OTHER), or delete this one with its data (pgrig server destroy --instance {instance})",
+        if *.by_programs { "leave out --pg-bin".to_owned() } else { format!("use --pg-version {found}") }
     )]
     WrongVersion {
         /// The instance.
@@ -121,6 +140,8 @@ pub enum Error {
         found: u16,
         /// Major version asked for.
         asked: u16,
+        /// Whether --pg-bin names programs of that version.
+        by_programs: bool,
     },
     /// Another live pgrig process owns the instance.
     #[error(
@@ -209,6 +230,14 @@ pub enum Error {
         remedy: String,
         /// The whole log.
         log: PathBuf,
+        /// Whether a setting that the user gave is the cause.
+        by_request: bool,
+    },
+    /// A setting that the user gave is wrong; no instance was created with it.
+    #[error("--set: {cause}; correct that setting. No instance was created")]
+    Settings {
+        /// The error from the log, in one line.
+        cause: String,
     },
     /// The server ended by itself.
     #[error(
@@ -280,7 +309,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The system refused an operation on a file or a process.
-    #[error("cannot {action} {path}: {source}{}", io_remedy(source))]
+    #[error("cannot {action} {path}: {source}{}", io_remedy(action, source))]
     Io {
         /// A verb: `create`, `write` …
         action: &'static str,
@@ -299,6 +328,10 @@ impl Classified for Error {
             | Self::InvalidSetting { .. }
             | Self::ReservedSetting { .. }
             | Self::UnknownProfile(_)
+            | Self::Home(_)
+            | Self::FetchValue(_)
+            | Self::Settings { .. }
+            | Self::Start { by_request: true, .. }
             | Self::NotAnInstallation { .. }
             | Self::NotAnArchive { .. }
             | Self::VersionConflict { .. }
@@ -310,14 +343,14 @@ impl Classified for Error {
             | Self::NotRunning { .. }
             | Self::SharedCache { .. }
             | Self::NotCreated { .. } => Class::Request,
-            Self::Home(_)
-            | Self::NoAccount
+            Self::NoAccount
             | Self::AccountCannot { .. }
             | Self::Fetch { .. }
+            | Self::FetchOff { .. }
             | Self::Locked { .. }
             | Self::Downloading { .. }
             | Self::Initdb { .. }
-            | Self::Start { .. }
+            | Self::Start { by_request: false, .. }
             | Self::Died { .. }
             | Self::Stop { .. }
             | Self::SocketDirectory { .. }
@@ -325,6 +358,16 @@ impl Classified for Error {
             | Self::NoExec { .. }
             | Self::Run { .. }
             | Self::Io { .. } => Class::Machine,
+        }
+    }
+}
+
+impl Error {
+    /// The same, for a command that installs a version and so cannot use an installed one.
+    pub(crate) fn without_system(self) -> Self {
+        match self {
+            Self::FetchOff { version, .. } => Self::FetchOff { version, system: None },
+            error => error,
         }
     }
 }
@@ -341,8 +384,11 @@ impl<T, E: Into<io::Error>> OnPath<T> for std::result::Result<T, E> {
     }
 }
 
-fn io_remedy(source: &io::Error) -> &'static str {
+fn io_remedy(action: &str, source: &io::Error) -> &'static str {
     match source.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if action == "create directory" => {
+            "; set PGRIG_HOME to a path that you can write to"
+        }
         io::ErrorKind::StorageFull => "; free some space on that disk, or set PGRIG_HOME to another one",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "; set PGRIG_HOME to a path that you can write to"

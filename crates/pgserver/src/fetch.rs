@@ -45,7 +45,7 @@ pub fn fetch(home: &Home, major: Option<Major>, archive: Option<&Path>, events: 
     let Some(file) = archive else {
         let major = major.unwrap_or_default();
         let is_new = !home.postgresql_dir().join(major.pinned()).is_dir();
-        let binaries = fetched(home, major, events)?;
+        let binaries = fetched(home, major, events).map_err(Error::without_system)?;
         return Ok(Fetched { version: binaries.version().clone(), dir: binaries.dir().to_owned(), is_new });
     };
     let bytes = archive::read(file)?;
@@ -75,7 +75,8 @@ pub(crate) fn fetched(home: &Home, major: Major, events: Events) -> Result<Binar
         return Ok(binaries);
     }
     if !home.may_fetch() {
-        return Err(failed(major, "downloading is off (PGRIG_FETCH=never)"));
+        let system = system();
+        return Err(Error::FetchOff { version: major.pinned().to_owned(), system });
     }
     create_dirs(&parent, 0o755)?;
     let _lock = lock(&parent, major, events)?;
@@ -216,10 +217,11 @@ fn make_readable(path: &Path) -> Result<()> {
 }
 
 fn failed(major: Major, cause: &str) -> Error {
+    Error::Fetch { version: major.pinned().to_owned(), cause: cause.to_owned(), system: system() }
+}
+
+/// A system installation to use instead: its bin directory and version.
+fn system() -> Option<(PathBuf, String)> {
     let found = Binaries::system().into_iter().next();
-    Error::Fetch {
-        version: major.pinned().to_owned(),
-        cause: cause.to_owned(),
-        system: found.map(|b| (b.dir().to_owned(), b.version().to_string())),
-    }
+    found.map(|binaries| (binaries.dir().to_owned(), binaries.version().to_string()))
 }

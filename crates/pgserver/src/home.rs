@@ -37,8 +37,10 @@ impl Home {
         if let Some(dir) = set("PGRIG_POSTGRESQL_CACHE") {
             home = home.with_postgresql_cache(&dir);
         }
-        if set("PGRIG_FETCH").is_some_and(|value| value.as_os_str() == "never") {
-            home = home.without_fetching();
+        match set("PGRIG_FETCH") {
+            None => {}
+            Some(value) if value.as_os_str() == "never" => home = home.without_fetching(),
+            Some(value) => return Err(Error::FetchValue(value.display().to_string())),
         }
         Ok(home)
     }
@@ -52,6 +54,9 @@ impl Home {
         if !root.is_absolute() {
             let shown = root.display();
             return Err(Error::Home(format!("home {shown} is not an absolute path")));
+        }
+        if root.exists() && !root.is_dir() {
+            return Err(Error::Home(format!("home {} is not a directory", root.display())));
         }
         let root = canonical(root);
         text(&root)?;

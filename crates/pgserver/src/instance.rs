@@ -282,7 +282,8 @@ impl Instance {
         }
         match (asked, self.data_major()) {
             (Some(asked), Some(found)) if asked != found => {
-                Err(Error::WrongVersion { instance: self.spec.name.clone(), found, asked })
+                let by_programs = self.spec.pg_bin.is_some();
+                Err(Error::WrongVersion { instance: self.spec.name.clone(), found, asked, by_programs })
             }
             _ => Ok(()),
         }

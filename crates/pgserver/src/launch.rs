@@ -1,6 +1,7 @@
 //! Starts a server from a directory, whatever state the directory is in.
 
 use crate::account::Account;
+use crate::diagnose::BAD_SETTING;
 use crate::error::OnPath;
 use crate::files::{create_dirs, poll, text};
 use crate::lock::{InUse, Purpose};
@@ -47,6 +48,7 @@ pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: E
         Lifetime::Detached => Purpose::Starting,
     };
     let lock = InUse::acquire(&instance.dir, purpose, events)?;
+    let is_new = !instance.data().exists();
     let begin = Instant::now();
     let (mut running, postmaster) = loop {
         if let Some(running) = settle(instance, events)? {
@@ -55,7 +57,7 @@ pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: E
         match start(instance, lifetime, &account, &[], events) {
             Ok(started) => break started,
             Err(Failure::AlreadyRunning(_)) if begin.elapsed() < SETTLE => {}
-            Err(failure) => return Err(failure.into_error()),
+            Err(failure) => return Err(refused(instance, failure.into_error(), is_new)),
         }
     };
     if lifetime == Lifetime::Owned {
@@ -63,6 +65,23 @@ pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: E
     }
     // A detached server needs neither: it continues when they are dropped.
     Ok(running)
+}
+
+/// The error of a failed start. If a setting that the user gave is the cause, the request is wrong, and an instance that it
+/// has created is removed.
+fn refused(instance: &Instance, error: Error, is_new: bool) -> Error {
+    let Error::Start { instance: name, cause, remedy, log, .. } = error else { return error };
+    let by_request =
+        remedy == BAD_SETTING && instance.spec.set.iter().any(|(name, _)| cause.contains(name.as_str()));
+    if by_request && is_new {
+        ServerRecord::remove(&instance.dir);
+        // Without its data the directory is no instance; another start finds an empty place.
+        let removed = fs::remove_dir_all(instance.data());
+        if removed.is_ok() {
+            return Error::Settings { cause };
+        }
+    }
+    Error::Start { instance: name, cause, remedy, log, by_request }
 }
 
 /// See [`Instance::restart`].
@@ -110,6 +129,7 @@ fn settle(instance: &Instance, events: Events) -> Result<Option<Running>> {
                 cause: format!("its server (process {pid}) is still starting or stopping"),
                 remedy: "wait for it, or stop it (pgrig server stop)".to_owned(),
                 log: instance.log_path(),
+                by_request: false,
             });
         }
         if recovers && !told {

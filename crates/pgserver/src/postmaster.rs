@@ -193,6 +193,7 @@ impl Postmaster {
             cause: format!("{} ({how})", why.cause),
             remedy: why.remedy.to_owned(),
             log: self.log.path.clone(),
+            by_request: false,
         };
         if diagnose::is_shared_memory_in_use(&text) {
             Failure::SharedMemory(error)

@@ -32,14 +32,20 @@ pub enum SurveyError {
     InRecovery,
     /// The session is read-only.
     #[error(
-        "this session is read-only (default_transaction_read_only is on): to let pgrig write, set PGOPTIONS='-c \
-         default_transaction_read_only=off'"
+        "this session is read-only (default_transaction_read_only is on): {}",
+        if *.by_client {
+            "the options in the connection string or PGOPTIONS say so: change them there"
+        } else {
+            "to let pgrig write, set PGOPTIONS='-c default_transaction_read_only=off', or write that into the options of \
+             the connection string, if it has any"
+        }
     )]
-    ReadOnly,
+    ReadOnly {
+        /// Whether the client's options make it so.
+        by_client: bool,
+    },
     /// A name that no schema can have.
-    #[error(
-        "\"{schema}\" is not a schema name: give 1 to 63 bytes that do not begin with pg_ (reserved for the server)"
-    )]
+    #[error("{}", odd_name(schema))]
     SchemaName {
         /// Asked for.
         schema: String,
@@ -86,8 +92,16 @@ impl Classified for SurveyError {
             | Self::SchemaName { .. }
             | Self::NoSchema
             | Self::SchemaPrivilege { .. }
-            | Self::CreateSchemaPrivilege { .. } => Class::Request,
-            Self::InRecovery | Self::ReadOnly => Class::Machine,
+            | Self::CreateSchemaPrivilege { .. }
+            | Self::InRecovery
+            | Self::ReadOnly { .. } => Class::Request,
         }
     }
+}
+
+fn odd_name(schema: &str) -> String {
+    if schema == "information_schema" || schema.starts_with("pg_") {
+        return format!("schema {schema} belongs to the server, as all names with pg_ do: give another one");
+    }
+    format!("\"{schema}\" is not a schema name: give 1 to 63 bytes")
 }

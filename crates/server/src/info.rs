@@ -22,6 +22,8 @@ pub struct ServerInfo {
     pub role: String,
     /// Whether this session's transactions are read-only by default.
     pub read_only: bool,
+    /// Whether the client's options make it so: those of the connection string, or else PGOPTIONS.
+    pub read_only_by_client: bool,
     /// Whether it is a standby, or otherwise in recovery: then it is read-only.
     pub in_recovery: bool,
     /// `wal_level`.
@@ -54,6 +56,7 @@ impl ServerInfo {
             database: row.get("database"),
             role: row.get("role"),
             read_only: row.get("read_only"),
+            read_only_by_client: row.get("read_only_by_client"),
             in_recovery: row.get("in_recovery"),
             wal_level: row.get("wal_level"),
             maintenance_work_mem: bytes("maintenance_work_mem"),

@@ -87,6 +87,24 @@ impl Survey {
         })
     }
 
+    /// Looks at a server in which the verb makes nothing, and refuses one that is too old.
+    ///
+    /// # Errors
+    /// As [`Survey::of`], or if the server is too old.
+    pub fn for_reading<'a>(
+        connection: &'a Connection,
+        directory: &'a DataDirectory,
+        pgrig: &'a str,
+    ) -> LocalBoxFuture<'a, Result<Self, SurveyError>> {
+        Box::pin(async move {
+            let survey = Self::of(connection, directory, pgrig).await?;
+            if survey.server.version_num < OLDEST_VERSION {
+                return Err(SurveyError::TooOld { version: survey.server.version.clone() });
+            }
+            Ok(survey)
+        })
+    }
+
     /// Looks at a server in which the verb is going to make tables, and refuses one that is too old or read-only.
     ///
     /// # Errors
@@ -97,16 +115,13 @@ impl Survey {
         pgrig: &'a str,
     ) -> LocalBoxFuture<'a, Result<Self, SurveyError>> {
         Box::pin(async move {
-            let survey = Self::of(connection, directory, pgrig).await?;
+            let survey = Self::for_reading(connection, directory, pgrig).await?;
             let server = &survey.server;
-            if server.version_num < OLDEST_VERSION {
-                return Err(SurveyError::TooOld { version: server.version.clone() });
-            }
             if server.in_recovery {
                 return Err(SurveyError::InRecovery);
             }
             if server.read_only {
-                return Err(SurveyError::ReadOnly);
+                return Err(SurveyError::ReadOnly { by_client: server.read_only_by_client });
             }
             Ok(survey)
         })

@@ -31,15 +31,39 @@ pub enum TpsError {
     /// pgbench's tables are not there.
     #[error(
         "database {database} has no table pgbench_branches in the search path, which the built-in scripts need: \
-         fill it first (pgrig fill --scale 10)"
+         fill it first (pgrig fill --scale 10, with the same server and database)"
     )]
     NoTables {
         /// The database.
         database: String,
     },
+    /// The role may not read pgbench's tables.
+    #[error(
+        "role {role} may not read pgbench_branches, which the built-in scripts need: run GRANT SELECT, INSERT, UPDATE ON \
+         pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history TO {role}"
+    )]
+    Privilege {
+        /// The role, quoted where SQL needs it.
+        role: String,
+    },
     /// pgbench's tables are there, and empty.
-    #[error("pgbench_branches is empty: fill pgbench's tables first (pgrig fill --drop --scale 10)")]
+    #[error(
+        "pgbench_branches is empty: fill pgbench's tables first (pgrig fill --drop --scale 10, with the same server and database)"
+    )]
     Empty,
+    /// More clients than the server has connections for.
+    #[error(
+        "-c {clients} is more than this server's max_connections ({max_connections}) allows now: give at most {most}, or \
+         raise max_connections"
+    )]
+    Clients {
+        /// Asked for.
+        clients: usize,
+        /// The setting.
+        max_connections: i64,
+        /// Connections that are left for clients.
+        most: i64,
+    },
     /// Too many connections for one process.
     #[error(
         "{clients} clients need about {needed} open files, and this process may open {most}: raise the limit \
@@ -74,7 +98,9 @@ impl Classified for TpsError {
             | Self::Request(_)
             | Self::Pipeline { .. }
             | Self::NoTables { .. }
+            | Self::Privilege { .. }
             | Self::Empty
+            | Self::Clients { .. }
             | Self::Files { .. } => Class::Request,
             Self::Machine { .. } => Class::Machine,
             Self::Interrupted => Class::Interrupted,

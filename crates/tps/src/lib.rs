@@ -25,6 +25,7 @@
 //!   trial it gives the server the cell's settings, checks them with SHOW, and equalises the server's state. Its caller
 //!   carries out the trial like any other run.
 
+mod connections;
 mod document;
 mod error;
 pub mod matrix;
@@ -35,6 +36,7 @@ mod request;
 mod run;
 pub mod watch;
 
+pub use connections::refuse_too_many;
 pub use document::TPS;
 pub use error::TpsError;
 pub use observer::{Debugged, Observer};

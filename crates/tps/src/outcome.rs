@@ -3,6 +3,7 @@
 use std::ops::AddAssign;
 use std::time::Duration;
 
+use failure::Class;
 use measure::{Latencies, Percentiles};
 
 /// Numbers of transactions by outcome. `succeeded + failed + skipped` is the number of all due
@@ -121,6 +122,8 @@ pub struct LostClient {
     pub at: Option<(usize, usize)>,
     /// The reason.
     pub why: String,
+    /// Whether its script or the server is the cause.
+    pub class: Class,
 }
 
 /// End of a run.
@@ -225,6 +228,12 @@ impl Second {
 }
 
 impl Outcome {
+    /// Cause of the loss of clients: their scripts, if all were lost by these.
+    pub fn class_of_loss(&self) -> Class {
+        let by_script = self.lost.iter().all(|lost| lost.class == Class::Request);
+        if by_script && !self.lost.is_empty() { Class::Request } else { Class::Machine }
+    }
+
     /// Several trials of one plan as one: times, counts and latencies are added. Seconds and end
     /// are those of the first trial. None without a trial.
     pub fn pooled<'a>(trials: impl IntoIterator<Item = &'a Self>) -> Option<Self> {

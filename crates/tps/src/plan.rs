@@ -74,7 +74,9 @@ impl Plan {
                 if let Err(error) = connection.client.batch_execute(statement).await {
                     match connection.explain(error).await {
                         error @ connect::ConnectError::Query { .. } => {
-                            failures.push(format!("{statement}: {error}"));
+                            failures.push(format!(
+                                "pgrig did not run {statement}: {error}; to leave it out, give -n"
+                            ));
                         }
                         lost => return Err(lost.into()),
                     }
@@ -136,6 +138,11 @@ async fn branches(connection: &Connection) -> Result<i64, TpsError> {
         let database = value(connection, "SELECT current_database()::text", &[]).await?;
         return Err(TpsError::NoTables { database });
     }
+    let may_read = "SELECT has_table_privilege(to_regclass('pgbench_branches'), 'SELECT')";
+    if !value::<bool>(connection, may_read, &[]).await? {
+        let role = value(connection, "SELECT quote_ident(current_user)", &[]).await?;
+        return Err(TpsError::Privilege { role });
+    }
     match value(connection, "SELECT count(*) FROM \"pgbench_branches\"", &[]).await? {
         0 => Err(TpsError::Empty),
         count => Ok(count),
@@ -148,7 +155,7 @@ async fn exists(connection: &Connection, table: &str) -> Result<bool, TpsError> 
 }
 
 /// The one value of a query's one row.
-async fn value<T>(
+pub(crate) async fn value<T>(
     connection: &Connection,
     query: &str,
     parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)],

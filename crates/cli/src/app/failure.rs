@@ -54,9 +54,9 @@ pub(crate) enum Unhappy {
     /// Thresholds of --fail-if were missed, or verdicts of --fail-on occurred: the texts.
     #[error("{}", .0.join("\n"))]
     Missed(Vec<String>),
-    /// Clients or the server were lost: the reasons.
+    /// Clients or the server were lost: the reasons, and whether the clients' own scripts are the cause.
     #[error("{}", .0.join("\n"))]
-    Lost(Vec<String>),
+    Lost(Vec<String>, Class),
     /// The user interrupted the work.
     #[error("interrupted: the results so far are above")]
     Interrupted,
@@ -92,13 +92,17 @@ impl Failure {
         match self {
             Self::Error(classed) => classed.class == Class::Interrupted,
             Self::Unhappy(Unhappy::Interrupted | Unhappy::Stopped | Unhappy::Ended) => true,
-            Self::Unhappy(Unhappy::Missed(_) | Unhappy::Lost(_)) => false,
+            Self::Unhappy(Unhappy::Missed(_) | Unhappy::Lost(..)) => false,
         }
     }
 
     /// Whether the user has to change the request.
     pub(crate) fn is_usage(&self) -> bool {
-        matches!(self, Self::Error(classed) if classed.class == Class::Request)
+        match self {
+            Self::Error(classed) => classed.class == Class::Request,
+            Self::Unhappy(Unhappy::Lost(_, class)) => *class == Class::Request,
+            Self::Unhappy(_) => false,
+        }
     }
 
     /// Whether the server's log may contain details.
@@ -132,7 +136,7 @@ impl Failure {
     pub(crate) fn run_notes(&self) -> Vec<String> {
         match self {
             Self::Error(classed) => vec![classed.error.to_string()],
-            Self::Unhappy(Unhappy::Lost(why)) => why.clone(),
+            Self::Unhappy(Unhappy::Lost(why, _)) => why.clone(),
             Self::Unhappy(Unhappy::Stopped) => vec![Unhappy::Stopped.to_string()],
             Self::Unhappy(Unhappy::Missed(_) | Unhappy::Interrupted | Unhappy::Ended) => Vec::new(),
         }

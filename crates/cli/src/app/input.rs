@@ -40,17 +40,16 @@ pub(crate) fn text(input: impl Read) -> Result<String, String> {
             break;
         }
         if let Some(at) = read[before..].iter().position(|byte| *byte == 0) {
-            return Err(format!(
-                "it is not text: byte {} is NUL, which PostgreSQL does not accept",
-                before + at + 1
-            ));
+            return Err(format!("it is not text: byte {} is NUL", before + at + 1));
         }
         if read.len() as u64 > LONGEST {
             return Err(format!("it is longer than {}", bytes(LONGEST)));
         }
     }
-    let text = String::from_utf8(read)
-        .map_err(|error| format!("it is not UTF-8 text (byte {})", error.utf8_error().valid_up_to() + 1))?;
+    let text = String::from_utf8(read).map_err(|error| {
+        let byte = error.utf8_error().valid_up_to() + 1;
+        format!("it is not UTF-8 text (byte {byte}): convert it, for example with iconv -f LATIN1 -t UTF-8")
+    })?;
     Ok(match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => rest.to_owned(),
         None => text,

@@ -5,6 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use nix::unistd::{AccessFlags, access};
+
+use crate::app::failure::Usage;
+
 /// Treatment of a file that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Existing {
@@ -12,6 +16,36 @@ pub(crate) enum Existing {
     Replaced,
     /// It stays, and that is an error.
     Kept,
+}
+
+/// Refuses a file that cannot be written because of its place: to be called before any work. `option` is as the user gave
+/// it.
+///
+/// # Errors
+/// If it is a directory, has no directory, or exists and is kept.
+pub(crate) fn refuse_unwritable(option: &str, file: &Path, existing: Existing) -> Result<(), Usage> {
+    let shown = file.display();
+    if file.is_dir() {
+        let example = file.join("FILE");
+        return Err(Usage(format!(
+            "{option} {shown} is a directory: give the name of a file, for example {}",
+            example.display()
+        )));
+    }
+    if existing == Existing::Kept && file.exists() {
+        return Err(Usage(format!("{shown} exists: give another FILE, or --force to overwrite it")));
+    }
+    let directory = match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if !directory.is_dir() {
+        return Err(Usage(format!("{option} {shown}: there is no directory {}", directory.display())));
+    }
+    if access(directory, AccessFlags::W_OK).is_err() && !file.exists() {
+        return Err(Usage(format!("{option} {shown}: this user may not write in {}", directory.display())));
+    }
+    Ok(())
 }
 
 /// Writes a temporary file beside the file and renames it. A device or a pipe is written to

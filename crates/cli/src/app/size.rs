@@ -24,6 +24,16 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
+        let odd = |c: char| c == ',' || c == '_' || c == '\'';
+        let has_exponent = text.to_ascii_lowercase().split_once('e').is_some_and(|(before, after)| {
+            before.ends_with(|c: char| c.is_ascii_digit() || c == '.')
+                && after.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-')
+        });
+        if text.starts_with(|first: char| first.is_ascii_digit()) && (text.contains(odd) || has_exponent) {
+            return Err(format!(
+                "\"{text}\" is not a size: write the number like 1500 or 1.5, for example 10GB"
+            ));
+        }
         let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(unit_at);
         let number: f64 = number.parse().map_err(|_| {
@@ -45,7 +55,7 @@ impl FromStr for Size {
         };
         let bytes = number * *factor as f64;
         if bytes >= u64::MAX as f64 {
-            return Err(format!("\"{text}\" is too large"));
+            return Err(format!("\"{text}\" is too large: give less than 18000000TB"));
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
         Ok(Self(bytes.round() as u64))

@@ -71,6 +71,7 @@ pub(crate) fn remedied(arguments: &[OsString], error: Error) -> Error {
         ErrorKind::UnknownArgument => argument(&words, &error),
         ErrorKind::InvalidValue => help(&words, &error),
         ErrorKind::ValueValidation => number(&error),
+        ErrorKind::MissingRequiredArgument => missing(&words),
         _ => None,
     };
     text.map_or_else(|| error, |text| Error::raw(ErrorKind::InvalidValue, text))
@@ -126,6 +127,23 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
         {
             Some(format!("unexpected argument {version}; to name a version, give --pg-version {version}\n"))
         }
+        (option, [size, ..]) if size == "size" && OF_SERVERS.contains(&option) => {
+            Some(format!("pgrig size needs no server: leave out {option}\n"))
+        }
+        (file, [size, rest @ ..])
+            if size == "size" && rest.windows(2).any(|pair| pair[0] == "--json" && pair[1] == file) =>
+        {
+            Some(format!("--json of pgrig size writes to standard output: write > {file}\n"))
+        }
+        (_, [ab, pgrig, ..]) if ab == "ab" && pgrig == "pgrig" => Some(
+            "write each command as one word, in quotes: pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -c 4'\n"
+                .to_owned(),
+        ),
+        (database, [model, capture, ..])
+            if model == "model" && capture == "capture" && !database.starts_with('-') =>
+        {
+            Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
+        }
         (second, [fill, first, ..]) if fill == "fill" && !second.starts_with('-') => {
             let is_size = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
             let database = if is_size(second) { first } else { second };
@@ -146,7 +164,12 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
         }
         _ => None,
     };
+    let equals = || {
+        let option = with_equals(words, argument)?;
+        Some(format!("unexpected argument {argument}: write {option}={argument}\n"))
+    };
     option_of_pgbench(words, argument)
+        .or_else(equals)
         .or_else(|| unit(words, argument))
         .or_else(|| negative(words, argument))
         .or_else(others)
@@ -163,9 +186,56 @@ fn help(words: &[String], error: &Error) -> Option<String> {
 fn negative(words: &[String], argument: &str) -> Option<String> {
     let digits = argument.strip_prefix('-')?;
     let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
-    let word = words.iter().find(|word| word.starts_with(argument)).filter(|_| is_number)?;
-    Some(format!("{word} is negative: give 0 or more\n"))
+    let at = words.iter().position(|word| word.starts_with(argument)).filter(|_| is_number)?;
+    let of_option = at.checked_sub(1).and_then(|before| out_of_range(words, before));
+    Some(of_option.unwrap_or_else(|| format!("{} is negative: give a number above 0\n", words[at])))
 }
+
+/// What the option at this place says of the next word as its value.
+fn out_of_range(words: &[String], option: usize) -> Option<String> {
+    let (name, value) = (&words[option], &words[option + 1]);
+    let joined = match name.strip_prefix('-')? {
+        _ if name.contains('=') => return None,
+        long if long.starts_with('-') => format!("{name}={value}"),
+        _ => format!("{name}{value}"),
+    };
+    let mut again = words.to_vec();
+    again.splice(option..=option + 1, [joined]);
+    let arguments = std::iter::once("pgrig".to_owned()).chain(again);
+    let error = Cli::command().try_get_matches_from(arguments).err()?;
+    let is_of_value = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
+    let text = is_of_value.then(|| number(&error).unwrap_or_else(|| error.to_string()))?;
+    Some(text.trim_start_matches("error: ").to_owned())
+}
+
+/// The remedy where one of several arguments is needed, or the second one of two.
+fn missing(words: &[String]) -> Option<String> {
+    let names: Vec<&str> = words.iter().map(String::as_str).collect();
+    let has = |option: &str| names.iter().any(|word| word.split('=').next() == Some(option));
+    let text = match names.as_slice() {
+        ["testdb", "drop", ..] => "give NAME, --all, --templates or --orphans",
+        ["runs", "prune", ..] => "give --keep N, --older-than AGE, or both",
+        ["compare", ..] if has("--baseline") => "--baseline needs --candidate: give both",
+        ["compare", ..] if has("--candidate") => "--candidate needs --baseline: give both",
+        _ => return None,
+    };
+    Some(format!("{text}\n"))
+}
+
+/// An option whose value follows an equals sign, if the word is its value.
+fn with_equals<'w>(words: &'w [String], value: &str) -> Option<&'w str> {
+    let at = words.iter().position(|word| word == value)?;
+    let option = &words[at.checked_sub(1)?];
+    let command = Cli::command().find_subcommand(words.first()?)?.clone();
+    let is_it = |argument: &clap::Arg| {
+        argument.is_require_equals_set() && argument.get_long() == option.strip_prefix("--")
+    };
+    command.get_arguments().any(is_it).then_some(option)
+}
+
+/// Options that name a server.
+const OF_SERVERS: [&str; 9] =
+    ["-d", "--dbname", "-h", "--host", "-p", "--port", "-U", "--username", "--instance"];
 
 /// An option of pgbench's that `tps` does not have.
 fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {

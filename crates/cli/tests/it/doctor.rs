@@ -73,3 +73,32 @@ fn each_verb_works_as_it_says() {
         rig.done("testdb drop --all");
     }
 }
+
+#[test]
+fn a_wrong_environment_is_a_wrong_request() {
+    let rig = Rig::new();
+    for (name, value, said) in [
+        ("PGRIG_HOME", "/proc/version", "home /proc/version is not a directory; set PGRIG_HOME"),
+        ("PGRIG_HOME", "here/there", "home here/there is not an absolute path; set PGRIG_HOME"),
+        ("PGRIG_FETCH", "Never", "PGRIG_FETCH cannot be \"Never\": give never"),
+    ] {
+        let ran = Ran::from(rig.command("server status").env(name, value).output().unwrap());
+        assert_eq!(ran.code, Some(2), "{name}={value}: {ran:#?}");
+        assert!(ran.stderr.contains(said), "{name}={value}: {ran:#?}");
+    }
+    let shown = rig.done("doctor --instance other").stdout;
+    assert!(answer(&shown, "verbs").ends_with("pgrig doctor --instance other"), "{shown}");
+}
+
+/// The instance that the command would have created is not left behind.
+#[test]
+fn a_wrong_setting_is_a_wrong_request() {
+    let rig = Rig::new();
+    for setting in ["nosuch=1", "work_mem=banana"] {
+        let ran = rig.run(&format!("server start --instance odd --set {setting}"));
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("correct that setting. No instance was created"), "{ran:#?}");
+        let shown = rig.done("server status").stdout;
+        assert!(!shown.contains("odd"), "{shown}");
+    }
+}

@@ -234,7 +234,7 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill --scale 0 --schema s".to_owned(), 2, "give a number above 0"),
         ("fill --scale 1.5 --schema s".to_owned(), 2, "a whole number"),
         ("fill --scale 900000000 --schema s".to_owned(), 2, "--scale 900000000 is out of range"),
-        ("fill 5MB --schema pg_x".to_owned(), 2, "is not a schema name"),
+        ("fill 5MB --schema pg_x".to_owned(), 2, "schema pg_x belongs to the server"),
         (format!("fill 5MB --schema {}", "x".repeat(64)), 2, "1 to 63 bytes"),
         ("fill --rows 999999999999 --schema s".to_owned(), 2, "--rows 999999999999 is out of range"),
         ("fill 30TB --schema s".to_owned(), 1, "of disk space (tables"),

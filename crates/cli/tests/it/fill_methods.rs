@@ -401,6 +401,14 @@ fn a_conflict_is_refused_before_the_old_tables_are_dropped() {
         let ran = rig.run(&format!("fill --brim --reserve 100TB --drop --schema unseen {explain}"));
         assert_eq!(ran.code, Some(2), "{ran:#?}");
         assert!(ran.stderr.contains("no room for the first chunk"), "{ran:#?}");
+        // Tables that are to be dropped do not have that much to give back.
+        for limit in ["--until-free 100TB", "--brim --reserve 100TB"] {
+            let ran = rig.run(&format!("fill {limit} --drop {explain}"));
+            assert_eq!(ran.code, Some(2), "{limit}: {ran:#?}");
+            assert!(ran.stderr.contains("once the old tables are dropped"), "{limit}: {ran:#?}");
+            assert!(ran.stderr.contains("Give a smaller --reserve or --until-free"), "{limit}: {ran:#?}");
+            assert_eq!(server.number("SELECT count(*) FROM pgbench_accounts"), rows, "{limit}");
+        }
     }
 
     // A query is tried on the tables that will be there, not on those that are.

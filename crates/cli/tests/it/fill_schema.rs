@@ -388,15 +388,80 @@ fn unlogged_tables_and_a_schema_of_their_own() {
     assert_eq!(rows_of(&server, "shop.orders"), 100);
 }
 
+/// A wrong name would fill a table that was to be left alone.
+#[test]
+fn tables_that_are_excluded_are_left_alone() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let single = script(&rig, "CREATE TABLE single (id int PRIMARY KEY);");
+    let both = rig.home.path().join("both.sql");
+    fs::write(
+        &both,
+        "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY, a int REFERENCES a);",
+    )
+    .unwrap();
+    let both = both.display();
+    for (arguments, said) in [
+        (
+            format!("--ddl {single} --exclude-table single --rows 5"),
+            "--exclude-table single leaves no table to fill",
+        ),
+        (
+            format!("--ddl {single} --exclude-table typo --rows 5"),
+            "--exclude-table typo: there is no such table; there are single",
+        ),
+        (format!("--ddl {single} --exclude-table single --for 1s"), "leave out the one or the other"),
+        (format!("--ddl {both} --exclude-table a --exclude-table b --rows 5"), "leaves no table to fill"),
+        (
+            format!("--ddl {both} --exclude-table public.c --rows 5"),
+            "--exclude-table public.c: there is no such table",
+        ),
+    ] {
+        let ran = rig.run(&format!("fill {arguments}"));
+        assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");
+        assert!(ran.stderr.contains(said), "{arguments}: {ran:#?}");
+    }
+    rig.done(&format!("fill --ddl {both} --rows 5 -q"));
+    for explain in ["--explain", ""] {
+        let ran = rig.run(&format!("fill --all-tables --exclude-table aa --rows 3 --append {explain}"));
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("there is no such table; there are public.a, public.b"), "{ran:#?}");
+    }
+    rig.done("fill --all-tables --exclude-table public.b --rows 3 --append -q");
+    assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (8, 5));
+    // TRUNCATE takes a referenced table only with those that reference it.
+    let ran = rig.run("fill --table a --rows 5");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("run TRUNCATE public.a, public.b first (this also empties"), "{ran:#?}");
+    server.execute("TRUNCATE public.a, public.b");
+}
+
 #[test]
 fn what_does_not_go_together_is_refused() {
     let rig = Rig::new();
     let server = rig.server("");
     let ddl = script(&rig, SHOP);
     for (arguments, said) in [
-        ("--rows nobody=5".to_owned(), "not one of the tables to fill"),
+        ("--rows nobody=5".to_owned(), "--rows: nobody is not one of the tables to fill; these are "),
         ("--rows orders=5*".to_owned(), "TABLE=ROWS"),
-        ("--rows customers=5*orders".to_owned(), "so its rows come later"),
+        (
+            "--rows customers=5*orders".to_owned(),
+            "pgrig fills customers before orders, because orders references customers: write the rule as --rows orders=",
+        ),
+        ("--rows customers=5*customers".to_owned(), "a table cannot depend on itself"),
+        (
+            "--rows customers=5*orders,orders=2*customers".to_owned(),
+            "orders itself depends on customers by --rows: give one of them a number",
+        ),
+        (
+            "--rows 10 --exclude-table nobody".to_owned(),
+            "--exclude-table nobody: there is no such table; there are ",
+        ),
+        ("--rows 10 --exclude-table customers".to_owned(), "leave out --exclude-table customers"),
+        (
+            "--rows 10 --payload text".to_owned(),
+            "--payload is for pgbench's tables: leave it out (for a column",
+        ),
         ("--rows 10 --column price=null".to_owned(), "TABLE.COLUMN=SPEC"),
         ("--rows 10 --column nobody.price=null".to_owned(), "not one of the tables to fill"),
         ("--rows 10 --column products.price=null".to_owned(), "price"),

@@ -41,6 +41,24 @@ fn an_interrupted_fill_is_completed_by_the_same_request_only() {
     }
 }
 
+/// A fill that a trigger ends is not completed by the same command, unless the cause is removed.
+#[test]
+fn an_error_of_a_row_is_told_with_what_helps() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(WATCHED);
+    let ran = rig.run("fill --table t --rows 3");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("Once the cause is removed, the same command completes it"), "{ran:#?}");
+    let ran = rig.run("fill --table t --rows 4");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    let said = "public.t has an unfinished fill that another command began: repeat that command to complete it, or give \
+                --no-resume";
+    assert!(ran.stderr.contains(said) && !ran.stderr.contains("--drop"), "{ran:#?}");
+    server.execute("DROP TRIGGER refuse ON t");
+    rig.done("fill --table t --rows 3");
+}
+
 #[test]
 fn it_is_refused_where_the_role_may_not_or_nothing_has_triggers() {
     for (version, remedy) in [

@@ -453,7 +453,7 @@ fn what_fails_while_it_is_measured_is_told_and_leaves_nothing() {
     let rig = Rig::new();
     let server = rig.server("");
     let ran = micro(&rig, &["1 / (i - 300)", "--rows", "1000"]);
-    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(
         ran.stderr.contains("1 / (i - 300) failed") && ran.stderr.contains("division by zero"),
         "{ran:#?}"
@@ -463,7 +463,34 @@ fn what_fails_while_it_is_measured_is_told_and_leaves_nothing() {
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("already exists"), "{ran:#?}");
     server.execute("DROP TYPE state");
+    let ran = micro(&rig, &["md5(i::text)", "--rows", "9", "--teardown", "SELEC 1"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("--teardown failed, so what --setup made may remain"), "{ran:#?}");
+    assert!(!ran.stderr.contains("objects"), "expressions make none: {ran:#?}");
     assert_nothing_left(&server);
+}
+
+#[test]
+fn a_read_only_session_is_enough_for_expressions() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let url = format!("{}&options=-c%20default_transaction_read_only%3Don", server.url);
+    let run = |arguments: &[&str]| {
+        let mut command = rig.command("");
+        command.args(arguments).args(["-d", &url]);
+        crate::support::Ran::from(command.output().unwrap())
+    };
+    let ran = run(&["micro", "md5(i::text)", "--rows", "9", "--budget", "200ms"]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    for arguments in [
+        &["micro", "--ddl", "CREATE TABLE {table} (n int)", "--statement", "INSERT INTO {table} VALUES (1)"]
+            [..],
+        &["fill", "1MB"],
+    ] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("the options in the connection string or PGOPTIONS say so"), "{ran:#?}");
+    }
 }
 
 #[test]

@@ -499,6 +499,13 @@ fn what_cannot_be_is_said() {
         "{ran:#?}"
     );
     assert!(ran.stderr.contains("run ANALYZE public.never"), "{ran:#?}");
+    server.execute("CREATE ROLE weak LOGIN");
+    server.execute("CREATE DATABASE twin TEMPLATE original");
+    let weak = server.database("twin").url.replace("user=postgres", "user=weak");
+    let mut command = rig.command("model check");
+    let ran = crate::support::Ran::from(command.args([server.url.as_str(), weak.as_str()]).output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("role weak sees no statistics of the copy (database twin)"), "{ran:#?}");
     let copy = "--instance default -d copy";
     let queries = rig.home.path().join("queries");
     fs::create_dir(&queries).unwrap();
@@ -534,6 +541,19 @@ fn what_cannot_be_is_said() {
             "a model can be neither analyzed nor queried",
         ),
         (format!("model check {model} copy --columns --instance default"), "give the original database"),
+        (
+            "model check original copy --instance default".to_owned(),
+            "the copy (database copy) has no table: fill it first",
+        ),
+        (
+            "model check original half --instance default".to_owned(),
+            "the copy has none of the original's tables (app.",
+        ),
+        (
+            format!("model check {model} half --instance default"),
+            "the copy has none of the original's tables (app.",
+        ),
+        (format!("model check original {model} --instance default"), "is a file: give the model first"),
         (
             format!("model check original copy --queries {} --instance default", rig.home.path().display()),
             "there is no file *.sql",

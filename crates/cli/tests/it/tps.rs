@@ -574,17 +574,38 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
 #[test]
 fn what_the_server_lacks_is_said_with_the_remedy() {
     let rig = Rig::new();
-    let _server = rig.server("");
+    let server = rig.server("");
     let ran = rig.run("tps -t 1");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("pgrig fill --scale"), "{ran:#?}");
     let one = script(&rig, "one.sql", "SELECT 1;\n");
-    let ran = rig.run(&format!("tps -t 1 -c 2000 -f {}", one.display()));
-    assert_ne!(ran.code, Some(0), "{ran:#?}");
-    assert!(
-        ran.stderr.contains("max_connections")
-            || ran.stderr.contains("too many clients")
-            || ran.stderr.contains("ulimit"),
-        "{ran:#?}"
-    );
+    server.execute("CREATE TABLE pgbench_history AS SELECT 1 AS tid");
+    for clients in ["-c 2000", "--matrix clients=1,2000"] {
+        let ran = rig.run(&format!("tps -t 1 {clients} -f {}", one.display()));
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        let said = ran.stderr.contains("-c 2000 is more than this server's max_connections");
+        assert!(said || ran.stderr.contains("ulimit"), "{ran:#?}");
+        assert!(!ran.stderr.contains("trial 1"), "{ran:#?}");
+        assert_eq!(server.number("SELECT count(*) FROM pgbench_history"), 1, "{clients}");
+    }
+    // Errors in the user's own SQL are those of the request.
+    for (sql, said) in [
+        ("SELEC 1;", "syntax error"),
+        ("\\set x 1/0\nSELECT 1;", "division by zero"),
+        ("BEGIN;", "end it with COMMIT or ROLLBACK"),
+        ("COPY pgbench_history TO STDOUT;", "COPY TO STDOUT is not possible in a script"),
+    ] {
+        let wrong = script(&rig, "wrong.sql", sql);
+        let ran = rig.run(&format!("tps -n -t 1 -f {}", wrong.display()));
+        assert_eq!(ran.code, Some(2), "{sql}: {ran:#?}");
+        assert!(ran.stderr.contains(said), "{sql}: {ran:#?}");
+    }
+    let ended = script(&rig, "ended.sql", "SELECT pg_terminate_backend(pg_backend_pid());\n");
+    assert_eq!(rig.run(&format!("tps -n -t 1 -f {}", ended.display())).code, Some(1));
+    server.execute("CREATE ROLE weak LOGIN; CREATE TABLE pgbench_branches AS SELECT 1 AS bid");
+    let mut command = rig.command("tps -n -t 1 -S");
+    command.args(["-d", &server.url.replace("postgres@", "weak@")]);
+    let ran = crate::support::Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("run GRANT SELECT, INSERT, UPDATE ON"), "{ran:#?}");
 }

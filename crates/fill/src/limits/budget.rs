@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::event::{Event, EventKind, StopReason};
 use super::file_volumes::FileVolumes;
 use super::headroom::{Headroom, SpaceRule};
-use super::refusal::{LimitsError, OutOfSpace, VolumeRole};
+use super::refusal::{AS_ASKED, LimitsError, OutOfSpace, VolumeRole};
 use super::{ChunkSpace, Group, Limits, Mark, Outlook, Owed, Percent, Shortage, SpaceLimit};
 use server::volume::Space;
 
@@ -140,7 +140,8 @@ impl Budget {
         match self.lack(chunk, freed) {
             Some(Lack { volume, needed, free, kept }) if self.limits.wait_for_space.is_none() => {
                 let Headroom { bytes: kept, because } = kept;
-                Err(LimitsError::NoRoom { volume, needed, free, kept, because })
+                let freed = if volume == VolumeRole::Heap { freed } else { 0 };
+                Err(LimitsError::NoRoom { volume, needed, free, freed, kept, because })
             }
             _ => Ok(()),
         }
@@ -361,7 +362,7 @@ struct Waited {
 pub(super) fn kept(limits: &Limits, rule: &SpaceRule, reading: &Reading) -> Headroom {
     let needed = rule.on_volume(FileVolumes::TABLES, reading);
     let asked = limits.asked_free();
-    if asked > needed.bytes { Headroom { bytes: asked, because: "as asked".to_owned() } } else { needed }
+    if asked > needed.bytes { Headroom { bytes: asked, because: AS_ASKED.to_owned() } } else { needed }
 }
 
 /// Bytes free when so much is used.

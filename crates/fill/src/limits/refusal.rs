@@ -25,16 +25,18 @@ pub enum LimitsError {
     },
     /// There is no room even for one chunk.
     #[error(
-        "no room for the first chunk ({}): {} are free on {volume}{}. Free some space, give a smaller --reserve or \
-         --until-free, lower max_wal_size, or give --unlogged", bytes(*needed), bytes(*free), reserved(*kept, because)
+        "no room for the first chunk ({}): {} are free on {volume}{}{}. {}. Nothing was changed", bytes(*needed),
+        bytes(*free), with_dropped(*freed), reserved(*kept, because), room(because)
     )]
     NoRoom {
         /// The role of the volume.
         volume: VolumeRole,
         /// One chunk, bytes.
         needed: u64,
-        /// On that volume, bytes.
+        /// On that volume once the old tables are dropped, bytes.
         free: u64,
+        /// Of those, bytes that the old tables take.
+        freed: u64,
         /// Of those, bytes that stay free.
         kept: u64,
         /// The reason for the reserve.
@@ -60,6 +62,27 @@ impl Classified for LimitsError {
 pub(super) fn reserved(kept: u64, because: &str) -> String {
     if kept == 0 { String::new() } else { format!(", of which {} must stay free ({because})", bytes(kept)) }
 }
+
+/// The part of the free space that tables take which are to be dropped; nothing if there are none.
+fn with_dropped(freed: u64) -> String {
+    if freed == 0 {
+        String::new()
+    } else {
+        format!(" ({} of it once the old tables are dropped)", bytes(freed))
+    }
+}
+
+/// The remedy where the reserve leaves no room for a chunk.
+fn room(because: &str) -> &'static str {
+    if because == AS_ASKED {
+        "Give a smaller --reserve or --until-free"
+    } else {
+        "Free some space, lower max_wal_size, or give --unlogged"
+    }
+}
+
+/// The reason for a reserve that the user asks for.
+pub(super) const AS_ASKED: &str = "as asked";
 
 /// The role of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -130,7 +130,7 @@ fn governor<'a>(
     let in_chunks = in_chunks(plan);
     let governor = in_chunks.then(|| Governor::new(limits, sight, plan.owed(), tell)).transpose()?;
     if let Some(governor) = governor.as_ref().filter(|_| !plan.may_be_full()) {
-        // How much dropped tables will give back is only known afterwards.
+        // The rehearsal, which has the locks of the tables to be dropped, knows what they give back.
         let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
         governor.refuse_full(plan.first_space(), freed)?;
     }
@@ -173,11 +173,14 @@ pub fn run<'a>(
         match result {
             Some(Ok(Ok(outcome))) => Ok(outcome),
             Some(Err(refused)) => Err(refused),
-            Some(Ok(Err(source))) => Err(FillError::Step {
-                step: filler.step(),
-                source: Box::new(source.with_remedy()),
-                remains: filler.remains().await,
-            }),
+            Some(Ok(Err(source))) => {
+                let remains = filler.remains().await;
+                Err(FillError::Step {
+                    step: filler.step(),
+                    remains: if source.is_of_rows() { remains.stuck() } else { remains },
+                    source: Box::new(source.with_remedy()),
+                })
+            }
             None => Err(FillError::Interrupted { step: filler.step(), remains: filler.remains().await }),
         }
     })

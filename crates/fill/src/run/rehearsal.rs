@@ -14,11 +14,12 @@ use crate::plan::Method;
 use crate::plan::tables::leaves;
 use crate::probe::{ProbeError, ProbePoint};
 use crate::request::{InitStep, Subject};
+use crate::run::ballast::BALLAST;
 use crate::run::filler::Filler;
 use crate::sql::ddl::{self, FOREIGN_KEYS};
 use connect::ConnectError;
 use server::Session;
-use server::quote::qualified;
+use server::quote::{literal, qualified};
 
 /// Whether the rehearsal took place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +89,7 @@ impl Filler<'_> {
             run(session, &ledger::remove(&plan.schema, &self.plan.tables.bulk.name)).await?;
         }
         if plan.includes(InitStep::Drop) && !plan.dropped.is_empty() {
+            self.refuse_full(session).await?;
             self.watched(session, &ddl::drop_tables(plan)).await.map_err(FillError::Rehearsal)?;
         }
         run_all(session, &ddl::create(plan)).await?;
@@ -116,6 +118,24 @@ impl Filler<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a fill that has no room for its first chunk, even after the old tables are dropped.
+    async fn refuse_full(&self, session: &Session) -> Result<(), FillError> {
+        let Some(governor) = self.governor.as_ref().filter(|_| !self.plan.may_be_full()) else {
+            return Ok(());
+        };
+        // To ask for sizes waits for locks, so it is watched, and the answer is kept in a setting of the transaction.
+        let measure = include_str!("../sql/dropped_bytes.sql");
+        let dropped = self.plan.dropped.iter();
+        let names: Vec<String> = dropped.map(|name| literal(&qualified(&self.plan.schema, name))).collect();
+        let measure = measure.replace("$names", &names.join(", "));
+        self.watched(session, &measure).await.map_err(FillError::Rehearsal)?;
+        let row = session.row("SELECT current_setting('pgrig.dropped_bytes')::bigint", &[]).await;
+        let dropped: i64 = row.map_err(FillError::Rehearsal)?.get(0);
+        let ballast = if self.plan.stale_ledger { BALLAST } else { 0 };
+        let freed = u64::try_from(dropped).unwrap_or_default() + ballast;
+        Ok(governor.refuse_full(self.plan.first_space(), freed)?)
     }
 
     async fn keys_of_empty_tables(&self, session: &Session) -> Result<(), FillError> {
@@ -153,7 +173,7 @@ impl Filler<'_> {
         match prober.check(&session.connection.client).await {
             Ok(()) => Ok(()),
             Err(ProbeError::Query(error)) => {
-                Err(FillError::Rehearsal(session.connection.explain(error).await))
+                Err(FillError::ProbeQuery(session.connection.explain(error).await))
             }
             Err(error) => Err(error.into()),
         }

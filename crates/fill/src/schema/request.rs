@@ -21,6 +21,9 @@ pub struct SchemaRequest {
     pub schema: Option<String>,
     /// Tables that are left out, `name` or `schema.name`.
     pub exclude: Vec<String>,
+    /// Tables that the model has without rows, which stay empty. The database need not have them.
+    #[serde(default)]
+    pub empty: Vec<String>,
     /// The amount of data.
     pub amount: SchemaAmount,
     /// Rows of single tables.
@@ -122,7 +125,9 @@ impl FromStr for RowsRule {
         let wrong = || format!("\"{text}\" is not TABLE=ROWS or TABLE=NUMBER*TABLE, e.g. orders=5*customers");
         let (table, rows) = text.split_once('=').ok_or_else(wrong)?;
         let rows = match rows.split_once('*') {
+            None if is_negative(rows) => return Err(format!("{text}: give 0 or more rows")),
             None => TableRows::Exactly(rows.trim().parse().map_err(|_| wrong())?),
+            Some((number, _)) if is_negative(number) => return Err(format!("{text}: give a number above 0")),
             Some((number, of)) => {
                 let number: f64 = number.trim().parse().map_err(|_| wrong())?;
                 let is_possible = number.is_finite() && number > 0.0;
@@ -138,6 +143,10 @@ impl FromStr for RowsRule {
         }
         Ok(Self { table, rows })
     }
+}
+
+fn is_negative(number: &str) -> bool {
+    number.trim().strip_prefix('-').is_some_and(|rest| rest.parse::<f64>().is_ok())
 }
 
 #[cfg(test)]

@@ -135,6 +135,17 @@ pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, script: &Adap
 pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -> Result<(), FillError> {
     let Err(error) = connection.client.batch_execute(&statements.join(";\n")).await else { return Ok(()) };
     let line = line_of(&error).map_or(String::new(), |line| format!("line {line}: "));
+    let of_transaction = error.as_db_error().is_some_and(|error| {
+        error.code() == &SqlState::FEATURE_NOT_SUPPORTED && error.message().contains("transaction commands")
+    });
+    if of_transaction {
+        return Err(FillError::Ddl {
+            problem:
+                "pgrig runs the statements in a transaction of its own: remove BEGIN, COMMIT and all other \
+                      statements that begin or end one. Nothing was changed"
+                    .to_owned(),
+        });
+    }
     let exists = [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_FUNCTION];
     let remedy = if error.code().is_some_and(|code| exists.contains(code)) {
         ". To fill tables that exist, give --all-tables, or --table"
@@ -144,6 +155,11 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
         || error.code() == Some(&SqlState::UNDEFINED_FILE)
     {
         ". Install it on that server, or leave it out of the statements"
+    } else if error.code() == Some(&SqlState::ACTIVE_SQL_TRANSACTION) {
+        ". pgrig runs the statements in one transaction: leave out CONCURRENTLY, and create databases and tablespaces before"
+    } else if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        ". Grant that to this role (for a schema: GRANT CREATE ON SCHEMA public TO …), connect as another role, or give \
+         another --schema"
     } else {
         ""
     };

@@ -3,4 +3,5 @@
 
 pub(crate) mod absent;
 pub(crate) mod ddl;
+pub(crate) mod emptied;
 pub(crate) mod script;

@@ -23,7 +23,7 @@ pub fn sql_of_script(text: &str) -> Result<String, FillError> {
         let rest = &text[at..];
         at += if kind == Kind::Backslash {
             let command = &rest[..line_end(rest)];
-            refuse(command.trim_end(), 1 + sql.matches('\n').count())?;
+            refuse(command.trim_end(), &sql)?;
             command.len()
         } else {
             sql.push_str(&rest[..length]);
@@ -34,14 +34,21 @@ pub fn sql_of_script(text: &str) -> Result<String, FillError> {
     Ok(sql)
 }
 
-/// Refuses a command of psql's own, unless it is one that can be passed over.
-fn refuse(command: &str, line: usize) -> Result<(), FillError> {
+/// Refuses a command of psql's own, after the text before it, unless it is one that can be passed over.
+fn refuse(command: &str, before: &str) -> Result<(), FillError> {
     let word = command.split_whitespace().next().unwrap_or(command);
     if RESTRICTIONS.contains(&word) {
         return Ok(());
     }
+    let line = 1 + before.matches('\n').count();
+    let is_copy = |text: &str| {
+        let text = text.trim_start().to_ascii_lowercase();
+        text.starts_with("copy ") && text.contains(" from stdin")
+    };
     let problem = if COPY_DATA.contains(&word) {
-        format!("line {line} is data for COPY: give only the definitions (pg_dump --schema-only)")
+        let copies = before.lines().enumerate().filter(|(_, text)| is_copy(text));
+        let line = copies.last().map_or(line, |(number, _)| number + 1);
+        format!("line {line} is COPY with rows: give only the definitions (pg_dump --schema-only)")
     } else {
         format!("line {line} is the psql command {word}, which the server does not know: remove the line")
     };
@@ -85,8 +92,8 @@ mod tests {
             ("SELECT 'a\n\\d';\n  \\d", "line 3 is the psql command \\d,"),
             ("SELECT $1a$ \\d $1a$", "line 1 is the psql command \\d,"),
             ("SELECT value'x\\' \\gexec", "line 1 is the psql command \\gexec,"),
-            ("COPY t FROM stdin;\n1\t\\N\n\\.\n", "line 2 is data for COPY"),
-            ("COPY t FROM stdin;\n1\n\\.\n", "line 3 is data for COPY"),
+            ("COPY t FROM stdin;\n1\t\\N\n\\.\n", "line 1 is COPY with rows"),
+            ("--\ncopy t (a) FROM stdin;\n1\n\\.\n", "line 2 is COPY with rows"),
         ] {
             let error = sql_of_script(script).unwrap_err().to_string();
             assert!(error.contains(said), "{script}: {error}");

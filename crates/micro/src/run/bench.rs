@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
 
-use crate::candidate::{Body, Candidate};
+use crate::candidate::Candidate;
 use crate::error::MicroError;
 use crate::plan::arms::{Timed, arms};
 use crate::plan::finding::Finding;
@@ -46,9 +46,7 @@ pub(crate) struct Bench<'a> {
 impl<'a> Bench<'a> {
     pub(crate) async fn open(sessions: Sessions<'a>, request: &'a Request) -> Result<Self, MicroError> {
         let session = sessions.open().await?;
-        let has_tables =
-            request.candidates.iter().any(|candidate| matches!(candidate.body, Body::Table { .. }));
-        let scratch = (has_tables || !request.extensions.is_empty()).then(|| Scratch::of(request));
+        let scratch = request.creates_objects().then(|| Scratch::of(request));
         Ok(Self {
             request,
             sessions,
@@ -85,21 +83,32 @@ impl<'a> Bench<'a> {
 
     /// Runs the user's teardown.
     pub(crate) async fn tear_down(&self) -> Result<(), MicroError> {
-        // A failed statement may have left a transaction open.
-        self.session.run("ROLLBACK").await?;
         match &self.request.teardown {
             Some(teardown) if self.is_set_up.get() || self.request.setup.is_none() => {
-                let script = |source| MicroError::Script { what: "--teardown", source };
-                self.session.run(teardown).await.map_err(script)
+                self.roll_back().await.map_err(MicroError::TearDown)?;
+                self.session.run(teardown).await.map_err(MicroError::TearDown)
             }
             _ => Ok(()),
         }
     }
 
+    /// Ends the transaction that a failed statement may have left open.
+    async fn roll_back(&self) -> Result<(), ConnectError> {
+        self.session.run("ROLLBACK").await
+    }
+
+    /// Whether pgrig creates objects.
+    pub(crate) fn has_objects(&self) -> bool {
+        self.scratch.is_some()
+    }
+
     /// Drops everything that pgrig created.
     pub(crate) async fn clear(&self) -> Result<(), ConnectError> {
         match &self.scratch {
-            Some(scratch) => scratch.clear(&self.session).await,
+            Some(scratch) => {
+                self.roll_back().await?;
+                scratch.clear(&self.session).await
+            }
             None => Ok(()),
         }
     }

@@ -51,7 +51,7 @@ pub struct Ended {
     pub notes: Vec<String>,
     /// Checkpoints that pgrig asked for.
     pub own_checkpoints: u64,
-    /// Why objects of pgrig's or of --setup could not be dropped; none if they were.
+    /// Warning that objects of pgrig's or of --setup could not be dropped; none if they were.
     pub left_behind: Option<String>,
 }
 
@@ -134,8 +134,8 @@ pub fn calibrate<'a>(
     })
 }
 
-/// Does the work until it ends or is interrupted, and cleans up after it. Returns why that failed,
-/// if it did.
+/// Does the work until it ends or is interrupted, and cleans up after it. Returns a warning of what may remain, if that
+/// failed.
 async fn guarded<T>(
     bench: &Bench<'_>,
     interrupt: impl Future<Output = ()>,
@@ -151,8 +151,7 @@ async fn guarded<T>(
         }
         interruption::Ended::Stopped(Some(result)) => (result.map_err(|_| stopped()), true),
         interruption::Ended::Stopped(None) => {
-            let left = "the server does not answer; the next run drops the objects of this run".to_owned();
-            return (Err(stopped()), Some(left));
+            return (Err(stopped()), left_behind(bench, "the server does not answer"));
         }
     };
     // The user's own SQL has only so much time then.
@@ -165,11 +164,30 @@ async fn guarded<T>(
             result = Err(stopped());
             match torn_down {
                 Some(torn_down) => torn_down,
-                None => return (result, Some("the server does not answer".to_owned())),
+                None => return (result, left_behind(bench, "the server does not answer")),
             }
         }
     };
     let cleared = clear_up(async || bench.clear().await).await;
-    let left_behind = torn_down.map_err(|error| error.to_string()).and(cleared).err();
-    (result, left_behind)
+    let mut warning = cleared.err().and_then(|why| left_behind(bench, &why));
+    match torn_down {
+        Err(error) if result.is_ok() => result = Err(error),
+        Err(error) => {
+            warning =
+                Some([Some(error.to_string()), warning].into_iter().flatten().collect::<Vec<_>>().join(". "))
+        }
+        Ok(()) => {}
+    }
+    (result, warning)
+}
+
+/// The warning that objects may remain; none if there are none.
+fn left_behind(bench: &Bench<'_>, why: &str) -> Option<String> {
+    let of_pgrig = bench.has_objects().then(|| {
+        format!(
+            "pgrig could not drop all of its objects: {why}. The next pgrig micro in this schema drops them"
+        )
+    });
+    let of_setup = bench.request.teardown.is_some().then(|| format!("--teardown did not run: {why}"));
+    of_pgrig.or(of_setup)
 }

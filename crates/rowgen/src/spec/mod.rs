@@ -97,6 +97,14 @@ pub enum SpecError {
     /// There is no `=`, or nothing before it.
     #[error("{0:?} is not of the form column=specification, for example price=uniform(1,999.99)")]
     NoColumn(String),
+    /// The specification of a column is wrong.
+    #[error("{column}: {source}")]
+    OfColumn {
+        /// The column.
+        column: String,
+        /// The fault.
+        source: Box<SpecError>,
+    },
     /// Parentheses or quotes do not fit together.
     #[error("{spec:?}: {reason}")]
     Syntax {
@@ -142,7 +150,10 @@ impl FromStr for ColumnSpec {
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let (column, spec) = syntax::column(text).ok_or_else(|| SpecError::NoColumn(text.to_owned()))?;
-        Ok(Self { column, spec: spec.parse()? })
+        match spec.parse() {
+            Ok(spec) => Ok(Self { column, spec }),
+            Err(error) => Err(SpecError::OfColumn { column, source: Box::new(error) }),
+        }
     }
 }
 

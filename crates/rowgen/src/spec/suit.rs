@@ -110,7 +110,7 @@ fn zipf(arguments: &[String]) -> Result<Values, SpecError> {
 }
 
 fn payload(payload: Payload, arguments: &[String]) -> Result<Values, SpecError> {
-    let length = |text: &String| count(text, "a number of characters");
+    let length = |text: &String| count(text, CHARACTERS);
     let low = length(&arguments[0])?;
     let high = arguments.get(1).map_or(Ok(low), length)?;
     Ok(Values::Payload { payload, low, high })
@@ -121,11 +121,12 @@ fn letters(arguments: &[String]) -> Result<Values, SpecError> {
         argument: arguments[0].clone(),
         expected: "digits, hex, upper, lower, mixed or words".to_owned(),
     })?;
-    let lengths = arguments[1..].iter().map(|length| count(length, "a number of characters"));
+    let lengths = arguments[1..].iter().map(|length| count(length, CHARACTERS));
     Ok(Values::Letters(Letters { alphabet, lengths: lengths.collect::<Result<_, _>>()? }))
 }
 
 const NUMBER: &str = "a number";
+const CHARACTERS: &str = "a number of characters from 0 to 4294967295";
 
 /// Reads a mean, in units; it need not be whole.
 fn position(text: &str, kind: &Kind) -> Result<f64, SpecError> {

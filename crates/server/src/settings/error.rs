@@ -161,8 +161,8 @@ impl Classified for SettingsError {
 fn whose(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
-            "; it belongs to another user, whose pgrig restores the changes in it: set PGRIG_HOME to a directory \
-             of your own"
+            "; set PGRIG_HOME to a directory of your own. If the journal is another user's, that user's pgrig restores the \
+             changes in it"
         }
         _ => "",
     }

@@ -2,6 +2,8 @@ SELECT version() AS version,
        current_database()::text AS database,
        current_user::text AS role,
        current_setting('transaction_read_only')::bool AS read_only,
+       (SELECT source = 'client' FROM pg_settings
+         WHERE name = 'default_transaction_read_only') AS read_only_by_client,
        current_setting('server_version_num')::int AS version_num,
        current_setting('block_size')::int AS block_size,
        pg_is_in_recovery() AS in_recovery,

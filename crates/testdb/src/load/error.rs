@@ -34,7 +34,7 @@ pub enum LoadError {
         line: u64,
     },
     /// A statement failed.
-    #[error("line {line}: {error}{remedy}. The statement begins: {statement}")]
+    #[error("line {line}: {error}{remedy}{}", beginning(error, statement))]
     Statement {
         /// On which line of the script, from 1: the one that the server points at, or else the statement's first.
         line: u64,
@@ -167,5 +167,13 @@ mod tests {
         assert_eq!(copy_line("COPY orders, line 84, column id: \"x\""), Some(84));
         assert_eq!(copy_line("COPY \", line 1\", line 3"), Some(3));
         assert_eq!(copy_line("COPY orders"), None);
+    }
+}
+
+/// The statement's beginning as a sentence, unless the error has it already.
+fn beginning(error: &ConnectError, statement: &str) -> String {
+    match error {
+        ConnectError::Query { error, .. } if error.statement.is_some() => String::new(),
+        _ => format!(". The statement begins: {statement}"),
     }
 }

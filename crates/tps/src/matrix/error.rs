@@ -88,6 +88,8 @@ pub enum MatrixError {
         cell: String,
         /// Why the first client was lost.
         why: String,
+        /// Whether its script or the server is the cause.
+        class: Class,
     },
     /// The user wanted it to stop.
     #[error("interrupted in trial {trial} of {trials}")]
@@ -124,9 +126,8 @@ impl Classified for MatrixError {
             | Self::NotNormal { .. }
             | Self::Unlogged { .. }
             | Self::WhichTables => Class::Request,
-            Self::NotInForce { .. } | Self::Restart { .. } | Self::Panicked(_) | Self::Lost { .. } => {
-                Class::Machine
-            }
+            Self::Lost { class, .. } => *class,
+            Self::NotInForce { .. } | Self::Restart { .. } | Self::Panicked(_) => Class::Machine,
             Self::Interrupted { .. } => Class::Interrupted,
         }
     }

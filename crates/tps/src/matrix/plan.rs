@@ -7,6 +7,7 @@ use std::time::Duration;
 use script::Source;
 use serde_json::{Value, json};
 
+use crate::connections::refuse_too_many;
 use crate::matrix::axis::{Axis, Durability};
 use crate::matrix::cell::Cell;
 use crate::matrix::error::MatrixError;
@@ -134,6 +135,13 @@ impl MatrixPlan {
             let parsed = Plan::parse(base.clone())?;
             let named = tables(matrix, &base, &parsed)?;
             let mut warnings = parsed.plan(connection).await?.warnings;
+            // A trial may have another max_connections than now.
+            if !matrix.axes.iter().any(|axis| axis.settings().contains(&"max_connections")) {
+                let requests = cells.iter().map(|cell| cell.request(&base));
+                if let Some(largest) = requests.max_by_key(|request| request.clients) {
+                    refuse_too_many(target, connection, &largest).await?;
+                }
+            }
             let tables = present(connection, &named).await?;
             if matrix.durabilities().is_some() {
                 refuse_abnormal(connection, &tables).await?;

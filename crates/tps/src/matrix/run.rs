@@ -159,7 +159,8 @@ impl<'a> Bench<'a> {
                 End::Interrupted => return Err(MatrixError::Interrupted { trial: number, trials }),
                 End::Lost => {
                     let why = outcome.lost.first().map_or("clients were lost", |lost| &lost.why).to_owned();
-                    return Err(MatrixError::Lost { trial: number, cell: cell.name(), why });
+                    let class = outcome.class_of_loss();
+                    return Err(MatrixError::Lost { trial: number, cell: cell.name(), why, class });
                 }
             }
         }

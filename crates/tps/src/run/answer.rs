@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use script::{Receive, Slot, Variables};
 
-use crate::run::wire::{Columns, Message, Row, TransactionStatus, Wire};
+use crate::run::wire::{Columns, Copied, Message, Row, TransactionStatus, Wire};
 use connect::{ConnectError, ServerError};
 
 /// An answer that is being read. Its memory is reused.
@@ -86,10 +86,17 @@ impl Answer {
                 Message::Error(error) => {
                     self.problem.get_or_insert(Problem::Server(error));
                 }
-                Message::Copy => {
+                Message::Copy(copied) => {
                     // There is no way out of it but the connection's end.
-                    let why =
-                        "COPY FROM STDIN is not possible in a script: use a file or a program on the server";
+                    let why = match copied {
+                        Copied::In => {
+                            "COPY FROM STDIN is not possible in a script: use a file or a program on the server"
+                        }
+                        Copied::Out => {
+                            "COPY TO STDOUT is not possible in a script: use SELECT, or a file or a program on the \
+                             server"
+                        }
+                    };
                     let problem = Some(Problem::Results(why.to_owned()));
                     return Ok(Some(Heard { status: TransactionStatus::Failed, problem }));
                 }

@@ -1,5 +1,6 @@
 //! Carries a transaction through the commands of its script.
 
+use failure::Class;
 use script::{Action, Client as Memory, Sql, Step};
 use tokio_postgres::error::SqlState;
 
@@ -36,7 +37,7 @@ impl Client {
     }
 
     fn session(&mut self) -> Result<&mut Session, Lost> {
-        self.session.as_mut().ok_or_else(|| Lost("the client has no connection to the server".to_owned()))
+        self.session.as_mut().ok_or_else(|| Lost::by_machine("the client has no connection to the server"))
     }
 
     fn start_command(&mut self, common: &mut Common<'_>, clock: &mut Clock, command: usize) -> Stepped {
@@ -71,7 +72,7 @@ impl Client {
                 clock.forget();
                 match step? {
                     Step::Next(next) => Ok(self.end_command(common, clock, command, next)),
-                    Step::Yours => Err(Lost("a command that pgrig cannot run".to_owned())),
+                    Step::Yours => Err(Lost::by_script("a command that pgrig cannot run")),
                 }
             }
         }
@@ -82,7 +83,7 @@ impl Client {
         let (run, script, in_pipeline) =
             (common.run, self.transaction.script, self.transaction.pipeline.is_some());
         if in_pipeline && sql.receive().is_some() {
-            return Err(Lost("\\gset and \\aset are not allowed in a pipeline".to_owned()));
+            return Err(Lost::by_script("\\gset and \\aset are not allowed in a pipeline"));
         }
         let Self { session: Some(session), memory, .. } = self else {
             return self.session().map(|_| On(ClientState::Over));
@@ -109,7 +110,7 @@ impl Client {
 
     fn start_pipeline(&mut self, common: &mut Common<'_>, clock: &mut Clock, command: usize) -> Stepped {
         if self.transaction.pipeline.is_some() {
-            return Err(Lost("already in a pipeline".to_owned()));
+            return Err(Lost::by_script("already in a pipeline"));
         }
         let (run, script) = (common.run, self.transaction.script);
         if run.plan.request.protocol == Protocol::Prepared {
@@ -125,7 +126,7 @@ impl Client {
 
     /// Adds a Sync to the pipeline, and returns the number of Syncs.
     fn add_sync(&mut self) -> Result<u32, Lost> {
-        let syncs = self.transaction.pipeline.ok_or_else(|| Lost("not in a pipeline".to_owned()))? + 1;
+        let syncs = self.transaction.pipeline.ok_or_else(|| Lost::by_script("not in a pipeline"))? + 1;
         self.transaction.pipeline = Some(syncs);
         self.session()?.wire.sync();
         Ok(syncs)
@@ -145,7 +146,7 @@ impl Client {
     /// Reads the part of the answer that has arrived. None as long as it is incomplete.
     fn hear(&mut self, common: &Common<'_>, command: usize) -> Result<Option<Heard>, Lost> {
         let Self { session: Some(session), answer, memory, transaction, .. } = self else {
-            return Err(Lost("the client has no connection to the server".to_owned()));
+            return Err(Lost::by_machine("the client has no connection to the server"));
         };
         let commands = common.run.plan.scripts[transaction.script].commands();
         let receive = match commands[command].action() {
@@ -175,13 +176,13 @@ impl Client {
             }
             (At::RollingBack(command, fate), None) => Ok(self.retry_or_give_up(common, clock, command, fate)),
             (At::RollingBack(..), Some(problem)) => {
-                Err(Lost(format!("could not roll back after an error: {problem}")))
+                Err(Lost::by_machine(format!("could not roll back after an error: {problem}")))
             }
             (At::Answer(command), None) => Ok(self.end_command(common, clock, command, command + 1)),
             (At::Answer(command) | At::Parsing(command), Some(problem)) => {
                 self.failed(common, clock, command, &problem)
             }
-            (At::Command(_) | At::Asleep { .. }, _) => Err(Lost("an answer without a query".to_owned())),
+            (At::Command(_) | At::Asleep { .. }, _) => Err(Lost::by_script("an answer without a query")),
         }
     }
 
@@ -205,7 +206,7 @@ impl Client {
         if common.run.alarm.is_raised() {
             return Ok(On(ClientState::Over));
         }
-        let Some(fate) = problem.fate() else { return Err(Lost(problem.to_string())) };
+        let Some(fate) = problem.fate() else { return Err(Lost::by(problem)) };
         let session = self.session()?;
         if session.status == TransactionStatus::Idle {
             return Ok(self.retry_or_give_up(common, clock, command, fate));
@@ -246,11 +247,11 @@ impl Client {
 
     fn end_of_script(&mut self, common: &Common<'_>, clock: &mut Clock) -> Stepped {
         if self.transaction.pipeline.is_some() {
-            return Err(Lost("the script ended with a pipeline open: end it with \\endpipeline".to_owned()));
+            return Err(Lost::by_script("the script ended with a pipeline open: end it with \\endpipeline"));
         }
         if self.session()?.status != TransactionStatus::Idle {
             let why = "the script ended within a transaction block: end it with COMMIT or ROLLBACK";
-            return Err(Lost(why.to_owned()));
+            return Err(Lost::by_script(why));
         }
         let took = clock.now().saturating_duration_since(self.transaction.scheduled);
         Ok(self.finish(common, Fate::Succeeded(took)))
@@ -258,6 +259,14 @@ impl Client {
 }
 
 impl Problem {
+    /// Whether the script or the server is the cause.
+    pub(crate) fn class(&self) -> Class {
+        match self {
+            Self::Server(error) => error.class(),
+            Self::Results(_) => Class::Request,
+        }
+    }
+
     /// The outcome of the transaction if it is not tried again; none if the client cannot continue.
     fn fate(&self) -> Option<Fate> {
         let Self::Server(error) = self else { return None };
@@ -271,9 +280,11 @@ impl Problem {
 
 fn run_shell(action: &Action, memory: &mut Memory) -> Result<(), Lost> {
     match action {
-        Action::Shell(command) => shell::carry_out(&command.command(&memory.variables)?).map_err(Lost),
+        Action::Shell(command) => {
+            shell::carry_out(&command.command(&memory.variables)?).map_err(Lost::by_script)
+        }
         Action::SetShell { slot, shell: command } => {
-            let number = shell::ask(&command.command(&memory.variables)?).map_err(Lost)?;
+            let number = shell::ask(&command.command(&memory.variables)?).map_err(Lost::by_script)?;
             memory.variables.set(*slot, script::Value::Integer(number));
             Ok(())
         }

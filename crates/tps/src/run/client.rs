@@ -1,13 +1,16 @@
 //! A client: chooses transactions, begins them when they are due, and counts their outcomes.
 //! [`carry_out`](crate::carry_out) carries out the commands of one.
 
+use std::io;
 use std::time::Instant;
 
-use script::{Random, Variables};
+use connect::ConnectError;
+use failure::{Class, Classified};
+use script::{EvaluationError, Random, SleepError, Variables};
 
 use crate::outcome::{LostClient, Phase};
 use crate::request::{Connecting, Length};
-use crate::run::answer::Answer;
+use crate::run::answer::{Answer, Problem};
 use crate::run::clock::Clock;
 use crate::run::job::Common;
 use crate::run::session::Session;
@@ -95,13 +98,51 @@ pub(crate) enum Next {
 use Next::{On, Wait};
 
 /// The reason for which a client cannot continue.
-pub(crate) struct Lost(pub(crate) String);
+pub(crate) struct Lost {
+    why: String,
+    class: Class,
+}
 
 pub(crate) type Stepped = Result<Next, Lost>;
 
-impl<E: std::error::Error> From<E> for Lost {
-    fn from(error: E) -> Self {
-        Self(error.to_string())
+impl Lost {
+    /// Because of its script.
+    pub(crate) fn by_script(why: impl Into<String>) -> Self {
+        Self { why: why.into(), class: Class::Request }
+    }
+
+    /// Because of the server or the machine.
+    pub(crate) fn by_machine(why: impl Into<String>) -> Self {
+        Self { why: why.into(), class: Class::Machine }
+    }
+
+    /// Because of an answer that is not as it should be.
+    pub(crate) fn by(problem: &Problem) -> Self {
+        Self { why: problem.to_string(), class: problem.class() }
+    }
+}
+
+impl From<ConnectError> for Lost {
+    fn from(error: ConnectError) -> Self {
+        Self { class: error.class(), why: error.to_string() }
+    }
+}
+
+impl From<io::Error> for Lost {
+    fn from(error: io::Error) -> Self {
+        Self::by_machine(error.to_string())
+    }
+}
+
+impl From<EvaluationError> for Lost {
+    fn from(error: EvaluationError) -> Self {
+        Self::by_script(error.to_string())
+    }
+}
+
+impl From<SleepError> for Lost {
+    fn from(error: SleepError) -> Self {
+        Self::by_script(error.to_string())
     }
 }
 
@@ -206,7 +247,7 @@ impl Client {
     }
 
     /// Ends the client early because of an error.
-    fn lose(&mut self, common: &Common<'_>, Lost(why): Lost) -> Need {
+    fn lose(&mut self, common: &Common<'_>, Lost { why, class }: Lost) -> Need {
         // After an interruption nobody is interested any more.
         if !common.run.alarm.is_raised() {
             let at = match self.state {
@@ -221,7 +262,7 @@ impl Client {
                 common.tally().command((script, command), |command| command.failures += 1);
                 common.tally().ended(script, Fate::Other, self.transaction.tries - 1, None);
             }
-            common.tell_lost(LostClient { client: self.number, at, why });
+            common.tell_lost(LostClient { client: self.number, at, why, class });
         }
         self.end(common)
     }

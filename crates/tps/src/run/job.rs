@@ -73,13 +73,13 @@ impl<'r> Common<'r> {
     /// Connects a client. The job's other clients have to wait, as in pgbench.
     pub(crate) fn connect(&self, client: usize) -> Result<Session, Lost> {
         let Some(runtime) = &self.runtime else {
-            return Err(Lost("there is no connection".to_owned()));
+            return Err(Lost::by_machine("there is no connection"));
         };
         let began = Instant::now();
         let connection = runtime.block_on(async {
             tokio::select! {
                 connection = self.run.target.connect_raw() => Ok(connection?),
-                () = self.run.alarm.wait() => Err(Lost("interrupted".to_owned())),
+                () = self.run.alarm.wait() => Err(Lost::by_machine("interrupted")),
             }
         });
         let session = Session::new(connection?, self.run);

@@ -39,7 +39,7 @@ use crate::run::tally::{Collected, Collector, Tally};
 use connect::Target;
 
 /// Connections that are made at the same time.
-const CONNECTING_AT_ONCE: usize = 16;
+pub(crate) const CONNECTING_AT_ONCE: usize = 16;
 /// Time between two cancel requests. They are repeated because one between two statements has no
 /// effect.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
@@ -270,7 +270,7 @@ pub fn run<'a>(
 }
 
 /// Raises this process's limit of open files as far as the clients need it.
-fn make_room_for_files(request: &Request) -> Result<(), TpsError> {
+pub(crate) fn make_room_for_files(request: &Request) -> Result<(), TpsError> {
     let clients = request.clients;
     // A socket, and the one that its lifeline has; each job's own; and what the process has anyway.
     let needed = (2 * clients + 8 * request.jobs.min(clients) + 100) as u64;

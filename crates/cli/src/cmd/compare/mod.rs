@@ -6,6 +6,7 @@ mod markdown;
 pub(crate) mod text;
 
 use std::fs;
+use std::path::Path;
 
 use measure::Run;
 use measure::compare::{Comparison, Difference, Sides};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::json;
+use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::plain::plain;
 use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Selection};
@@ -20,7 +22,11 @@ use crate::cmd::compare::args::{CompareArgs, Format, JudgeArgs};
 
 /// Compares and prints; fails if a verdict of --fail-on occurs.
 pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
+    if let Some(file) = arguments.judge.json.as_ref().filter(|file| *file != "-") {
+        refuse_unwritable("--json", Path::new(file), Existing::Replaced)?;
+    }
     let sides = sides(arguments, printer)?;
+    refuse_other_verbs(&sides)?;
     let comparison = Comparison::of(&sides, &arguments.judge.options());
     let hindrances: Vec<&Difference> = comparison.hindrances().collect();
     if !hindrances.is_empty() && !arguments.anyway {
@@ -82,6 +88,22 @@ fn sides(arguments: &CompareArgs, printer: &Printer) -> Result<Sides, Failure> {
     }
     let sides = Sides::new(baseline, candidate).context("each side needs a run")?;
     if arguments.paired { Ok(sides.paired().map_err(|error| Usage(error.to_string()))?) } else { Ok(sides) }
+}
+
+/// Refuses runs of different verbs: they have no figure in common.
+fn refuse_other_verbs(sides: &Sides) -> Result<(), Usage> {
+    let all = || sides.baseline().iter().chain(sides.candidate());
+    let Some(first) = all().next() else { return Ok(()) };
+    match all().find(|run| run.verb != first.verb) {
+        None => Ok(()),
+        Some(other) => Err(Usage(format!(
+            "run {} is of {}, and run {} of {}: give runs of one verb",
+            first.id,
+            plain(&first.verb),
+            other.id,
+            plain(&other.verb)
+        ))),
+    }
 }
 
 fn refusal(hindrances: &[&Difference]) -> String {

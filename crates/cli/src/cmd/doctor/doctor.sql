@@ -5,6 +5,11 @@ SELECT r.rolsuper AS is_superuser,
        EXISTS (SELECT FROM pg_namespace n
                 WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
                   AND has_schema_privilege(n.oid, 'CREATE')) AS may_create_tables,
+       EXISTS (SELECT FROM pg_namespace n
+                WHERE n.nspname = 'pgrig_blockio' AND has_schema_privilege(n.oid, 'CREATE')) AS has_blockio_schema,
+       (SELECT quote_ident(min(n.nspname)) FROM pg_namespace n
+         WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+           AND has_schema_privilege(n.oid, 'CREATE')) AS a_schema,
        pg_has_role(current_user, 'pg_monitor', 'USAGE') AS may_monitor
   FROM pg_roles r
  WHERE r.rolname = current_user

@@ -83,10 +83,15 @@ fn resting(instance: &Instance, state: &InstanceState, printer: &Printer) -> Res
         }
     };
     line(printer, "programs", &programs)?;
+    let name = instance.name();
+    let named =
+        if name == pgserver::Spec::default().name { String::new() } else { format!(" --instance {name}") };
     line(
         printer,
         "verbs",
-        "not checked, since the server does not run: pgrig server start, then pgrig doctor",
+        &format!(
+            "not checked, since the server does not run: pgrig server start{named}, then pgrig doctor{named}"
+        ),
     )?;
     line(printer, "another server", "pgrig doctor -d postgresql://…")
 }

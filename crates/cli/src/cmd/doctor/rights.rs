@@ -5,7 +5,7 @@ use server::quote::shown;
 use server::{Survey, ask};
 
 /// The privileges that verbs depend on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each right is one")]
 pub(super) struct Rights {
     is_superuser: bool,
@@ -13,6 +13,10 @@ pub(super) struct Rights {
     may_create_schemas: bool,
     may_create_tables: bool,
     may_monitor: bool,
+    /// Whether the role may create tables in a schema that blockio has made.
+    has_blockio_schema: bool,
+    /// A schema in which it may create tables, quoted.
+    a_schema: Option<String>,
 }
 
 impl Rights {
@@ -24,11 +28,13 @@ impl Rights {
             may_create_schemas: row.get("may_create_schemas"),
             may_create_tables: row.get("may_create_tables"),
             may_monitor: row.get("may_monitor"),
+            has_blockio_schema: row.get("has_blockio_schema"),
+            a_schema: row.get("a_schema"),
         })
     }
 
     /// The privileges as text.
-    pub(super) fn phrase(self) -> String {
+    pub(super) fn phrase(&self) -> String {
         if self.is_superuser {
             return "superuser".to_owned();
         }
@@ -47,7 +53,7 @@ impl Rights {
     }
 
     /// Each verb, with the extent to which it works, and the reason if that is not complete.
-    pub(super) fn verbs(self, survey: &Survey) -> [(&'static str, String); 5] {
+    pub(super) fn verbs(&self, survey: &Survey) -> [(&'static str, String); 5] {
         let Survey { server, site, .. } = survey;
         let role = shown(&server.role);
         let read_only = if server.in_recovery {
@@ -71,7 +77,13 @@ impl Rights {
         };
         let blockio = match read_only {
             Some(why) => no(why),
-            None if !self.may_create_tables => format!("no: run GRANT CREATE ON SCHEMA public TO {role}"),
+            None if !self.may_create_schemas && !self.has_blockio_schema => {
+                let grant = format!("run GRANT CREATE ON DATABASE {} TO {role}", shown(&server.database));
+                match &self.a_schema {
+                    Some(schema) => format!("only with --schema {schema}; to do without, {grant}"),
+                    None => format!("no: {grant}"),
+                }
+            }
             None if !self.is_superuser => {
                 "yes; without CHECKPOINT, eviction or I/O timing if the role lacks the right".to_owned()
             }
@@ -83,7 +95,9 @@ impl Rights {
             None if self.is_superuser => {
                 "yes; --matrix durability needs --allow-dangerous-settings".to_owned()
             }
-            None => "yes; --matrix durability needs a superuser".to_owned(),
+            None => format!(
+                "yes, on tables that {role} may read and write; --matrix durability needs a superuser"
+            ),
         };
         let micro = match read_only {
             Some(_) => "expressions and SELECT; --ddl: no".to_owned(),

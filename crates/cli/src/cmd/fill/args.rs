@@ -1,5 +1,6 @@
 //! `pgrig fill`'s arguments, and the request that they make.
 
+use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -279,7 +280,11 @@ impl FromStr for Factor {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let factor = text.parse().ok().filter(|factor: &f64| *factor > 0.0 && *factor <= MOST_SCALE as f64);
-        factor.map(Self).ok_or_else(|| format!("give a number above 0, at most {MOST_SCALE}"))
+        factor.map(Self).ok_or_else(|| match text.parse::<f64>() {
+            Ok(factor) if factor > MOST_SCALE as f64 => "the number is too large".to_owned(),
+            _ => "give a whole number, 1 or more; with --model, --ddl or --all-tables, a factor above 0"
+                .to_owned(),
+        })
     }
 }
 
@@ -314,7 +319,12 @@ impl FromStr for Rows {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.contains('=') {
-            return text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::Rules);
+            let rules: Vec<RowsRule> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+            let mut seen = HashSet::new();
+            if let Some(twice) = rules.iter().find(|rule| !seen.insert(&rule.table)) {
+                return Err(format!("{} is given twice: give one number for each table", twice.table));
+            }
+            return Ok(Self::Rules(rules));
         }
         let rows: u64 = text.parse().map_err(|_| {
             format!("\"{text}\" is neither a whole number of rows nor TABLE=ROWS: give one like 1000000")
@@ -322,7 +332,7 @@ impl FromStr for Rows {
         if (1..=MOST_ROWS).contains(&rows) {
             Ok(Self::Each(rows))
         } else {
-            Err(format!("give 1 to {MOST_ROWS}"))
+            Err(if rows == 0 { "give 1 or more" } else { "the number is too large" }.to_owned())
         }
     }
 }

@@ -30,8 +30,8 @@ fn mark(text: &str) -> Result<Mark, String> {
         return Err("a mark is missing: give them like 80%,90%,10GB".to_owned());
     }
     let Some(number) = text.strip_suffix('%') else {
-        let size = text.parse::<Size>().map_err(|why| {
-            format!("\"{text}\" is not a mark: give percent used, like 80%, or a free size ({why})")
+        let size = text.parse::<Size>().map_err(|_| {
+            format!("\"{text}\" is not a mark: give percent used, like 80%, or a free size, like 10GB")
         })?;
         return Ok(Mark::Free(size.0));
     };

@@ -181,7 +181,7 @@ impl FillArgs {
         self.refuse_for_schemas()?;
         if limits.space != SpaceLimit::MustFit || self.probe.is_some() {
             if self.ddl.is_some() && !self.all_tables {
-                return Ok(None);
+                return self.of_one_table();
             }
             let text = "--brim and --until-free fill one table with as many rows as the disk has room for, and --probe queries one \
                         table as it grows: give --table NAME instead of --all-tables or --model";
@@ -197,7 +197,9 @@ impl FillArgs {
             (None, Some(Rows::Rules(_))) => SchemaAmount::Rules,
             (None, None) if self.scale.is_some() || self.model.is_some() => SchemaAmount::Rules,
             // A limit ends the fill of one table.
-            (None, None) if is_limited && self.ddl.is_some() && !self.all_tables => return Ok(None),
+            (None, None) if is_limited && self.ddl.is_some() && !self.all_tables => {
+                return self.of_one_table();
+            }
             (None, None) => {
                 return Err(Usage("no amount is given: give a SIZE, --rows or --scale".to_owned()));
             }
@@ -218,7 +220,7 @@ impl FillArgs {
         }
         // A table without rows stays so.
         let empty = tables.iter().filter(|table| table.rows == 0).map(|table| table.name.clone());
-        let exclude = self.exclude_table.iter().cloned().chain(empty).collect();
+        let empty = empty.collect();
         let ddl = match &model {
             Some(_) if self.all_tables => None,
             Some(model) => Some(sql_of_script(&model.ddl).map_err(|error| Usage(error.to_string()))?),
@@ -230,7 +232,8 @@ impl FillArgs {
             modelled_types: tables.iter().flat_map(types_of).collect(),
             create_roles: self.create_roles,
             schema: self.schema.clone(),
-            exclude,
+            exclude: self.exclude_table.clone(),
+            empty,
             amount,
             rules,
             scale: self.scale.map_or(1.0, |scale| scale.0),
@@ -249,26 +252,24 @@ impl FillArgs {
         }))
     }
 
+    /// No request for several tables, unless some of them are excluded.
+    fn of_one_table(&self) -> Result<Option<SchemaRequest>, Usage> {
+        if self.exclude_table.is_empty() {
+            return Ok(None);
+        }
+        let text = "--exclude-table is for several tables, and these limits or --probe are for one: leave out the one or the \
+                    other";
+        Err(Usage(text.to_owned()))
+    }
+
     /// Refuses options that mean nothing, or something dangerous, for all tables of a schema.
     fn refuse_for_schemas(&self) -> Result<(), Usage> {
-        let is_of_pgbench = self.partitions.is_some()
-            || self.fillfactor != 100
-            || !matches!(self.index, Index::Btree)
-            || !matches!(self.payload, Filler::Blank)
-            || self.tablespace.is_some()
-            || self.index_tablespace.is_some()
-            || self.no_autovacuum
-            || self.foreign_keys
-            || self.drop
-            || self.init_steps.is_some()
-            || self.level.is_some();
+        if let Some((option, instead)) = self.of_pgbench() {
+            return Err(Usage(format!("{option} is for pgbench's tables: leave it out{instead}")));
+        }
         let by_server =
             matches!(self.method(), MethodChoice::Server | MethodChoice::Reinsert | MethodChoice::Explode);
-        let refusal = if is_of_pgbench {
-            "tables of your own are filled as they are: --partitions, --fillfactor, --index, --payload, \
-             tablespaces, --no-autovacuum, --foreign-keys, --drop, --init-steps and --level are for pgbench's \
-             tables. Put them into --ddl"
-        } else if by_server {
+        let refusal = if by_server {
             "pgrig fills tables of your own by COPY or by writing pages: give --method copy or direct, or leave \
              out --method and --server-side"
         } else if self.unlogged && (self.ddl.is_none() && self.model.is_none() || self.all_tables) {
@@ -280,6 +281,28 @@ impl FillArgs {
             return Ok(());
         };
         Err(Usage(refusal.to_owned()))
+    }
+
+    /// An option that only pgbench's tables have, and the way to the same for tables of one's own.
+    fn of_pgbench(&self) -> Option<(&'static str, &'static str)> {
+        let in_ddl = ", and write it into the statements of --ddl";
+        let column = " (for a column of your own: --column TABLE.COLUMN=text(80))";
+        let drop = ", and drop or TRUNCATE tables of your own yourself";
+        let options = [
+            // A level sets several of the others.
+            (self.level.is_some(), "--level", ""),
+            (self.partitions.is_some(), "--partitions", in_ddl),
+            (self.fillfactor != 100, "--fillfactor", in_ddl),
+            (!matches!(self.index, Index::Btree), "--index", in_ddl),
+            (!matches!(self.payload, Filler::Blank), "--payload", column),
+            (self.tablespace.is_some(), "--tablespace", in_ddl),
+            (self.index_tablespace.is_some(), "--index-tablespace", in_ddl),
+            (self.no_autovacuum, "--no-autovacuum", in_ddl),
+            (self.foreign_keys, "--foreign-keys", in_ddl),
+            (self.drop, "--drop", drop),
+            (self.init_steps.is_some(), "--init-steps", ""),
+        ];
+        options.into_iter().find_map(|(given, option, instead)| given.then_some((option, instead)))
     }
 
     fn format(&self) -> Option<CopyFormat> {

@@ -117,7 +117,12 @@ impl Conducted<'_> {
 
     /// A document without trials.
     async fn document(&self) -> Result<Recording, Failure> {
-        let survey = Survey::for_tables(self.connection, &self.chosen.data_directory(None)?, VERSION).await?;
+        let directory = self.chosen.data_directory(None)?;
+        let survey = if self.request.creates_objects() {
+            Survey::for_tables(self.connection, &directory, VERSION).await?
+        } else {
+            Survey::for_reading(self.connection, &directory, VERSION).await?
+        };
         let begun = Begun {
             verb: "micro",
             save: &self.arguments.save,
@@ -158,12 +163,8 @@ impl Conducted<'_> {
         let now = Checkpoints::so_far(&self.connection.client).await;
         recording.run.notes.extend(disturbances(checkpoints, now, ended.own_checkpoints));
         if let Some(why) = &ended.left_behind {
-            self.printer.warn(format!(
-                "pgrig could not drop all of its objects: {why}. The next pgrig micro in this schema drops them"
-            ));
-            recording.note(format!(
-                "pgrig could not drop all of its objects: {why}. The next pgrig micro in this schema drops them"
-            ));
+            self.printer.warn(why);
+            recording.note(why.clone());
         }
         let finished = recording.finish(ended.result.map_err(Failure::from));
         // An interrupted run shows and saves the results that it has.

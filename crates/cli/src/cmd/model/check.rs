@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use catalog::Aggregates;
+use catalog::{Aggregates, CatalogError};
 use connect::{ConnectOptions, Connection, SqlState, Target, resolve};
 use measure::{Event, Note, Trial, Unit};
 use model::{
@@ -56,6 +56,11 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
     if arguments.server.dbname.is_some() {
         let text = "ORIGINAL and COPY name the databases (each a name or a URI): leave out -d";
         return Err(Usage(text.to_owned()).into());
+    }
+    let copy = Path::new(&arguments.copy);
+    if copy.is_file() || arguments.copy.to_ascii_lowercase().ends_with(".toml") {
+        let text = format!("{} is a file: give the model first, then the copy", arguments.copy);
+        return Err(Usage(text).into());
     }
     let queries = arguments.queries.as_deref().map(queries).transpose()?.unwrap_or_default();
     let model = read_model(&arguments.original)?;
@@ -168,9 +173,16 @@ async fn check(
     let execute = arguments.execute.then_some(arguments.execute_timeout);
     let both = async {
         let (before, original) = match original {
-            Original::Model(model) => (Seen { facts: vec![model.facts()], ..Seen::default() }, None),
+            Original::Model(model) => {
+                let facts = model.facts();
+                refuse_unrelated(&facts, &checked(&copy, &copy_target, schema, "copy").await?)?;
+                (Seen { facts: vec![facts], ..Seen::default() }, None)
+            }
             Original::Database(target) => {
                 let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
+                let first = checked(&connection, target, schema, "original").await?;
+                let second = checked(&copy, &copy_target, schema, "copy").await?;
+                refuse_unrelated(&first, &second)?;
                 let times = if arguments.analyze_original { OF_ORIGINAL } else { 0 };
                 let seen = look(&connection, schema, times, queries, execute, "original", printer).await?;
                 (seen, Some(connection))
@@ -202,6 +214,63 @@ async fn check(
     recording.run.notes.extend(unseen.map(|text| Note { text: text.clone() }));
     let results = vec![text::fidelity(&fidelity, plans.as_ref(), shapes.as_ref())];
     recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)
+}
+
+/// Facts of a database that has tables, some of which the role may read.
+///
+/// # Errors
+/// If there is no table, or the role sees no statistics of them.
+async fn checked(
+    connection: &Connection,
+    target: &Target,
+    schema: Option<&str>,
+    name: &str,
+) -> Result<Facts, Failure> {
+    let database = target.dbname();
+    let facts = match catalog::capture(&connection.client, schema, None, catalog::TIMEOUT).await {
+        Err(CatalogError::NothingToModel { .. }) => {
+            let within = schema.map_or(String::new(), |schema| format!(" in schema {schema}"));
+            let remedy = match name {
+                "copy" => format!(
+                    "fill it first (pgrig fill --model FILE, or --ddl FILE, into {database}), or name another COPY"
+                ),
+                _ => "name another ORIGINAL".to_owned(),
+            };
+            let schema = if schema.is_some() { ", or give another --schema" } else { "" };
+            let text = format!("the {name} (database {database}) has no table{within}: {remedy}{schema}");
+            return Err(Usage(text).into());
+        }
+        facts => explained(connection, facts).await?,
+    };
+    let names: Vec<String> = facts.tables.iter().map(|table| quoted(&table.name)).collect();
+    let query = "SELECT current_user::text AS role, coalesce(bool_or(has_any_column_privilege(name, 'SELECT')), true) AS reads \
+                   FROM unnest($1::text[]) AS t (name)";
+    let row = match connection.client.query_one(query, &[&names]).await {
+        Ok(row) => row,
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    if row.get("reads") {
+        return Ok(facts);
+    }
+    let role: String = row.get("role");
+    let text = format!(
+        "role {role} sees no statistics of the {name} (database {database}): connect as a role that may SELECT from its \
+         tables and ANALYZE them"
+    );
+    Err(Usage(text).into())
+}
+
+/// Refuses a copy that has none of the original's tables.
+fn refuse_unrelated(original: &Facts, copy: &Facts) -> Result<(), Usage> {
+    let has = |name: &str| copy.tables.iter().any(|table| table.name == name);
+    let names: Vec<&str> = original.tables.iter().map(|table| table.name.as_str()).collect();
+    if names.iter().any(|name| has(name)) {
+        return Ok(());
+    }
+    let more = names.len().saturating_sub(10);
+    let listed = names.iter().take(10).copied().collect::<Vec<_>>().join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Err(Usage(format!("the copy has none of the original's tables ({listed}{more}): name another COPY")))
 }
 
 /// Distributions of both databases' columns.
@@ -339,7 +408,12 @@ async fn plan(connection: &Connection, query: &Query, name: &str) -> Result<Quer
         })?),
         Err(error) => match error.as_db_error() {
             Some(why) => {
-                let text = format!("query {} on the {name}: {}", query.name, why.message());
+                let remedy = if why.message().contains("multiple commands") {
+                    ". Give one query for each file"
+                } else {
+                    ""
+                };
+                let text = format!("query {} on the {name}: {}{remedy}", query.name, why.message());
                 Err(Usage(text).into())
             }
             None => Err(connection.explain(error).await.into()),
@@ -463,7 +537,8 @@ fn notes(
     }
     if !fidelity.missing.is_empty() {
         notes.push(format!(
-            "the copy has no statistics of {}: run ANALYZE on the copy",
+            "the copy has no such column, or no statistics of it that this role can read: {}. If it has, run ANALYZE on the \
+             copy as the tables' owner",
             fidelity.missing.join(", ")
         ));
     }

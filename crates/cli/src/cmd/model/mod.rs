@@ -17,7 +17,7 @@ use self::args::{CaptureArgs, ModelAction, ModelArgs, ShowArgs};
 use crate::app::conduct::on_server;
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::input;
-use crate::app::output::{Existing, whole};
+use crate::app::output::{Existing, refuse_unwritable, whole};
 use crate::app::printer::Printer;
 
 /// Runs the subcommand.
@@ -34,9 +34,9 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         return explain(arguments, printer);
     };
     let is_to_stdout = file.as_os_str() == "-";
-    if !is_to_stdout && !arguments.force && file.exists() {
-        let text = format!("{} exists: give another FILE, or --force to overwrite it", file.display());
-        return Err(Usage(text).into());
+    let existing = if arguments.force { Existing::Replaced } else { Existing::Kept };
+    if !is_to_stdout {
+        refuse_unwritable("--output", file, existing)?;
     }
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
         let connection = chosen.connect(printer).await?;
@@ -60,7 +60,6 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         if is_to_stdout {
             io::stdout().write_all(written.as_bytes())?;
         } else {
-            let existing = if arguments.force { Existing::Replaced } else { Existing::Kept };
             whole(file, written.as_bytes(), existing)
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }

@@ -72,7 +72,7 @@ pub(crate) enum RunsAction {
     pgrig runs list --verb tps --limit 5 --json")]
 pub(crate) struct ListArgs {
     /// List only runs of this command: fill, model, blockio, micro, tps or testdb
-    #[arg(long, value_name = "VERB")]
+    #[arg(long, value_name = "VERB", value_parser = verb)]
     pub(crate) verb: Option<String>,
 
     /// List only runs with this label; * and ? are wildcards
@@ -84,7 +84,7 @@ pub(crate) struct ListArgs {
     pub(crate) since: Option<Timestamp>,
 
     /// List at most N runs, the newest
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
 
     /// Print JSON in place of text
@@ -155,6 +155,18 @@ pub(crate) struct ImportArgs {
     /// Files to import from
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// Parses the name of a command that saves runs.
+fn verb(text: &str) -> Result<String, String> {
+    const VERBS: [&str; 6] = ["fill", "model", "blockio", "micro", "tps", "testdb"];
+    let known = VERBS.contains(&text);
+    known.then(|| text.to_owned()).ok_or_else(|| format!("give one of {}", VERBS.join(", ")))
+}
+
+/// Parses a number above 0.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "give a whole number, 1 or more".to_owned())
 }
 
 /// Parses a length of time. Days have 24 hours.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::app::failure::{Broken, Context, Failure, Usage};
-use crate::app::output::{Existing, whole};
+use crate::app::output::{Existing, refuse_unwritable, whole};
 use crate::app::plain::plain;
 use crate::app::printer::Printer;
 use crate::app::runs::{Document, Labelled, Selection, Store, in_file, is_id};
@@ -15,9 +15,9 @@ use crate::cmd::runs::args::{ExportArgs, ImportArgs};
 pub(crate) fn export(arguments: &ExportArgs, printer: &Printer) -> Result<(), Failure> {
     let file = &arguments.output;
     let is_to_stdout = file == Path::new("-");
-    if !is_to_stdout && !arguments.force && file.exists() {
-        let text = format!("{} exists: give another FILE, or --force to overwrite it", file.display());
-        return Err(Usage(text).into());
+    let existing = if arguments.force { Existing::Replaced } else { Existing::Kept };
+    if !is_to_stdout {
+        refuse_unwritable("--output", file, existing)?;
     }
     let found = Selection::new(Labelled::All, printer)?.documents(&arguments.runs)?;
     let text: String = found.iter().map(|document| document.text.as_str()).collect();
@@ -25,7 +25,6 @@ pub(crate) fn export(arguments: &ExportArgs, printer: &Printer) -> Result<(), Fa
         io::stdout().write_all(text.as_bytes())?;
         return Ok(io::stdout().flush()?);
     }
-    let existing = if arguments.force { Existing::Replaced } else { Existing::Kept };
     whole(file, text.as_bytes(), existing).with_context(|| format!("cannot write {}", file.display()))?;
     printer.say(format!("exported {} to {}", runs(found.len()), file.display()));
     Ok(())

@@ -48,6 +48,7 @@ async fn measure(
     let connection = chosen.connect(printer).await?;
     let environment = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?.environment;
     let plan = parsed.plan(&connection).await?;
+    tps::refuse_too_many(&chosen.target, &connection, &plan.request).await?;
     let planned = text::plan(arguments, &plan, &environment);
     if arguments.explain {
         let document = json!({ "request": request(arguments, &plan), "plan": plan.document() });
@@ -93,7 +94,7 @@ async fn measure(
     );
     let hints = match done.ended {
         Ended::Complete => hints::hints(&plan, &pooled),
-        Ended::Interrupted | Ended::Lost(_) | Ended::Failed(_) => Vec::new(),
+        Ended::Interrupted | Ended::Lost(..) | Ended::Failed(_) => Vec::new(),
     };
     let finished = recording.finish(ended(done.ended, &findings));
     let place = Place::here();
@@ -155,7 +156,7 @@ fn ended(ended: Ended, findings: &[Finding]) -> Result<(), Failure> {
         .collect();
     match ended {
         Ended::Failed(error) => Err(error.into()),
-        Ended::Lost(why) => Err(Unhappy::Lost(why).into()),
+        Ended::Lost(why, class) => Err(Unhappy::Lost(why, class).into()),
         Ended::Interrupted => Err(Unhappy::Interrupted.into()),
         Ended::Complete if !missed.is_empty() => Err(Unhappy::Missed(missed).into()),
         Ended::Complete => Ok(()),

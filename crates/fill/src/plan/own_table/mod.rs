@@ -23,9 +23,10 @@ use crate::run::direct::NotDirect;
 use crate::run::resume::same_tables;
 use crate::sql::absent::adapted;
 use crate::sql::ddl;
+use crate::sql::emptied::has_rows;
 use catalog::{CatalogError, Described, Scope, SequenceTaken, TableInfo, Wish, describe, verify};
 use connect::Connection;
-use server::quote::{identifier, qualified};
+use server::quote::{identifier, qualified, shown_qualified};
 use server::{Survey, ask, schema_for_tables};
 
 /// Looks at the table, or at the one that --ddl creates in a transaction that is rolled back. `may_write_pages` says
@@ -163,7 +164,7 @@ impl Look<'_> {
             same_tables(None, &begun)?;
         }
         if resume {
-            return Err(FillError::Unfinished { schema: facts.schema, may_forget: true });
+            return Err(FillError::UnfinishedTable { table: shown_qualified(&facts.schema, &table) });
         }
         Ok(Facts { stale_ledger: true, ..facts })
     }
@@ -228,9 +229,9 @@ impl Look<'_> {
             return Err(FillError::Ddl { problem });
         }
         let table = qualified(&info.schema, &info.name);
-        let has_rows = format!("SELECT EXISTS (SELECT FROM {table})");
-        if !request.append && info.may_select && ask(connection, &has_rows, &[]).await?.get(0) {
-            return Err(FillError::OwnTableHasRows { table: info.shown() });
+        let any_rows = format!("SELECT EXISTS (SELECT FROM {table})");
+        if !request.append && info.may_select && ask(connection, &any_rows, &[]).await?.get(0) {
+            return Err(has_rows(connection, &info, &[&info]).await?);
         }
         let stale_ledger = ledger.is_some();
         Ok(Facts { stale_ledger, ..self.described(request, info, Scope::Idle).await? })
@@ -254,7 +255,7 @@ impl Look<'_> {
         let begun = begun.filter(|begun| request.is_that_of(&begun.header.request));
         let described = |begun: Unfinished| Some((begun.header.described.clone()?, begun));
         let Some((table, begun)) = begun.and_then(described) else {
-            return Err(FillError::Unfinished { schema: info.schema, may_forget: true });
+            return Err(FillError::UnfinishedTable { table: info.shown() });
         };
         let names = TableNames::single(&table.name);
         let now =

@@ -62,14 +62,14 @@ pub(super) fn shares(
             (Some(RowsRule { rows: TableRows::PerRow { number, of }, .. }), _) => {
                 let of_place = place(of)?;
                 if of_place >= at {
-                    let text = format!(
-                        "--rows {}={number}*{of}: {of} references {}, so its rows come later: write the rule as --rows \
-                         {of}=NUMBER*{}",
-                        rule_name(rule),
-                        table.name,
-                        table.name
-                    );
-                    return Err(FillError::Combination(text));
+                    let rule = format!("--rows {}={number}*{of}", rule_name(rule));
+                    return Err(FillError::Combination(not_before(
+                        tables,
+                        order,
+                        request,
+                        (at, of_place),
+                        &rule,
+                    )));
                 }
                 Wanted { share: Share::Of(of_place, *number), why: format!("{number} for each of {of}") }
             }
@@ -80,6 +80,39 @@ pub(super) fn shares(
         });
     }
     Ok(wanted)
+}
+
+/// Why the rows of a table cannot follow from those of another one, by their places; `rule` is the option.
+fn not_before(
+    tables: &[TableInfo],
+    order: &[Placed],
+    request: &SchemaRequest,
+    (at, of): (usize, usize),
+    rule: &str,
+) -> String {
+    let info = |place: usize| &tables[order[place].table];
+    let (table, other) = (&info(at).name, &info(of).name);
+    if at == of {
+        return format!("{rule}: a table cannot depend on itself: give {table} a number of rows");
+    }
+    // The tables on which `of` depends by rules.
+    let mut place = of;
+    for _ in 0..order.len() {
+        let rule_of = request.rules.iter().find(|rule| is_named(info(place), &rule.table));
+        let Some(RowsRule { rows: TableRows::PerRow { of, .. }, .. }) = rule_of else { break };
+        let Ok(next) = find(tables, order, of) else { break };
+        if next == at {
+            return format!(
+                "{rule}: {other} itself depends on {table} by --rows: give one of them a number of rows"
+            );
+        }
+        place = next;
+    }
+    let references = info(of).foreign_keys.iter().any(|key| is_referenced(key, info(at)));
+    let why = if references { format!(", because {other} references {table}") } else { String::new() };
+    format!(
+        "{rule}: pgrig fills {table} before {other}{why}: write the rule as --rows {other}=NUMBER*{table}"
+    )
 }
 
 fn rule_name(rule: Option<&RowsRule>) -> &str {
@@ -187,7 +220,22 @@ fn find(tables: &[TableInfo], order: &[Placed], name: &str) -> Result<usize, Fil
         (Some(_), Some(_)) => {
             Err(FillError::Combination(format!("{name} is in several schemas: give schema.{name}")))
         }
-        (None, _) => Err(FillError::Combination(format!("{name} is not one of the tables to fill"))),
+        (None, _) => {
+            let names: Vec<&str> = order.iter().map(|placed| tables[placed.table].name.as_str()).collect();
+            Err(FillError::Combination(format!(
+                "--rows: {name} is not one of the tables to fill; these are {}",
+                listed(&names)
+            )))
+        }
+    }
+}
+
+/// Names as the end of a sentence; of many, the first ones.
+pub(super) fn listed(names: &[&str]) -> String {
+    const MOST: usize = 10;
+    match names.len().checked_sub(MOST) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..MOST].join(", ")),
     }
 }
 

@@ -144,6 +144,8 @@ pub fn plan_schema<'a>(
 ) -> LocalBoxFuture<'a, Result<Option<SchemaPlan>, FillError>> {
     Box::pin(async move {
         let planner = Planner { survey, connection, request };
+        // The fill of a single table knows no tables to leave out.
+        let single = single.filter(|_| request.exclude.is_empty());
         let found = record::find(connection, request).await?;
         let filled_before = record::filled(found.as_ref());
         match found {
@@ -212,11 +214,12 @@ impl Planner<'_> {
         };
         let design = Design::new(self, &tables, &order, &wanted);
         let designed = match self.request.amount {
-            SchemaAmount::Size(size) => design.for_size(size).await?,
+            SchemaAmount::Size(size) => design.for_size(size).await,
             SchemaAmount::Rows(_) | SchemaAmount::Rules => {
-                design.for_base(amounts::BASE * self.request.scale).await?
+                design.for_base(amounts::BASE * self.request.scale).await
             }
         };
+        let designed = designed.map_err(|error| self.of_excluded(error))?;
         let mut planned = Vec::with_capacity(designed.len());
         for (at, (designed, wanted)) in designed.iter().zip(&wanted).enumerate() {
             planned.push(self.planned(designed, &wanted.why, design.together(at)).await?);

@@ -1,13 +1,14 @@
 //! The tables to fill, and the request for each.
 
 use super::Planner;
-use super::amounts::is_named;
+use super::amounts::{is_named, listed};
 use super::order::Placed;
 use crate::error::FillError;
 use crate::request::{Amount, OwnTable, Request, Subject};
 use crate::schema::record::RecordedTable;
 use crate::schema::request::{ModelledType, SchemaRequest};
 use crate::sql::ddl;
+use crate::sql::emptied::has_rows;
 use catalog::{CatalogError, Scope, TableInfo};
 use server::ask;
 use server::quote::qualified;
@@ -21,6 +22,7 @@ impl Planner<'_> {
         let ran = ddl::run_script(self.connection, statements).await;
         match ran {
             Err(FillError::Ddl { problem }) if !self.request.modelled.is_empty() => {
+                let problem = problem.strip_suffix(", or --table").unwrap_or(&problem);
                 Err(FillError::Combination(format!("the model's statements (ddl): {problem}")))
             }
             ran => ran,
@@ -49,10 +51,14 @@ impl Planner<'_> {
         let mut tables = Vec::with_capacity(names.len());
         let mut warnings = Vec::new();
         let mut unknown: Vec<&str> = Vec::new();
+        let mut not_met: Vec<&String> = self.request.exclude.iter().collect();
+        let mut present = Vec::with_capacity(names.len());
         if self.request.ddl.is_some() {
             unknown.extend(self.request.modelled_types.iter().map(|column| column.table.as_str()));
         }
         for name in names {
+            not_met.retain(|excluded| !is_name(name, excluded));
+            present.push(name.as_str());
             let mut info = match TableInfo::read(client, name, Scope::Transaction).await {
                 Err(CatalogError::NoColumns { table }) => {
                     warnings.push(format!("{table} is left out: it has no columns"));
@@ -67,7 +73,8 @@ impl Planner<'_> {
             self.request.triggers.left_of(&mut info);
             unknown.retain(|name| !is_named(&info, name));
             self.check_types(&info).await?;
-            if self.request.exclude.iter().any(|excluded| is_named(&info, excluded)) {
+            not_met.retain(|excluded| !is_named(&info, excluded));
+            if self.request.exclude.iter().chain(&self.request.empty).any(|left| is_named(&info, left)) {
                 continue;
             }
             if self.request.ddl.is_some() && self.has_rows(&info).await? {
@@ -77,10 +84,20 @@ impl Planner<'_> {
             }
             tables.push(info);
         }
+        if let Some(excluded) = not_met.first() {
+            let text =
+                format!("--exclude-table {excluded}: there is no such table; there are {}", listed(&present));
+            return Err(FillError::Combination(text));
+        }
         if let Some(unknown) = unknown.first() {
             let text = format!(
                 "the model has table {unknown}, and its statements do not create it: edit the name there or in ddl"
             );
+            return Err(FillError::Combination(text));
+        }
+        if tables.is_empty() && !self.request.exclude.is_empty() {
+            let excluded = self.request.exclude.join(" --exclude-table ");
+            let text = format!("--exclude-table {excluded} leaves no table to fill: exclude fewer tables");
             return Err(FillError::Combination(text));
         }
         if tables.is_empty() {
@@ -132,6 +149,21 @@ impl Planner<'_> {
         }
     }
 
+    /// The error, with the remedy where a table must reference an excluded one.
+    pub(super) fn of_excluded(&self, error: FillError) -> FillError {
+        let FillError::Table(cause) = &error else { return error };
+        let CatalogError::NothingToReference { table, columns, constraint, referenced } = &**cause else {
+            return error;
+        };
+        match self.request.exclude.iter().find(|excluded| is_name(referenced, excluded)) {
+            None => error,
+            Some(excluded) => FillError::Combination(format!(
+                "{columns} of {table} must reference rows of {referenced} ({constraint}), which stays empty: leave out \
+                 --exclude-table {excluded}, or give --exclude-table {table} too"
+            )),
+        }
+    }
+
     /// Bytes of the tables and their indexes now.
     pub(super) async fn bytes_present(&self, tables: &[TableInfo]) -> Result<u64, FillError> {
         let names: Vec<String> = tables.iter().map(|info| qualified(&info.schema, &info.name)).collect();
@@ -145,12 +177,16 @@ impl Planner<'_> {
     }
 
     async fn refuse_rows(&self, tables: &[TableInfo]) -> Result<(), FillError> {
+        let mut with_rows = Vec::new();
         for info in tables.iter().filter(|info| info.may_select) {
             if self.has_rows(info).await? {
-                return Err(FillError::OwnTableHasRows { table: info.shown() });
+                with_rows.push(info);
             }
         }
-        Ok(())
+        match with_rows.first() {
+            None => Ok(()),
+            Some(first) => Err(has_rows(self.connection, first, &with_rows).await?),
+        }
     }
 
     /// Makes the tables unlogged, those that reference others first, and gives the statements.
@@ -171,6 +207,13 @@ impl Planner<'_> {
         self.create(&statements).await?;
         Ok(statements)
     }
+}
+
+/// Whether a name, with or without its schema, is that of a table as SQL names it.
+fn is_name(table: &str, name: &str) -> bool {
+    let plain = |name: &str| name.replace('"', "");
+    let table = plain(table);
+    table == plain(name) || table.split_once('.').is_some_and(|(_, table)| table == plain(name))
 }
 
 /// The request for one table. It is the same for a fill that begins and for one that is completed.

@@ -29,7 +29,16 @@ pub enum Message<'w> {
     PortalSuspended,
     /// The statement is a COPY: the server waits for data or sends them. A session that only sends
     /// statements cannot continue from here.
-    Copy,
+    Copy(Copied),
+}
+
+/// Direction of a COPY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// From the client.
+    In,
+    /// To the client.
+    Out,
 }
 
 /// Whether the session is in a transaction.
@@ -68,7 +77,8 @@ impl<'w> Message<'w> {
             b'n' => Self::NoData,
             b'I' => Self::EmptyQuery,
             b's' => Self::PortalSuspended,
-            b'G' | b'H' | b'W' => Self::Copy,
+            b'G' | b'W' => Self::Copy(Copied::In),
+            b'H' => Self::Copy(Copied::Out),
             kind => {
                 return Err(format!("the server sent an unexpected message of kind {:?}", char::from(kind)));
             }

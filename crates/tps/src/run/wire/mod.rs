@@ -20,7 +20,7 @@ use connect::{
     CLOSED_WITHOUT_A_WORD, Canceller, ConnectError, RawConnection, ServerError, Stream, Transport, why_lost,
 };
 use incoming::Incoming;
-pub use message::{Columns, Message, Row, TransactionStatus};
+pub use message::{Columns, Copied, Message, Row, TransactionStatus};
 use outgoing::Outgoing;
 
 /// A session. Compose messages, [`send`](Self::send) them, and whenever its socket is readable

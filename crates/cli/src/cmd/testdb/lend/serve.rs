@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use crate::app::args::ServerChoice;
 use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted_telling};
+use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::pooler;
 use crate::app::printer::Printer;
 use crate::app::target::{self, Chosen};
@@ -60,6 +61,12 @@ fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> Resul
 /// Runs in the foreground, with an endpoint for other clients.
 fn foreground(arguments: &ServeArgs, printer: &Printer) -> Result<(), Failure> {
     let public = Public::parse(&arguments.listen, arguments.ready_file.clone())?;
+    if let Some(file) = &arguments.ready_file {
+        refuse_unwritable("--ready-file", file, Existing::Replaced)?;
+    }
+    if let Address::Unix(path) = &public.address {
+        refuse_unwritable("--listen", path, Existing::Replaced)?;
+    }
     for path in &arguments.from {
         Source::file(path)?.hash()?;
     }

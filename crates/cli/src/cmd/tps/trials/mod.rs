@@ -3,6 +3,7 @@
 pub(crate) mod text;
 
 use connect::Connection;
+use failure::Class;
 use tps::watch::Watched;
 use tps::{End, Outcome, Plan, TpsError};
 
@@ -24,8 +25,8 @@ pub(crate) struct Measured {
 pub(crate) enum Ended {
     Complete,
     Interrupted,
-    /// Clients were lost: the reasons.
-    Lost(Vec<String>),
+    /// Clients were lost: the reasons, and whether the scripts are the cause.
+    Lost(Vec<String>, Class),
     Failed(TpsError),
 }
 
@@ -70,7 +71,10 @@ impl Trials<'_> {
             let ended = match measured.outcome.end {
                 End::Complete => None,
                 End::Interrupted => Some(Ended::Interrupted),
-                End::Lost => Some(Ended::Lost(super::text::lost(self.plan, &measured.outcome))),
+                End::Lost => {
+                    let outcome = &measured.outcome;
+                    Some(Ended::Lost(super::text::lost(self.plan, outcome), outcome.class_of_loss()))
+                }
             };
             if ended.is_none() || left_out.is_none() {
                 keep(number, &measured);

@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::app::failure::{Failure, Usage};
 use crate::app::interrupt;
+use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::printer::Printer;
 use crate::cmd::testdb::args::{Compress, UnlogArgs};
 use crate::cmd::testdb::unlog::dump::progress::Watched;
@@ -27,6 +28,9 @@ const LISTED: usize = 20;
 
 /// Rewrites a dump. All messages go to standard error, because standard output is for the dump.
 pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failure> {
+    if let Some(file) = arguments.output.as_ref().filter(|file| *file != Path::new("-")) {
+        refuse_unwritable("--output", file, Existing::Replaced)?;
+    }
     let source = source(arguments)?;
     let options = options(arguments)?;
     let started = Instant::now();
