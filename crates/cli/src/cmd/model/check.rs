@@ -240,24 +240,30 @@ async fn checked(
             let text = format!("the {name} (database {database}) has no table{within}: {remedy}{schema}");
             return Err(Usage(text).into());
         }
+        // The names are the server's own: the role may not use the schema.
+        Err(CatalogError::Name { .. }) => return Err(unseen(connection, name, database).await?.into()),
         facts => explained(connection, facts).await?,
     };
     let names: Vec<String> = facts.tables.iter().map(|table| quoted(&table.name)).collect();
-    let query = "SELECT current_user::text AS role, coalesce(bool_or(has_any_column_privilege(name, 'SELECT')), true) AS reads \
+    let query = "SELECT coalesce(bool_or(has_any_column_privilege(name, 'SELECT')), true) \
                    FROM unnest($1::text[]) AS t (name)";
     let row = match connection.client.query_one(query, &[&names]).await {
         Ok(row) => row,
         Err(error) => return Err(connection.explain(error).await.into()),
     };
-    if row.get("reads") {
-        return Ok(facts);
-    }
-    let role: String = row.get("role");
-    let text = format!(
+    if row.get(0) { Ok(facts) } else { Err(unseen(connection, name, database).await?.into()) }
+}
+
+/// The error of a role that sees no statistics of a database.
+async fn unseen(connection: &Connection, name: &str, database: &str) -> Result<Usage, Failure> {
+    let role: String = match connection.client.query_one("SELECT current_user::text", &[]).await {
+        Ok(row) => row.get(0),
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    Ok(Usage(format!(
         "role {role} sees no statistics of the {name} (database {database}): connect as a role that may SELECT from its \
          tables and ANALYZE them"
-    );
-    Err(Usage(text).into())
+    )))
 }
 
 /// Refuses a copy that has none of the original's tables.
