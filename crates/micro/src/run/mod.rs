@@ -173,8 +173,8 @@ async fn guarded<T>(
     match torn_down {
         Err(error) if result.is_ok() => result = Err(error),
         Err(error) => {
-            warning =
-                Some([Some(error.to_string()), warning].into_iter().flatten().collect::<Vec<_>>().join(". "))
+            let both = [Some(error.to_string()), warning].into_iter().flatten();
+            warning = Some(both.collect::<Vec<_>>().join(". "));
         }
         Ok(()) => {}
     }

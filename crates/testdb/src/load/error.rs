@@ -146,6 +146,14 @@ fn makes_what_outlives_a_database(statement: &str) -> bool {
     }
 }
 
+/// The statement's beginning as a sentence, unless the error has it already.
+fn beginning(error: &ConnectError, statement: &str) -> String {
+    match error {
+        ConnectError::Query { error, .. } if error.statement.is_some() => String::new(),
+        _ => format!(". The statement begins: {statement}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,13 +175,5 @@ mod tests {
         assert_eq!(copy_line("COPY orders, line 84, column id: \"x\""), Some(84));
         assert_eq!(copy_line("COPY \", line 1\", line 3"), Some(3));
         assert_eq!(copy_line("COPY orders"), None);
-    }
-}
-
-/// The statement's beginning as a sentence, unless the error has it already.
-fn beginning(error: &ConnectError, statement: &str) -> String {
-    match error {
-        ConnectError::Query { error, .. } if error.statement.is_some() => String::new(),
-        _ => format!(". The statement begins: {statement}"),
     }
 }

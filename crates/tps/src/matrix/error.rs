@@ -120,14 +120,15 @@ impl Classified for MatrixError {
             Self::Tps(error) => error.class(),
             Self::Connect(error) => error.class(),
             Self::NotPutBack { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
-            Self::NotPutBack { .. } => Class::Machine,
             Self::Request(_)
             | Self::Dangerous { .. }
             | Self::NotNormal { .. }
             | Self::Unlogged { .. }
             | Self::WhichTables => Class::Request,
             Self::Lost { class, .. } => *class,
-            Self::NotInForce { .. } | Self::Restart { .. } | Self::Panicked(_) => Class::Machine,
+            Self::NotPutBack { .. } | Self::NotInForce { .. } | Self::Restart { .. } | Self::Panicked(_) => {
+                Class::Machine
+            }
             Self::Interrupted { .. } => Class::Interrupted,
         }
     }
