@@ -48,7 +48,7 @@ use crate::cmd::tps::args::TpsArgs;
         Exit status:\n  \
         0    done\n  \
         1    the server, the network or the machine failed\n  \
-        2    the command line or your own SQL is wrong, or the request is impossible\n  \
+        2    the command line is wrong, or the request is impossible\n  \
         3    --fail-if or --fail-on found what it looks for\n  \
         130  interrupted"
 )]
