@@ -113,7 +113,7 @@ fn what_the_server_refuses() {
         let missing = server.target("postgres").with_database("nowhere").connect().await.unwrap_err();
         assert_eq!(missing.sqlstate(), Some(&SqlState::UNDEFINED_DATABASE));
         assert!(!missing.is_usage());
-        assert_says(&missing.to_string(), &["nowhere", "3D000", "createdb nowhere"]);
+        assert_says(&missing.to_string(), &["nowhere", "3D000", "run createdb -h "]);
 
         let nobody = server.target("postgres").with_user("nobody at all").connect().await.unwrap_err();
         assert_says(
