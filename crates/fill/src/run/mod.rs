@@ -47,7 +47,7 @@ pub use rehearsal::{Rehearsed, Unwatched};
 
 use self::filler::Filler;
 pub(crate) use self::filler::take_in_hand;
-use crate::error::FillError;
+use crate::error::{Cause, FillError};
 use crate::limits::{Event, Governor, Limits, Outlook, Sight, Tell};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
@@ -173,6 +173,9 @@ pub fn run<'a>(
         match result {
             Some(Ok(Ok(outcome))) => Ok(outcome),
             Some(Err(refused)) => Err(refused),
+            Some(Ok(Err(Cause::Interrupted))) | None => {
+                Err(FillError::Interrupted { step: filler.step(), remains: filler.remains().await })
+            }
             Some(Ok(Err(source))) => {
                 let remains = filler.remains().await;
                 Err(FillError::Step {
@@ -181,7 +184,6 @@ pub fn run<'a>(
                     source: Box::new(source.with_remedy()),
                 })
             }
-            None => Err(FillError::Interrupted { step: filler.step(), remains: filler.remains().await }),
         }
     })
 }
