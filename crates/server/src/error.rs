@@ -93,8 +93,8 @@ impl Classified for SurveyError {
             | Self::NoSchema
             | Self::SchemaPrivilege { .. }
             | Self::CreateSchemaPrivilege { .. }
-            | Self::InRecovery
             | Self::ReadOnly { .. } => Class::Request,
+            Self::InRecovery => Class::Machine,
         }
     }
 }

@@ -231,7 +231,7 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill".to_owned(), 2, "no amount is given"),
         ("fill 1GB --scale 3".to_owned(), 2, "cannot be used with"),
         ("fill 1kB --schema s".to_owned(), 2, "is out of range"),
-        ("fill --scale 0 --schema s".to_owned(), 2, "give a number above 0"),
+        ("fill --scale 0 --schema s".to_owned(), 2, "give a whole number, 1 or more"),
         ("fill --scale 1.5 --schema s".to_owned(), 2, "a whole number"),
         ("fill --scale 900000000 --schema s".to_owned(), 2, "--scale 900000000 is out of range"),
         ("fill 5MB --schema pg_x".to_owned(), 2, "schema pg_x belongs to the server"),
@@ -286,7 +286,7 @@ fn a_read_only_session_is_refused_and_lets_itself_be_overruled() {
     let server = rig.server("");
     server.execute("ALTER DATABASE postgres SET default_transaction_read_only = on");
     let ran = rig.run("fill 5MB");
-    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("PGOPTIONS"), "{ran:#?}");
     let mut command = rig.command(&format!("fill 5MB -d {}", server.url));
     command.env("PGOPTIONS", "-c default_transaction_read_only=off");
