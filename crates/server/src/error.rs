@@ -93,8 +93,8 @@ impl Classified for SurveyError {
             | Self::NoSchema
             | Self::SchemaPrivilege { .. }
             | Self::CreateSchemaPrivilege { .. }
-            | Self::ReadOnly { .. } => Class::Request,
-            Self::InRecovery => Class::Machine,
+            | Self::ReadOnly { by_client: true } => Class::Request,
+            Self::InRecovery | Self::ReadOnly { by_client: false } => Class::Machine,
         }
     }
 }

@@ -286,7 +286,7 @@ fn a_read_only_session_is_refused_and_lets_itself_be_overruled() {
     let server = rig.server("");
     server.execute("ALTER DATABASE postgres SET default_transaction_read_only = on");
     let ran = rig.run("fill 5MB");
-    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("PGOPTIONS"), "{ran:#?}");
     let mut command = rig.command(&format!("fill 5MB -d {}", server.url));
     command.env("PGOPTIONS", "-c default_transaction_read_only=off");
