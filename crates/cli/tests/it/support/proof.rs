@@ -112,7 +112,7 @@ impl<'a> Proof<'a> {
     pub fn assert_sound(&self) {
         let toasts = self.rows(&format!(
             "SELECT t.oid, t.oid::regclass::text AS name FROM pg_class t JOIN pg_class c ON c.reltoastrelid = t.oid \
-              WHERE c.relnamespace = '{}'::regnamespace",
+                                                JOIN pg_namespace n ON n.oid = c.relnamespace WHERE nspname = '{}'",
             self.schema.replace('\'', "''")
         ));
         let toasts = toasts.iter().map(|row| (row.get("oid"), row.get("name")));

@@ -32,7 +32,7 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
     normal      the database unchanged; pgrig compares all variants with it\n  \
     unlogged    unlogged tables: a crash of the server empties them\n  \
     dangerous   no fsync: a crash of the machine may destroy all databases\n  \
-    template    copied from a template by the server's fastest method, not loaded anew\n  \
+    template    a copy of a template database, by the server's fastest method\n  \
     tmpfs       another server of pgrig's, with its data in memory (/dev/shm)\n\n\
     Examples:\n  \
     pgrig testdb bench --from schema.sql -- python3 -m pytest\n  \
