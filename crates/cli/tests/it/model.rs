@@ -636,5 +636,6 @@ fn names_of_databases_mean_the_server_that_psql_would_use() {
     let rig = Rig::new();
     let ran = rig.run("model check no_original no_copy");
     assert_ne!(ran.code, Some(0), "{ran:#?}");
-    assert!(!ran.stderr.contains("instance"), "{ran:#?}");
+    assert!(!ran.stderr.contains("starting instance"), "{ran:#?}");
+    assert!(!rig.home.path().join("instances").exists(), "{ran:#?}");
 }

@@ -472,7 +472,7 @@ fn an_sql_error_ends_its_client_and_says_where() {
     let _server = rig.server("");
     let wrong = script(&rig, "wrong.sql", "SELECT 1;\nSELECT nobody FROM nowhere;\n");
     let ran = rig.run(&format!("tps -c 3 -t 5 -f {}", wrong.display()));
-    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("wrong.sql:2") && ran.stderr.contains("nowhere"), "{ran:#?}");
     assert!(ran.stderr.contains("and 2 more were lost"), "{ran:#?}");
 }

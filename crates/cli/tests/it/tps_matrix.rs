@@ -448,7 +448,7 @@ fn after_an_error_everything_is_put_back() {
     let script = rig.home.path().join("wrong.sql");
     fs::write(&script, "SELECT * FROM nowhere;").unwrap();
     let ran = rig.run(&format!("tps --matrix clients=1 --set fsync=off -f {} {SHORT}", script.display()));
-    assert_says(&ran, 1, &["nowhere", "restoring settings and tables"]);
+    assert_says(&ran, 2, &["nowhere", "restoring settings and tables"]);
     assert_put_back(&rig, &server);
 }
 
