@@ -107,7 +107,8 @@ fn an_error_says_where_and_what_to_do() {
     on_each_release(async |database| {
         let script = "-- a comment\nCREATE TABLE t (id int);\n\nCREATE TABLE u (\n    id int,\n    other nothing\n);\n\
                       CREATE TABLE never ();\n";
-        let parts = ["line 6", "nothing", "42704", "begins: CREATE TABLE u ( id int, other nothing );"];
+        let parts =
+            ["line 6", "nothing", "42704", "the statement: CREATE TABLE u ( id int, other nothing );"];
         refused(&database, script, &parts).await;
         // The table before the error exists, the table after it does not.
         assert_eq!(

@@ -277,7 +277,7 @@ fn what_is_passed_over_and_what_is_not() {
             ["LISTEN", "NOTIFY", "SET", "DO", "columns ?column?", "row 1", "SELECT 1", "ready Idle"];
         assert_eq!(query(wire, sql), expected);
         let sql = "COPY (SELECT 1) TO STDOUT";
-        assert_eq!(query(wire, sql), ["Copy", "COPY 1", "ready Idle"]);
+        assert_eq!(query(wire, sql), ["Copy(Out)", "COPY 1", "ready Idle"]);
         // The server now waits for data; pgrig has none.
         wire.query(|out| out.extend_from_slice(b"CREATE TEMP TABLE t(i int); COPY t FROM STDIN"));
         wire.send().unwrap();
@@ -289,7 +289,7 @@ fn what_is_passed_over_and_what_is_not() {
                 lines.push(line(&message));
             }
         }
-        assert_eq!(lines, ["CREATE TABLE", "Copy"]);
+        assert_eq!(lines, ["CREATE TABLE", "Copy(In)"]);
     });
 }
 
