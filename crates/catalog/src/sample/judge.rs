@@ -4,6 +4,8 @@
 //! tuple raises, as a cast does, so that one tuple does not end the others. It creates nothing, and runs in a
 //! transaction that may be read-only.
 
+use std::time::{Duration, Instant};
+
 use serde::Deserialize;
 use server::quote::{identifier, literal};
 use tokio_postgres::Client;
@@ -15,8 +17,10 @@ use crate::info::{ColumnInfo, Source};
 /// Values of some columns, in their types' input syntax; none stands for NULL.
 pub(super) type Tuple = Vec<Option<String>>;
 
-/// Longest time for one question.
-const TIMEOUT: &str = "10s";
+/// Longest time for all tuples of a question.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Tuples that one block judges. PostgreSQL copies the array of those that passed with each further one.
+const IN_A_BLOCK: usize = 500;
 
 /// Conditions on tuples of columns.
 pub(super) struct Judge<'a> {
@@ -48,8 +52,23 @@ pub(super) struct Judged {
 impl Judge<'_> {
     /// Has the server judge the tuples. The transaction is as it was before.
     pub(super) async fn judge(&self, tuples: &[Tuple]) -> Result<Judged, CatalogError> {
+        let begun = Instant::now();
+        let mut all = Judged::default();
+        for some in tuples.chunks(IN_A_BLOCK) {
+            let judged = self.judge_some(some, TIMEOUT.saturating_sub(begun.elapsed())).await?;
+            all.passed.extend(judged.passed);
+            all.error = judged.error.or(all.error);
+            all.gave_up = judged.gave_up;
+            if all.gave_up {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    async fn judge_some(&self, tuples: &[Tuple], timeout: Duration) -> Result<Judged, CatalogError> {
         self.client.batch_execute("SAVEPOINT pgrig").await?;
-        let judged = self.ask(tuples).await;
+        let judged = self.ask(tuples, timeout).await;
         let is_lost = judged.as_ref().is_err_and(|error| error.as_db_error().is_none());
         if !is_lost {
             self.client.batch_execute("ROLLBACK TO SAVEPOINT pgrig; RELEASE SAVEPOINT pgrig").await?;
@@ -62,7 +81,7 @@ impl Judge<'_> {
         })
     }
 
-    async fn ask(&self, tuples: &[Tuple]) -> Result<Judged, tokio_postgres::Error> {
+    async fn ask(&self, tuples: &[Tuple], timeout: Duration) -> Result<Judged, tokio_postgres::Error> {
         let one = vec![Tuple::new()];
         let others = if self.others.is_empty() { &one } else { &self.others };
         self.client
@@ -71,7 +90,8 @@ impl Judge<'_> {
                 &[&Json(tuples), &Json(others)],
             )
             .await?;
-        let timeout = format!("SET LOCAL statement_timeout = '{TIMEOUT}'");
+        // 0 would mean no limit.
+        let timeout = format!("SET LOCAL statement_timeout = {}", timeout.as_millis().max(1));
         self.client.batch_execute(&format!("{timeout}; DO {}", literal(&self.block()))).await?;
         let row = self.client.query_one("SELECT current_setting('pgrig.judged')::json", &[]).await?;
         row.try_get::<_, Json<Judged>>(0).map(|Json(judged)| judged)
