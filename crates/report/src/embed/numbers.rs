@@ -8,7 +8,7 @@
 //!   such steps lead to it (1 to 8): a series that has only some of the times needs two steps or more.
 //! - Text between numbers that is the same as the text two before it is replaced by one byte.
 //!
-//! An hour of `tps` with waits, 4.7 MB, is 192 kB instead of 321 kB after xz, in less than half of the time.
+//! An hour of `tps` with waits, 4.7 MB, is 192 kB instead of 321 kB after xz (a prototype of the same rewriting).
 
 use std::collections::HashMap;
 
