@@ -104,7 +104,7 @@ pub enum DdlError {
 }
 
 impl From<FillError> for DdlError {
-    /// What a fill says of the tables that stay is not true here.
+    /// Leaves out the fill's sentence on the tables that remain: `ddl` drops the database.
     fn from(error: FillError) -> Self {
         match error {
             FillError::OfTable { table, source, .. } => Self::Schema { origin: table, error: source },

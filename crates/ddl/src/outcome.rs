@@ -31,7 +31,7 @@ pub struct StatementOutcome {
     pub cost: Option<Cost>,
 }
 
-/// What a statement does.
+/// Effects of a statement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
     /// Its class.
@@ -58,7 +58,7 @@ impl Found {
 pub struct Failed {
     /// The server's message.
     pub message: String,
-    /// What the user can do.
+    /// Advice for the user, if there is any.
     pub remedy: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! The request of a measurement.
 
 use fill::{RowsRule, SchemaAmount};
 use serde::Serialize;

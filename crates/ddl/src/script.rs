@@ -23,11 +23,11 @@ pub struct Statement {
     pub file: Option<String>,
     /// Line on which it begins, from 1.
     pub line: u64,
-    /// What pgrig does with it.
+    /// Way in which pgrig runs it.
     pub kind: StatementKind,
 }
 
-/// What pgrig does with a statement.
+/// Way in which pgrig runs a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatementKind {

@@ -191,7 +191,7 @@ fn negative(words: &[String], argument: &str) -> Option<String> {
     Some(of_option.unwrap_or_else(|| format!("{} is negative: give a number above 0\n", words[at])))
 }
 
-/// What the option at this place says of the next word as its value.
+/// The error of the option at this place if the next word is its value.
 fn out_of_range(words: &[String], option: usize) -> Option<String> {
     let (name, value) = (&words[option], &words[option + 1]);
     let joined = match name.strip_prefix('-')? {

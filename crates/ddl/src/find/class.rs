@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::relation::Relations;
 use super::work::{Work, WorkKind};
 
-/// What a statement does, by the heaviest of its work.
+/// Class of a statement, decided by the heaviest part of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {

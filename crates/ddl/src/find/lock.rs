@@ -64,7 +64,7 @@ impl LockMode {
         Self::ALL.into_iter().find(|known| known.name().replace(' ', "").eq_ignore_ascii_case(word))
     }
 
-    /// What waits meanwhile, for people; none if neither reads nor writes of rows do.
+    /// The work that this lock blocks, as text for people; none if it blocks neither reads nor writes of rows.
     pub fn blocks(self) -> Option<&'static str> {
         match self {
             Self::AccessExclusive => Some("reads and writes"),

@@ -48,7 +48,7 @@ impl Kind {
     }
 }
 
-/// What the transaction has read and written of a relation.
+/// Reads and writes of a relation by the transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Read {
     /// Scans that it began: of the whole table; for an index, by the index.
@@ -66,7 +66,7 @@ pub struct Read {
 }
 
 impl Read {
-    /// What came in addition since `before`.
+    /// The difference from `before`.
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
             scans: self.scans - before.scans,

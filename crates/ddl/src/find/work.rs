@@ -41,7 +41,7 @@ pub enum WorkKind {
 pub struct Proof {
     /// `relfilenode` before and after, if it has changed; 0 before for a new relation.
     pub file: Option<(u32, u32)>,
-    /// What the statement read and wrote, if it ran in a transaction.
+    /// Reads and writes of the statement, if it ran in a transaction.
     pub read: Option<Read>,
     /// Whether the server counted a VACUUM or ANALYZE of the table.
     pub is_vacuumed: bool,

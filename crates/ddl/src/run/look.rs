@@ -226,7 +226,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// What the server says of a statement, apart from a lost connection.
+/// Separates the server's refusal of a statement (inner) from a lost connection (outer).
 fn refused(run: Result<(), ConnectError>) -> Result<Result<(), ConnectError>, ConnectError> {
     match run {
         Ok(()) => Ok(Ok(())),

@@ -16,11 +16,11 @@ pub(crate) struct Watcher {
 pub(crate) struct Locks {
     /// Locks on relations that it has or waits for.
     pub(crate) held: Held,
-    /// What it waits for, if it waits.
+    /// Cause of its wait, if it waits.
     pub(crate) waits: Option<WaitsFor>,
 }
 
-/// What a session waits for.
+/// Cause of a session's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
     /// A lock that another transaction has.

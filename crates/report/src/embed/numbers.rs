@@ -103,7 +103,7 @@ struct Known<'a> {
     between: [Option<&'a str>; 2],
     /// The number two before, and the one before.
     numbers: [Option<&'a str>; 2],
-    /// What came two numbers after each number, when it came first.
+    /// For each number, the number two places after its first occurrence.
     next: HashMap<&'a str, &'a str>,
 }
 

@@ -58,7 +58,7 @@ fn class(number: usize) -> String {
     format!("layer b{}", number % STYLES)
 }
 
-/// What is drawn: of a long series the means of periods, because nobody can tell apart layers that change with each pixel.
+/// The points to draw. Of a long series, these are means of periods: layers that change with each pixel cannot be told apart.
 struct Periods {
     /// The end of each period.
     xs: Vec<f64>,

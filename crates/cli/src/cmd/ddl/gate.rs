@@ -39,7 +39,7 @@ impl FromStr for Gate {
 }
 
 impl Gate {
-    /// What a statement has of it, for people; none if it passes.
+    /// The way in which a statement misses this condition, as text for people; none if it passes.
     fn finding(&self, one: &StatementOutcome) -> Option<String> {
         let found = one.found.as_ref()?;
         match self {

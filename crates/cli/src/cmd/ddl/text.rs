@@ -19,7 +19,7 @@ const STATEMENT: usize = 12;
 /// Relations that are named for each lock or work.
 const RELATIONS: usize = 6;
 
-/// What --explain prints.
+/// Output of --explain.
 pub(crate) fn request(request: &Request) -> String {
     let amount = match &request.amount {
         Amount::Size(size) => format!("{} in all", bytes(*size)),
