@@ -23,5 +23,5 @@ pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, Statistics, TableFa
 pub use fidelity::{Fidelity, Field, Sizes};
 pub use file::{Bytes, Column, Follows, How, Model, ModelError, Table, Values};
 pub use make::Privacy;
-pub use plans::{Plans, PlansCompared, QueryPlan, quantile};
+pub use plans::{Plans, PlansCompared, QErrors, QueryPlan, quantile};
 pub use shapes::{Cells, Distance, Drawn, DrawnKey, DrawnTable, Measure, Shapes};

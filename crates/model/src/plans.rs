@@ -13,6 +13,19 @@ pub struct QueryPlan {
     pub is_joined: Vec<bool>,
     /// Rows that each node returned, over all its loops; none if the query was not run.
     pub actual: Vec<Option<f64>>,
+    /// For each node, how far the estimate is from the rows that it returned in a loop (see
+    /// [`QErrors`]); none if it did not run, or a LIMIT above it may have stopped it.
+    errors: Vec<Option<f64>>,
+}
+
+/// Factors between estimated and returned rows of each operator, at least 1, in ascending order. Both
+/// numbers are those of one loop, and count as 1 if they are less (as the planner's own estimates do).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QErrors {
+    /// Of operators with no join below them.
+    pub scans: Vec<f64>,
+    /// Of joins and the operators above them.
+    pub joins: Vec<f64>,
 }
 
 /// Plans of one database: for each ANALYZE, those of all queries.
@@ -36,19 +49,27 @@ pub struct PlansCompared {
     /// Ratios between the rows that nodes of plans with the same shape returned, in ascending
     /// order: of scans, and of joins and the nodes above them.
     pub actual: (Vec<f64>, Vec<f64>),
+    /// The planner's errors on the original and on the copy, whatever the shapes of plans are.
+    pub errors: [QErrors; 2],
 }
 
 impl QueryPlan {
     /// Reads the result of `EXPLAIN (FORMAT JSON)`; none if it is not a plan.
     pub fn read(json: &Value) -> Option<Self> {
-        let mut plan =
-            Self { shape: Vec::new(), rows: Vec::new(), is_joined: Vec::new(), actual: Vec::new() };
-        plan.add(json.get(0)?.get("Plan")?, 0);
+        let mut plan = Self {
+            shape: Vec::new(),
+            rows: Vec::new(),
+            is_joined: Vec::new(),
+            actual: Vec::new(),
+            errors: Vec::new(),
+        };
+        plan.add(json.get(0)?.get("Plan")?, 0, false);
         Some(plan)
     }
 
-    /// Adds a node with all nodes below it. Returns whether there is a join among them.
-    fn add(&mut self, node: &Value, depth: usize) -> bool {
+    /// Adds a node with all nodes below it. Returns whether there is a join among them. A node that may
+    /// be stopped has returned fewer rows than the planner has estimated for all of them.
+    fn add(&mut self, node: &Value, depth: usize, may_be_stopped: bool) -> bool {
         const NAMED: [&str; 7] =
             ["Node Type", "Join Type", "Strategy", "Partial Mode", "Relation Name", "Alias", "Index Name"];
         let words: Vec<&str> = NAMED.iter().filter_map(|name| node.get(name)?.as_str()).collect();
@@ -56,12 +77,16 @@ impl QueryPlan {
         let number = |name: &str| node.get(name).and_then(Value::as_f64);
         self.rows.push(number("Plan Rows").unwrap_or(1.0));
         let loops = number("Actual Loops").unwrap_or(1.0);
-        self.actual.push(number("Actual Rows").map(|rows| rows * loops));
+        let returned = number("Actual Rows");
+        self.actual.push(returned.map(|rows| rows * loops));
+        let estimate = number("Plan Rows").filter(|_| loops > 0.0 && !may_be_stopped);
+        self.errors.push(estimate.zip(returned).map(|(estimate, rows)| factor(estimate, rows)));
         let at = self.is_joined.len();
         self.is_joined.push(false);
         let mut is_joined = node.get("Join Type").is_some();
+        let may_be_stopped = may_be_stopped || node["Node Type"] == "Limit";
         for child in node.get("Plans").and_then(Value::as_array).into_iter().flatten() {
-            is_joined |= self.add(child, depth + 1);
+            is_joined |= self.add(child, depth + 1, may_be_stopped);
         }
         self.is_joined[at] = is_joined;
         is_joined
@@ -81,17 +106,13 @@ impl PlansCompared {
                 if one.shape == other.shape {
                     same += 1;
                     ever[at] = true;
-                    let factor = |(one, other): (&f64, &f64)| {
-                        let (one, other) = (one.max(1.0), other.max(1.0));
-                        (one / other).max(other / one)
-                    };
-                    factors.extend(one.rows.iter().zip(&other.rows).map(factor));
+                    factors.extend(one.rows.iter().zip(&other.rows).map(|(one, other)| factor(*one, *other)));
                     for ((ours, theirs), is_joined) in
                         one.actual.iter().zip(&other.actual).zip(&one.is_joined)
                     {
                         if let (Some(ours), Some(theirs)) = (ours, theirs) {
                             let all = if *is_joined { &mut actual.1 } else { &mut actual.0 };
-                            all.push(factor((ours, theirs)));
+                            all.push(factor(*ours, *theirs));
                         }
                     }
                 }
@@ -102,13 +123,35 @@ impl PlansCompared {
         actual.1.sort_by(f64::total_cmp);
         let different = (0..queries).filter(|&at| !ever[at]).collect();
         let itself = (original.len() > 1).then(|| own(original));
-        Self { queries, same: (same, pairs), itself, factors, different, actual }
+        let errors = [original, copy].map(QErrors::of);
+        Self { queries, same: (same, pairs), itself, factors, different, actual, errors }
     }
 
     /// A quantile of the factors between estimates, 1 if there are none.
     pub fn factor(&self, at: f64) -> f64 {
         quantile(&self.factors, at).unwrap_or(1.0)
     }
+}
+
+impl QErrors {
+    fn of(plans: &Plans) -> Self {
+        let mut all = Self::default();
+        for plan in plans.iter().flatten() {
+            for (error, is_joined) in plan.errors.iter().zip(&plan.is_joined) {
+                let of_kind = if *is_joined { &mut all.joins } else { &mut all.scans };
+                of_kind.extend(*error);
+            }
+        }
+        all.scans.sort_by(f64::total_cmp);
+        all.joins.sort_by(f64::total_cmp);
+        all
+    }
+}
+
+/// The factor between two numbers of rows, at least 1.
+fn factor(one: f64, other: f64) -> f64 {
+    let (one, other) = (one.max(1.0), other.max(1.0));
+    (one / other).max(other / one)
 }
 
 /// A quantile of numbers in ascending order; none if there are none.
@@ -152,6 +195,21 @@ mod tests {
         };
         let found = PlansCompared::of(&vec![vec![plan(10, 400)]], &vec![vec![plan(20, 100)]]);
         assert_eq!(found.actual, (vec![2.0], vec![4.0, 4.0]));
+    }
+
+    #[test]
+    fn estimates_are_compared_with_rows_of_a_loop_unless_a_limit_may_stop_them() {
+        let scan = |estimate: u32, rows: f64, loops: u32| json!({"Node Type": "Seq Scan", "Plan Rows": estimate, "Actual Rows": rows, "Actual Loops": loops});
+        let join = json!({"Node Type": "Nested Loop", "Join Type": "Inner", "Plan Rows": 50, "Actual Rows": 5,
+            "Actual Loops": 1, "Plans": [scan(40, 10.0, 1), scan(3, 0.25, 1_000), scan(9, 0.0, 0)]});
+        let plan = |plan: Value| QueryPlan::read(&json!([{"Plan": plan}])).unwrap();
+        let limit = json!({"Node Type": "Limit", "Plan Rows": 10, "Actual Rows": 5, "Actual Loops": 1, "Plans": [join.clone()]});
+        let none = QErrors::default();
+        let found = PlansCompared::of(&vec![vec![plan(join)]], &vec![vec![plan(limit)]]).errors;
+        assert_eq!(found[0], QErrors { scans: vec![3.0, 4.0], joins: vec![10.0] });
+        assert_eq!(found[1], QErrors { joins: vec![2.0], ..none.clone() });
+        let planned = plan(json!({"Node Type": "Seq Scan", "Plan Rows": 7}));
+        assert_eq!(PlansCompared::of(&vec![vec![planned]], &Vec::new()).errors, [none.clone(), none]);
     }
 
     #[test]

@@ -183,12 +183,14 @@ fn follows_aggregates(version: &str) {
     fs::write(queries.join("scan.sql"), "SELECT count(*) FROM m.sales WHERE weight < 5").unwrap();
     let join = "SELECT count(*) FROM m.shops JOIN m.sales s ON s.shop_id = shops.id WHERE s.weight < 5";
     fs::write(queries.join("join.sql"), join).unwrap();
-    // It takes too long.
+    // One takes too long, one fails in the copy's rows only.
     fs::write(queries.join("slow.sql"), "SELECT count(*), pg_sleep(3) FROM m.shops").unwrap();
+    fs::write(queries.join("wrong.sql"), "SELECT sum(1 / (name ~ '^shop')::int) FROM m.shops").unwrap();
     let document = rig.document(&format!(
         "model check original copy --queries {} --execute --execute-timeout 2 --columns --instance default -q",
         queries.display()
     ));
+    assert_executed(&document, &original, &copy);
     // Distributions are as near as the original's are to themselves, dependence and rows for each parent included.
     for (name, most) in [("column", 0.02), ("pair", 0.02), ("rows-per-key", 0.03)] {
         let copy = observed(&document, &format!("{name}-distance"));
@@ -217,6 +219,43 @@ fn follows_aggregates(version: &str) {
         .take(5)
         .collect();
     assert!(leaked.is_empty(), "{leaked:?}");
+}
+
+/// The document tells of the queries that ran, and the errors of the planner's estimates that the server shows.
+fn assert_executed(document: &serde_json::Value, original: &Server<'_>, copy: &Server<'_>) {
+    assert!((observed(document, "executed") - 2.0).abs() < 1e-9);
+    let notes = document["notes"].to_string();
+    for said in [
+        "these queries took longer than 2 s on the original",
+        "these queries took longer than 2 s on the copy",
+        "query wrong failed on the copy and is not in the rows of scans and joins: division by zero",
+    ] {
+        assert!(notes.contains(said), "{said}: {notes}");
+    }
+    let scan = "SELECT count(*) FROM m.sales WHERE weight < 5";
+    for (name, server) in [("original", original), ("copy", copy)] {
+        let plan: serde_json::Value = server.row(&format!("EXPLAIN (FORMAT JSON) {scan}")).get(0);
+        // Below the aggregate, perhaps below another one and a Gather.
+        let (estimate, rows) =
+            (plan[0]["Plan"]["Plans"][0]["Plan Rows"].as_f64().unwrap(), server.number(scan) as f64);
+        let events = document["trials"][0]["events"].as_array().unwrap();
+        let event = events
+            .iter()
+            .find(|event| event["what"]["query"] == "scan")
+            .unwrap_or_else(|| panic!("{events:#?}"));
+        let of_scan = &event["what"][name][1];
+        assert_eq!(
+            (of_scan["estimate"].as_f64(), of_scan["rows"].as_f64()),
+            (Some(estimate), Some(rows)),
+            "{event:#}"
+        );
+        let factor = observed(document, &format!("{name}-estimates-of-scans-factor-p95"));
+        assert!(
+            factor >= (estimate / rows).max(rows / estimate) - 1e-9,
+            "{name}: {factor}, {estimate} of {rows}"
+        );
+        assert!(factor < 2.0, "{name}: {factor}");
+    }
 }
 
 /// Distances of tables whose distributions are known to differ, beside what the server counts in the whole tables.

@@ -132,8 +132,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR", help_heading = "Check")]
     pub(crate) queries: Option<PathBuf>,
 
-    /// Run each query of --queries once on both databases (EXPLAIN ANALYZE in a read-only transaction), and compare the
-    /// numbers of rows of their scans and joins
+    /// Run each query of --queries once on both databases (EXPLAIN ANALYZE in a read-only transaction). Compare the numbers
+    /// of rows of their scans and joins, and the planner's estimates with these numbers
     #[arg(long, requires = "queries", help_heading = "Check")]
     pub(crate) execute: bool,
 

@@ -3,11 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use catalog::{Aggregates, CatalogError};
-use connect::{ConnectOptions, Connection, SqlState, Target, resolve};
+use connect::{ConnectOptions, Connection, Target, resolve};
 use measure::{Event, Note, Trial, Unit};
-use model::{
-    Bytes, Distance, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Shapes, Sizes, quantile,
-};
+use model::{Bytes, Distance, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Shapes, Sizes};
 use pgserver::Home;
 use serde_json::{Value, json};
 use server::quote::identifier;
@@ -15,6 +13,7 @@ use server::{DataDirectory, Survey};
 use tokio::runtime::Builder;
 
 use super::args::{CheckArgs, K};
+use super::execute::{self, Executed};
 use super::text;
 use crate::app::args::ServerChoice;
 use crate::app::conduct::{Begun, Recording, Shown, on_server};
@@ -28,8 +27,6 @@ use crate::app::version::VERSION;
 /// Number of ANALYZE runs on the original, and on the copy.
 const OF_ORIGINAL: usize = 11;
 const OF_COPY: usize = 5;
-/// PostgreSQL's limit of statement_timeout (milliseconds in an int), seconds.
-const LONGEST_TIMEOUT: u64 = 2_147_483;
 
 /// The original: a database, or a model of one.
 enum Original {
@@ -42,14 +39,14 @@ enum Original {
 struct Seen {
     facts: Vec<Facts>,
     plans: Plans,
-    /// Plans of queries that were executed; none for those that took too long.
-    executed: Vec<Option<QueryPlan>>,
+    /// Queries that were executed.
+    executed: Vec<Executed>,
 }
 
 /// A query with the name of its file.
-struct Query {
-    name: String,
-    sql: String,
+pub(super) struct Query {
+    pub(super) name: String,
+    pub(super) sql: String,
 }
 
 pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failure> {
@@ -164,6 +161,7 @@ async fn check(
             "analyze_original": arguments.analyze_original,
             "columns": arguments.columns,
             "queries": queries.len(),
+            "execute": arguments.execute,
         }),
         plan: json!({}),
         environment: survey.environment.clone(),
@@ -204,15 +202,22 @@ async fn check(
         Original::Database(_) => K,
     };
     let fidelity = Fidelity::of(&before.facts, &after.facts, k);
-    let mut plans = (!queries.is_empty()).then(|| PlansCompared::of(&before.plans, &after.plans));
-    if let Some(plans) = &mut plans {
-        plans.actual = executed(&before, &after);
+    let plans = (!queries.is_empty()).then(|| PlansCompared::of(&before.plans, &after.plans));
+    let executed = execute.map(|_| execute::compared(&before.executed, &after.executed));
+    let mut trial = trial(&fidelity, plans.as_ref(), shapes.as_ref());
+    if let Some(executed) = &executed {
+        execute::observe(&mut trial, executed);
+        trial.events.extend(execute::events(queries, &before.executed, &after.executed));
     }
-    recording.run.trials.push(trial(&fidelity, plans.as_ref(), shapes.as_ref()));
+    recording.run.trials.push(trial);
     recording.run.notes.extend(notes(arguments, original, &fidelity, plans.as_ref(), queries));
+    for (executed, name) in [(&before.executed, "original"), (&after.executed, "copy")] {
+        let left_out = execute::left_out(queries, executed, name, arguments.execute_timeout);
+        recording.run.notes.extend(left_out.into_iter().map(|text| Note { text }));
+    }
     let unseen = shapes.iter().flat_map(|shapes| &shapes.unseen);
     recording.run.notes.extend(unseen.map(|text| Note { text: text.clone() }));
-    let results = vec![text::fidelity(&fidelity, plans.as_ref(), shapes.as_ref())];
+    let results = vec![text::fidelity(&fidelity, plans.as_ref(), executed.as_ref(), shapes.as_ref())];
     recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)
 }
 
@@ -332,40 +337,10 @@ async fn look(
     if let Some(seconds) = execute {
         for query in queries {
             printer.say(format!("query {} on the {name}", query.name));
-            seen.executed.push(run_query(connection, query, seconds, name).await?);
+            seen.executed.push(execute::execute(connection, query, seconds).await?);
         }
     }
     Ok(seen)
-}
-
-/// Ratios between the rows that operators returned: of scans, and of joins.
-fn executed(before: &Seen, after: &Seen) -> (Vec<f64>, Vec<f64>) {
-    let both = before.executed.iter().zip(&after.executed);
-    let (ours, theirs): (Vec<QueryPlan>, Vec<QueryPlan>) =
-        both.filter_map(|(ours, theirs)| Some((ours.clone()?, theirs.clone()?))).unzip();
-    PlansCompared::of(&vec![ours], &vec![theirs]).actual
-}
-
-/// Executes a query in a transaction that is rolled back; none if it took too long.
-async fn run_query(
-    connection: &Connection,
-    query: &Query,
-    seconds: u64,
-    name: &str,
-) -> Result<Option<QueryPlan>, Failure> {
-    let begin = format!("BEGIN READ ONLY; SET LOCAL statement_timeout = '{}s'", seconds.min(LONGEST_TIMEOUT));
-    run_sql(connection, &begin).await?;
-    let sql = format!("EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {}", query.sql);
-    let found = connection.client.query_one(&sql, &[]).await;
-    run_sql(connection, "ROLLBACK").await?;
-    match found {
-        Ok(row) => Ok(QueryPlan::read(&row.get::<_, Value>(0))),
-        Err(error) => match error.as_db_error() {
-            Some(why) if *why.code() == SqlState::QUERY_CANCELED => Ok(None),
-            Some(why) => Err(Usage(format!("query {} on the {name}: {}", query.name, why.message())).into()),
-            None => Err(connection.explain(error).await.into()),
-        },
-    }
 }
 
 fn quoted(table: &str) -> String {
@@ -396,7 +371,7 @@ pub(super) async fn explained<T>(
     }
 }
 
-async fn run_sql(connection: &Connection, sql: &str) -> Result<(), Failure> {
+pub(super) async fn run_sql(connection: &Connection, sql: &str) -> Result<(), Failure> {
     match connection.client.batch_execute(sql).await {
         Ok(()) => Ok(()),
         Err(error) => Err(connection.explain(error).await.into()),
@@ -444,13 +419,6 @@ fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>, shapes: Option<&Sha
         {
             trial.observe(name, f64::from(pairs), Unit::Count);
             trial.observe(&format!("{name}-same"), f64::from(same), Unit::Count);
-        }
-        for (name, factors) in [("scans", &plans.actual.0), ("joins", &plans.actual.1)] {
-            for (at, of) in [("median", 0.5), ("p90", 0.9), ("p95", 0.95)] {
-                if let Some(factor) = quantile(factors, of) {
-                    trial.observe(&format!("rows-of-{name}-factor-{at}"), factor, Unit::Count);
-                }
-            }
         }
     }
     if let Some(shapes) = shapes {

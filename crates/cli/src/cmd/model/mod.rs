@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod check;
+mod execute;
 mod text;
 
 use std::collections::hash_map::RandomState;
@@ -42,7 +43,7 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         let connection = chosen.connect(printer).await?;
         let asked = arguments.aggregates.then_some(Aggregates { k: arguments.k });
         let work = check::capture(&connection, arguments.schema.as_deref(), asked, arguments.timeout);
-        let facts = answered(work, arguments.timeout).await?;
+        let facts = answered(work, arguments.timeout, "--timeout").await?;
         let keep = arguments.keep_values.clone();
         let model = Model::of(&facts, &Privacy { k: arguments.k, keep, seed: random() });
         if let Some(unknown) = text::not_kept(&model, &arguments.keep_values) {
@@ -95,8 +96,12 @@ fn explain(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
 /// Seconds that the server has to answer that it ended a statement.
 const PATIENCE: u64 = 5;
 
-/// The result of work with the server, unless it is silent for longer than a statement may take.
-async fn answered<T>(work: impl Future<Output = Result<T, Failure>>, timeout: u64) -> Result<T, Failure> {
+/// The result of work with the server, unless it is silent for longer than a statement may take, as the option says.
+async fn answered<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+    timeout: u64,
+    option: &str,
+) -> Result<T, Failure> {
     let most = Duration::from_secs(timeout.saturating_add(PATIENCE));
     let silent = async {
         loop {
@@ -109,7 +114,7 @@ async fn answered<T>(work: impl Future<Output = Result<T, Failure>>, timeout: u6
     tokio::select! {
         result = work => result,
         silence = silent => Err(Broken(format!(
-            "no answer for {} s to: {}. The server ends a statement after {timeout} s (--timeout), so the connection is lost: \
+            "no answer for {} s to: {}. The server ends a statement after {timeout} s ({option}), so the connection is lost: \
              check the network and try again",
             silence.lasts.as_secs(),
             silence.statement

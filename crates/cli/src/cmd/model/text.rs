@@ -9,6 +9,7 @@ use model::{
     quantile,
 };
 
+use super::execute;
 use crate::app::table::{align_right, new_table};
 
 /// Share of rows changed since ANALYZE from which on statistics count as old.
@@ -217,6 +218,7 @@ const MOST_FIELDS: usize = 20;
 pub(super) fn fidelity(
     fidelity: &Fidelity,
     plans: Option<&PlansCompared>,
+    executed: Option<&PlansCompared>,
     shapes: Option<&Shapes>,
 ) -> String {
     let mut text = String::new();
@@ -258,6 +260,9 @@ pub(super) fn fidelity(
     if let Some(shapes) = shapes {
         push_shapes(&mut text, shapes);
     }
+    if let Some(executed) = executed {
+        push_executed(&mut text, executed);
+    }
     if let Some(plans) = plans {
         let (same, pairs) = plans.same;
         let _ = writeln!(
@@ -272,17 +277,6 @@ pub(super) fn fidelity(
             plans.factor(0.5),
             plans.factor(0.95),
         );
-    }
-    if let Some(plans) = plans {
-        for (name, factors) in [("scans", &plans.actual.0), ("joins", &plans.actual.1)] {
-            let Some(median) = quantile(factors, 0.5) else { continue };
-            let [p90, p95] = [0.9, 0.95].map(|at| quantile(factors, at).unwrap_or(1.0));
-            let _ = writeln!(
-                text,
-                "{name}       rows of {} operators differ by a factor of {median:.2} in the median, {p90:.2} at p90, {p95:.2} at p95",
-                factors.len()
-            );
-        }
     }
     let (within, fields) = fidelity.counts();
     let own = fidelity.itself.map_or_else(String::new, |(within, fields)| {
@@ -301,6 +295,19 @@ pub(super) fn fidelity(
         );
     }
     text
+}
+
+/// Factors between numbers of rows of the operators of queries that were executed.
+fn push_executed(text: &mut String, executed: &PlansCompared) {
+    let queries = format!("rows of {} queries", executed.queries);
+    let mut table = new_table(&[&queries, "operators", "median", "p90", "p95"]);
+    for (_, name, factors) in execute::factors(executed) {
+        let at = |at: f64| quantile(factors, at).map_or_else(String::new, |factor| format!("{factor:.2}"));
+        table.add_row([name.to_owned(), factors.len().to_string(), at(0.5), at(0.9), at(0.95)]);
+    }
+    align_right(&mut table, 1..5);
+    push_lines(text, &table.to_string());
+    text.push('\n');
 }
 
 /// Distances that exceed the original's own by this are shown.
