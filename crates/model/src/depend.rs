@@ -5,17 +5,16 @@
 //! physical order. The tree is the one with the greatest mutual information (Chow and Liu,
 //! "Approximating discrete probability distributions with dependence trees", 1968).
 
+use crate::estimate::Rows;
 use crate::facts::{Joint, Pair, TableFacts};
 use crate::file::{Column, Follows, How, Values};
 
 /// Greatest length of a chain of columns that depend on each other.
 const MOST_LINKS: usize = 4;
 /// Most pairs of values of a column that depends on another one.
-const MOST_PAIRS: usize = 120;
+const MOST_PAIRS: usize = 256;
 /// Least mutual information of a dependence, nats; less could be chance.
 const LEAST: f64 = 0.002;
-/// Rows that ANALYZE samples at a statistics target of 100.
-const SAMPLED: f64 = 30_000.0;
 /// Stretches of a functional dependency.
 const STRETCHES: u16 = 32;
 
@@ -44,7 +43,7 @@ struct Edge {
 
 /// Makes columns depend on others. `nodes` has a node for each column.
 pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k: u32) {
-    let rows = facts.rows as f64;
+    let rows = facts.counts();
     let edges: Vec<Edge> = facts
         .pairs
         .iter()
@@ -113,7 +112,7 @@ fn different(column: &Column, rows: u64) -> f64 {
     }
 }
 
-fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: f64, k: f64) -> Option<Edge> {
+fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: Rows, k: f64) -> Option<Edge> {
     let place = |name: &str| columns.iter().position(|column| column.name == name);
     let (one, other) = (place(&pair.columns.0)?, place(&pair.columns.1)?);
     if one == other || !nodes[one].is_ranked || !nodes[other].is_ranked {
@@ -132,7 +131,7 @@ fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: f
             };
             let mut pairs: Vec<(i32, i32, f64)> = combinations
                 .iter()
-                .filter(|(.., share)| *share == 0.0 || share * rows >= k)
+                .filter(|(.., share)| *share == 0.0 || share * rows.all as f64 >= k)
                 .filter_map(|(value, with, share)| {
                     Some((index(one, value)?, index(other, with)?, round(*share)))
                 })
@@ -142,13 +141,13 @@ fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: f
             if pairs.is_empty() {
                 return None;
             }
-            let chance = pairs.len() as f64 / (2.0 * rows.min(SAMPLED));
+            let chance = pairs.len() as f64 / (2.0 * rows.read());
             (of_pairs(&pairs, ours, theirs)? - 2.0 * chance, How::Pairs { pairs })
         }
         Joint::Rank(correlation) => {
             // Of the normal distribution that has this rank correlation.
             let normal = 2.0 * (std::f64::consts::PI * correlation / 6.0).sin();
-            let chance = 2.0 / rows.min(SAMPLED);
+            let chance = 2.0 / rows.read();
             let both_null =
                 both_null(pair, pairs).map(|both| round(snapped(both, ours.nulls, theirs.nulls, rows)));
             let nulls = [(-1, -1, both_null.unwrap_or_default())];
@@ -158,8 +157,8 @@ fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: f
             (there * information(normal) + of_nulls - chance, How::Normal { correlation, both_null })
         }
         Joint::Dependency(degree) => {
-            let group = (rows.min(SAMPLED) / different(ours, facts_rows(rows))).max(1.0);
-            let (shares, rest, others) = shares(theirs, facts_rows(rows));
+            let group = (rows.read() / different(ours, rows.all)).max(1.0);
+            let (shares, rest, others) = shares(theirs, rows.all);
             let by_chance: f64 = shares.iter().map(|share| share.powf(group)).sum::<f64>()
                 + others * (rest / others.max(1.0)).powf(group);
             let degree = ((degree - by_chance) / (1.0 - by_chance).max(1e-6)).clamp(0.0, 1.0);
@@ -171,8 +170,8 @@ fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: f
             (degree * entropy, How::Stretches { count: STRETCHES, window: 0.0, share: round(degree) })
         }
         Joint::Distinct(count) => {
-            let both = different(ours, facts_rows(rows)) * different(theirs, facts_rows(rows));
-            let by_chance = both * (1.0 - (-rows / both).exp());
+            let both = different(ours, rows.all) * different(theirs, rows.all);
+            let by_chance = both * (1.0 - (-(rows.all as f64) / both).exp());
             let window = round((count / both).min(1.0));
             (0.5 * (by_chance / count).ln(), How::Stretches { count: STRETCHES, window, share: 1.0 })
         }
@@ -193,9 +192,9 @@ fn both_null(pair: &Pair, pairs: &[Pair]) -> Option<f64> {
 
 /// The share of rows where both are NULL. It is set to the greatest or least possible share, if it
 /// differs from that by no more than the error of a sample.
-fn snapped(both: f64, ours: f64, theirs: f64, rows: f64) -> f64 {
+fn snapped(both: f64, ours: f64, theirs: f64, rows: Rows) -> f64 {
     let (least, most) = ((ours + theirs - 1.0).max(0.0), ours.min(theirs));
-    let noise = 4.0 * (most * (1.0 - most) / rows.min(SAMPLED)).sqrt();
+    let noise = 4.0 * (most * (1.0 - most) / rows.read()).sqrt();
     if most - both < noise && both - least > most - both {
         most
     } else if both - least < noise {
@@ -203,11 +202,6 @@ fn snapped(both: f64, ours: f64, theirs: f64, rows: f64) -> f64 {
     } else {
         both
     }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
-fn facts_rows(rows: f64) -> u64 {
-    rows as u64
 }
 
 /// Shares of frequent values, the share of the other values, and the number of those.

@@ -1,7 +1,19 @@
 //! From the number of different values that ANALYZE estimates to the number that a table has.
 
-/// Rows that ANALYZE samples at a statistics target of 100.
-pub(crate) const SAMPLED: f64 = 30_000.0;
+/// Numbers of rows of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows {
+    pub(crate) all: u64,
+    /// Rows that ANALYZE samples.
+    pub(crate) sampled: u64,
+}
+
+impl Rows {
+    /// Rows that ANALYZE reads.
+    pub(crate) fn read(self) -> f64 {
+        self.all.min(self.sampled) as f64
+    }
+}
 
 /// The number of different values among `rows` rows, `nulls` of which are NULL, of which ANALYZE estimates `distinct` (as in
 /// `pg_stats`, but if negative, relative to the rows that are not NULL); in the same form. `common` has the shares of the frequent
@@ -10,8 +22,8 @@ pub(crate) const SAMPLED: f64 = 30_000.0;
 /// ANALYZE estimates `n d / (n - f + f n / N)` from n of N rows with d different values, of which f occur once (Haas and
 /// Stokes, IBM Research Report RJ 10025). Where values occur a few times each, it misses some of them. This finds the number of equally
 /// frequent values from which rows drawn by chance give this estimate.
-pub(crate) fn different(distinct: f64, rows: u64, nulls: f64, common: &[f64]) -> f64 {
-    let (all, drawn) = (rows as f64 * (1.0 - nulls), SAMPLED * (1.0 - nulls));
+pub(crate) fn different(distinct: f64, rows: Rows, nulls: f64, common: &[f64]) -> f64 {
+    let (all, drawn) = (rows.all as f64 * (1.0 - nulls), rows.sampled as f64 * (1.0 - nulls));
     let estimate = if distinct < 0.0 { -distinct * all } else { distinct };
     let frequent = common.len() as f64;
     let rest = (1.0 - common.iter().sum::<f64>()).clamp(0.0, 1.0);
@@ -60,29 +72,37 @@ mod tests {
     #[test]
     fn rows_drawn_by_chance_give_the_estimate() {
         let mut rng = Rng::with_seed(1);
-        for (values, rows) in [(1_100_000, 150_000_u32), (99_901, 800_000), (40_000, 60_000), (20, 100_000)] {
+        // As at statistics targets of 100 and of 200.
+        for (values, rows, sampled) in [
+            (1_100_000, 150_000_u32, 30_000_u32),
+            (99_901, 800_000, 30_000),
+            (99_901, 800_000, 60_000),
+            (40_000, 60_000, 30_000),
+            (20, 100_000, 30_000),
+        ] {
             let table: Vec<u32> = (0..rows).map(|_| rng.u32(0..values)).collect();
             let mut places: Vec<usize> = (0..table.len()).collect();
             rng.shuffle(&mut places);
             let mut counts: HashMap<u32, u32> = HashMap::new();
-            for place in &places[..30_000] {
+            for place in &places[..usize::try_from(sampled).unwrap()] {
                 *counts.entry(table[*place]).or_default() += 1;
             }
             let once = counts.values().filter(|count| **count == 1).count() as f64;
-            let estimate =
-                SAMPLED * counts.len() as f64 / (SAMPLED - once + once * SAMPLED / f64::from(rows));
+            let drawn = f64::from(sampled);
+            let estimate = drawn * counts.len() as f64 / (drawn - once + once * drawn / f64::from(rows));
             let mut all = table.clone();
             all.sort_unstable();
             all.dedup();
-            let found = different(estimate, rows.into(), 0.0, &[]);
+            let rows = Rows { all: rows.into(), sampled: sampled.into() };
+            let found = different(estimate, rows, 0.0, &[]);
             let off = found / all.len() as f64;
             assert!(
                 (0.98..1.02).contains(&off),
-                "{values} of {rows}: {estimate} to {found}, not {}",
+                "{values} of {rows:?}: {estimate} to {found}, not {}",
                 all.len()
             );
-            let relative = different(-estimate / f64::from(rows), rows.into(), 0.0, &[]);
-            assert!((relative * f64::from(rows) + found).abs() < 1.0);
+            let relative = different(-estimate / rows.all as f64, rows, 0.0, &[]);
+            assert!((relative * rows.all as f64 + found).abs() < 1.0);
         }
     }
 
@@ -108,8 +128,13 @@ mod tests {
     #[test]
     fn small_tables_and_keys_stay() {
         for (distinct, rows) in [(-0.4, 30_000), (-1.0, 1_000_000), (7.0, 100)] {
+            let rows = Rows { all: rows, sampled: 30_000 };
             assert!((different(distinct, rows, 0.0, &[]) - distinct).abs() < 1e-12);
         }
-        assert!((different(3.0, 1_000_000, 0.1, &[0.5, 0.3, 0.2]) - 3.0).abs() < 1e-12);
+        let rows = Rows { all: 1_000_000, sampled: 30_000 };
+        assert!((different(3.0, rows, 0.1, &[0.5, 0.3, 0.2]) - 3.0).abs() < 1e-12);
+        // ANALYZE reads the table whole.
+        let rows = Rows { all: 1_000_000, sampled: 3_000_000 };
+        assert!((different(500_000.0, rows, 0.0, &[]) - 500_000.0).abs() < 1e-12);
     }
 }

@@ -2,6 +2,7 @@
 
 use rowgen::Kind;
 
+use crate::estimate::Rows;
 use crate::file::Bytes;
 
 /// All tables of a model, before anything is replaced.
@@ -28,6 +29,8 @@ pub struct TableFacts {
     pub name: String,
     /// `pg_class.reltuples`.
     pub rows: u64,
+    /// Rows that ANALYZE samples: 300 times the greatest statistics target of the columns.
+    pub sampled: u64,
     /// Bytes on disk.
     pub bytes: Bytes,
     /// When it was last analysed, if ever.
@@ -38,6 +41,12 @@ pub struct TableFacts {
     pub columns: Vec<ColumnFacts>,
     /// Dependences between pairs of its columns.
     pub pairs: Vec<Pair>,
+}
+
+impl TableFacts {
+    pub(crate) fn counts(&self) -> Rows {
+        Rows { all: self.rows, sampled: self.sampled }
+    }
 }
 
 /// Two columns that depend on each other.

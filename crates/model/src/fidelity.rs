@@ -3,7 +3,6 @@
 
 use rowgen::Kind;
 
-use crate::estimate::SAMPLED;
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::Bytes;
 
@@ -165,7 +164,7 @@ impl Fidelity {
         let same = copies[0].columns.iter().find(|other| other.name == column.name);
         let column = same.filter(|_| column.kind.is_none()).unwrap_or(column);
         let rows = originals[0].rows.min(copies[0].rows).max(1) as f64;
-        let sampled = rows.min(SAMPLED);
+        let sampled = rows.min(originals[0].sampled as f64);
         for field in FIELDS {
             let values = |all: &[Statistics], rows: u64| -> Vec<f64> {
                 all.iter().filter_map(|statistics| (field.value)(statistics, rows as f64)).collect()
@@ -331,6 +330,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
 
     fn facts(null_frac: f64, correlation: f64, rows: u64) -> Facts {
         let statistics = Statistics {
@@ -341,31 +341,7 @@ mod tests {
             common: vec![("1".to_owned(), 0.2)],
             bounds: (0..=100).map(|bound| (bound * 10).to_string()).collect(),
         };
-        let column = ColumnFacts {
-            name: "c".to_owned(),
-            data_type: "integer".to_owned(),
-            kind: Some(Kind::Int4),
-            role: ColumnRole::Free,
-            statistics: Some(statistics),
-            ..ColumnFacts::default()
-        };
-        let table = TableFacts {
-            name: "public.t".to_owned(),
-            rows,
-            bytes: Bytes::default(),
-            analyzed: None,
-            changed: 0,
-            columns: vec![column],
-            pairs: Vec::new(),
-        };
-        Facts {
-            server: String::new(),
-            captured: String::new(),
-            ddl: String::new(),
-            tables: vec![table],
-            unseen: Vec::new(),
-            aggregates: false,
-        }
+        testing::facts(rows, vec![testing::column("c", Kind::Int4, ColumnRole::Free, statistics)])
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub struct Table {
     /// Rows changed since then.
     #[serde(default)]
     pub changed: u64,
+    /// Rows that ANALYZE samples: 300 times the greatest statistics target of its columns.
+    #[serde(default = "sampled_by_default", skip_serializing_if = "is_sampled_by_default")]
+    pub sampled: u64,
     /// Its size.
     pub bytes: Bytes,
     /// Its columns.
@@ -168,6 +171,18 @@ impl How {
             }
         }
     }
+}
+
+/// Rows that ANALYZE samples at a statistics target of 100.
+pub(crate) const SAMPLED: u64 = 30_000;
+
+fn sampled_by_default() -> u64 {
+    SAMPLED
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_sampled_by_default(sampled: &u64) -> bool {
+    *sampled == SAMPLED
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -353,6 +368,9 @@ impl Table {
     fn check(&self) -> Result<(), ModelError> {
         if !self.name.contains('.') {
             return Err(wrong(&self.name, "", "name the table with its schema, as public.orders"));
+        }
+        if self.sampled == 0 {
+            return Err(wrong(&self.name, "", "sampled must be at least 1"));
         }
         for (at, column) in self.columns.iter().enumerate() {
             let wrong = |problem: &str| wrong(&self.name, &column.name, problem);

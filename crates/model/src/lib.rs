@@ -18,6 +18,8 @@ mod numbers;
 mod plans;
 mod replace;
 mod shapes;
+#[cfg(test)]
+mod testing;
 
 pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, Statistics, TableFacts};
 pub use fidelity::{Fidelity, Field, Sizes};

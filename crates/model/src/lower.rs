@@ -3,9 +3,12 @@
 use std::fmt::Write;
 
 use crate::depend::{common, untied};
-use crate::estimate::{different, hidden};
+use crate::estimate::{Rows, different, hidden};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, How, Model, Table, Values};
+
+/// Rows that ANALYZE samples for each unit of the statistics target, which is also the greatest number of frequent values.
+const SAMPLED_PER_TARGET: u64 = 300;
 
 impl Model {
     /// The statistics of the model in the form of facts.
@@ -13,10 +16,11 @@ impl Model {
         let table = |table: &Table| TableFacts {
             name: table.name.clone(),
             rows: table.rows,
+            sampled: table.sampled,
             bytes: table.bytes,
             analyzed: table.analyzed.clone(),
             changed: table.changed,
-            columns: table.columns.iter().map(Column::facts).collect(),
+            columns: table.columns.iter().map(|column| column.facts(table.sampled)).collect(),
             pairs: Vec::new(),
         };
         Facts {
@@ -31,19 +35,19 @@ impl Model {
 }
 
 impl Column {
-    fn facts(&self) -> ColumnFacts {
+    fn facts(&self, sampled: u64) -> ColumnFacts {
         ColumnFacts {
             name: self.name.clone(),
             data_type: self.data_type.clone(),
             kind: None,
             role: ColumnRole::Free,
-            statistics: self.statistics(),
+            statistics: self.statistics(sampled),
             ..ColumnFacts::default()
         }
     }
 
-    /// The statistics in the form of `pg_stats`: relative to all rows.
-    fn statistics(&self) -> Option<Statistics> {
+    /// The statistics in the form of `pg_stats`: relative to all rows, with as many frequent values as ANALYZE lists.
+    fn statistics(&self, sampled: u64) -> Option<Statistics> {
         let there = 1.0 - self.nulls;
         let (correlation, common, bounds) = match &self.values {
             Values::Fill { .. } | Values::Serial { .. } => return None,
@@ -59,6 +63,7 @@ impl Column {
         let mut common: Vec<(String, f64)> =
             common.into_iter().map(|(value, share)| (value, share * there)).collect();
         common.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        common.truncate(usize::try_from(sampled / SAMPLED_PER_TARGET).unwrap_or(usize::MAX).max(1));
         let distinct = match &self.values {
             // Relative to the keys.
             Values::Keys { .. } => 0.0,
@@ -80,6 +85,10 @@ fn places_as_values(common: &[(f64, f64)]) -> Vec<(String, f64)> {
 }
 
 impl Table {
+    fn counts(&self) -> Rows {
+        Rows { all: self.rows, sampled: self.sampled }
+    }
+
     /// Specifications of its columns, as `schema.table.column=specification`; none for columns that the fill decides on.
     pub fn specs(&self) -> Vec<String> {
         let spec = |column: &Column| {
@@ -119,7 +128,7 @@ impl Table {
             .iter()
             .any(|other| other.follows.as_ref().is_some_and(|of| of.column == column.name));
         if !is_followed && column.follows.is_none() {
-            return column.spec(None, self.rows);
+            return column.spec(None, self.counts());
         }
         let mut chain = vec![(column, None)];
         while let Some((other, how)) = self.followed(chain[chain.len() - 1].0) {
@@ -139,7 +148,7 @@ impl Table {
             untied(first, self.rows),
             first.nulls,
             links.join(","),
-            column.spec(Some(1.0), self.rows)?
+            column.spec(Some(1.0), self.counts())?
         ))
     }
 }
@@ -203,7 +212,7 @@ fn line(column: &Column) -> String {
 
 impl Column {
     /// Its own specification, with its NULLs, and perhaps another correlation than its own. The table has so many rows.
-    fn spec(&self, correlation: Option<f64>, rows: u64) -> Option<String> {
+    fn spec(&self, correlation: Option<f64>, rows: Rows) -> Option<String> {
         let spec = self.values_spec(correlation, rows)?;
         Some(if self.nulls > 0.0 { format!("nulls({},{spec})", self.nulls) } else { spec })
     }
@@ -211,7 +220,7 @@ impl Column {
 
 impl Column {
     /// Without its NULLs.
-    pub(crate) fn values_spec(&self, correlation: Option<f64>, rows: u64) -> Option<String> {
+    pub(crate) fn values_spec(&self, correlation: Option<f64>, rows: Rows) -> Option<String> {
         let different = |distinct: f64| {
             let distinct = different(distinct, rows, self.nulls, &common(self));
             // Ranked values are made for the rows that are not NULL, others for all rows.
@@ -320,6 +329,7 @@ mod tests {
         let table = Table {
             name: "public.t".to_owned(),
             rows: 10,
+            sampled: 30_000,
             analyzed: None,
             changed: 0,
             bytes: Bytes::default(),

@@ -150,6 +150,7 @@ async fn table(
     Ok(TableFacts {
         name,
         rows: unsigned(row, "rows"),
+        sampled: unsigned(row, "sampled"),
         bytes: Bytes {
             heap: unsigned(row, "heap"),
             toast: unsigned(row, "toast"),

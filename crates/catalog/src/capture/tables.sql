@@ -9,7 +9,11 @@ SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS sql_name, n.nspname || '.
           FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t AND r.reltoastrelid <> 0) AS toast,
        (SELECT coalesce(sum(pg_indexes_size(t)), 0)::int8 FROM unnest(leaves.oids) t) AS indexes,
        to_char(greatest(s.last_analyze, s.last_autoanalyze), 'YYYY-MM-DD HH24:MI:SS"Z"') AS analyzed,
-       coalesce(s.n_mod_since_analyze, 0)::int8 AS changed
+       coalesce(s.n_mod_since_analyze, 0)::int8 AS changed,
+       -- As ANALYZE does with the setting of this session. Before PostgreSQL 17, -1 means the setting.
+       (SELECT 300 * greatest(1, max(CASE WHEN a.attstattarget >= 0 THEN a.attstattarget
+                                          ELSE current_setting('default_statistics_target')::int END))::int8
+          FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS sampled
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
   CROSS JOIN LATERAL (

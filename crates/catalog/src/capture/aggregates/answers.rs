@@ -4,7 +4,7 @@ use model::{Joint, Pair, TableFacts};
 use tokio_postgres::Row;
 
 use super::Aggregates;
-use super::questions::{Asks, Part, Question};
+use super::questions::{Asks, By, Part, Question};
 
 /// Most classes of keys with about as many rows, besides the classes that differ by [`APART`].
 const CLASSES: u64 = 24;
@@ -28,7 +28,11 @@ pub(super) fn add(question: &Question, rows: &[Row], asked: Aggregates, facts: &
                 facts.rows_per_key = classes(&keys, all, frequent, u64::from(asked.k));
             }
         }
-        Asks::Pairs { parts } => facts.pairs.extend(pairs(parts, rows)),
+        Asks::Pairs { parts } => {
+            let Some(counts) = Counts::of(parts, rows) else { return };
+            facts.pairs.extend(counts.pairs());
+            counts.list_values(facts);
+        }
         Asks::Ranks { columns } => {
             let correlations: Vec<Option<f64>> = rows.first().map(|row| row.get(0)).unwrap_or_default();
             let mut correlations = correlations.into_iter();
@@ -110,44 +114,87 @@ fn classes(keys: &[(u64, u64)], all: u64, frequent: u64, k: u64) -> Vec<(f64, f6
     classes.into_iter().map(|(rows, keys)| (rows, keys as f64 / total as f64)).collect()
 }
 
-fn pairs(parts: &[Part], rows: &[Row]) -> Vec<Pair> {
-    let last = parts.len() - 1;
-    // The first of grouping()'s arguments is its highest bit; a bit is set where the column is left out.
-    let is_in = |left_out: i32, at: usize| left_out >> (last - at) & 1 == 0;
-    let count = |row: &Row| row.get::<_, i64>("rows") as f64;
-    let left_out = |row: &Row| row.get::<_, i32>("left_out");
-    let all = rows.iter().find(|row| (0..parts.len()).all(|at| !is_in(left_out(row), at))).map(count);
-    let Some(all) = all else { return Vec::new() };
-    let mut pairs = Vec::new();
-    for at in 0..parts.len() {
-        for with in at + 1..parts.len() {
-            let of_both = rows.iter().filter(|row| is_in(left_out(row), at) && is_in(left_out(row), with));
-            let mut combinations: Vec<Combination> = of_both
-                .filter_map(|row| {
-                    let values: Vec<Option<String>> = row.get("pair");
-                    let value = |part: &Part, value: &Option<String>| match value.as_deref() {
-                        Some("f") if part.only_nulls => None,
-                        Some("t") if part.only_nulls => Some(None),
-                        value => Some(value.map(str::to_owned)),
-                    };
-                    Some((
-                        value(&parts[at], &values[at])?,
-                        value(&parts[with], &values[with])?,
-                        count(row) / all,
-                    ))
-                })
-                .collect();
-            // The share is given even if no row has NULL in both: otherwise it would count as unknown.
-            if parts[at].only_nulls && parts[with].only_nulls && combinations.is_empty() {
-                combinations.push((None, None, 0.0));
+/// Least share of a column's rows that its counted values have, so that no others count.
+const ALL: f64 = 0.999;
+
+/// Numbers of rows for combinations of values.
+struct Counts<'a> {
+    parts: &'a [Part],
+    rows: &'a [Row],
+    /// All rows.
+    all: f64,
+}
+
+impl<'a> Counts<'a> {
+    /// None if there are fewer than k rows.
+    fn of(parts: &'a [Part], rows: &'a [Row]) -> Option<Self> {
+        let counts = Self { parts, rows, all: 1.0 };
+        let all = counts.of_columns(&[]).next().map(count)?;
+        Some(Self { all, ..counts })
+    }
+
+    /// The rows of the result that count the values of these columns, by their places, and of no others.
+    fn of_columns<'b>(&'b self, columns: &'b [usize]) -> impl Iterator<Item = &'b Row> {
+        let last = self.parts.len() - 1;
+        // The first of grouping()'s arguments is its highest bit; a bit is set where the column is left out.
+        let is_in = move |row: &Row, at: usize| row.get::<_, i32>("left_out") >> (last - at) & 1 == 0;
+        self.rows
+            .iter()
+            .filter(move |row| (0..self.parts.len()).all(|at| is_in(row, at) == columns.contains(&at)))
+    }
+
+    fn pairs(&self) -> Vec<Pair> {
+        let mut pairs = Vec::new();
+        for (at, one) in self.parts.iter().enumerate() {
+            for (with, other) in self.parts.iter().enumerate().skip(at + 1) {
+                let mut combinations: Vec<Combination> = self
+                    .of_columns(&[at, with])
+                    .filter_map(|row| {
+                        let values: Vec<Option<String>> = row.get("pair");
+                        let value = |part: &Part, value: &Option<String>| match value.as_deref() {
+                            Some("f") if part.by == By::Null => None,
+                            Some("t") if part.by == By::Null => Some(None),
+                            value => Some(value.map(str::to_owned)),
+                        };
+                        Some((value(one, &values[at])?, value(other, &values[with])?, count(row) / self.all))
+                    })
+                    .collect();
+                // The share is given even if no row has NULL in both: otherwise it would count as unknown.
+                if one.by == By::Null && other.by == By::Null && combinations.is_empty() {
+                    combinations.push((None, None, 0.0));
+                }
+                if !combinations.is_empty() {
+                    let columns = (one.column.clone(), other.column.clone());
+                    pairs.push(Pair { columns, joint: Joint::Common(combinations) });
+                }
             }
-            if !combinations.is_empty() {
-                let columns = (parts[at].column.clone(), parts[with].column.clone());
-                pairs.push(Pair { columns, joint: Joint::Common(combinations) });
+        }
+        pairs
+    }
+
+    /// Lists all values of columns that have more than the statistics list, if each has k rows.
+    fn list_values(&self, facts: &mut TableFacts) {
+        for (at, part) in self.parts.iter().enumerate().filter(|(_, part)| part.by == By::Counted) {
+            let column = facts.columns.iter_mut().find(|column| column.name == part.column);
+            let Some(statistics) = column.and_then(|column| column.statistics.as_mut()) else { continue };
+            let listed: f64 = self.of_columns(&[at]).map(count).sum();
+            let value = |row: &Row| {
+                let values: Vec<Option<String>> = row.get("pair");
+                Some((values[at].clone()?, count(row) / self.all))
+            };
+            let mut values: Vec<(String, f64)> = self.of_columns(&[at]).filter_map(value).collect();
+            values.sort_by(|one, other| other.1.total_cmp(&one.1));
+            if listed >= ALL * self.all && !values.is_empty() {
+                statistics.n_distinct = values.len() as f64;
+                statistics.common = values;
+                statistics.bounds.clear();
             }
         }
     }
-    pairs
+}
+
+fn count(row: &Row) -> f64 {
+    row.get::<_, i64>("rows") as f64
 }
 
 #[cfg(test)]

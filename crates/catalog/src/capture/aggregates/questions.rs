@@ -17,6 +17,8 @@ const COUNTED: u64 = 300_000;
 const RANKED: u64 = 50_000;
 /// Columns of a table that are paired.
 const MOST_COLUMNS: usize = 12;
+/// Different values that a column has at most whose values are paired; of others only NULL is.
+const MOST_VALUES: f64 = 256.0;
 
 /// A query with its question.
 #[derive(Debug)]
@@ -46,8 +48,19 @@ pub(super) enum Asks {
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) column: String,
-    /// Whether the question distinguishes only NULL from all other values.
-    pub(super) only_nulls: bool,
+    /// What the question distinguishes.
+    pub(super) by: By,
+}
+
+/// What a question distinguishes of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// NULL from all other values.
+    Null,
+    /// All values.
+    Value,
+    /// All values; and how often each occurs, because there are more of them than the statistics list.
+    Counted,
 }
 
 impl Question {
@@ -121,9 +134,9 @@ fn free(facts: &TableFacts) -> impl Iterator<Item = (&ColumnFacts, &model::Stati
     columns.filter_map(|column| Some((column, column.statistics.as_ref()?)))
 }
 
-fn has_few(statistics: &model::Statistics) -> bool {
+fn has_few(statistics: &model::Statistics, most: f64) -> bool {
     let common: f64 = statistics.common.iter().map(|(_, share)| share).sum();
-    (1.0..=FEW).contains(&statistics.n_distinct) && common + statistics.null_frac > 0.5
+    (1.0..=most).contains(&statistics.n_distinct) && common + statistics.null_frac > 0.5
 }
 
 /// SQL of a sample of about `rows` rows.
@@ -139,9 +152,14 @@ fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> 
         .filter_map(|(column, statistics)| {
             let has_nulls = (0.001..=0.999).contains(&statistics.null_frac);
             let is_varied = statistics.n_distinct.abs() > 0.0 && (statistics.n_distinct - 1.0).abs() > 0.0;
-            let part = |only_nulls| Part { column: column.name.clone(), only_nulls };
+            let part = |by| Part { column: column.name.clone(), by };
             // A single value beside NULL tells no more than NULL itself.
-            if has_few(statistics) && is_varied { Some(part(false)) } else { has_nulls.then(|| part(true)) }
+            if has_few(statistics, MOST_VALUES) && is_varied {
+                let is_listed = statistics.bounds.len() < 2;
+                Some(part(if is_listed { By::Value } else { By::Counted }))
+            } else {
+                has_nulls.then(|| part(By::Null))
+            }
         })
         .collect();
     parts.truncate(MOST_COLUMNS);
@@ -153,11 +171,13 @@ fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> 
         .iter()
         .zip(&letters)
         .map(|(part, letter)| {
-            let nulls = if part.only_nulls { " IS NULL" } else { "" };
+            let nulls = if part.by == By::Null { " IS NULL" } else { "" };
             format!("{}{nulls} AS {letter}", identifier(&part.column))
         })
         .collect();
     let mut sets = vec!["()".to_owned()];
+    let counted = parts.iter().zip(&letters).filter(|(part, _)| part.by == By::Counted);
+    sets.extend(counted.map(|(_, letter)| format!("({letter})")));
     for (at, one) in letters.iter().enumerate() {
         sets.extend(letters[at + 1..].iter().map(|other| format!("({one}, {other})")));
     }
@@ -190,7 +210,7 @@ fn ranks(name: &str, facts: &TableFacts) -> Option<Question> {
         .filter(|(column, statistics)| {
             column.kind.as_ref().is_some_and(is_measured)
                 && !matches!(column.role, ColumnRole::Reference { .. })
-                && !has_few(statistics)
+                && !has_few(statistics, FEW)
         })
         .map(|(column, _)| column.name.clone())
         .take(MOST_COLUMNS)
@@ -232,7 +252,7 @@ fn lengths(name: &str, facts: &TableFacts) -> Option<Question> {
         .filter(|column| {
             matches!(column.role, ColumnRole::Free | ColumnRole::Unique)
                 && matches!(column.kind, Some(Kind::Text | Kind::Varchar(_)))
-                && column.statistics.as_ref().is_some_and(|statistics| !has_few(statistics))
+                && column.statistics.as_ref().is_some_and(|statistics| !has_few(statistics, FEW))
         })
         .map(|column| column.name.clone())
         .collect();

@@ -516,6 +516,7 @@ fn notes(
             fidelity.missing.join(", ")
         ));
     }
+    notes.extend(text::smaller(&fidelity.sizes));
     if let Some(plans) = plans.filter(|plans| !plans.different.is_empty()) {
         let names: Vec<&str> = plans.different.iter().map(|&at| queries[at].name.as_str()).collect();
         notes.push(format!("these queries have another plan on the copy: {}", names.join(", ")));

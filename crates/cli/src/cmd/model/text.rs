@@ -5,8 +5,8 @@ use std::path::Path;
 
 use measure::human::{bytes, count, grouped};
 use model::{
-    Column, Distance, Fidelity, Field, Follows, How, Model, PlansCompared, Shapes, Sizes, Table, Values,
-    quantile,
+    Bytes, Column, Distance, Fidelity, Field, Follows, How, Model, PlansCompared, Shapes, Sizes, Table,
+    Values, quantile,
 };
 
 use super::execute;
@@ -295,6 +295,41 @@ pub(super) fn fidelity(
         );
     }
     text
+}
+
+/// Share by which indexes or heaps of a copy may be smaller before a note tells why.
+const SMALLER: f64 = 0.02;
+/// Bytes by which they are smaller at least: pages are whole.
+const PAGES: f64 = 3.0 * 8192.0;
+
+/// Notes on tables whose copy is smaller: the original has grown, the copy is freshly loaded.
+pub(super) fn smaller(sizes: &[Sizes]) -> Vec<String> {
+    let of = |bytes: fn(&Bytes) -> u64| -> Vec<&str> {
+        let is_smaller = |sizes: &&Sizes| {
+            let factor = sizes.rows.1 as f64 / sizes.rows.0.max(1) as f64;
+            let (wanted, there) = (bytes(&sizes.bytes.0) as f64 * factor, bytes(&sizes.bytes.1) as f64);
+            wanted - there > (SMALLER * wanted).max(PAGES)
+        };
+        sizes.iter().filter(is_smaller).map(|sizes| sizes.table.as_str()).collect()
+    };
+    let note = |tables: Vec<&str>, parts: &str, why: &str, remedy: &str| {
+        (!tables.is_empty()).then(|| {
+            format!(
+                "{parts} of these tables are smaller in the copy: {}. {why}, and the copy is freshly loaded: to compare it with a \
+                 freshly loaded original, run {remedy} there",
+                tables.join(", ")
+            )
+        })
+    };
+    let indexes = note(
+        of(|bytes| bytes.indexes),
+        "indexes",
+        "Indexes that grow row by row have pages that are half full",
+        "REINDEX TABLE",
+    );
+    let heaps =
+        note(of(|bytes| bytes.heap), "heaps", "Tables that are updated have room of old rows", "VACUUM FULL");
+    indexes.into_iter().chain(heaps).collect()
 }
 
 /// Factors between numbers of rows of the operators of queries that were executed.

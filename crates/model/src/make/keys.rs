@@ -1,0 +1,133 @@
+//! Foreign keys: which keys are used, and how often.
+
+use super::places::{keys_in_order, place_of_key};
+use super::{Maker, correlation, round};
+use crate::facts::{ColumnFacts, Statistics, TableFacts};
+use crate::file::Values;
+
+impl Maker<'_> {
+    /// Values for references: the number of used keys, which keys, and the shares of the most
+    /// frequent ones.
+    pub(super) fn keys(
+        &self,
+        facts: &ColumnFacts,
+        statistics: &Statistics,
+        table: &str,
+        column: &str,
+    ) -> Values {
+        let parents = self.keys_of(table, column);
+        let line = self.key_line(table, column);
+        let rows = self.table.rows as f64;
+        let used =
+            if statistics.n_distinct < 0.0 { -statistics.n_distinct * rows } else { statistics.n_distinct };
+        let fraction = if used > 0.0 { (used / parents.max(1.0)).min(1.0) } else { 1.0 };
+        let common = keys_in_order(statistics, &line);
+        let bounds = if line.len() > 1 {
+            statistics.bounds.iter().map(|bound| round(place_of_key(bound, statistics, &line))).collect()
+        } else {
+            Vec::new()
+        };
+        Values::Keys {
+            distinct: -round(fraction).max(1e-6),
+            correlation: correlation(statistics),
+            common: common.into_iter().map(|(_, place, share)| (place, share)).collect(),
+            bounds,
+            rows: if facts.rows_per_key.iter().any(|(rows, _)| *rows > 0.0) {
+                facts.rows_per_key.iter().map(|(rows, share)| (round(*rows), round(*share))).collect()
+            } else {
+                // All other keys have no rows.
+                Vec::new()
+            },
+        }
+    }
+
+    /// The number of different keys that a foreign key's first column can refer to: of a key of several
+    /// columns, the first one has fewer values than rows.
+    pub(super) fn keys_of(&self, table: &str, column: &str) -> f64 {
+        let Some(table) = self.referenced(table) else { return 0.0 };
+        let rows = table.rows as f64;
+        let column = table.columns.iter().find(|other| other.name == *column);
+        match column.and_then(|column| column.statistics.as_ref()).map(|of| of.n_distinct) {
+            Some(distinct) if distinct < 0.0 => -distinct * rows,
+            Some(distinct) if distinct > 0.0 => distinct.min(rows),
+            _ => rows,
+        }
+    }
+
+    pub(super) fn referenced(&self, table: &str) -> Option<&TableFacts> {
+        self.facts.tables.iter().find(|other| other.name == *table)
+    }
+
+    /// Bounds of the keys that a foreign key refers to.
+    pub(super) fn key_line(&self, table: &str, column: &str) -> Vec<f64> {
+        let keys = self
+            .referenced(table)
+            .and_then(|table| table.columns.iter().find(|other| other.name == *column)?.statistics.as_ref());
+        let line = keys.map(|keys| keys.bounds.iter().filter_map(|bound| bound.parse().ok()).collect());
+        line.unwrap_or_default()
+    }
+
+    /// Values for a foreign key whose rows another column numbers: as many rows have the number n as
+    /// referenced rows have n rows or more. None if the numbers do not begin at 0 or 1, have gaps, or
+    /// are too many for the list of frequent values.
+    pub(super) fn counted(&self, statistics: &Statistics, by: &str) -> Option<Values> {
+        let by = self.table.columns.iter().find(|column| column.name == by)?.statistics.as_ref()?;
+        let least = f64::from(self.privacy.k) / self.table.rows.max(1) as f64;
+        let numbers = by.common.iter().filter(|(_, share)| *share >= least);
+        let mut numbers: Vec<(i64, f64)> =
+            numbers.map(|(value, share)| Some((value.parse().ok()?, *share))).collect::<Option<_>>()?;
+        numbers.sort_unstable_by_key(|(number, _)| *number);
+        let &(first, all) = numbers.first()?;
+        let follow = numbers.iter().zip(first..).all(|((number, _), place)| *number == place);
+        if by.bounds.len() > 1 || !(0..=1).contains(&first) || !follow || all <= 0.0 {
+            return None;
+        }
+        let ends = numbers.iter().skip(1).map(|(_, share)| *share).chain([0.0]);
+        let rows = numbers.iter().zip(ends).zip(1_u32..);
+        let rows: Vec<(f64, f64)> = rows
+            .map(|(((_, share), next), count)| (f64::from(count), ((share - next) / all).max(0.0)))
+            .collect();
+        let sum: f64 = rows.iter().map(|(_, fraction)| fraction).sum();
+        let mut rows: Vec<(f64, f64)> =
+            rows.into_iter().map(|(count, fraction)| (count, round(fraction / sum))).collect();
+        rows.retain(|(_, fraction)| *fraction > 0.0);
+        Some(Values::Keys {
+            distinct: -1.0,
+            correlation: correlation(statistics),
+            common: Vec::new(),
+            bounds: Vec::new(),
+            rows,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgen::Kind;
+
+    use super::*;
+    use crate::facts::ColumnRole;
+    use crate::make::fill;
+    use crate::testing::{column, modelled};
+
+    #[test]
+    fn numbers_of_lines_tell_how_many_rows_a_key_has() {
+        let shares = [(0.4, "1"), (0.3, "2"), (0.2, "3"), (0.1, "4")];
+        let of = |first: &str| {
+            let numbers = shares
+                .iter()
+                .map(|(share, number)| ((if *number == "1" { first } else { number }).to_owned(), *share));
+            let numbers = Statistics { n_distinct: 4.0, common: numbers.collect(), ..Statistics::default() };
+            let role = ColumnRole::Counted { table: "public.orders".to_owned(), by: "line".to_owned() };
+            let keys = Statistics { n_distinct: -0.25, correlation: Some(1.0), ..Statistics::default() };
+            let columns = vec![
+                column("order", Kind::Int4, role, keys),
+                column("line", Kind::Int4, ColumnRole::Key, numbers),
+            ];
+            modelled(columns, &[]).remove(0).values
+        };
+        let Values::Keys { rows, .. } = of("1") else { panic!() };
+        assert_eq!(rows, [(1.0, 0.25), (2.0, 0.25), (3.0, 0.25), (4.0, 0.25)]);
+        assert_eq!(of("-5"), fill("a key"));
+    }
+}

@@ -1,0 +1,265 @@
+//! Makes a model from facts. All decisions about privacy are made here.
+
+mod keys;
+mod numbers;
+mod places;
+mod text;
+
+use fastrand::Rng;
+use rowgen::{Kind, Spec};
+
+use self::numbers::without_chance;
+use self::places::{keys_in_order, texts_in_order};
+pub(crate) use self::text::is_text;
+use self::text::{bytes_of, json};
+
+use crate::arrays;
+use crate::depend::{self, Node};
+use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
+use crate::file::{Column, FORMAT, How, Model, Table, Values};
+use crate::numbers::Number;
+
+/// Rules for values of the original.
+#[derive(Clone, Debug)]
+pub struct Privacy {
+    /// Values that fewer rows than this have are replaced.
+    pub k: u32,
+    /// Columns of text that keep their values: `table.column`, or with its schema.
+    pub keep: Vec<String>,
+    /// Seed of the random numbers that replace values.
+    pub seed: u64,
+}
+
+/// Numbers in a model are multiples of 1 divided by this.
+const DIGITS: f64 = 1e6;
+
+impl Model {
+    /// The model of these facts.
+    pub fn of(facts: &Facts, privacy: &Privacy) -> Self {
+        let mut rng = Rng::with_seed(privacy.seed);
+        let tables = facts.tables.iter().map(|table| Maker { facts, table, privacy, rng: &mut rng }.table());
+        Self {
+            format: FORMAT,
+            captured: facts.captured.clone(),
+            server: facts.server.clone(),
+            k: privacy.k,
+            aggregates: facts.aggregates,
+            ddl: facts.ddl.clone(),
+            tables: tables.collect(),
+        }
+    }
+}
+
+struct Maker<'a> {
+    facts: &'a Facts,
+    table: &'a TableFacts,
+    privacy: &'a Privacy,
+    rng: &'a mut Rng,
+}
+
+impl Maker<'_> {
+    fn table(&mut self) -> Table {
+        let mut columns: Vec<Column> = self.table.columns.iter().map(|column| self.column(column)).collect();
+        order(&mut columns, &self.table.columns);
+        if self.table.rows >= u64::from(self.privacy.k) {
+            let nodes: Vec<Node> = self
+                .table
+                .columns
+                .iter()
+                .zip(&columns)
+                .map(|(facts, column)| self.node(facts, column))
+                .collect();
+            depend::tie(&mut columns, &nodes, self.table, self.privacy.k);
+            place_frequent(&mut columns, self.table);
+        }
+        let TableFacts { name, rows, analyzed, changed, sampled, bytes, .. } = self.table.clone();
+        Table { name, rows, analyzed, changed, sampled, bytes, columns }
+    }
+
+    fn column(&mut self, facts: &ColumnFacts) -> Column {
+        let few = self.table.rows < u64::from(self.privacy.k);
+        let (nulls, width, values) = match &facts.statistics {
+            None => (0.0, None, fill("no statistics: run ANALYZE, or capture as the owner of the table")),
+            Some(_) if few => (0.0, None, fill("the table has fewer rows than --k")),
+            Some(statistics) => {
+                let nulls = round(statistics.null_frac);
+                (nulls, Some(statistics.avg_width), self.values(facts, &of_values(statistics)))
+            }
+        };
+        // Where the fill decides on values, it decides on NULLs.
+        let nulls = if matches!(values, Values::Fill { .. }) { 0.0 } else { nulls };
+        let Values::List { values: ref list, .. } = values else {
+            return column(facts, nulls, width, values);
+        };
+        if list.is_empty() && nulls >= 1.0 {
+            return column(
+                facts,
+                nulls,
+                width,
+                Values::Any { distinct: -1.0, common: Vec::new(), lengths: None },
+            );
+        }
+        if list.is_empty() {
+            return column(facts, 0.0, width, fill("no statistics of its values"));
+        }
+        column(facts, nulls, width, values)
+    }
+
+    /// The column's frequent values in the original, in the order of those in the model.
+    fn node(&self, facts: &ColumnFacts, column: &Column) -> Node {
+        // A few ranks may come twice.
+        let is_tied = facts.role == ColumnRole::Unique;
+        let statistics = facts.statistics.clone().unwrap_or_default();
+        let texts = || statistics.common.iter().map(|(value, _)| value.clone());
+        let mut atoms: Vec<String> = match (&column.values, &facts.kind) {
+            (Values::Fill { .. } | Values::Serial { .. }, _) => Vec::new(),
+            (Values::Statistics { .. }, Some(kind)) => {
+                let mut numbers: Vec<Number> = texts().filter_map(|text| Number::read(kind, &text)).collect();
+                numbers.sort_by(|one, other| one.at.total_cmp(&other.at));
+                numbers.into_iter().map(|number| number.text).collect()
+            }
+            (Values::List { .. }, _) => {
+                let mut values: Vec<String> = texts().chain(statistics.bounds.iter().cloned()).collect();
+                values.sort_unstable();
+                values.dedup();
+                values
+            }
+            (Values::Keys { .. }, _) => {
+                let ColumnRole::Reference { table, column } = &facts.role else { return Node::none() };
+                let line = self.key_line(table, column);
+                keys_in_order(&of_values(&statistics), &line).into_iter().map(|key| key.0).collect()
+            }
+            (Values::Letters { .. }, Some(kind)) if is_text(kind) => {
+                texts_in_order(&statistics).into_iter().map(|text| text.0).collect()
+            }
+            _ => texts().collect(),
+        };
+        // Where the two do not fit together, nothing is said of single values.
+        if atoms.len() != depend::common(column).len() {
+            atoms.clear();
+        }
+        Node {
+            atoms,
+            is_ranked: !is_tied && !matches!(column.values, Values::Fill { .. } | Values::Serial { .. }),
+        }
+    }
+
+    fn values(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
+        let distinct = statistics.n_distinct;
+        match &facts.role {
+            ColumnRole::Key => return fill("a key"),
+            ColumnRole::Counted { by, .. } => {
+                return self.counted(statistics, by).unwrap_or_else(|| fill("a key"));
+            }
+            ColumnRole::Generated => return fill("generated"),
+            ColumnRole::Constrained(why) => return fill(why),
+            ColumnRole::Reference { table, column } => return self.keys(facts, statistics, table, column),
+            ColumnRole::Unique if !facts.kind.as_ref().is_some_and(is_text) => {
+                return self.serial(facts, statistics).unwrap_or_else(|| fill("a key"));
+            }
+            ColumnRole::Unique | ColumnRole::Free | ColumnRole::Above { .. } => {}
+        }
+        let Some(kind) = &facts.kind else { return fill("a type without known values") };
+        if is_text(kind) {
+            return self.text(facts, kind, statistics);
+        }
+        if kind.units().is_some() && (!statistics.common.is_empty() || statistics.bounds.len() > 1) {
+            let nulls = facts.statistics.as_ref().map_or(0.0, |of| of.null_frac);
+            return self.numbers(kind, &without_chance(statistics, self.table.counts(), nulls));
+        }
+        if matches!(kind, Kind::Json | Kind::Jsonb) {
+            return json(kind, statistics);
+        }
+        if let (Kind::Array(element), true) = (kind, statistics.bounds.len() < 2) {
+            let least = f64::from(self.privacy.k) / self.table.rows.max(1) as f64;
+            let replaced = arrays::replaced(element, &statistics.common, least, self.rng);
+            if let Some(values) = replaced.filter(|values| !values.is_empty()) {
+                let values = values.into_iter().map(|(value, share)| (value, round(share))).collect();
+                return Values::List { correlation: correlation(statistics), values, kept: false };
+            }
+        }
+        let distinct = if distinct == 0.0 { -1.0 } else { distinct };
+        let count = statistics.common.len().max(1) as f64;
+        let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
+        let lengths = matches!(kind, Kind::Bytea).then(|| bytes_of(statistics));
+        Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect(), lengths }
+    }
+}
+
+fn column(facts: &ColumnFacts, nulls: f64, width: Option<u32>, values: Values) -> Column {
+    let (name, data_type) = (facts.name.clone(), facts.data_type.clone());
+    Column {
+        name,
+        data_type,
+        nulls,
+        width,
+        not_below: None,
+        above: None,
+        gaps: Vec::new(),
+        follows: None,
+        values,
+    }
+}
+
+fn fill(why: &str) -> Values {
+    Values::Fill { why: why.to_owned() }
+}
+
+/// Places columns above others if a CHECK demands it and both have statistics; otherwise the fill
+/// decides on them.
+fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
+    for (at, facts) in facts.iter().enumerate() {
+        let ColumnRole::Above { column: other, is_strict } = &facts.role else { continue };
+        let is_number = |column: &Column| matches!(column.values, Values::Statistics { .. });
+        let Some(other_at) = columns.iter().position(|column| column.name == *other) else { continue };
+        if is_number(&columns[at]) && is_number(&columns[other_at]) {
+            let side = if *is_strict { &mut columns[at].above } else { &mut columns[at].not_below };
+            *side = Some(other.clone());
+        } else {
+            for at in [at, other_at].into_iter().filter(|&at| is_number(&columns[at])).collect::<Vec<_>>() {
+                columns[at].values = fill("a CHECK ties it to a column without statistics");
+                columns[at].nulls = 0.0;
+            }
+        }
+    }
+}
+
+/// The statistics relative to the rows that are not NULL.
+fn of_values(statistics: &Statistics) -> Statistics {
+    let there = (1.0 - statistics.null_frac).max(f64::MIN_POSITIVE);
+    let mut values = statistics.clone();
+    for (_, share) in &mut values.common {
+        *share = (*share / there).min(1.0);
+    }
+    if values.n_distinct < 0.0 {
+        values.n_distinct = (values.n_distinct / there).max(-1.0);
+    }
+    values
+}
+
+fn correlation(statistics: &Statistics) -> f64 {
+    round(statistics.correlation.unwrap_or(0.0)).clamp(-1.0, 1.0)
+}
+
+/// The number with six digits: no sample is more precise.
+fn round(number: f64) -> f64 {
+    (number * DIGITS).round() / DIGITS
+}
+
+/// Says of columns whose frequent values come together with others where these stand among the other values.
+fn place_frequent(columns: &mut [Column], table: &TableFacts) {
+    let is_by_pairs = |column: &Column| {
+        column.follows.as_ref().filter(|of| matches!(of.how, How::Pairs { .. })).map(|of| of.column.clone())
+    };
+    let leaders: Vec<String> = columns.iter().filter_map(is_by_pairs).collect();
+    for (column, facts) in columns.iter_mut().zip(&table.columns) {
+        let is_concerned = is_by_pairs(column).is_some() || leaders.contains(&column.name);
+        let Some(kind) = facts.kind.as_ref().filter(|_| is_concerned) else { continue };
+        let spec = column.values_spec(None, table.counts()).and_then(|spec| spec.parse::<Spec>().ok());
+        if let Some(rowgen::Values::Statistics(statistics)) =
+            spec.and_then(|spec| spec.values(kind, None).ok())
+        {
+            column.gaps = statistics.gaps().into_iter().map(|gap| (gap * 1e9).round() / 1e9).collect();
+        }
+    }
+}

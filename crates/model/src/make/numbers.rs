@@ -1,0 +1,186 @@
+//! Numbers, dates and times: rare values are replaced, frequent ones and bounds of the histogram stay or move.
+
+use rowgen::Kind;
+
+use super::{Maker, correlation, round};
+use crate::estimate::{Rows, different};
+use crate::facts::{ColumnFacts, Statistics};
+use crate::file::Values;
+use crate::numbers::{Number, move_bounds, replace_rare, smooth, step};
+
+/// Share of the numbers between the bounds that occur, from which on bounds stay.
+const DENSE: f64 = 0.9;
+
+impl Maker<'_> {
+    pub(super) fn numbers(&mut self, kind: &Kind, statistics: &Statistics) -> Values {
+        let read = |text: &String| Number::read(kind, text);
+        let mut common: Vec<(Number, f64)> =
+            statistics.common.iter().filter_map(|(value, share)| Some((read(value)?, *share))).collect();
+        common.sort_by(|(one, _), (other, _)| one.at.total_cmp(&other.at));
+        let mut bounds: Vec<Number> = statistics.bounds.iter().filter_map(read).collect();
+        bounds.sort_by(|one, other| one.at.total_cmp(&other.at));
+        if common.is_empty() && bounds.len() < 2 {
+            return Values::Any { distinct: -1.0, common: Vec::new(), lengths: None };
+        }
+        if !matches!(kind, Kind::Bool | Kind::Enum { .. }) {
+            let step = step(kind, common.iter().map(|(number, _)| number).chain(&bounds));
+            let least = f64::from(self.privacy.k) / self.table.rows.max(1) as f64;
+            replace_rare(self.rng, least, kind, &mut common, &bounds, step);
+            // A value that k rows hold on average may stay.
+            let count = if statistics.n_distinct < 0.0 {
+                -statistics.n_distinct * self.table.rows as f64
+            } else {
+                statistics.n_distinct
+            };
+            let is_rare = count * f64::from(self.privacy.k) > self.table.rows as f64;
+            // Where nearly every number between the bounds occurs, moved ones are no others.
+            let room = match (bounds.first(), bounds.last()) {
+                (Some(low), Some(high)) if step > 0.0 => (high.at - low.at) / step + 1.0,
+                _ => f64::INFINITY,
+            };
+            let is_rare = is_rare && count < DENSE * room;
+            smooth(kind, &mut bounds, step);
+            let others = (1.0 - common.iter().map(|(_, share)| share).sum::<f64>()).max(f64::MIN_POSITIVE);
+            let of_bucket = least * bounds.len().max(1) as f64 / others;
+            move_bounds(self.rng, kind, &mut bounds, step, of_bucket.min(1.0), is_rare);
+        }
+        common.dedup_by(|one, other| one.0.at.total_cmp(&other.0.at).is_eq());
+        let distinct = if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct };
+        Values::Statistics {
+            distinct,
+            correlation: correlation(statistics),
+            common: common.into_iter().map(|(number, share)| (number.text, round(share))).collect(),
+            bounds: bounds.into_iter().map(|number| number.text).collect(),
+        }
+    }
+
+    /// Values for integers that ascend with the rows and have gaps: keys at equal distances.
+    pub(super) fn serial(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Option<Values> {
+        let kind = facts.kind.as_ref().filter(|kind| matches!(kind, Kind::Int4 | Kind::Int8))?;
+        let units = |text: &String| kind.read_units(text);
+        let (first, last) = (units(statistics.bounds.first()?)?, units(statistics.bounds.last()?)?);
+        let rows = i64::try_from(self.table.rows).ok().filter(|rows| *rows > 1_000)?;
+        let step = last.checked_sub(first)?.checked_add(rows / 2)? / rows;
+        if step < 2 || statistics.correlation.unwrap_or_default() < 0.999 {
+            return None;
+        }
+        // The least key is one row's.
+        Some(Values::Serial { start: first + self.rng.i64(0..step), step })
+    }
+}
+
+/// The statistics without frequent values that may be frequent in ANALYZE's sample only. Of equally
+/// frequent values a sample has some more often than others, and the list names these: in the copy
+/// they would be more frequent indeed, and more of them in its sample.
+pub(super) fn without_chance(statistics: &Statistics, rows: Rows, nulls: f64) -> Statistics {
+    let sampled = rows.sampled as f64 * (1.0 - nulls);
+    let shares: Vec<f64> = statistics.common.iter().map(|(_, share)| *share).collect();
+    let distinct = different(statistics.n_distinct, rows, nulls, &shares);
+    let values = if distinct < 0.0 { -distinct * rows.all as f64 * (1.0 - nulls) } else { distinct };
+    let others = values - shares.len() as f64;
+    if rows.all <= rows.sampled || others < shares.len() as f64 || statistics.bounds.len() < 2 {
+        return statistics.clone();
+    }
+    let mean = sampled * (1.0 - shares.iter().sum::<f64>()).max(0.0) / others;
+    let mut steady = statistics.clone();
+    steady.common.retain(|(_, share)| values * as_often(mean, (share * sampled).round()) < 0.5);
+    steady
+}
+
+/// The probability that a number with a Poisson distribution is at least `count`.
+pub(super) fn as_often(mean: f64, count: f64) -> f64 {
+    let (mut term, mut below, mut at) = ((-mean).exp(), 0.0, 0.0);
+    while at < count {
+        below += term;
+        at += 1.0;
+        term *= mean / at;
+    }
+    (1.0 - below).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::ColumnRole;
+    use crate::testing::{made, strings};
+
+    #[test]
+    fn numbers_that_few_rows_hold_are_replaced_and_bounds_move() {
+        let statistics = Statistics {
+            null_frac: 0.2,
+            n_distinct: -0.4,
+            avg_width: 4,
+            correlation: Some(0.3),
+            common: vec![("500".to_owned(), 0.4), ("77".to_owned(), 0.0008)],
+            bounds: strings(&["1", "100", "1000", "5000", "9999"]),
+        };
+        let column = made(Kind::Int4, ColumnRole::Free, statistics, &[]);
+        assert!((column.nulls - 0.2).abs() < 1e-9);
+        let Values::Statistics { distinct, common, bounds, .. } = column.values else { panic!() };
+        assert!((distinct + 0.5).abs() < 1e-9, "relative to the rows that are not NULL");
+        assert!((common.iter().find(|(value, _)| value == "500").unwrap().1 - 0.5).abs() < 1e-9);
+        assert!(common.iter().all(|(value, _)| value != "77") && common.len() == 2);
+        let bounds: Vec<i64> = bounds.iter().map(|bound| bound.parse().unwrap()).collect();
+        assert!(bounds.is_sorted() && bounds[0] >= 1 && bounds[4] <= 9_999);
+        assert_ne!(bounds, [1, 100, 1000, 5000, 9999]);
+    }
+
+    #[test]
+    fn the_least_and_the_greatest_number_move_inwards() {
+        // 10 to 100 in steps of 10, each in 9 rows.
+        let common: Vec<_> = (1..=10).map(|tens| (format!("{}", tens * 10), 0.009)).collect();
+        let bounds = strings(&["11", "37", "52", "88", "99"]);
+        let statistics = Statistics {
+            null_frac: 0.0,
+            n_distinct: 90.0,
+            avg_width: 4,
+            correlation: Some(0.0),
+            common,
+            bounds,
+        };
+        let column = made(Kind::Int4, ColumnRole::Free, statistics, &[]);
+        let Values::Statistics { common, .. } = column.values else { panic!() };
+        let numbers: Vec<i64> = common.iter().map(|(number, _)| number.parse().unwrap()).collect();
+        assert!(numbers.iter().all(|number| (10..=100).contains(number)), "{numbers:?}");
+    }
+
+    #[test]
+    fn labels_are_the_schema_s() {
+        let kind = Kind::Enum {
+            name: "mood".to_owned(),
+            labels: strings(&["sad", "ok", "happy"]),
+            oids: Vec::new(),
+            oid: 0,
+        };
+        let statistics = Statistics {
+            n_distinct: 2.0,
+            avg_width: 4,
+            common: vec![("happy".to_owned(), 0.9999), ("sad".to_owned(), 0.0001)],
+            ..Statistics::default()
+        };
+        let column = made(kind, ColumnRole::Free, statistics, &[]);
+        let Values::Statistics { common, .. } = column.values else { panic!() };
+        assert_eq!(common, [("sad".to_owned(), 0.0001), ("happy".to_owned(), 0.9999)]);
+    }
+
+    #[test]
+    fn frequent_values_that_chance_explains_are_not_made_frequent() {
+        // 2,500 dates: 12 rows each in a sample, and a few of them 25; one has 60.
+        let common = vec![("60".to_owned(), 0.002), ("1".to_owned(), 25.0 / 30_000.0)];
+        let statistics = Statistics {
+            n_distinct: 2_500.0,
+            common,
+            bounds: strings(&["0", "1000", "2500"]),
+            ..Statistics::default()
+        };
+        let kept = |all, sampled| without_chance(&statistics, Rows { all, sampled }, 0.0).common.len();
+        assert_eq!(kept(1_000_000, 30_000), 1);
+        assert_eq!(
+            (kept(30_000, 30_000), kept(1_000_000, 3_000_000)),
+            (2, 2),
+            "ANALYZE reads the table whole"
+        );
+        // Of a mean of 3, P(X >= 8) is 0.0119.
+        assert!((as_often(3.0, 8.0) - 0.0119).abs() < 1e-4 && as_often(3.0, 0.0) > 0.999_999);
+    }
+}
