@@ -64,16 +64,33 @@ pub enum FillError {
     },
     /// Tables that reference each other, so that none can come first.
     #[error(
-        "the foreign keys {keys} of {tables} form a cycle, and all their columns are NOT NULL. Make one of these \
-         columns nullable during the fill, exclude a table (--exclude-table), give the columns with --column, or \
-         create the tables with --ddl: pgrig then creates a foreign key after the rows, unless its columns are \
-         unique or computed"
+        "the foreign keys {keys} of {tables} form a cycle, and all their columns are NOT NULL and unique, computed, \
+         shared or in a partitioned table. Make one of these columns nullable during the fill, or exclude a table \
+         (--exclude-table)"
     )]
     Circle {
         /// The tables, in the direction of their references.
         tables: String,
         /// Names of the foreign keys.
         keys: String,
+    },
+    /// A foreign key of such tables, whose check cannot wait until all rows are there.
+    #[error(
+        "{key} of {table} references {referenced}, which references {table}, and the server checks the key row by row \
+         ({why}). To have it checked after all rows, connect as the owner of {table}, or run ALTER TABLE {table} ALTER \
+         CONSTRAINT {key} DEFERRABLE as the owner; role {role} is not"
+    )]
+    CircleKey {
+        /// The foreign key's name.
+        key: String,
+        /// Its table.
+        table: String,
+        /// The referenced table.
+        referenced: String,
+        /// The session's role.
+        role: String,
+        /// Why the server checks it row by row.
+        why: String,
     },
     /// Nothing to fill.
     #[error("there is no table to fill: give another --schema, or give --ddl FILE to create tables")]
@@ -389,6 +406,7 @@ impl Classified for FillError {
             | Self::Streams { .. }
             | Self::Combination(_)
             | Self::Circle { .. }
+            | Self::CircleKey { .. }
             | Self::NothingToFill
             | Self::SchemaSize { .. }
             | Self::SchemaTooSmall { .. }

@@ -235,23 +235,17 @@ fn tables_that_reference_each_other() {
         assert_valid(&server);
         server.execute("DROP TABLE a, b CASCADE");
     }
-    // Tables that are there keep their keys, and what is unique cannot come later.
-    server.execute(&circle.replace("{1}", " not null"));
+    // What is unique cannot come later.
     let unique = script(
         &rig,
         "create table c(id int primary key, d int not null unique);
          create table d(id int primary key, c int not null unique references c);
          alter table c add foreign key (d) references d;",
     );
-    for arguments in ["--all-tables --rows 50".to_owned(), format!("--ddl {unique} --rows 50")] {
-        let refused = rig.run(&format!("fill {arguments}"));
-        assert_eq!(refused.code, Some(2), "{refused:#?}");
-        let names =
-            if arguments.contains("ddl") { ["public.c", "public.d"] } else { ["public.a", "public.b"] };
-        assert!(names.iter().all(|name| refused.stderr.contains(name)), "{refused:#?}");
-    }
+    let refused = rig.run(&format!("fill --ddl {unique} --rows 50"));
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(["public.c", "public.d"].iter().all(|name| refused.stderr.contains(name)), "{refused:#?}");
     assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname IN ('c', 'd')"), 0);
-    assert_eq!(rows_of(&server, "a"), 0);
     // Where NULL is not allowed, the first row references itself.
     server.execute("CREATE TABLE nodes (id uuid PRIMARY KEY, parent uuid NOT NULL REFERENCES nodes)");
     for method in ["direct", "copy"] {

@@ -12,6 +12,7 @@ mod doctor;
 mod fill;
 mod fill_accidents;
 mod fill_brim;
+mod fill_circles;
 mod fill_conditions;
 mod fill_direct;
 mod fill_direct_accidents;

@@ -109,6 +109,11 @@ impl Request {
         check::combinations(self)
     }
 
+    /// Whether one transaction fills the table with others of a circle of references.
+    pub(crate) fn is_in_circle(&self) -> bool {
+        matches!(&self.subject, Subject::Table(own) if own.in_circle)
+    }
+
     /// Whether this is the request that began a fill. For tables that existed before, the storage
     /// properties that were taken from them are not compared, because somebody may have changed
     /// them since.
@@ -158,6 +163,9 @@ pub struct OwnTable {
     /// together with this one because they reference it.
     #[serde(default)]
     pub together: Vec<String>,
+    /// Whether one transaction fills it with other tables that it references and that reference it.
+    #[serde(default)]
+    pub in_circle: bool,
 }
 
 /// Whether the triggers of a table of the user's run for the rows that are loaded.

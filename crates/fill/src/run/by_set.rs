@@ -29,7 +29,9 @@ impl BySet {
         // A session that adds a foreign key or a trigger waits for this lock.
         filler.watched(session, &format!("LOCK TABLE {table} IN ROW EXCLUSIVE MODE")).await?;
         let found = Relation::of(&session.row(Relation::QUERY, &[&table, &Relation::NOTHING]).await?);
-        if let Err(why) = found.loads_without_triggers(filler.plan.triggers()) {
+        if let Err(why) =
+            found.loads_without_triggers(filler.plan.triggers(), filler.plan.request.is_in_circle())
+        {
             let is_asked = !filler.plan.silenced.is_empty();
             direct::refuse(table, is_asked.then_some(&why))?;
             return Ok(None);

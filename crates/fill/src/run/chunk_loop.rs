@@ -11,6 +11,7 @@ use crate::request::InitStep;
 use crate::run::direct::{self, Direct};
 use crate::run::filler::Filler;
 use crate::run::growth::{self, Growth, Next, Size};
+use crate::run::load_chunk::LoadedParts;
 use crate::run::queue::Queue;
 use crate::run::rate::RateMeter;
 use crate::run::sink::Sink;
@@ -49,7 +50,8 @@ impl ChunkLoop<'_, '_> {
         for part in &parts {
             self.ledger.claim(session, part.destination, chunk.number).await?;
         }
-        let (rows, records, recorded) = self.parts(session, &chunk, &parts).await?;
+        let LoadedParts { rows, records, recorded, unproved } = self.parts(session, &chunk, &parts).await?;
+        direct::prove(session, &unproved).await?;
         filler.drop_defaults(session).await?;
         session.run(&format!("{}; COMMIT", records.join("; "))).await?;
         direct::close(recorded)?;

@@ -54,9 +54,19 @@ pub(crate) struct Filler<'a> {
     pub(crate) must_complete: bool,
     /// Number of rows when rows were last frozen; none before the first time.
     pub(crate) frozen: tokio::sync::Mutex<Option<u64>>,
+    /// The rows, if a transaction has loaded them together with those of other tables.
+    pub(crate) in_circle: OnceLock<InCircle>,
     /// The ledger, once it exists.
     pub(crate) ledger: OnceLock<Ledger>,
     stop: watch::Sender<bool>,
+}
+
+/// Rows that came in the transaction of a circle of tables.
+#[derive(Debug)]
+pub(crate) struct InCircle {
+    pub(crate) rows: u64,
+    /// Time of the table's own rows.
+    pub(crate) elapsed: Duration,
 }
 
 /// The outcome of the step `generate`, besides its rows.
@@ -106,6 +116,7 @@ impl<'a> Filler<'a> {
         Self {
             governor,
             ballast,
+            in_circle: OnceLock::new(),
             ledger: OnceLock::new(),
             prober: tokio::sync::Mutex::new(prober),
             generated: Mutex::default(),

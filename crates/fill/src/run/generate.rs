@@ -10,12 +10,13 @@ use measure::Unit;
 use tokio::sync::{Mutex, RwLock};
 
 use crate::error::Cause;
+use crate::ledger::Ledger;
 use crate::plan::Method;
 use crate::probe::ProbeError;
 use crate::request::InitStep;
 use crate::run::chunk_loop::ChunkLoop;
 use crate::run::direct::Direct;
-use crate::run::filler::Filler;
+use crate::run::filler::{Filler, InCircle};
 use crate::run::growth::{EXTENSION, Growth, extends_by_many_pages};
 use crate::run::queue::Queue;
 use crate::run::rate::RateMeter;
@@ -34,6 +35,9 @@ impl Filler<'_> {
     /// Loads all chunks that are not loaded yet, and returns the number of loaded rows. `session`
     /// is in the transaction that created the tables, if the plan has a single transaction.
     pub(crate) async fn generate(&self, session: &Session) -> Result<u64, Cause> {
+        if let Some(InCircle { rows, .. }) = self.in_circle.get() {
+            return Ok(*rows);
+        }
         if let Some(governor) = &self.governor {
             governor.begin()?;
             if !self.plan.may_be_full() {
@@ -58,22 +62,7 @@ impl Filler<'_> {
         if self.ledger.get().is_none() {
             self.begin_ledger(session).await?;
         }
-        let ledger = self.ledger.get().expect("begun");
-        let work = ChunkLoop {
-            filler: self,
-            ledger,
-            sink: Sink::new(plan, &self.plan.tables),
-            direct: self.direct(),
-            meter,
-            started: Instant::now(),
-            queue: Queue::of(plan, ledger),
-            growth: plan.until_size.map(|goal| {
-                let row = plan.predicted.sizes.total() as f64 / plan.predicted_rows() as f64;
-                let extension = if extends_by_many_pages(plan) { EXTENSION } else { 0 };
-                Mutex::new(Growth::new(goal, plan.chunking.chunk_rows, row, extension))
-            }),
-            loading: RwLock::new(()),
-        };
+        let work = self.chunk_loop(self.ledger.get().expect("begun"), meter);
         if plan.is_single_transaction() {
             let rows = work.all_in_one(session).await?;
             work.explode(session, &plan.chunking.chunk(0)).await?;
@@ -107,6 +96,26 @@ impl Filler<'_> {
         self.drop_defaults(session).await?;
         work.probe(session, true).await?;
         Ok(self.progress.rows() - plan.rows_done())
+    }
+
+    /// The loop over the chunks that `ledger` does not have.
+    pub(super) fn chunk_loop<'f>(&'f self, ledger: &'f Ledger, meter: &'f RateMeter) -> ChunkLoop<'f, 'f> {
+        let plan = self.plan;
+        ChunkLoop {
+            filler: self,
+            ledger,
+            sink: Sink::new(plan, &self.plan.tables),
+            direct: self.direct(),
+            meter,
+            started: Instant::now(),
+            queue: Queue::of(plan, ledger),
+            growth: plan.until_size.map(|goal| {
+                let row = plan.predicted.sizes.total() as f64 / plan.predicted_rows() as f64;
+                let extension = if extends_by_many_pages(plan) { EXTENSION } else { 0 };
+                Mutex::new(Growth::new(goal, plan.chunking.chunk_rows, row, extension))
+            }),
+            loading: RwLock::new(()),
+        }
     }
 
     /// Sets the sequences whose values pgrig computes itself beyond the last value that it will

@@ -4,14 +4,28 @@ use rowgen::pgbench::TELLERS_PER_SCALE;
 
 use super::by_set::BySet;
 use super::chunk_loop::ChunkLoop;
+use super::filler::Filler;
 use crate::error::Cause;
 use crate::ledger::relations::{Destination, Part, PartRows};
 use crate::plan::chunks::Chunk;
-use crate::run::direct::{self, Recorded};
+use crate::run::direct::{self, Loaded, Recorded, Unproved};
 use crate::sql::ddl;
 use connect::ConnectError;
 use server::Session;
 use server::quote::qualified;
+
+/// Parts of a chunk, before the commit.
+#[derive(Default)]
+pub(super) struct LoadedParts {
+    /// Number of the bulk table's rows.
+    pub(super) rows: u64,
+    /// Statements that record the parts.
+    pub(super) records: Vec<String>,
+    /// The record of written files.
+    pub(super) recorded: Option<Recorded>,
+    /// Foreign keys that must be proved before the commit.
+    pub(super) unproved: Vec<Unproved>,
+}
 
 impl ChunkLoop<'_, '_> {
     /// Loads one chunk after making sure that the ballast exists. If there is no room for the
@@ -41,7 +55,8 @@ impl ChunkLoop<'_, '_> {
         } else {
             None
         };
-        let (rows, records, recorded) = self.parts(session, chunk, &parts).await?;
+        let LoadedParts { rows, records, recorded, unproved } = self.parts(session, chunk, &parts).await?;
+        direct::prove(session, &unproved).await?;
         if let Some(by_set) = by_set {
             by_set.prove(session, &table, rows).await?;
         }
@@ -54,33 +69,32 @@ impl ChunkLoop<'_, '_> {
         Ok(())
     }
 
-    /// Loads the bulk table's rows of these parts. Returns their number, the statements that record
-    /// all parts, and the record of written files.
+    /// Loads the bulk table's rows of these parts, without a proof of their foreign keys.
     pub(super) async fn parts(
         &self,
         session: &Session,
         chunk: &Chunk,
         parts: &[Part],
-    ) -> Result<(u64, Vec<String>, Option<Recorded>), Cause> {
-        let mut all = 0;
-        let mut records = Vec::new();
-        let mut files = None;
+    ) -> Result<LoadedParts, Cause> {
+        let mut loaded = LoadedParts::default();
         let branches = self.filler.plan.branches(chunk);
         let branches = branches.end - branches.start;
         for Part { destination, rows: which } in parts {
             let rows = match which {
                 PartRows::Rows { condition } => {
-                    let (rows, recorded) = self.rows(session, chunk, condition.as_deref()).await?;
-                    all += rows;
-                    files = recorded.or(files);
+                    let Loaded { rows, recorded, unproved } =
+                        self.rows(session, chunk, condition.as_deref()).await?;
+                    loaded.rows += rows;
+                    loaded.recorded = recorded.or(loaded.recorded);
+                    loaded.unproved.extend(unproved);
                     rows
                 }
                 PartRows::Branches => branches,
                 PartRows::Tellers => branches * TELLERS_PER_SCALE,
             };
-            records.push(self.ledger.record(*destination, chunk.number, rows));
+            loaded.records.push(self.ledger.record(*destination, chunk.number, rows));
         }
-        Ok((all, records, files))
+        Ok(loaded)
     }
 
     /// Makes sure that user's tables that will be truncated are still empty, and locks them until
@@ -90,28 +104,32 @@ impl ChunkLoop<'_, '_> {
         if !plan.is_own_table() || !plan.method.is_frozen() {
             return Ok(());
         }
-        let tables = plan.truncated();
+        self.filler.refuse_others_rows(session, &plan.truncated()).await
+    }
+}
+
+impl Filler<'_> {
+    /// Makes sure that tables that will be truncated are still empty, and locks them.
+    pub(super) async fn refuse_others_rows(&self, session: &Session, tables: &[String]) -> Result<(), Cause> {
         let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", tables.join(", "));
-        self.filler.watched(session, &lock).await?;
+        self.watched(session, &lock).await?;
         for table in tables {
             let row = session.row(&format!("SELECT EXISTS (SELECT FROM {table}) AS has_rows"), &[]).await?;
             let problem = "it has rows that another session inserted after this fill began";
-            direct::refuse(&table, row.get::<_, bool>("has_rows").then_some(problem))?;
+            direct::refuse(table, row.get::<_, bool>("has_rows").then_some(problem))?;
         }
         Ok(())
     }
+}
 
+impl ChunkLoop<'_, '_> {
     /// Makes and loads the chunk's rows in the session's transaction, and counts them.
     /// With a condition only those that fulfil it.
-    async fn rows(
-        &self,
-        session: &Session,
-        chunk: &Chunk,
-        condition: Option<&str>,
-    ) -> Result<(u64, Option<Recorded>), Cause> {
+    async fn rows(&self, session: &Session, chunk: &Chunk, condition: Option<&str>) -> Result<Loaded, Cause> {
         let sent = |rows| self.sent(rows);
         let Some(direct) = &self.direct else {
-            return Ok((self.sink.load(session, chunk, condition, &sent).await?, None));
+            let rows = self.sink.load(session, chunk, condition, &sent).await?;
+            return Ok(Loaded { rows, ..Loaded::default() });
         };
         let plan = self.filler.plan;
         let relation = qualified(&plan.schema, self.sink.relation(chunk));

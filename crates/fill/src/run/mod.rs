@@ -8,6 +8,7 @@
 //!   is truncated in the same transaction), by the server's own `generate_series`, or as finished pages ([`direct`]).
 //! - [`foreign_keys`] of finished pages, and of COPY where the role may turn triggers off ([`by_set`]), are proved before the
 //!   commit, all rows of a chunk at once.
+//! - A [`circle`] of tables that reference each other is loaded in one transaction, before the steps of each table.
 //! - To resume is no mode of its own: the same loop runs with some chunks recorded as loaded. Before that, [`resume`]
 //!   compares the tables with the records: oids, the number of rows in each relation, first and last id, and whether
 //!   rows from before an append are there. Any other difference refuses the fill, with the command that begins anew.
@@ -17,6 +18,7 @@
 mod ballast;
 mod by_set;
 mod chunk_loop;
+mod circle;
 pub(crate) mod compression;
 pub(crate) mod copy;
 pub(crate) mod direct;
@@ -42,6 +44,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
+pub(crate) use circle::{Member, run_circle};
 pub use rate::RateMeter;
 pub use rehearsal::{Rehearsed, Unwatched};
 
@@ -167,23 +170,28 @@ pub fn run<'a>(
             // Cancelled statements end with an error of their own.
             Ended::Stopped(_) => None,
         };
-        if !matches!(result, Some(Ok(Ok(_)))) {
-            filler.look_at_volumes();
-        }
         match result {
             Some(Ok(Ok(outcome))) => Ok(outcome),
-            Some(Err(refused)) => Err(refused),
-            Some(Ok(Err(Cause::Interrupted))) | None => {
-                Err(FillError::Interrupted { step: filler.step(), remains: filler.remains().await })
-            }
-            Some(Ok(Err(source))) => {
-                let remains = filler.remains().await;
-                Err(FillError::Step {
-                    step: filler.step(),
-                    remains: if source.is_of_rows() { remains.stuck() } else { remains },
-                    source: Box::new(source.with_remedy()),
-                })
+            Some(Ok(Err(cause))) => Err(failed(&filler, Some(cause)).await),
+            None => Err(failed(&filler, None).await),
+            Some(Err(refused)) => {
+                filler.look_at_volumes();
+                Err(refused)
             }
         }
     })
+}
+
+/// The error of a fill that failed; without a cause, it was interrupted.
+async fn failed(filler: &Filler<'_>, cause: Option<Cause>) -> FillError {
+    filler.look_at_volumes();
+    let (step, remains) = (filler.step(), filler.remains().await);
+    match cause {
+        None | Some(Cause::Interrupted) => FillError::Interrupted { step, remains },
+        Some(source) => FillError::Step {
+            step,
+            remains: if source.is_of_rows() { remains.stuck() } else { remains },
+            source: Box::new(source.with_remedy()),
+        },
+    }
 }

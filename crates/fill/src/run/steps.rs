@@ -19,7 +19,7 @@ use crate::run::ballast::Ballast;
 use crate::run::compression::Compression;
 use crate::run::copy::Copy;
 use crate::run::direct::resources;
-use crate::run::filler::{Filler, Generated};
+use crate::run::filler::{Filler, Generated, InCircle};
 use crate::run::rows::RowSource;
 use crate::sql::ddl::{self, FOREIGN_KEYS};
 use connect::ConnectError;
@@ -29,8 +29,14 @@ use server::quote::qualified;
 impl Filler<'_> {
     /// Carries out all steps of the plan, while the volumes are watched.
     pub(crate) async fn execute(&self, session: Session) -> Result<Outcome, Cause> {
+        let start = self.begin_steps(&session).await?;
+        self.execute_from(session, start).await
+    }
+
+    /// Carries out the steps after [`Self::begin_steps`], while the volumes are watched.
+    pub(crate) async fn execute_from(&self, session: Session, start: Start) -> Result<Outcome, Cause> {
         tokio::select! {
-            outcome = self.execute_steps(session) => outcome,
+            outcome = self.execute_steps(session, start) => outcome,
             never = self.watch_volumes() => match never {},
         }
     }
@@ -47,22 +53,26 @@ impl Filler<'_> {
             .await
     }
 
-    /// Carries out the steps. Steps that an interrupted run has done are repeated only if that
-    /// costs nothing.
-    async fn execute_steps(&self, session: Session) -> Result<Outcome, Cause> {
+    /// Removes what is left of an earlier fill, and looks at the state before the steps.
+    pub(crate) async fn begin_steps(&self, session: &Session) -> Result<Start, Cause> {
         if self.plan.stale_ledger {
             session.run(&ledger::remove(&self.plan.schema, &self.plan.tables.bulk.name)).await?;
         }
-        let again = self.plan.unfinished.is_some();
-        if again || self.plan.stale_ledger {
+        if self.plan.unfinished.is_some() || self.plan.stale_ledger {
             // A run that was killed may have left it.
-            Ballast::of(self.plan, &self.plan.tables.bulk.name).remove(&session).await?;
+            Ballast::of(self.plan, &self.plan.tables.bulk.name).remove(session).await?;
         }
-        let mut clock = Clock { filler: self, steps: Vec::new() };
-        let wal_before = wal_position(&session).await?;
+        let wal = wal_position(session).await?;
         // Asking for sizes waits for others' locks: not before a drop, which says that it waits.
-        let before = if self.plan.append { self.sizes(&session).await? } else { Sizes::default() };
-        let cpu_before = cpu_time();
+        let sizes = if self.plan.append { self.sizes(session).await? } else { Sizes::default() };
+        Ok(Start { wal, sizes, cpu: cpu_time() })
+    }
+
+    /// Carries out the steps. Steps that an interrupted run has done are repeated only if that
+    /// costs nothing.
+    async fn execute_steps(&self, session: Session, start: Start) -> Result<Outcome, Cause> {
+        let again = self.plan.unfinished.is_some();
+        let mut clock = Clock { filler: self, steps: Vec::new() };
         let mut loaded = 0;
         let mut client_cpu = Duration::ZERO;
         for step in self.plan.steps.iter() {
@@ -72,13 +82,16 @@ impl Filler<'_> {
             if self.is_stopped() {
                 return Err(Cause::Interrupted);
             }
-            let started = clock.start(step);
+            let mut started = clock.start(step);
             match step {
                 InitStep::Drop => self.drop(&session).await?,
                 InitStep::Create => self.create(&session).await?,
                 InitStep::Generate => {
+                    if let Some(InCircle { elapsed, .. }) = self.in_circle.get() {
+                        started = started.checked_sub(*elapsed).unwrap_or(started);
+                    }
                     loaded = Box::pin(self.generate(&session)).await?;
-                    client_cpu = cpu_time().saturating_sub(cpu_before);
+                    client_cpu = cpu_time().saturating_sub(start.cpu);
                     if self.must_complete
                         && matches!(self.generated().stop, Some(StopReason::Duration { .. }))
                     {
@@ -97,7 +110,7 @@ impl Filler<'_> {
             self.end(&session, ledger, &mut clock).await?;
         }
         self.look_at_volumes();
-        let wal = wal_position(&session).await?.saturating_sub(wal_before);
+        let wal = wal_position(&session).await?.saturating_sub(start.wal);
         let sizes = self.sizes(&session).await?;
         let sampled = Instant::now();
         let compression =
@@ -118,7 +131,7 @@ impl Filler<'_> {
             steps: clock.steps,
             rows: loaded,
             sizes,
-            before,
+            before: start.sizes,
             wal,
             client_cpu,
             own_checkpoints: self.own_checkpoints.load(Ordering::Relaxed),
@@ -232,6 +245,16 @@ impl Filler<'_> {
         }
         Ok(())
     }
+}
+
+/// The state before the steps of a fill.
+pub(crate) struct Start {
+    /// The end of the WAL.
+    wal: u64,
+    /// Sizes, where rows are added.
+    sizes: Sizes,
+    /// Processor time of this process.
+    cpu: Duration,
 }
 
 /// Times steps and tells the observer.

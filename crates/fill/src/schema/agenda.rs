@@ -11,10 +11,10 @@ use super::plan::SchemaPlan;
 /// Unit of work of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// Fills the table at this place, with its keys and indexes.
-    Table {
+    /// Fills the tables at these places, with their keys and indexes: one table, or a circle that one transaction loads.
+    Tables {
         /// From 0.
-        place: usize,
+        places: Vec<usize>,
     },
     /// Makes a postponed foreign key.
     ForeignKey {
@@ -31,17 +31,17 @@ impl Task {
     /// Places of the tables that no other task may work on meanwhile: for a foreign key both its
     /// tables, because the server locks both.
     fn tables(&self) -> impl Iterator<Item = usize> {
-        let (place, other) = match self {
-            Self::Table { place } => (*place, None),
-            Self::ForeignKey { place, referenced, .. } => (*place, *referenced),
+        let places = match self {
+            Self::Tables { places } => places.clone(),
+            Self::ForeignKey { place, referenced, .. } => [*place].into_iter().chain(*referenced).collect(),
         };
-        [place].into_iter().chain(other)
+        places.into_iter()
     }
 
     /// Whether everything that it needs is finished, and its tables are free.
     fn may_begin(&self, state: &State) -> bool {
         match self {
-            Self::Table { .. } => true,
+            Self::Tables { .. } => true,
             Self::ForeignKey { .. } => {
                 self.tables().all(|table| state.filled.contains(&table) && !state.used.contains(&table))
             }
@@ -79,7 +79,18 @@ impl Agenda {
         places.sort_by_key(|place| plan.tables[*place].recorded.until.is_some());
         let (to_fill, filled): (Vec<usize>, Vec<usize>) =
             places.into_iter().partition(|place| plan.tables[*place].plan().is_some());
-        let mut waiting: Vec<Task> = to_fill.into_iter().map(|place| Task::Table { place }).collect();
+        let circle = |place: usize| plan.tables[place].recorded.circle.as_ref().map(|circle| circle.number);
+        let mut groups: Vec<Vec<usize>> = Vec::with_capacity(to_fill.len());
+        for place in to_fill {
+            match groups
+                .last_mut()
+                .filter(|group| circle(place).is_some() && circle(group[0]) == circle(place))
+            {
+                Some(group) => group.push(place),
+                None => groups.push(vec![place]),
+            }
+        }
+        let mut waiting: Vec<Task> = groups.into_iter().map(|places| Task::Tables { places }).collect();
         for (place, table) in plan.tables.iter().enumerate() {
             let keys = table.recorded.postponed.foreign_keys.iter().enumerate();
             waiting.extend(keys.map(|(number, key)| Task::ForeignKey {
@@ -118,8 +129,8 @@ impl Agenda {
         for table in task.tables() {
             state.used.remove(&table);
         }
-        if let (Task::Table { place }, true) = (task, well) {
-            state.filled.insert(*place);
+        if let (Task::Tables { places }, true) = (task, well) {
+            state.filled.extend(places);
         }
         state.has_failed |= !well;
         drop(state);

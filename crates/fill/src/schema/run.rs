@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use crate::remains::Anew;
 use crate::request::InitStep;
 use crate::run::direct::resources;
-use crate::run::{Conduct, Observer, run, take_in_hand};
+use crate::run::{Conduct, Member, Observer, run, run_circle, take_in_hand};
 use connect::Target;
 use server::interruption::{Ended, until_stopped};
 use server::quote::qualified;
@@ -124,7 +124,7 @@ impl SchemaRun<'_> {
             && let Some(task) = self.agenda.next().await
         {
             let ended = match &task {
-                Task::Table { place } => self.table(*place).await.map(|table| done.tables.extend(table)),
+                Task::Tables { places } => self.tables(places).await.map(|tables| done.tables.extend(tables)),
                 Task::ForeignKey { place, number, .. } => {
                     let started = Instant::now();
                     let made = self.foreign_key(*place, *number).await;
@@ -140,13 +140,48 @@ impl SchemaRun<'_> {
         done
     }
 
-    /// Fills the table at this place, unless it is filled.
-    async fn table(&self, place: usize) -> Result<Option<FilledTable>, FillError> {
-        let table = &self.plan.tables[place];
-        let Some(plan) = table.plan() else { return Ok(None) };
-        let told = self.observer.table_started(place, table);
-        let outcome = self.fill(place, plan, &*told).await?;
-        Ok(Some(FilledTable { place, outcome }))
+    /// Fills the tables at these places.
+    async fn tables(&self, places: &[usize]) -> Result<Vec<FilledTable>, FillError> {
+        let is_in_circle = |place: &usize| self.plan.tables[*place].recorded.circle.is_some();
+        if places.iter().any(is_in_circle) {
+            return self.circle(places).await;
+        }
+        let mut filled = Vec::with_capacity(places.len());
+        for &place in places {
+            let table = &self.plan.tables[place];
+            let Some(plan) = table.plan() else { continue };
+            let told = self.observer.table_started(place, table);
+            filled.push(FilledTable { place, outcome: self.fill(place, plan, &*told).await? });
+        }
+        Ok(filled)
+    }
+
+    /// Fills the tables at these places, whose rows one transaction loads.
+    async fn circle(&self, places: &[usize]) -> Result<Vec<FilledTable>, FillError> {
+        let to_fill: Vec<(usize, &PlannedTable, &Plan)> = places
+            .iter()
+            .filter_map(|&place| {
+                let table = &self.plan.tables[place];
+                Some((place, table, table.plan()?))
+            })
+            .collect();
+        let told: Vec<_> =
+            to_fill.iter().map(|(place, table, _)| self.observer.table_started(*place, table)).collect();
+        let mut members = Vec::with_capacity(to_fill.len());
+        for ((place, table, plan), observer) in to_fill.iter().zip(&told) {
+            let later = table.recorded.circle.as_ref().map_or(&[][..], |circle| &circle.later);
+            members.push(Member {
+                plan,
+                conduct: self.conduct(*place, plan).await?,
+                observer: &**observer,
+                later,
+            });
+        }
+        let outcomes = run_circle(self.target, members, self.stop().boxed_local()).await;
+        let outcomes = outcomes
+            .map_err(|(at, source)| failed(self.plan, (to_fill[at].0, self.agenda.filled()), source))?;
+        let filled = to_fill.iter().zip(outcomes);
+        Ok(filled.map(|((place, ..), outcome)| FilledTable { place: *place, outcome }).collect())
     }
 
     /// Makes a foreign key of the table at this place.
@@ -186,10 +221,17 @@ impl SchemaRun<'_> {
     async fn fill(&self, place: usize, plan: &Plan, observer: &dyn Observer) -> Result<Outcome, FillError> {
         let until = self.until(place, plan).await?;
         let plan = until.as_ref().unwrap_or(plan);
+        let conduct = self.conduct(place, plan).await?;
+        let filled = run(self.target, plan, conduct, observer, self.stop().boxed_local()).await;
+        self.clock.told(filled.as_ref().map_or(&[], |outcome| &outcome.events));
+        filled.map_err(|source| failed(self.plan, (place, self.agenda.filled()), source))
+    }
+
+    /// The conduct of a table's fill.
+    async fn conduct(&self, place: usize, plan: &Plan) -> Result<Conduct, FillError> {
         let session = self.sessions.open().await?;
         let (limits, sight) = self.clock.of_table(&session.connection, plan).await?;
-        drop(session);
-        let conduct = Conduct {
+        Ok(Conduct {
             limits,
             sight,
             must_complete: true,
@@ -198,10 +240,7 @@ impl SchemaRun<'_> {
             makes: self.plan.tables[place].recorded.postponed.makes.clone(),
             at_end: Some(record::mark(&self.plan.record_schema, place)),
             ..Conduct::default()
-        };
-        let filled = run(self.target, plan, conduct, observer, self.stop().boxed_local()).await;
-        self.clock.told(filled.as_ref().map_or(&[], |outcome| &outcome.events));
-        filled.map_err(|source| failed(self.plan, (place, self.agenda.filled()), source))
+        })
     }
 
     /// The plan of a table that ends when all tables have their size, now that the others are filled.

@@ -42,6 +42,7 @@ impl Filling {
             plain: false,
             triggers: self.triggers,
             together: owned(self.together),
+            in_circle: false,
         });
         Request { subject, method: MethodChoice::Auto, ..Request::new(Amount::Rows(self.rows), steps) }
     }

@@ -338,8 +338,7 @@ impl Look<'_> {
     /// The table's files and indexes.
     async fn stored(&self, info: &TableInfo) -> Result<StoredTable, FillError> {
         let Self { own, survey, .. } = self;
-        let wish = (own.together.as_slice(), own.triggers);
-        StoredTable::of(self.connection, info, wish, survey.server.major()).await
+        StoredTable::of(self.connection, info, own, survey.server.major()).await
     }
 
     /// Asks for facts that do not follow from the constraints.

@@ -10,7 +10,7 @@ use super::rows::{DescribedRows, INDEX_ENTRY};
 use crate::error::FillError;
 use crate::plan::bulk::ForeignKeys;
 use crate::plan::sizes::{MAX_BLOCKS, Sizes, nearest};
-use crate::request::{Amount, InitStep, Persistence, Request, Triggers};
+use crate::request::{Amount, InitStep, OwnTable, Persistence, Request, Triggers};
 use crate::run::direct::{IndexFound, NotDirect, PartitionsFound, ROW_NUMBER, Relation, memory};
 use catalog::TableInfo;
 use connect::Connection;
@@ -56,15 +56,17 @@ impl StoredTable {
     pub(super) async fn of(
         connection: &Connection,
         info: &TableInfo,
-        (together, triggers): (&[String], Triggers),
+        own: &OwnTable,
         major: u32,
     ) -> Result<Self, FillError> {
         let name = qualified(&info.schema, &info.name);
+        let OwnTable { together, triggers, in_circle, .. } = own;
+        let triggers = *triggers;
         let relation = Relation::of(&ask(connection, Relation::QUERY, &[&name, &together]).await?);
         let is_asked = triggers == Triggers::Off && !relation.triggers.is_empty();
-        let needs_triggers = match relation.loads_without_triggers(triggers) {
+        let needs_triggers = match relation.loads_without_triggers(triggers, *in_circle) {
             Ok(()) if relation.foreign_keys.is_empty() && !is_asked => None,
-            Ok(()) if major < READS_BY_PLACE && !is_asked => Some(format!(
+            Ok(()) if major < READS_BY_PLACE && !is_asked && !in_circle => Some(format!(
                 "PostgreSQL before {READS_BY_PLACE} cannot scan the rows of a chunk by TID range"
             )),
             Ok(()) => refuses_triggers_off(connection, major).await?,

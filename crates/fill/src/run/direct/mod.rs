@@ -194,28 +194,26 @@ pub(super) struct Direct<'a> {
 impl Direct<'_> {
     /// Fills the empty relation of this qualified name, which the session's transaction has
     /// created, with its indexes, and returns the number of rows. `sent` is told of rows as they
-    /// are written. The caller commits, and then closes the record of the files.
+    /// are written. The caller proves the foreign keys, commits, and then closes the record of the
+    /// files.
     pub(super) async fn load(
         &self,
         session: &Session,
         relation: &str,
         rows: RowSource,
         sent: &(dyn Fn(u64) + Sync),
-    ) -> Result<(u64, Option<Recorded>), Failure> {
+    ) -> Result<Loaded, Failure> {
         if rows.left() == 0 {
-            return Ok((0, None));
+            return Ok(Loaded::default());
         }
-        let Loaded { rows, recorded, .. } = if partitions::has_some(session, relation).await? {
-            self.load_partitions(session, relation, rows, sent).await?
+        if partitions::has_some(session, relation).await? {
+            self.load_partitions(session, relation, rows, sent).await
         } else {
-            let loaded = self.load_one(session, relation, rows, sent).await?;
-            prove(session, relation, loaded.rows, &loaded.foreign_keys).await?;
-            loaded
-        };
-        Ok((rows, recorded))
+            self.load_one(session, relation, rows, sent).await
+        }
     }
 
-    /// As [`Self::load`], for a table without partitions; does not check its foreign keys.
+    /// As [`Self::load`], for a table without partitions.
     async fn load_one(
         &self,
         session: &Session,
@@ -251,7 +249,9 @@ impl Direct<'_> {
             session.row(&query, &[]).await?;
         }
         checks::kept(session, relation, &found).await?;
-        Ok(Loaded { rows: written.rows, recorded, foreign_keys: found.foreign_keys })
+        let table = relation.to_owned();
+        let unproved = vec![Unproved { table, rows: written.rows, keys: found.foreign_keys }];
+        Ok(Loaded { rows: written.rows, recorded, unproved })
     }
 
     /// Checks the relation that pages are to be written into, and changes nothing. One leaf stands
@@ -453,15 +453,15 @@ impl Direct<'_> {
     }
 }
 
-/// Checks the foreign keys of a relation that has `count` rows.
-async fn prove(session: &Session, relation: &str, count: u64, keys: &[ForeignKey]) -> Result<(), Failure> {
-    let rows = foreign_keys::Rows { table: relation, condition: "true", count };
-    match foreign_keys::broken(session, &rows, keys).await? {
-        Some(Broken { constraint, row }) => {
-            Err(Failure::Broken { table: relation.to_owned(), constraints: constraint, row })
+/// Checks foreign keys of rows that the session's transaction has written.
+pub(super) async fn prove(session: &Session, unproved: &[Unproved]) -> Result<(), Failure> {
+    for Unproved { table, rows, keys } in unproved {
+        let rows = foreign_keys::Rows { table, condition: "true", count: *rows };
+        if let Some(Broken { constraint, row }) = foreign_keys::broken(session, &rows, keys).await? {
+            return Err(Failure::Broken { table: table.clone(), constraints: constraint, row });
         }
-        None => Ok(()),
     }
+    Ok(())
 }
 
 /// Whether keys of unique indexes are all different.
@@ -488,12 +488,21 @@ pub(crate) fn resources() -> String {
     )
 }
 
-/// Rows in a table, and the record of its files.
+/// Rows in a table, the record of its files, and what is left to prove.
 #[derive(Default)]
-struct Loaded {
+pub(super) struct Loaded {
+    pub(super) rows: u64,
+    pub(super) recorded: Option<Recorded>,
+    pub(super) unproved: Vec<Unproved>,
+}
+
+/// Foreign keys of rows that have been written.
+pub(super) struct Unproved {
+    /// Qualified and quoted.
+    table: String,
+    /// Number of its rows.
     rows: u64,
-    recorded: Option<Recorded>,
-    foreign_keys: Vec<ForeignKey>,
+    keys: Vec<ForeignKey>,
 }
 
 /// A relation that can be written.

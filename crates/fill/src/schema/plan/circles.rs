@@ -1,5 +1,8 @@
-//! Circles of foreign keys: where the SQL creates the tables, a key that closes a circle is dropped before the rows and
-//! created after those of both its tables. Its columns have keys that the later table will have.
+//! Circles of foreign keys. Of each circle a foreign key is chosen that closes it: its columns have keys that a later table
+//! will have.
+//!
+//! Where the SQL creates the tables, this key is dropped before the rows and created after those of both its tables. Tables
+//! that were there before keep it: one transaction fills all tables of the circle, and the key is checked before the commit.
 
 use std::sync::Arc;
 
@@ -7,15 +10,18 @@ use catalog::{Planned, TableInfo};
 use rowgen::{Keys, Pick, Reference, Values};
 
 use super::Planner;
-use super::design::Designed;
+use super::design::{Design, Designed};
 use super::order::{Placed, is_referenced};
 use super::postponed::PostponedKey;
 use super::{PlannedTable, TableState};
 use crate::error::FillError;
+use crate::plan::{ForeignKeys, Method, Plan};
+use crate::schema::record::{InCircle, RecordedTable};
+use catalog::ForeignKeyInfo;
 use server::ask;
 use server::quote::{literal, qualified};
 
-/// Foreign keys that close circles.
+/// Foreign keys that close circles and are created after the rows.
 #[derive(Debug, Default)]
 pub(super) struct Circles {
     /// Statements that drop them.
@@ -33,7 +39,8 @@ struct Closing {
 }
 
 impl Planner<'_> {
-    /// Drops the keys that close circles, from the tables that the transaction has created and from their description.
+    /// Removes the keys that close circles from the description of their tables; drops them, if the transaction has created
+    /// the tables.
     pub(super) async fn circles(
         &self,
         tables: &mut [TableInfo],
@@ -43,12 +50,30 @@ impl Planner<'_> {
         if order.iter().all(|placed| placed.later.is_empty()) {
             return Ok(circles);
         }
+        if self.request.ddl.is_some() {
+            circles = self.dropped(tables, order).await?;
+        }
+        for Placed { table, later, .. } in order {
+            let info = &mut tables[*table];
+            let is_later = |name: &str| later.iter().any(|key| key.name == name);
+            info.foreign_keys.retain(|key| !is_later(&key.name));
+            let has = |name: &String| later.iter().any(|key| key.columns.contains(name));
+            for column in info.columns.iter_mut().filter(|column| has(&column.name)) {
+                column.not_null = false;
+            }
+        }
+        Ok(circles)
+    }
+
+    /// Drops the keys that close circles.
+    async fn dropped(&self, tables: &[TableInfo], order: &[Placed]) -> Result<Circles, FillError> {
+        let mut circles = Circles::default();
         // Definitions are written for the search path, and run with another one.
         let path: String = ask(self.connection, "SELECT current_setting('search_path')", &[]).await?.get(0);
         self.run("SET LOCAL search_path = ''").await?;
         for (at, Placed { table, later, .. }) in order.iter().enumerate() {
             for key in later {
-                let info = &mut tables[*table];
+                let info = &tables[*table];
                 let name = qualified(&info.schema, &info.name);
                 let query = include_str!("../../sql/schema_circle.sql");
                 let row = ask(self.connection, query, &[&name, &key.name]).await?;
@@ -59,10 +84,6 @@ impl Planner<'_> {
                     "foreign key {} is part of a cycle, so pgrig creates it after the rows of both tables",
                     key.name
                 );
-                info.foreign_keys.retain(|of| of.name != key.name);
-                for column in info.columns.iter_mut().filter(|column| key.columns.contains(&column.name)) {
-                    column.not_null = false;
-                }
                 let referenced = (key.referenced.schema.clone(), key.referenced.table.clone());
                 let makes = row.get::<_, Vec<String>>("makes").join("; ");
                 circles.keys.push(Closing {
@@ -75,6 +96,104 @@ impl Planner<'_> {
         self.run(&format!("SELECT set_config('search_path', {}, true)", literal(&path))).await?;
         Ok(circles)
     }
+
+    /// Has all tables of a circle filled by pages or, if one of them cannot be, all by COPY.
+    ///
+    /// # Errors
+    /// If COPY cannot load a row before the row that it references.
+    pub(super) async fn in_one_transaction(
+        &self,
+        design: &Design<'_>,
+        designed: &[Designed<'_>],
+        planned: &mut [PlannedTable],
+    ) -> Result<(), FillError> {
+        let order = design.order;
+        let is_copied = |at: usize, planned: &[PlannedTable]| {
+            let circle = order[at].circle;
+            circle.is_some() && members(order, at).any(|at| !has_pages(&planned[at]))
+        };
+        let copied: Vec<usize> = (0..order.len()).filter(|&at| is_copied(at, planned)).collect();
+        for at in copied {
+            if let Some(circle) = &mut planned[at].recorded.circle {
+                circle.pages = false;
+            }
+            let recorded = planned[at].recorded.clone();
+            let mut plan = self.plan_of(designed[at].info.clone(), &recorded, design.together(at)).await?;
+            let TableState::ToFill(before) = &planned[at].state else { continue };
+            // Why they have no pages.
+            let why =
+                before.reasons.iter().find(|reason| reason.starts_with("method direct is not possible"));
+            plan.reasons.extend(why.cloned());
+            planned[at].state = TableState::ToFill(Box::new(plan));
+        }
+        for (at, Placed { later, .. }) in order.iter().enumerate() {
+            let Some(plan) = planned[at].plan() else { continue };
+            if !later.is_empty() && !has_pages(&planned[at]) && planned[at].recorded.circle.is_some() {
+                self.refuse_early_check(designed[at].info, plan, later).await?;
+            }
+        }
+        let names: Vec<String> = planned.iter().map(|table| table.name.clone()).collect();
+        for (at, table) in planned.iter_mut().enumerate() {
+            let names: Vec<&str> = members(order, at).map(|at| &*names[at]).collect();
+            if let TableState::ToFill(plan) = &mut table.state {
+                announce(plan, &table.recorded, &names);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses keys that the server checks row by row, and that the role cannot have checked at the end.
+    async fn refuse_early_check(
+        &self,
+        info: &TableInfo,
+        plan: &Plan,
+        later: &[ForeignKeyInfo],
+    ) -> Result<(), FillError> {
+        let ForeignKeys::RowByRow(why) = &plan.foreign_keys else { return Ok(()) };
+        for key in later {
+            let table = qualified(&info.schema, &info.name);
+            let row =
+                ask(self.connection, include_str!("../../sql/may_defer.sql"), &[&table, &key.name]).await?;
+            if !row.get::<_, bool>("is_deferrable") && !row.get::<_, bool>("may_alter") {
+                return Err(FillError::CircleKey {
+                    key: key.name.clone(),
+                    table: info.shown(),
+                    referenced: key.referenced.shown(),
+                    role: info.role.clone(),
+                    why: why.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_pages(table: &PlannedTable) -> bool {
+    table.plan().is_some_and(|plan| plan.method == Method::Direct)
+}
+
+/// Places of the tables of the circle that the table at this place belongs to; none if it belongs to no circle.
+pub(super) fn members(order: &[Placed], at: usize) -> impl Iterator<Item = usize> {
+    let circle = order[at].circle;
+    (0..order.len()).filter(move |&other| circle.is_some() && order[other].circle == circle)
+}
+
+/// Mentions in the plan of a table that one transaction fills all tables of its circle.
+pub(super) fn announce(plan: &mut Plan, recorded: &RecordedTable, tables: &[&str]) {
+    let Some(InCircle { later, .. }) = &recorded.circle else { return };
+    plan.reasons.retain(|reason| !reason.starts_with("chunk by chunk"));
+    let how = match (&plan.foreign_keys, plan.method) {
+        (ForeignKeys::RowByRow(_), method) if method != Method::Direct => "the server checks",
+        _ => "pgrig checks",
+    };
+    let tables = tables.join(", ");
+    plan.reasons.push(match later.as_slice() {
+        [] => format!("foreign keys form a cycle, so one transaction fills {tables}"),
+        keys => format!(
+            "foreign keys form a cycle, so one transaction fills {tables}; {how} {} after their rows",
+            keys.join(", ")
+        ),
+    });
 }
 
 impl Circles {
@@ -121,6 +240,12 @@ pub(super) fn close(
             let kinds: Vec<_> = columns.iter().map(|column| &column.kind).collect();
             let keys: Arc<Keys> = match planned.keys(&key.referenced.columns, &kinds) {
                 Some(keys) => Arc::new(keys),
+                None if planned.first_row >= planned.table.rows => {
+                    return Err(FillError::Combination(format!(
+                        "{} references {} ({}), which gets no rows: give it at least 1 row with --rows",
+                        names.0, names.1, key.name
+                    )));
+                }
                 None => {
                     return Err(FillError::Circle {
                         tables: format!("{} → {} → {}", names.0, names.1, names.0),

@@ -11,7 +11,7 @@ use super::weight::Weight;
 use super::{Planner, Postponed};
 use crate::error::FillError;
 use crate::plan::{Method, Sample};
-use crate::schema::record::RecordedTable;
+use crate::schema::record::{InCircle, RecordedTable};
 use server::quote::qualified;
 
 /// Limits of the rows that are loaded to measure their size: of the largest table, and of all
@@ -32,13 +32,14 @@ const MOST_DOUBT: f64 = 1.0;
 pub(super) struct Design<'a> {
     planner: &'a Planner<'a>,
     tables: &'a [TableInfo],
-    order: &'a [Placed],
+    pub(super) order: &'a [Placed],
     wanted: &'a [Wanted],
 }
 
 /// A table whose rows are described.
 pub(super) struct Designed<'a> {
     pub(super) info: &'a TableInfo,
+    placed: &'a Placed,
     pub(super) described: Described,
     pub(super) rows: u64,
     /// Why the table gets fewer rows than wanted; none if it does not.
@@ -83,6 +84,11 @@ impl Designed<'_> {
 
     /// The record of this table.
     pub(super) fn recorded(&self, why: String) -> RecordedTable {
+        let circle = self.placed.circle.map(|number| InCircle {
+            number,
+            later: self.placed.later.iter().map(|key| key.name.clone()).collect(),
+            pages: true,
+        });
         RecordedTable {
             schema: self.info.schema.clone(),
             described: self.described.table.clone(),
@@ -94,6 +100,7 @@ impl Designed<'_> {
             postponed: Postponed::default(),
             until: self.until,
             whole: false,
+            circle,
         }
     }
 }
@@ -108,10 +115,13 @@ impl<'a> Design<'a> {
         Self { planner, tables, order, wanted }
     }
 
-    /// Tables that come later, and so are empty while the one at this place is filled, as SQL names them.
+    /// Tables that come later, or that the same transaction fills, and so are empty when the one at this place is truncated;
+    /// as SQL names them.
     pub(super) fn together(&self, place: usize) -> Vec<String> {
-        let later = self.order[place + 1..].iter().map(|placed| &self.tables[placed.table]);
-        later.map(|info| qualified(&info.schema, &info.name)).collect()
+        let before = circles::members(self.order, place).filter(|&other| other < place);
+        let all =
+            before.chain(place + 1..self.order.len()).map(|place| &self.tables[self.order[place].table]);
+        all.map(|info| qualified(&info.schema, &info.name)).collect()
     }
 
     /// Tables with so many rows in those that reference nothing. The server judges samples.
@@ -229,18 +239,27 @@ impl<'a> Design<'a> {
     }
 
     async fn one(&self, place: usize, rows: u64, before: &[Designed<'a>]) -> Result<Designed<'a>, FillError> {
-        let info = &self.tables[self.order[place].table];
+        let placed = &self.order[place];
+        let info = &self.tables[placed.table];
         let client = &self.planner.connection.client;
         let wish = self.wish(place, rows, before)?;
         match describe(client, info, &wish, Scope::Transaction).await {
-            Ok(described) => {
-                Ok(Designed { info, described, rows, capped: None, weight: None, until: None, beyond: 0 })
-            }
+            Ok(described) => Ok(Designed {
+                info,
+                placed,
+                described,
+                rows,
+                capped: None,
+                weight: None,
+                until: None,
+                beyond: 0,
+            }),
             Err(CatalogError::TooManyRows { most, why, .. }) if most > 0 && !self.is_ruled(place) => {
                 let wish = Wish { rows: Some(most), ..wish };
                 let described = describe(client, info, &wish, Scope::Transaction).await?;
                 Ok(Designed {
                     info,
+                    placed,
                     described,
                     rows: most,
                     capped: Some(why),
@@ -294,7 +313,7 @@ impl<'a> Design<'a> {
 
     /// The user's specifications of the table's columns, and NULL in the foreign keys to tables that come later.
     fn columns(&self, place: usize) -> Result<Vec<ColumnSpec>, FillError> {
-        let Placed { table, cut, later } = &self.order[place];
+        let Placed { table, cut, later, .. } = &self.order[place];
         // Those get their values once the tables that come later are described.
         let cut: Vec<&String> = cut.iter().chain(later.iter().flat_map(|key| &key.columns)).collect();
         let info = &self.tables[*table];

@@ -225,6 +225,7 @@ impl Planner<'_> {
             planned.push(self.planned(designed, &wanted.why, design.together(at)).await?);
             warnings.extend(designed.warnings());
         }
+        self.in_one_transaction(&design, &designed, &mut planned).await?;
         let drops = self.postpone(&mut planned).await?;
         self.load_whole(&tables, &mut planned, &drops).await?;
         create.extend(drops);

@@ -11,33 +11,89 @@ pub(super) struct Placed {
     pub(super) table: usize,
     /// Columns of foreign keys to tables that come later. They are NULL, so that an order exists.
     pub(super) cut: Vec<String>,
-    /// Foreign keys to tables that come later, and are created after the rows of those.
+    /// Foreign keys to tables that come later. They are created after the rows of those or, in a circle, checked after them.
     pub(super) later: Vec<ForeignKeyInfo>,
+    /// The circle that one transaction fills; its tables have neighbouring places. None for other tables.
+    pub(super) circle: Option<usize>,
+}
+
+impl Placed {
+    fn new(table: usize) -> Self {
+        Self { table, cut: Vec::new(), later: Vec::new(), circle: None }
+    }
 }
 
 /// Indexes of the tables, those that are referenced first. `are_new`: whether the tables are created, so that a foreign key
 /// can be created after the rows.
 ///
 /// # Errors
-/// If tables reference each other, and no foreign key of the circle may be NULL, or created later.
+/// If tables reference each other, and no foreign key of the circle may be NULL, or come later.
 pub(super) fn order(tables: &[TableInfo], are_new: bool) -> Result<Vec<Placed>, FillError> {
     let mut left: Vec<usize> = (0..tables.len()).collect();
     let mut placed = Vec::with_capacity(tables.len());
+    let mut circles = 0;
     while !left.is_empty() {
-        let waits = |table: usize| keys_into(tables, table, &left).next().is_some();
-        let ready: Vec<usize> = left.iter().copied().filter(|&table| !waits(table)).collect();
-        if ready.is_empty() {
-            let cut = if are_new { least_later(tables, &left) } else { None };
-            let cut = cut.map_or_else(|| least_cut(tables, &left), Ok)?;
-            left.retain(|&other| other != cut.table);
-            placed.push(cut);
+        let ready = ready(tables, &left);
+        if !ready.is_empty() {
+            left.retain(|table| !ready.contains(table));
+            placed.extend(ready.into_iter().map(Placed::new));
             continue;
         }
-        left.retain(|table| !ready.contains(table));
-        let placed_as = |table| Placed { table, cut: Vec::new(), later: Vec::new() };
-        placed.extend(ready.into_iter().map(placed_as));
+        let circle = first_circle(tables, &left);
+        let opened = match (are_new, least_later(tables, &circle), least_cut(tables, &circle)) {
+            (true, Some(later), _) => vec![later],
+            (false, Some(_), None) => {
+                circles += 1;
+                one_transaction(tables, &circle, circles - 1)?
+            }
+            (_, _, Some(cut)) => vec![cut],
+            (_, None, None) => return Err(circle_of_keys(tables, &circle)),
+        };
+        left.retain(|table| opened.iter().all(|placed| placed.table != *table));
+        placed.extend(opened);
     }
     Ok(placed)
+}
+
+/// Those of the tables that reference none of the others.
+fn ready(tables: &[TableInfo], left: &[usize]) -> Vec<usize> {
+    let waits = |table: usize| keys_into(tables, table, left).next().is_some();
+    left.iter().copied().filter(|&table| !waits(table)).collect()
+}
+
+/// Of tables that all wait for others, some that reference each other, and no other table.
+fn first_circle(tables: &[TableInfo], left: &[usize]) -> Vec<usize> {
+    let reached = |from: usize| {
+        let mut reached: Vec<usize> = Vec::new();
+        let mut to_visit = vec![from];
+        while let Some(table) = to_visit.pop() {
+            for key in keys_into(tables, table, left) {
+                let next = left.iter().copied().find(|&other| is_referenced(key, &tables[other]));
+                let next = next.filter(|next| !reached.contains(next));
+                reached.extend(next);
+                to_visit.extend(next);
+            }
+        }
+        reached
+    };
+    // From a table that reaches fewest tables, each of these is reached again.
+    left.iter().map(|&table| reached(table)).min_by_key(Vec::len).unwrap_or_default()
+}
+
+/// The tables of a circle in the order in which one transaction fills them.
+fn one_transaction(tables: &[TableInfo], circle: &[usize], number: usize) -> Result<Vec<Placed>, FillError> {
+    let mut left = circle.to_vec();
+    let mut placed: Vec<Placed> = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let ready = ready(tables, &left);
+        if ready.is_empty() {
+            placed.push(least_later(tables, &left).ok_or_else(|| circle_of_keys(tables, &left))?);
+        } else {
+            placed.extend(ready.into_iter().map(Placed::new));
+        }
+        left.retain(|table| placed.iter().all(|placed| placed.table != *table));
+    }
+    Ok(placed.into_iter().map(|placed| Placed { circle: Some(number), ..placed }).collect())
 }
 
 /// Foreign keys of a table to others of these.
@@ -59,7 +115,7 @@ pub(super) fn is_referenced(key: &ForeignKeyInfo, table: &TableInfo) -> bool {
 
 /// Of tables that reference each other in a circle, the one whose foreign keys to the others may be
 /// NULL and are fewest.
-fn least_cut(tables: &[TableInfo], left: &[usize]) -> Result<Placed, FillError> {
+fn least_cut(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
     let cut = |&table: &usize| {
         let columns: Vec<String> =
             keys_into(tables, table, left).flat_map(|key| key.columns.clone()).collect();
@@ -71,13 +127,12 @@ fn least_cut(tables: &[TableInfo], left: &[usize]) -> Result<Placed, FillError> 
         columns.iter().all(may_be_null).then_some((table, columns))
     };
     let least = left.iter().filter_map(cut).min_by_key(|(_, columns)| columns.len());
-    let placed = |(table, cut)| Placed { table, cut, later: Vec::new() };
-    least.map(placed).ok_or_else(|| circle(tables, left))
+    least.map(|(table, cut)| Placed { cut, ..Placed::new(table) })
 }
 
 /// Of tables that reference each other in a circle, the one whose foreign keys to the others can be
-/// created later and are fewest. Their columns get keys that the other tables will have. Columns
-/// that are unique or computed are excluded, because their values must be known before.
+/// created or checked later and are fewest. Their columns get keys that the other tables will have.
+/// Columns that are unique or computed are excluded, because their values must be known before.
 fn least_later(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
     let later = |&table: &usize| {
         let info = &tables[table];
@@ -90,13 +145,16 @@ fn least_later(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
         let later: Vec<ForeignKeyInfo> = keys_into(tables, table, left).cloned().collect();
         let are_free = later.iter().all(|key| !key.period && key.columns.iter().all(is_free));
         let is_plain = info.partitions.is_none() && info.partition_of.is_none();
-        (is_plain && are_free).then_some(Placed { table, cut: Vec::new(), later })
+        (is_plain && are_free).then_some(Placed { later, ..Placed::new(table) })
     };
-    left.iter().filter_map(later).min_by_key(|placed| placed.later.len())
+    // A key that is deferrable can be checked later by any role.
+    let is_fixed = |key: &ForeignKeyInfo| !key.definition.contains(" DEFERRABLE");
+    let cost = |placed: &Placed| (placed.later.iter().any(is_fixed), placed.later.len());
+    left.iter().filter_map(later).min_by_key(cost)
 }
 
 /// Names two tables that reference each other, directly or by way of others.
-fn circle(tables: &[TableInfo], left: &[usize]) -> FillError {
+fn circle_of_keys(tables: &[TableInfo], left: &[usize]) -> FillError {
     let step = |table: usize| {
         let key = keys_into(tables, table, left).next()?;
         let to = left.iter().copied().find(|&other| other != table && is_referenced(key, &tables[other]))?;

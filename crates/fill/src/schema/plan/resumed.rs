@@ -3,7 +3,7 @@
 use catalog::{Scope, TableInfo};
 
 use super::{
-    PlannedTable, Planner, Postponed, PostponedKey, SchemaPlan, TableState, postponed, tables, whole,
+    PlannedTable, Planner, Postponed, PostponedKey, SchemaPlan, TableState, circles, postponed, tables, whole,
 };
 use crate::error::FillError;
 use crate::ledger;
@@ -25,9 +25,18 @@ impl Planner<'_> {
             .iter()
             .map(|(recorded, _)| qualified(&recorded.schema, &recorded.described.name))
             .collect();
+        let numbers: Vec<Option<usize>> = begun
+            .tables
+            .iter()
+            .map(|(recorded, _)| recorded.circle.as_ref().map(|circle| circle.number))
+            .collect();
+        let shown: Vec<String> =
+            begun.tables.iter().map(|(recorded, _)| recorded.described.name.clone()).collect();
         let mut planned = Vec::with_capacity(begun.tables.len());
         for (at, (recorded, is_marked)) in begun.tables.into_iter().enumerate() {
-            let together = names[at + 1..].to_vec();
+            let is_member = |other: &usize| numbers[at].is_some() && numbers[*other] == numbers[at];
+            let before = (0..at).filter(is_member).map(|other| names[other].clone());
+            let together = before.chain(names[at + 1..].iter().cloned()).collect();
             // Those of a table that is marked are made.
             let makes = if is_marked { Vec::new() } else { recorded.postponed.makes.clone() };
             let foreign_keys = self.unmade(&names[at], &recorded.postponed.foreign_keys).await?;
@@ -40,6 +49,9 @@ impl Planner<'_> {
                         whole::load_whole(&mut plan);
                     }
                     postponed::announce(&mut plan, &recorded.postponed);
+                    let members: Vec<&str> =
+                        (0..shown.len()).filter(is_member).map(|other| &*shown[other]).collect();
+                    circles::announce(&mut plan, &recorded, &members);
                     TableState::ToFill(Box::new(plan))
                 }
             };

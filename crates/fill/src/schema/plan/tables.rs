@@ -4,7 +4,7 @@ use super::Planner;
 use super::amounts::{is_named, listed};
 use super::order::Placed;
 use crate::error::FillError;
-use crate::request::{Amount, OwnTable, Request, Subject};
+use crate::request::{Amount, MethodChoice, OwnTable, Request, Subject};
 use crate::schema::record::RecordedTable;
 use crate::schema::request::{ModelledType, SchemaRequest};
 use crate::sql::ddl;
@@ -229,11 +229,13 @@ pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: 
         plain: all.plain,
         triggers: all.triggers,
         together,
+        in_circle: table.circle.is_some(),
     };
+    let is_copied = table.circle.as_ref().is_some_and(|circle| !circle.pages);
     Request {
         subject: Subject::Table(own),
         append: all.append,
-        method: all.method,
+        method: if is_copied { MethodChoice::Copy } else { all.method },
         streams: all.streams,
         format: all.format,
         chunk: all.chunk,

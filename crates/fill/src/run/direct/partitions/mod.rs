@@ -15,7 +15,7 @@ use rowgen::Table;
 pub(crate) use self::tree::PartitionsFound;
 use self::tree::{LeafFound, Tree};
 use super::relation::Relation;
-use super::{Direct, Failure, Loaded, NotDirect, close, prove};
+use super::{Direct, Failure, Loaded, NotDirect, Unproved, close};
 use crate::run::rows::RowSource;
 use server::Session;
 
@@ -39,7 +39,7 @@ pub(super) async fn has_some(session: &Session, relation: &str) -> Result<bool, 
 }
 
 impl Direct<'_> {
-    /// Fills the empty leaves of a table that the session's transaction has locked, and proves foreign keys.
+    /// Fills the empty leaves of a table that the session's transaction has locked.
     pub(super) async fn load_partitions(
         &self,
         session: &Session,
@@ -51,26 +51,26 @@ impl Direct<'_> {
         let leaves: Vec<&LeafFound> = found.leaves().collect();
         let (tree, table) = self.tree(session, relation, &found).await?;
         let lists = split::split(tree, (relation, &table), rows, (leaves.len(), self.writers)).await?;
-        let (mut all, mut keys) = (Loaded::default(), Vec::new());
+        let mut all = Loaded::default();
         for (leaf, list) in leaves.into_iter().zip(lists) {
             let of_leaf = look_at(session, &leaf.name).await?;
             let table = of_leaf.in_order(self.table);
             let direct = Direct { table: &table, fillfactor: leaf.fillfactor, ..*self };
             let loaded = direct.load_one(session, &leaf.name, RowSource::listed(list), sent).await?;
             all.rows += loaded.rows;
-            keys.push((&*leaf.name, loaded.rows, loaded.foreign_keys));
+            all.unproved.extend(loaded.unproved);
             if let Some(recorded) = loaded.recorded {
                 // It records all files of the transaction.
                 close(all.recorded.replace(recorded))?;
             }
         }
         for name in found.partitioned() {
-            keys.push((name, all.rows, look_at(session, name).await?.foreign_keys));
+            let keys = look_at(session, name).await?.foreign_keys;
+            all.unproved.push(Unproved { table: name.to_owned(), rows: all.rows, keys });
         }
-        // Rows may reference rows of other partitions, and are looked at once.
-        for (name, rows, mut keys) in keys {
+        // Rows are looked at once.
+        for Unproved { keys, .. } in &mut all.unproved {
             keys.retain(|key| !key.is_inherited);
-            prove(session, name, rows, &keys).await?;
         }
         Ok(all)
     }
