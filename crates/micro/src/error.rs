@@ -74,6 +74,19 @@ pub enum MicroError {
         /// The server's error.
         source: ConnectError,
     },
+    /// A candidate was executed for so long that the budget has no room for rounds.
+    #[error(
+        "{name}: one sample takes more than {most} s, three times --budget: give a longer --budget{}",
+        if *has_rows { ", or fewer --rows" } else { "" }
+    )]
+    TooLong {
+        /// Its name.
+        name: String,
+        /// Time after which pgrig cancelled it, seconds.
+        most: f64,
+        /// Whether the number of rows can be chosen.
+        has_rows: bool,
+    },
     /// A plan is not as expected.
     #[error(
         "{name}: pgrig cannot read the server's EXPLAIN output: {what}. Report this as a bug, with the server's version"
@@ -120,6 +133,7 @@ impl Classified for MicroError {
             Self::Request(_)
             | Self::Suite { .. }
             | Self::Candidate { .. }
+            | Self::TooLong { .. }
             | Self::Refused { .. }
             | Self::Taken { .. }
             | Self::Save(_) => Class::Request,

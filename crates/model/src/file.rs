@@ -479,6 +479,9 @@ impl Values {
             if lengths.is_empty() {
                 return Err("lengths must have a number".to_owned());
             }
+            if !lengths.is_sorted() {
+                return Err("lengths must ascend".to_owned());
+            }
         }
         if let Self::Any { lengths: Some((least, greatest)), .. } = self
             && !(1..=*greatest).contains(least)

@@ -201,8 +201,8 @@ pub(crate) struct ServerArgs {
 pub(crate) enum ServerAction {
     /// Start an instance and leave it running
     ///
-    /// The instance remembers --profile and --set until the next `server start` with these options. If the instance runs
-    /// with other settings than you ask for, that is an error. The profile bulk sets wal_level=minimal,
+    /// The instance remembers --profile and --set until the next `server start` with these options. If the instance already
+    /// runs with other settings than you ask for, that is an error. The profile bulk sets wal_level=minimal,
     /// max_wal_senders=0, shared_buffers to a quarter of the memory, and a large max_wal_size.
     Start {
         #[command(flatten)]

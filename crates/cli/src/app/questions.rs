@@ -12,6 +12,7 @@ How fast is my storage, through the database?      pgrig blockio 10GB -d mydb
 How many transactions per second?                  pgrig tps -c 8 -T 60 -d mydb
 What do fsync or prepared statements change?       pgrig tps --matrix durability
 Which of two expressions is cheaper?               pgrig micro 'EXPR' 'EXPR'
+What does my migration lock, scan or rewrite?      pgrig ddl migration.sql -d mydb
 Which setting makes my tests faster?               pgrig testdb bench -- COMMAND
 How does each test get a fresh database?           pgrig testdb new --from schema.sql
 Did my change make it slower?                      pgrig compare before after

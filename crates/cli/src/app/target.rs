@@ -1,6 +1,7 @@
 //! The server that a verb works on: a server that options or the environment name, or pgrig's own.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use connect::{ConnectOptions, Connection, Target, recipe, resolve};
@@ -22,6 +23,8 @@ pub(crate) struct Chosen {
     kind: Kind,
     /// Whether the verb works through a pooler that changes sessions.
     may_change_sessions: bool,
+    /// Whether the warnings of a connection were printed.
+    has_warned: AtomicBool,
 }
 
 /// The owner of the server.
@@ -50,7 +53,13 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
         let target = resolve(&options(choice), &env)?;
         let kind = Kind::Named { recipe: recipe(&options(choice), &env)?, own: OnceLock::new() };
         let may_change_sessions = choice.may_change_sessions;
-        return Ok(Chosen { target, home: home.clone(), kind, may_change_sessions });
+        return Ok(Chosen {
+            target,
+            home: home.clone(),
+            kind,
+            may_change_sessions,
+            has_warned: AtomicBool::new(false),
+        });
     }
     let instance = Instance::open(home, spec(&choice.embedded))?;
     let running = instance.attach_or_start(&|event| printer.say(event))?;
@@ -61,7 +70,13 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
     let target =
         Target::embedded(&at.socket_dir, at.port, at.user, database_of_own(choice).unwrap_or(at.database));
     let embedded = Box::new(Embedded { instance, running: Mutex::new(running) });
-    Ok(Chosen { target, home: home.clone(), kind: Kind::Embedded(embedded), may_change_sessions: false })
+    Ok(Chosen {
+        target,
+        home: home.clone(),
+        kind: Kind::Embedded(embedded),
+        may_change_sessions: false,
+        has_warned: AtomicBool::new(false),
+    })
 }
 
 /// The kind of server that the arguments select.
@@ -174,8 +189,10 @@ impl Chosen {
     /// Connects, and makes sure that an embedded server runs with the settings it was given.
     pub(crate) async fn connect(&self, printer: &Printer) -> Result<Connection, Failure> {
         let connection = self.connect_or_restart(printer).await?;
-        for warning in self.target.warnings().iter().chain(connection.warnings()) {
-            printer.warn(warning);
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            for warning in self.target.warnings().iter().chain(connection.warnings()) {
+                printer.warn(warning);
+            }
         }
         match &self.kind {
             Kind::Embedded(embedded) => {

@@ -18,7 +18,7 @@ const MAY_USE: [(&str, &[&str]); 21] = [
     ("ddl", &["fill", "catalog", "server", "connect", "dump", "measure", "model", "sql"]),
     ("dump", &["sql"]),
     ("failure", &[]),
-    ("fill", &["catalog", "server", "connect", "measure", "page", "rowgen", "script", "sql"]),
+    ("fill", &["catalog", "server", "connect", "dump", "measure", "page", "rowgen", "script", "sql"]),
     ("measure", &[]),
     ("micro", &["server", "connect", "measure", "sql"]),
     ("model", &["rowgen"]),

@@ -105,6 +105,8 @@ fn ddl_that_fails_leaves_nothing() {
         ("CREATE TABLE a (id int); CREATE TABLE b (id nonsense)", "type \"nonsense\" does not exist"),
         ("CREATE TABLE a (id int); COMMIT; CREATE TABLE b (id nonsense)", "remove BEGIN, COMMIT"),
         ("CREATE TABLE a (id int);\n-- Ä\nSELEC 1", "--ddl: line 3: "),
+        ("CREATE TABLE a (id int);\n\nALTER TABLE\n  b ADD y int", "--ddl: line 4: "),
+        ("CREATE TABLE a (id int);\n\nDO $$ BEGIN\n  PERFORM 1/0;\nEND $$;\nSELECT 1", "--ddl: line 3: "),
         ("CREATE TABLE a (id int);\n\\connect other\n", "line 2 is the psql command \\connect"),
         ("CREATE TABLE a (id int);\nCOPY a FROM stdin;\n1\n\\.\n", "pg_dump --schema-only"),
         ("SELECT 1", "it creates no table"),
@@ -118,6 +120,9 @@ fn ddl_that_fails_leaves_nothing() {
         }
     }
     assert_eq!(server.number("SELECT count(*) FROM pg_namespace WHERE nspname = 'new'"), 0);
+    let other = fill_new(&rig, "CREATE TABLE a (id int)", "--rows 100 --table b");
+    assert_eq!(other.code, Some(2), "{other:#?}");
+    assert!(other.stderr.contains("--ddl: it does not create b; it creates"), "{other:#?}");
     let missing = rig.run("fill --rows 1 --ddl /no/such/file");
     assert!(missing.stderr.contains("cannot read --ddl /no/such/file"), "{missing:#?}");
 }

@@ -471,6 +471,22 @@ fn what_fails_while_it_is_measured_is_told_and_leaves_nothing() {
 }
 
 #[test]
+fn a_sample_longer_than_the_budget_is_cancelled() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let calibrating = ["pg_sleep(100)", "--budget", "1s", "--calibrate", "--rows", "9"];
+    let measuring = ["pg_sleep(100)", "md5(i::text)", "--budget", "1s"];
+    for arguments in [&measuring[..], &calibrating[..]] {
+        let ran = micro(&rig, arguments);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("one sample takes more than 3 s, three times --budget"), "{ran:#?}");
+        let left = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(100)%' \
+                    AND pid <> pg_backend_pid()";
+        assert_eq!(server.number(left), 0);
+    }
+}
+
+#[test]
 fn a_read_only_session_is_enough_for_expressions() {
     let rig = Rig::new();
     let server = rig.server("");

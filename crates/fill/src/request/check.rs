@@ -228,6 +228,7 @@ fn series(request: &Request) -> Checked {
         && !request.in_chunks
         && request.format.is_none()
         && request.fillfactor == 100
+        && request.index == IndexKind::Btree
         && request.streams.is_none_or(|streams| streams.get() == 1)
         && request.method == MethodChoice::Auto
         && [InitStep::Vacuum, InitStep::PrimaryKeys, InitStep::ForeignKeys]

@@ -1,5 +1,6 @@
 //! The statements that create the tables as `pgbench -i` does.
 
+use dump::{Piece, Reader};
 use rowgen::{Column, Table, Values};
 use tokio_postgres::error::{ErrorPosition, SqlState};
 
@@ -123,9 +124,39 @@ pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, script: &Adap
         let first = literal(&format!("{}, ", identifier(schema)));
         format!("SELECT set_config('search_path', {first} || current_setting('search_path'), true)")
     });
-    let body = format!("BEGIN EXECUTE {}; END", literal(&script.sql));
-    let execute = format!("DO LANGUAGE plpgsql {}", literal(&body));
+    let execute = format!("DO LANGUAGE plpgsql {}", literal(&block(&script.sql)));
     script.before.iter().cloned().chain(create).chain(path).chain([execute]).collect()
+}
+
+/// A PL/pgSQL block that executes the script's statements. Each EXECUTE is on the block's line that has the number of
+/// the statement's first line in the script, so that the context of an error tells it.
+fn block(script: &str) -> String {
+    let mut block = "BEGIN".to_owned();
+    let mut line = 1;
+    for (first_line, statement) in statements(script) {
+        // The server reads this literal when it executes it: perhaps after a SET of standard_conforming_strings.
+        let execute = format!(" EXECUTE E{};", literal(&statement.replace('\\', "\\\\")));
+        block.extend(std::iter::repeat_n('\n', first_line.saturating_sub(line)));
+        line = line.max(first_line) + execute.matches('\n').count();
+        block.push_str(&execute);
+    }
+    block + " END"
+}
+
+/// The script's statements with the lines on which they begin, from 1. A script that cannot be cut is one statement, and
+/// the server reports its error.
+fn statements(script: &str) -> Vec<(usize, String)> {
+    let mut reader = Reader::new(script.as_bytes());
+    let mut statements = Vec::new();
+    loop {
+        let statement = match reader.next() {
+            Ok(Some(Piece::Statement(bytes))) => String::from_utf8_lossy(bytes).into_owned(),
+            Ok(Some(Piece::Between(_))) => continue,
+            Ok(None) => return statements,
+            Ok(Some(_)) | Err(_) => return vec![(1, script.to_owned())],
+        };
+        statements.push((usize::try_from(reader.line()).unwrap_or(1), statement));
+    }
 }
 
 /// Runs the statements of the user's script.
@@ -167,12 +198,31 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
     Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed{remedy}") })
 }
 
-/// The line of the user's SQL that the server complains about, if it is known. For SQL that runs
-/// within another statement, the server reports the position in the inner text.
+/// The line of the user's script that the server complains about, if it is known: that of the position that the server
+/// reports within the statement, or else that on which the statement begins.
 fn line_of(error: &tokio_postgres::Error) -> Option<usize> {
-    let ErrorPosition::Internal { position, query } = error.as_db_error()?.position()? else { return None };
-    let before = query.chars().take(usize::try_from(*position).ok()?);
-    Some(1 + before.filter(|character| *character == '\n').count())
+    let error = error.as_db_error()?;
+    let context = error.where_()?;
+    let first = context.rfind(BLOCK).and_then(|at| number(&context[at + BLOCK.len()..]))?;
+    let within = match error.position() {
+        // In a function that the statement calls, the position is that in the function's text.
+        Some(ErrorPosition::Internal { position, query }) if context.matches("PL/pgSQL").count() == 1 => {
+            let before = query.chars().take(usize::try_from(*position).ok()?);
+            before.filter(|character| *character == '\n').count()
+        }
+        _ => 0,
+    };
+    Some(first + within)
+}
+
+/// Name of the block in the context of an error (`plpgsql_compile_inline` in `pl_comp.c`); the line follows.
+const BLOCK: &str = "inline_code_block";
+
+/// The first number in the text.
+fn number(text: &str) -> Option<usize> {
+    let digits = text.trim_start_matches(|character: char| !character.is_ascii_digit());
+    let end = digits.find(|character: char| !character.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().ok()
 }
 
 /// CREATE TABLE AS, with all rows: article 000's level 0.
@@ -298,4 +348,32 @@ pub(crate) fn drop_foreign_keys(plan: &Plan) -> Vec<String> {
 pub(crate) fn explode(plan: &Plan, leaf: &str) -> [String; 2] {
     let name = qualified(&plan.schema, leaf);
     [format!("ALTER TABLE {name} SET (fillfactor = {})", plan.fillfactor), format!("VACUUM (FULL) {name}")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_stands_on_the_line_of_the_script() {
+        let script =
+            "-- tables\nCREATE TABLE a (\n  id int);\n\nSET a = 1; SELECT E'\\n;'\n\n;\n-- Ä\nSELECT 2";
+        let block = block(script);
+        let lines: Vec<&str> = block.lines().collect();
+        assert!(lines[1].contains("EXECUTE E'CREATE TABLE a ("), "{block}");
+        assert!(lines[4].contains("EXECUTE E'SET a = 1;'; EXECUTE E'SELECT E''\\\\n;''"), "{block}");
+        assert!(lines[8].contains("SELECT 2") && lines[8].ends_with(" END"), "{block}");
+        // It cannot be cut.
+        assert_eq!(statements("SELECT 1;\nSELECT '").len(), 1);
+        // A body with semicolons is of one statement.
+        let function = "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END;\nSELECT 1;";
+        assert_eq!(statements(function).len(), 2);
+    }
+
+    #[test]
+    fn the_number_after_a_word_is_read_in_any_language() {
+        assert_eq!(number(" line 12 at EXECUTE"), Some(12));
+        assert_eq!(number(" Zeile 7 bei EXECUTE"), Some(7));
+        assert_eq!(number(" at EXECUTE"), None);
+    }
 }

@@ -16,12 +16,13 @@ use crate::plan::finding::Finding;
 use crate::plan::inspect::{compare_shapes, inspect, observe};
 use crate::plan::{ArmPlan, LeftOut, Plan, Role};
 use crate::request::Request;
-use crate::run::rounds::role;
+use crate::run::rounds::{EXCEEDED, role};
 use crate::run::rows;
 use crate::run::scratch::Scratch;
 use crate::run::session::{Given, listeners, set};
 use connect::{ConnectError, Connection, ServerError};
 use measure::paired::Arm;
+use server::interruption::{Ended, until_stopped};
 use server::{Session, Sessions};
 
 /// Number of rows of a statement whose plan is read but not timed.
@@ -213,7 +214,8 @@ impl<'a> Bench<'a> {
         for ((number, arm), sample) in arms.iter().enumerate().zip(choice.samples) {
             let sql = self.sql(number, arm, choice.rows);
             if plan.arms[number].role == Role::Candidate {
-                let kinds = observe(&self.session, &arm.name, &sql, choice.rows).await?;
+                let observing = observe(&self.session, &arm.name, &sql, choice.rows);
+                let kinds = self.in_time(&arm.name, observing).await??;
                 let known = |kind: &_| {
                     plan.findings.iter().any(|found| found.candidate == arm.name && found.kind == *kind)
                 };
@@ -317,12 +319,30 @@ impl<'a> Bench<'a> {
             }
             Ok(started.elapsed())
         };
-        match execute.await {
+        match self.in_time(&arm.name, execute).await? {
             Ok(elapsed) => Ok(elapsed),
             Err(error) => {
                 let source = self.session.connection.explain(error).await;
                 Err(MicroError::Sample { name: arm.name.clone(), source })
             }
+        }
+    }
+
+    /// Waits for one execution of a candidate. Cancels it after the time that all rounds may take.
+    pub(crate) async fn in_time<T>(
+        &self,
+        name: &str,
+        execution: impl Future<Output = T>,
+    ) -> Result<T, MicroError> {
+        let most = EXCEEDED * self.request.budget;
+        let overdue = tokio::time::sleep(most);
+        match until_stopped(self.sessions.target, overdue, pin!(execution), || {}).await {
+            Ended::Done(result) => Ok(result),
+            Ended::Stopped(_) => Err(MicroError::TooLong {
+                name: name.to_owned(),
+                most: most.as_secs_f64(),
+                has_rows: self.request.has_rows(),
+            }),
         }
     }
 

@@ -233,7 +233,9 @@ async fn warm_up(
         }
         let started = Instant::now();
         let statement = bench.statement(0, arm, rows).await?;
-        let kinds = observe(&bench.session, &arm.name, &bench.sql(0, arm, rows), rows).await?;
+        let sql = bench.sql(0, arm, rows);
+        let observing = observe(&bench.session, &arm.name, &sql, rows);
+        let kinds = bench.in_time(&arm.name, observing).await??;
         let spilled = kinds.iter().find_map(|kind| match kind {
             Kind::Spills { blocks, .. } => Some(*blocks),
             _ => None,

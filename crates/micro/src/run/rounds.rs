@@ -19,7 +19,7 @@ const NARROW: f64 = 0.5;
 
 /// Factor by which the budget may be exceeded at most, to get the fewest rounds that allow a
 /// verdict.
-const EXCEEDED: u32 = 3;
+pub(crate) const EXCEEDED: u32 = 3;
 
 /// Result of one round.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,7 @@ use blockio::{Mode, Request};
 use clap::Args;
 
 use crate::app::args::{EXPLAIN, MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
+use crate::app::failure::Usage;
 use crate::app::size::Size;
 
 /// Measure how fast the database reads and writes its storage, with SQL alone
@@ -67,8 +68,16 @@ pub(crate) struct BlockioArgs {
 
 impl BlockioArgs {
     /// The benchmark's request, from the options.
-    pub(crate) fn request(&self) -> Request {
-        Request {
+    ///
+    /// # Errors
+    /// If the memory is nothing.
+    pub(crate) fn request(&self) -> Result<Request, Usage> {
+        if self.memory.is_some_and(|memory| memory.0 == 0) {
+            return Err(Usage(
+                "--memory 0 B is too small: give the memory of the server's machine".to_owned(),
+            ));
+        }
+        Ok(Request {
             mode: if self.compat { Mode::Compat } else { Mode::Own },
             size: self.size.0,
             trials: self.trials,
@@ -76,6 +85,6 @@ impl BlockioArgs {
             schema: self.schema.clone(),
             keep: self.keep,
             memory: self.memory.map(|memory| memory.0),
-        }
+        })
     }
 }

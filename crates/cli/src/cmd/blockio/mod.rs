@@ -23,7 +23,7 @@ use crate::cmd::blockio::progress::BlockioProgress;
 
 /// Measures the server that the arguments name.
 pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> Result<(), Failure> {
-    let request = arguments.request();
+    let request = arguments.request()?;
     request.check()?;
     let baseline = arguments.baseline.as_deref().map(|word| baseline(word, &request, printer)).transpose()?;
     // One thread: an answer then reaches the task that times it without waking another thread.

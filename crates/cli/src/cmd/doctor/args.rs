@@ -7,13 +7,19 @@ use crate::app::args::ServerChoice;
 const INSTANCE: &str = "Report on this instance of pgrig's own PostgreSQL, even if PGHOST and the like name a server \
                         [default: the instance called default]";
 
+const VERSION: &str = "Report as if the instance were created with this major version of PostgreSQL, 13 to 18 [default: the \
+                       version of the instance, else 18]";
+
+const PROGRAMS: &str = "Report on the PostgreSQL whose programs (initdb, postgres) are in DIR, in place of a download";
+
 /// Show which commands work on this machine and with this server
 ///
 /// doctor prints the directory of pgrig's files, the free disk space, the downloaded versions of PostgreSQL, the
 /// server that other commands would use with the same options, and the commands that work on it. It changes nothing,
 /// creates no instance, and starts no server, even with --instance.
 #[derive(Debug, Args)]
-#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)),
+    mut_arg("pg_version", |version| version.help(VERSION)), mut_arg("pg_bin", |programs| programs.help(PROGRAMS)), after_help = "Examples:\n  \
     pgrig doctor\n  \
     pgrig doctor -d postgresql://me@db.example.com/mydb")]
 pub(crate) struct DoctorArgs {

@@ -164,7 +164,7 @@ impl MicroArgs {
             (false, true) => TABLES_BUDGET,
             (false, false) => BUDGET,
         };
-        Ok(Request {
+        let request = Request {
             candidates: suite.candidates,
             empty: self.empty.clone().or(suite.empty),
             setup: self.setup.clone().or(suite.setup),
@@ -176,7 +176,12 @@ impl MicroArgs {
             seed: self.seed,
             schema: self.schema.clone(),
             anyway: self.anyway,
-        })
+        };
+        if request.schema.is_some() && !request.creates_objects() {
+            let text = "--schema is for the tables of --ddl: leave it out for expressions and statements";
+            return Err(Usage(text.to_owned()).into());
+        }
+        Ok(request)
     }
 
     fn candidates(&self) -> Result<Vec<Candidate>, Usage> {

@@ -41,7 +41,7 @@ pub(crate) enum ModelAction {
     /// deviation of each field is that of these five runs or, with --analyze-original, of eleven runs on the original. A
     /// field agrees if copy and original differ by at most 3·√2 standard deviations.
     ///
-    /// ORIGINAL and COPY are what -d takes elsewhere. A name means a database on the server that -h, -p, -U or
+    /// Give ORIGINAL and COPY as you give -d elsewhere. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
     Check(Box<CheckArgs>),
 }
@@ -106,8 +106,11 @@ pub(crate) struct ShowArgs {
     pub(crate) values: bool,
 }
 
+/// Help of -h where the databases are arguments.
+const HOST: &str = "Host name, or directory of the Unix socket [default: PGHOST, else the local socket, as for psql]";
+
 #[derive(Clone, Debug, Args)]
-#[command(mut_arg("dbname", |dbname| dbname.hide(true)), after_help = "Examples:\n  \
+#[command(mut_arg("dbname", |dbname| dbname.hide(true)), mut_arg("host", |host| host.help(HOST)), after_help = "Examples:\n  \
     pgrig model check shop copy\n  \
     pgrig model check shop.model.toml copy\n  \
     pgrig model check shop copy --analyze-original --queries queries/")]

@@ -78,9 +78,9 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "NAME", help_heading = "Scripts")]
     pub(crate) show_script: Option<String>,
 
-    /// Number of connections that run transactions
-    #[arg(short, long = "clients", alias = "client", value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
-    pub(crate) client: u32,
+    /// Number of connections that run transactions [default: 1]
+    #[arg(short, long = "clients", alias = "client", value_name = "N", value_parser = connections(), help_heading = "Load")]
+    pub(crate) client: Option<u32>,
 
     /// Number of threads of pgrig that serve these connections
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
@@ -107,8 +107,8 @@ pub(crate) struct TpsArgs {
 
     /// Send statements by this protocol: simple (as text), extended (parsed each time) or prepared (parsed once in each
     /// session)
-    #[arg(short = 'M', long, value_enum, default_value = "simple", help_heading = "Load")]
-    pub(crate) protocol: Sent,
+    #[arg(short = 'M', long, value_enum, help_heading = "Load")]
+    pub(crate) protocol: Option<Sent>,
 
     /// Open a new connection for each transaction
     #[arg(short = 'C', long, help_heading = "Load")]
@@ -225,7 +225,7 @@ impl TpsArgs {
         Ok(Request {
             sources: self.sources()?,
             definitions: self.define.clone(),
-            clients: self.client as usize,
+            clients: self.client.map_or(1, |clients| clients as usize),
             jobs: self.jobs as usize,
             length: match self.transactions {
                 Some(transactions) => Length::Transactions(transactions),
@@ -233,7 +233,7 @@ impl TpsArgs {
             },
             rate: self.rate,
             latency_limit: self.latency_limit,
-            protocol: self.protocol.into(),
+            protocol: self.protocol.unwrap_or(Sent::Simple).into(),
             connecting: if self.connect { Connecting::EachTransaction } else { Connecting::Once },
             vacuum: !self.no_vacuum,
             max_tries: self.max_tries,

@@ -203,7 +203,13 @@ impl Look<'_> {
                 return Err(FillError::Ddl { problem });
             }
         };
-        let mut info = TableInfo::read(&connection.client, name, Scope::Transaction).await?;
+        let read = TableInfo::read(&connection.client, name, Scope::Transaction).await;
+        let mut info = read.map_err(|error| match error {
+            CatalogError::NoTable { name, .. } if !created.is_empty() => FillError::Ddl {
+                problem: format!("it does not create {name}; it creates {}", created.join(", ")),
+            },
+            error => error.into(),
+        })?;
         self.own.triggers.left_of(&mut info);
         let (request, _) = adjusted(connection, self.request, &info.schema, &info.name).await?;
         let table = info.name.clone();

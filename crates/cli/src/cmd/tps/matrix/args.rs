@@ -53,6 +53,13 @@ impl TpsArgs {
                 .map_err(|error| Usage(format!("--set {name}={values}: {error}")))
         });
         let axes = self.matrix.matrix.iter().cloned().map(Ok).chain(set).collect::<Result<Vec<Axis>, _>>()?;
+        let given = [("-c", "clients", self.client.is_some()), ("-M", "protocol", self.protocol.is_some())];
+        for (option, name, is_given) in given {
+            if is_given && axes.iter().any(|axis| axis.name() == name) {
+                let text = format!("--matrix {name}=… has the values of {option}: leave {option} out");
+                return Err(Usage(text));
+            }
+        }
         Ok(Matrix {
             axes,
             trials: self.trials.map_or(TRIALS, usize::from),
