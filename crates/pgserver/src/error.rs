@@ -27,7 +27,7 @@ pub enum Error {
         problem: String,
     },
     /// A setting that pgrig itself must control.
-    #[error("pgrig chooses setting {name} itself; {remedy}")]
+    #[error("pgrig itself sets {name}, and --set cannot change it; {remedy}")]
     ReservedSetting {
         /// The name from the options.
         name: String,

@@ -18,7 +18,7 @@ pub enum OptionError {
     #[error("there is no built-in script \"{0}\": give one of {names}", names = names())]
     NoScript(String),
     /// In -b, several built-in scripts begin with this text.
-    #[error("{} built-in scripts begin with \"{prefix}\": give more of {}", names.len(), names.join(" or "))]
+    #[error("{} built-in scripts begin with \"{prefix}\": give {}", names.len(), names.join(" or "))]
     SeveralScripts {
         /// The scripts that begin so.
         names: Vec<&'static str>,

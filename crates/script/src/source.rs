@@ -83,10 +83,7 @@ mod tests {
         assert_eq!(found("t"), Ok(("<builtin: TPC-B (sort of)>".to_owned(), 1)));
         assert_eq!(found("se@7"), Ok(("<builtin: select only>".to_owned(), 7)));
         let said = |option| Source::builtin(option).unwrap_err().to_string();
-        assert_eq!(
-            said("s"),
-            "2 built-in scripts begin with \"s\": give more of simple-update or select-only"
-        );
+        assert_eq!(said("s"), "2 built-in scripts begin with \"s\": give simple-update or select-only");
         assert_eq!(
             said("x@2"),
             "there is no built-in script \"x\": give one of tpcb-like, simple-update, select-only"

@@ -10,17 +10,17 @@ use pgserver::{Major, Profile};
 use crate::app::runs;
 
 /// Help of --explain, wherever there is a plan.
-pub(crate) const EXPLAIN: &str = "Print the plan, change nothing, and stop";
+pub(crate) const EXPLAIN: &str = "Print what the command would do, and exit without doing it";
 
 /// How a measuring verb saves its run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SaveArgs {
-    /// Also write the run document (JSON) to FILE, and overwrite FILE. With -, write it to standard output and the
+    /// Also write the run document (JSON) to FILE; an existing FILE is overwritten. With -, write it to standard output and the
     /// results to standard error
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<String>,
 
-    /// Also write an HTML report with plots to FILE at the end, and overwrite FILE (see pgrig report)
+    /// Also write an HTML report with plots to FILE at the end (see pgrig report); an existing FILE is overwritten
     #[arg(long, value_name = "FILE", value_parser = report_file, help_heading = "Output")]
     pub(crate) report: Option<String>,
 
@@ -70,8 +70,7 @@ pub(crate) struct ServerChoice {
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Option<String>,
 
-    /// Host name, or directory of the Unix socket [default: PGHOST; if another option or variable names a server, the local
-    /// socket, as for psql; otherwise pgrig's own PostgreSQL]
+    /// Host name, or directory of the Unix socket [default: PGHOST; the local socket, if another option or a variable names a server (see pgrig --help); otherwise pgrig's own PostgreSQL]
     #[arg(short = 'h', long)]
     pub(crate) host: Option<String>,
 
@@ -79,8 +78,7 @@ pub(crate) struct ServerChoice {
     #[arg(short, long)]
     pub(crate) port: Option<String>,
 
-    /// Connect as this role; the password comes from PGPASSWORD or ~/.pgpass [default: PGUSER, else the user of the
-    /// system]
+    /// Connect as this role; the password comes from PGPASSWORD or ~/.pgpass [default: PGUSER, else the operating system's user name]
     #[arg(short = 'U', long = "username", value_name = "USERNAME")]
     pub(crate) username: Option<String>,
 
@@ -104,13 +102,11 @@ impl ServerChoice {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "pgrig's own PostgreSQL")]
 pub(crate) struct EmbeddedArgs {
-    /// Use this instance of pgrig's own PostgreSQL, even if PGHOST and the like name a server; create it if it does not
-    /// exist [default: the instance called default; testdb bench uses the one called testdb-bench]
+    /// Use this instance of pgrig's own PostgreSQL, even if PGHOST or another variable names a server; create it if it does not exist [default: the instance called default; testdb bench and ddl use those called testdb-bench and ddl]
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
 
-    /// Create the instance with this major version of PostgreSQL, 13 to 18, which pgrig downloads at first use. Another
-    /// version than that of an existing instance is an error [default: the version of the instance, else 18]
+    /// Create the instance with this major version of PostgreSQL, 13 to 18, which pgrig downloads at first use. If the instance exists with another version, that is an error [default: the version of the instance, else 18]
     #[arg(long, value_name = "VERSION")]
     pub(crate) pg_version: Option<Major>,
 
@@ -119,8 +115,7 @@ pub(crate) struct EmbeddedArgs {
     pub(crate) pg_bin: Option<PathBuf>,
 
     /// Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for
-    /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy
-    /// all its data) [default: the profile of the last `server start`, else bulk; testdb bench: stock]
+    /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy all data of the instance) [default: the profile of the last `server start`, else bulk; testdb bench and ddl: stock]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 

@@ -5,12 +5,12 @@ const QUESTIONS: &str = "\
 pgrig: a test rig for PostgreSQL
 
 Question                                           Command
-What does my application do with 500 GB?           pgrig fill 500GB --ddl app.sql
+How do I fill my own schema with 500 GB?           pgrig fill 500GB --ddl app.sql
 How do I get test data like my own?                pgrig model capture -d mydb -o m.toml
-How many rows are 73 GB?                           pgrig size 73GB
+How many rows of pgbench's tables are 73 GB?       pgrig size 73GB
 How fast is my storage, through the database?      pgrig blockio 10GB -d mydb
 How many transactions per second?                  pgrig tps -c 8 -T 60 -d mydb
-What do fsync or prepared statements change?       pgrig tps --matrix durability
+What does durability cost?                         pgrig tps --matrix durability
 Which of two expressions is cheaper?               pgrig micro 'EXPR' 'EXPR'
 What does my migration lock, scan or rewrite?      pgrig ddl migration.sql -d mydb
 Which setting makes my tests faster?               pgrig testdb bench -- COMMAND

@@ -40,16 +40,18 @@ use crate::cmd::tps::args::TpsArgs;
         the run documents [default: ~/.local/share/pgrig, for root\n               \
         /var/lib/pgrig]\n  \
         PGRIG_FETCH=never\n               \
-        forbids downloads of PostgreSQL (then see pgrig server fetch)\n  \
+        never download PostgreSQL; pgrig server fetch --from installs it from\n               \
+        a file\n  \
         PGHOST, PGHOSTADDR, PGPORT, PGDATABASE, PGSERVICE\n               \
-        each of them names a server, as an option does\n  \
+        if one of them is set, pgrig connects as psql does, in place of\n               \
+        using its own PostgreSQL\n  \
         PGUSER, PGPASSWORD, PGSSLMODE …\n               \
-        are used to connect, but do not name a server\n\n\
+        as for psql; alone, they do not change which server pgrig uses\n\n\
         Exit status:\n  \
         0    done\n  \
         1    the server, the network or the machine failed\n  \
         2    the command line is wrong, or the request is impossible\n  \
-        3    --fail-if or --fail-on found what it looks for\n  \
+        3    a condition of --fail-if is true, or a verdict of --fail-on was given\n  \
         130  interrupted"
 )]
 pub(crate) struct Cli {

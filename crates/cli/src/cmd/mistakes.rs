@@ -135,10 +135,9 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
         {
             Some(format!("--json of pgrig size writes to standard output: write > {file}\n"))
         }
-        (_, [ab, pgrig, ..]) if ab == "ab" && pgrig == "pgrig" => Some(
-            "write each command as one word, in quotes: pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -c 4'\n"
-                .to_owned(),
-        ),
+        (_, [ab, pgrig, ..]) if ab == "ab" && pgrig == "pgrig" => {
+            Some("put each command in quotes: pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -c 4'\n".to_owned())
+        }
         (database, [model, capture, ..])
             if model == "model" && capture == "capture" && !database.starts_with('-') =>
         {

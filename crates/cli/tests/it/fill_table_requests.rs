@@ -105,7 +105,7 @@ fn ddl_that_fails_leaves_nothing() {
         ("CREATE TABLE a (id int); CREATE TABLE b (id nonsense)", "type \"nonsense\" does not exist"),
         ("CREATE TABLE a (id int); COMMIT; CREATE TABLE b (id nonsense)", "remove BEGIN, COMMIT"),
         ("CREATE TABLE a (id int);\n-- Ä\nSELEC 1", "--ddl: line 3: "),
-        ("CREATE TABLE a (id int);\n\nALTER TABLE\n  b ADD y int", "--ddl: line 4: "),
+        ("CREATE TABLE a (id int);\n\nALTER TABLE\n  b ADD y int", "--ddl: line 3: "),
         ("CREATE TABLE a (id int);\n\nDO $$ BEGIN\n  PERFORM 1/0;\nEND $$;\nSELECT 1", "--ddl: line 3: "),
         ("CREATE TABLE a (id int);\n\\connect other\n", "line 2 is the psql command \\connect"),
         ("CREATE TABLE a (id int);\nCOPY a FROM stdin;\n1\n\\.\n", "pg_dump --schema-only"),

@@ -535,7 +535,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("-f /nowhere.sql".to_owned(), "cannot read the script -f /nowhere.sql"),
         ("-f a.sql@x".to_owned(), "invalid weight"),
         ("-f - -f -".to_owned(), "only once"),
-        ("-b s".to_owned(), "give more of simple-update or select-only"),
+        ("-b s".to_owned(), "give simple-update or select-only"),
         ("-b nope".to_owned(), "tpcb-like, simple-update, select-only"),
         ("-S@0".to_owned(), "unexpected argument"),
         ("-b se@0".to_owned(), "weight"),

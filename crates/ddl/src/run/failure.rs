@@ -40,7 +40,7 @@ fn remedy(state: &SqlState) -> Option<&'static str> {
     match state {
         // 22 data exception, 23 integrity constraint violation.
         state if ["22", "23"].iter().any(|class| state.code().starts_with(class)) => Some(
-            "the made rows do not suit the statement: give values that do with --column TABLE.COLUMN=SPEC",
+            "the statement fails because of the generated rows: give other values with --column TABLE.COLUMN=SPEC",
         ),
         state if missing.contains(state) => {
             Some("add it to the schema, or to the migration before this statement")

@@ -24,11 +24,11 @@ const MOST_ROUNDS: i64 = 1000;
     pgrig ab --rounds 20 'pgrig tps -S -T 2' 'pgrig tps -S -T 2 -c 4'\n"
 )]
 pub(crate) struct AbArgs {
-    /// Two or more pgrig command lines, each quoted as one word: 'pgrig tps -T 10'
+    /// Two or more pgrig command lines, each in quotes: 'pgrig tps -T 10'
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     pub(crate) commands: Vec<String>,
 
-    /// Count N rounds, after a round that warms up
+    /// Measure N rounds, after a warm-up round
     #[arg(long, value_name = "N", default_value = "10", value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u16,
 
@@ -37,7 +37,7 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "ROUND", value_delimiter = ',', value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) look: Vec<u16>,
 
-    /// Leave out the round that warms up
+    /// Leave out the warm-up round
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 

@@ -98,13 +98,15 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
             return Err(refused("begin the command with pgrig".to_owned()));
         }
         if words.len() == 1 {
-            return Err(refused("it has no verb: write each command as one word, in quotes".to_owned()));
+            return Err(refused("no command follows pgrig: put each command line in quotes".to_owned()));
         }
         let of_shell =
             |word: &&String| ["|", "||", "&&", "&", ";", ">", ">>", "<", "2>"].contains(&word.as_str());
         let until_command = words.iter().take_while(|word| *word != "--");
         if let Some(word) = until_command.into_iter().find(of_shell) {
-            return Err(refused(format!("no shell runs the command: leave out {word} and what follows")));
+            return Err(refused(format!(
+                "pgrig runs the command without a shell: leave out {word} and the words after it"
+            )));
         }
         let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
         let parsed = line::parse(&words).map_err(|error| refused(error.to_string().trim_end().to_owned()))?;

@@ -8,8 +8,7 @@ use crate::app::runs::RUN;
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// To judge one figure, each side needs at least four runs; to judge two to four figures, five runs; for more figures, more
-/// runs. With fewer runs, compare prints the differences
+/// Each side needs several runs for a verdict: at least four if one figure (tps, a latency, a time …) is judged, five for two to four figures, more for more figures. With fewer runs, compare prints the differences
 /// without a verdict: the trials of one run share the state of the machine, so they cannot show whether another run would
 /// differ.
 #[derive(Debug, Args)]
@@ -19,10 +18,10 @@ use crate::app::runs::RUN;
     after_help = format!("compare needs no server. It judges these figures, and prints all others without a verdict:\n  \
         fill           total time\n  \
         blockio        total, create, scan-first, cluster\n  \
-        micro          ratios to the first candidate\n  \
+        micro          ratio of each expression to the first one\n  \
         tps            tps, p95 of latency\n  \
         testdb bench   total time\n\n\
-        compare refuses runs that differ in request (the options of the command), server version, settings, machine \
+        compare refuses runs that differ in the options of the command, server version, settings, machine \
         or transport (Unix socket, TCP or TLS), and names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
         this, since it runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \
@@ -53,7 +52,7 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub(crate) paired: bool,
 
-    /// Compare runs even if they differ in request, server version, settings, machine or transport
+    /// Compare runs even if they differ in options, server version, settings, machine or transport
     #[arg(long)]
     pub(crate) anyway: bool,
 
@@ -68,8 +67,7 @@ pub(crate) struct JudgeArgs {
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 
-    /// Judge these figures, separated by commas: tps,p99,wal. More figures need more runs for a verdict [default: the
-    /// list at the end of pgrig compare --help]
+    /// Judge these figures, separated by commas: tps,p99,wal. More figures need more runs for a verdict [default: the list in pgrig compare --help]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) figures: Vec<String>,
 
@@ -81,7 +79,7 @@ pub(crate) struct JudgeArgs {
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
 
-    /// Also write the comparison (JSON) to FILE, and overwrite FILE. With -, write it to standard output and the result to
+    /// Also write the comparison (JSON) to FILE; an existing FILE is overwritten. With -, write it to standard output and the result to
     /// standard error
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,

@@ -81,8 +81,11 @@ pub(crate) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
         1 => "1 figure is judged".to_owned(),
         _ => format!("{judged} figures are judged together"),
     };
-    let several =
-        if judged > 1 { ": a 95 % interval that excludes 0 is not enough for a verdict" } else { "" };
+    let several = if judged > 1 {
+        "; so a figure can be inconclusive although its 95 % interval excludes 0"
+    } else {
+        ""
+    };
     format!(
         "baseline and candidate are typical values of a run, and change is their ratio\n\
          improved and regressed: a change of {threshold} or more; no change: an interval within ± {threshold}\n\

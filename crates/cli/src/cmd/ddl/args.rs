@@ -23,8 +23,7 @@ const ROWS: u64 = 100_000;
 /// On its own PostgreSQL, pgrig creates your tables in a database of their own, fills them, and runs the migration on copies
 /// of it. For each statement it reports the class (catalog only, scan, rewrite …) with the proof, the locks, the seconds
 /// and the bytes of WAL. A changed file (relfilenode) proves a rewrite, and the server's counters of the statement's own transaction
-/// prove a scan. At the end, pgrig drops the databases. It never runs the migration on the database that -d names. The times
-/// hold for these rows on this machine; classes and locks carry over.
+/// prove a scan. At the end, pgrig drops the databases. It never runs the migration on the database that -d names. The times hold only for these rows on this machine; on other servers, expect the same classes and locks.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig ddl migration.sql --schema-file app.sql\n  \
@@ -57,7 +56,7 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Tables")]
     pub(crate) size: Option<Size>,
 
-    /// Values of a column: TABLE.COLUMN=SPEC (see pgrig fill), where the migration needs other rows; may be repeated
+    /// Values of a column, if the migration needs others: TABLE.COLUMN=SPEC (see pgrig fill); may be repeated
     #[arg(long, value_name = "TABLE.COLUMN=SPEC", help_heading = "Tables")]
     pub(crate) column: Vec<String>,
 
@@ -94,7 +93,7 @@ pub(crate) struct DdlArgs {
     )]
     pub(crate) port: Option<String>,
 
-    /// Connect as this role [default: PGUSER, else the user of the system]
+    /// Connect as this role [default: PGUSER, else the operating system's user name]
     #[arg(
         short = 'U',
         long = "username",
@@ -104,7 +103,7 @@ pub(crate) struct DdlArgs {
     )]
     pub(crate) username: Option<String>,
 
-    /// Measure on this server (URI or keyword string), in databases that pgrig creates there and drops; not on pgrig's own
+    /// Measure on this server (URI or keyword string), in place of pgrig's own; pgrig creates databases there, and drops them
     #[arg(
         long,
         value_name = "URI",
@@ -113,8 +112,7 @@ pub(crate) struct DdlArgs {
     )]
     pub(crate) scratch: Option<String>,
 
-    /// Exit with status 3 if a statement has this class (class=rewrite), or takes this lock or a stronger one
-    /// (lock=SHARE), also only if it keeps it for longer ('lock=ACCESS EXCLUSIVE>1s'); may be repeated
+    /// Exit with status 3 if a statement has this class (class=rewrite), takes this lock or a stronger one (lock=SHARE), or holds such a lock for longer than a time ('lock=ACCESS EXCLUSIVE>1s'); may be repeated
     #[arg(long, value_name = "CONDITION", help_heading = "Output")]
     pub(crate) fail_if: Vec<Gate>,
 

@@ -19,8 +19,7 @@ use crate::cmd::fill::mark::Marks;
 ///
 /// Without --table, --ddl, --model or --all-tables, pgrig creates the four tables of `pgbench -i`, with the same values,
 /// primary keys and statistics. SIZE is the size of the finished tables and indexes (pg_total_relation_size). If SIZE is
-/// 50 MB or more, pgbench's tables differ from it by 1 % at most; your own tables, from 60 MB on, by 2 % (5 % with GIN, GiST
-/// or hash indexes). To complete an interrupted fill, run the same command again.
+/// 50 MB or more, pgbench's tables differ from it by 1 % at most; one table of your own, from 60 MB on, by 2 % (5 % with GIN, GiST or hash indexes); a whole schema, from 100 MB on, by 2 % (5 % with partitions). To complete an interrupted fill, run the same command again.
 #[derive(Clone, Debug, Args)]
 #[command(
     args_override_self = true,
@@ -37,9 +36,7 @@ pub(crate) struct FillArgs {
     #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, a factor of the
-    /// original's numbers of rows, for example 0.1. With --ddl or --all-tables: multiply by SCALE each table's number of
-    /// rows from --rows or, without --rows, its default (10,000 for a table that references nothing)
+    /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, multiply the original's numbers of rows by SCALE, for example 0.1. With --ddl or --all-tables, multiply each table's number of rows by SCALE: the number from --rows or, without --rows, the default (10,000 for a table that references nothing)
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
@@ -72,8 +69,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "MARKS", help_heading = "While it fills")]
     pub(crate) mark: Option<Marks>,
 
-    /// Each time the volume is full, wait up to DURATION for more free space, then continue. If there is none, end
-    /// [default without a value: 10min]
+    /// Each time the volume is full, wait up to DURATION for more free space, then continue. If none becomes free in that time, end as without this option [default without a value: 10min]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10min",
           require_equals = true, help_heading = "While it fills")]
     pub(crate) wait_for_space: Option<Length>,
@@ -88,8 +84,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
     pub(crate) level: Option<Level>,
 
-    /// In place of the argument SIZE: at each level, fill SIZE and drop the tables; then compare the times of the
-    /// levels
+    /// Fill tables of SIZE at each level, drop them, and compare the times of the levels. Replaces the argument SIZE
     #[arg(long, value_name = "SIZE", help_heading = "Presets",
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
     pub(crate) ladder: Option<Size>,
@@ -107,7 +102,7 @@ pub(crate) struct FillArgs {
     #[arg(long, overrides_with = "logged", help_heading = "Tables")]
     pub(crate) unlogged: bool,
 
-    /// Make the tables logged: they survive a crash. This is the default without --level, and overrides --level
+    /// Make the tables logged: they survive a crash. Without --level, this is the default; with --level, --logged overrides the level
     #[arg(long, overrides_with = "unlogged", help_heading = "Tables")]
     pub(crate) logged: bool,
 
@@ -120,8 +115,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "Tables")]
     pub(crate) partitions: Option<u32>,
 
-    /// Partition by ranges of aid or by its hash [default: range; hash if only a limit such as
-    /// --brim ends the fill]
+    /// Partition by ranges of aid or by its hash [default: range; hash with a limit such as --brim, but without SIZE, --scale and --rows]
     #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
     pub(crate) partition_method: Option<PartitionBy>,
 
@@ -149,7 +143,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_enum, default_value = "blank", help_heading = "Tables")]
     pub(crate) payload: Filler,
 
-    /// Fill this table, which exists or which --ddl creates: TABLE or SCHEMA.TABLE. The rows satisfy its constraints
+    /// Fill this one table: TABLE or SCHEMA.TABLE. It exists, or --ddl creates it. The rows satisfy its constraints
     #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) table: Option<String>,
 
@@ -232,7 +226,7 @@ pub(crate) struct FillArgs {
     #[arg(long, conflicts_with = "method", help_heading = "Method")]
     pub(crate) server_side: bool,
 
-    /// Number of connections that load, or of threads that write pages [default: chosen from cores and server]
+    /// Number of connections that load, or of threads that write pages [default: depends on cores and server]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_STREAMS), help_heading = "Method")]
     pub(crate) streams: Option<u16>,
 
@@ -246,7 +240,7 @@ pub(crate) struct FillArgs {
     pub(crate) data_directory: Option<PathBuf>,
 
     /// Commit each time SIZE of table data is loaded; an interruption loses only the rows since the last commit
-    /// [default: chosen by pgrig]
+    /// [default: pgrig chooses]
     #[arg(long, value_name = "SIZE", help_heading = "Method")]
     pub(crate) chunk: Option<Size>,
 
@@ -397,7 +391,7 @@ impl From<Triggering> for Triggers {
 /// Content of a filler column.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Filler {
-    /// Blanks, as pgbench's
+    /// Blanks, as in pgbench
     Blank,
     /// English-like words
     Text,
@@ -408,13 +402,13 @@ pub(crate) enum Filler {
 /// How rows are made and loaded.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Method {
-    /// direct on pgrig's own server if the tables allow it; otherwise chosen by cores, server and tables
+    /// direct on pgrig's own server if the tables allow it; otherwise the fastest method for the cores, the server and the tables
     Auto,
     /// COPY over the connection
     Copy,
     /// INSERT … SELECT in the server
     Server,
-    /// COPY of the same rows again and again, into each partition
+    /// COPY of one set of rows again and again; ids continue, but in hash partitions they repeat
     Reinsert,
     /// COPY into full pages, which VACUUM FULL then spreads to the fillfactor
     Explode,

@@ -11,15 +11,15 @@ pub(crate) enum Level {
     Series,
     #[value(name = "1", help = "pgbench's plain init")]
     Plain,
-    #[value(name = "2", help = "unlogged")]
+    #[value(name = "2", help = "unlogged tables")]
     Unlogged,
-    #[value(name = "3", help = "data only")]
+    #[value(name = "3", help = "level 2 without vacuum and keys")]
     DataOnly,
-    #[value(name = "4", help = "fillfactor 10")]
+    #[value(name = "4", help = "level 3 at fillfactor 10")]
     Sparse,
-    #[value(name = "5", help = "two streams")]
+    #[value(name = "5", help = "level 4 in two streams")]
     Parallel,
-    #[value(name = "bonus", help = "partitions, seed rows re-inserted")]
+    #[value(name = "bonus", help = "level 4 in partitions, rows repeated")]
     Bonus,
 }
 

@@ -31,8 +31,8 @@ pub(crate) enum TableFormat {
 
 /// Find the cheapest of some SQL expressions, in nanoseconds per row
 ///
-/// pgrig first reads the plan of each candidate, and refuses an expression that the planner computes only once or leaves
-/// out. Then it measures rounds. A round runs each candidate once, the empty loop (the query without an expression), and the first candidate again, in
+/// A candidate is an expression, a --statement or a table of --ddl. pgrig first reads the query plan of each candidate, and refuses an expression that the planner computes only once or leaves
+/// out. Then it measures in rounds. A round runs each candidate once, the empty loop (the query without an expression), and the first candidate again, in
 /// random order. pgrig compares the times within each round. The verdict is faster or slower (by a number of ns, with an
 /// interval), no change, or inconclusive. To measure expressions and statements, the role needs only the privileges to run them;
 /// --ddl and --save-in-database need CREATE on a schema or the database. The method is that of the article "PostgreSQL:
@@ -83,7 +83,7 @@ pub(crate) struct MicroArgs {
     #[arg(long, conflicts_with_all = ["explain", "save_in_database"], help_heading = "Measurement")]
     pub(crate) calibrate: bool,
 
-    /// Number of rows of each sample [default: pgrig measures how many it needs]
+    /// Number of rows in each timed execution (sample) [default: pgrig measures how many it needs]
     #[arg(long, value_name = "N", value_parser = up_to::<u64>(MOST_ROWS), help_heading = "Method")]
     pub(crate) rows: Option<u64>,
 
@@ -109,7 +109,7 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Method")]
     pub(crate) schema: Option<String>,
 
-    /// Print the plan and the EXPLAIN output of each statement, change nothing, and stop
+    /// Print what the command would do with the EXPLAIN output of each statement, and exit without measuring
     #[arg(long, visible_alias = "dry-run", help_heading = "Output")]
     pub(crate) explain: bool,
 
@@ -128,7 +128,7 @@ pub(crate) struct MicroArgs {
     #[command(flatten)]
     pub(crate) save: SaveArgs,
 
-    /// Also insert the samples into the schema benchmark of the database. pgrig creates the schema and its views
+    /// Also insert the time of each sample into the schema benchmark of the database. pgrig creates the schema and its views
     /// compare_outcome and compare_outcome_threshold if they are missing, and drops nothing
     #[arg(long, help_heading = "Output")]
     pub(crate) save_in_database: bool,

@@ -51,7 +51,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     line(
         "rounds",
         format!(
-            "until each interval is narrow beside the threshold, or for {} at most",
+            "until each interval is narrow compared with the threshold, or for {} at most",
             seconds(request.budget.as_secs_f64())
         ),
     );

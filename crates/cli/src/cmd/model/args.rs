@@ -37,11 +37,9 @@ pub(crate) enum ModelAction {
     Show(ShowArgs),
     /// Compare a copy's statistics, and with --queries its plans, with those of the original
     ///
-    /// pgrig runs ANALYZE five times on the copy, and takes the median of each field of pg_stats. The standard
-    /// deviation of each field is that of these five runs or, with --analyze-original, of eleven runs on the original. A
-    /// field agrees if copy and original differ by at most 3·√2 standard deviations.
+    /// pgrig runs ANALYZE five times on the copy, and compares the median of each value in pg_stats (a field) with that of the original. A field agrees if they differ by at most 3·√2 standard deviations. The standard deviation is measured in these five runs or, with --analyze-original, in eleven runs on the original.
     ///
-    /// Give ORIGINAL and COPY as you give -d elsewhere. A name means a database on the server that -h, -p, -U or
+    /// For ORIGINAL and COPY, give a value as for -d of other commands. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
     Check(Box<CheckArgs>),
 }
@@ -66,7 +64,7 @@ pub(crate) struct CaptureArgs {
     pub(crate) k: u32,
 
     /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the column's most
-    /// common texts and the bounds of its histogram, also those that fewer than --k rows have
+    /// common texts and the bounds of its histogram, including those that fewer than --k rows have
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 
@@ -84,7 +82,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, visible_alias = "dry-run", help_heading = "Model")]
     pub(crate) explain: bool,
 
-    /// Cancel a statement after this time. If the server then does not answer, pgrig ends
+    /// Cancel a statement after this time. If the server does not answer the request to cancel, pgrig ends with an error
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = whole_seconds, help_heading = "Model")]
     pub(crate) timeout: u64,
 
@@ -107,7 +105,8 @@ pub(crate) struct ShowArgs {
 }
 
 /// Help of -h where the databases are arguments.
-const HOST: &str = "Host name, or directory of the Unix socket [default: PGHOST, else the local socket, as for psql]";
+const HOST: &str =
+    "Host name, or directory of the Unix socket [default: PGHOST, else the local socket, as for psql]";
 
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("dbname", |dbname| dbname.hide(true)), mut_arg("host", |host| host.help(HOST)), after_help = "Examples:\n  \

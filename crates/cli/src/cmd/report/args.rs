@@ -21,7 +21,7 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
 
-    /// Write the report to FILE, and overwrite FILE; with -, to standard output. For svg, FILE is a directory [default: for
+    /// Write the report to FILE; an existing FILE is overwritten; with -, write it to standard output. For svg, FILE is a directory [default: for
     /// html report.html, which pgrig does not overwrite; for md and csv standard output; for svg, -o is
     /// required]
     #[arg(short, long, value_name = "FILE")]

@@ -11,7 +11,7 @@ use crate::app::runs::RUN;
 
 /// List, show, remove, export and import saved runs
 ///
-/// fill, blockio, micro, tps, testdb bench and model check save a run document (JSON) in PGRIG_HOME/runs. `pgrig compare`
+/// fill, blockio, micro, tps, ddl, testdb bench and model check save a run document (JSON) in PGRIG_HOME/runs. `pgrig compare`
 /// and `pgrig report` read these documents.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{RUN}\n\nExamples:\n  \
@@ -71,7 +71,7 @@ pub(crate) enum RunsAction {
     pgrig runs list --label 'before*' --since 2026-11-01\n  \
     pgrig runs list --verb tps --limit 5 --json")]
 pub(crate) struct ListArgs {
-    /// List only runs of this command: fill, model, blockio, micro, tps or testdb
+    /// List only runs of this command: fill, model, blockio, micro, tps, ddl or testdb
     #[arg(long, value_name = "VERB", value_parser = verb)]
     pub(crate) verb: Option<String>,
 

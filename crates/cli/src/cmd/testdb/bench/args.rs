@@ -23,9 +23,7 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
 /// Measure which variant of the database makes your test command faster
 ///
 /// Each round runs COMMAND once for each variant, in random order, each time on a fresh database. COMMAND finds the
-/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is one quoted word
-/// with blanks, sh -c runs it; otherwise pgrig runs the program itself. Without --from, each database is a copy of the
-/// one that -d, PGDATABASE or the like name; pgrig does not change that one. If neither an option nor a variable names a
+/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. Without --from, each database is a copy of the database that -d, PGDATABASE or another variable names; pgrig does not change the original. If neither an option nor a variable names a
 /// server, pgrig uses the instance testdb-bench with the profile stock; without --from, each database is then empty.
 #[derive(Debug, Args)]
 #[command(after_help = "Parts of a variant, joined by +:\n  \
@@ -53,11 +51,11 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) variants: Vec<Variant>,
 
-    /// Count N rounds, after a round that warms up; a verdict needs at least 6
+    /// Measure N rounds, after a warm-up round; a verdict needs at least 6
     #[arg(long = "rounds", alias = "trials", value_name = "N", default_value_t = 6, value_parser = up_to::<u16>(MOST_TRIALS))]
     pub(crate) trials: u16,
 
-    /// Leave out the round that warms up
+    /// Leave out the warm-up round
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 

@@ -43,7 +43,7 @@ impl LendAction {
     }
 }
 
-/// Lend a fresh database in milliseconds, for eval in a shell
+/// Lend a fresh database in milliseconds, and print shell commands that select it
 ///
 /// `eval "$(pgrig testdb new --from schema.sql)"` sets DATABASE_URL, PGHOST, PGPORT, PGUSER, PGDATABASE and, if there
 /// is a password, PGPASSWORD. The database is a copy of a template. pgrig makes the template from the file once, and
@@ -63,8 +63,7 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Make the template from this database of the server, and again when it changes. Without --from and --template, the
-    /// database is empty
+    /// Make the template from this database of the server, and make it anew when that database changes. With neither --from nor --template, the lent database is empty
     #[arg(long, value_name = "DBNAME", conflicts_with = "from")]
     pub(crate) template: Option<String>,
 
@@ -162,8 +161,7 @@ pub(crate) struct DropArgs {
     #[arg(long, conflicts_with_all = ["names", "orphans"])]
     pub(crate) templates: bool,
 
-    /// Drop the databases and templates of keepers that no longer run, on other machines or with another PGRIG_HOME;
-    /// kept databases stay
+    /// Drop the databases and templates that keepers on other machines or with another PGRIG_HOME left behind, if those keepers no longer run; kept databases stay
     #[arg(long, conflicts_with = "names")]
     pub(crate) orphans: bool,
 
@@ -200,7 +198,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: String,
 
-    /// Write the address to this file when the service is ready, and overwrite the file
+    /// Write the address to this file when the service is ready; an existing file is overwritten
     #[arg(long, value_name = "FILE")]
     pub(crate) ready_file: Option<PathBuf>,
 

@@ -36,7 +36,7 @@ pub(crate) struct UnlogArgs {
     #[arg(long)]
     pub(crate) no_sequences: bool,
 
-    /// Write the dump to FILE, and overwrite FILE [default: standard output]
+    /// Write the dump to FILE; an existing FILE is overwritten [default: standard output]
     #[arg(short, long, value_name = "FILE", help_heading = "Dump")]
     pub(crate) output: Option<PathBuf>,
 
@@ -55,7 +55,7 @@ pub(crate) struct UnlogArgs {
     #[arg(long, visible_alias = "dry-run", help = EXPLAIN, help_heading = "Live database")]
     pub(crate) explain: bool,
 
-    /// Wait this long for each lock; then end, and change nothing [default: 10s]
+    /// Wait this long for each lock; if it is not free by then, end with an error, and change nothing [default: 10s]
     #[arg(long, value_name = "DURATION", help_heading = "Live database")]
     pub(crate) lock_timeout: Option<Length>,
 
