@@ -316,6 +316,36 @@ fn rows_reference_earlier_rows() {
     }
 }
 
+/// A fill by COPY that is killed again and again: each row is there once, and below a row that references nothing.
+#[test]
+fn a_tree_is_completed_by_the_same_command() {
+    const ROWS: i64 = 120_000;
+    let tree = "create table tree(id serial primary key, parent int references tree, t text not null)";
+    for (version, options) in
+        [("", "--all-tables --chunk 500kB"), ("--pg-version 13", "--table tree --chunk 500kB")]
+    {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        server.execute(tree);
+        server.execute("create table twig(id int primary key, tree int not null references tree)");
+        let fill = format!("fill {options} --method copy --rows {ROWS} -q");
+        for share in [1, 3] {
+            let pgrig = rig.spawn(&fill);
+            until("rows are there", || rows_of(&server, "tree") >= ROWS * share / 10);
+            pgrig.signal(Signal::SIGKILL);
+            pgrig.end();
+            assert!(rows_of(&server, "tree") < ROWS, "it is killed before the end");
+        }
+        rig.done(&fill);
+        assert_eq!(server.number("SELECT count(DISTINCT id) FROM tree"), ROWS);
+        let below = "WITH RECURSIVE below AS (SELECT id FROM tree WHERE parent IS NULL UNION ALL
+                SELECT t.id FROM tree t JOIN below ON t.parent = below.id) SELECT count(*) FROM below";
+        assert_eq!((rows_of(&server, "tree"), server.number(below)), (ROWS, ROWS));
+        assert_valid(&server);
+        assert_nothing_of_pgrig(&server);
+    }
+}
+
 /// Wherever it is killed, the same command creates the keys that close the circle.
 #[test]
 fn a_circle_is_completed_by_the_same_command() {
