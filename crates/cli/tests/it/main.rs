@@ -27,6 +27,7 @@ mod fill_schema;
 mod fill_schema_postponed;
 mod fill_table;
 mod fill_table_requests;
+mod fill_terminal;
 mod fill_triggers;
 mod help;
 mod help_examples;

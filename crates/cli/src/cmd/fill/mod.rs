@@ -36,7 +36,7 @@ use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::fill::args::FillArgs;
-use crate::cmd::fill::progress::FillProgress;
+use crate::cmd::fill::progress::{FillProgress, planning};
 
 /// Fills the server that the arguments name.
 pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure> {
@@ -104,7 +104,8 @@ async fn fill(
     if !arguments.explain {
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
     }
-    let plan = fill::plan(&survey, &connection, request, !arguments.no_resume).await?;
+    let plan = fill::plan(&survey, &connection, request, !arguments.no_resume);
+    let plan = planning(printer, plan).await?;
     let mut conduct = Conduct {
         limits: arguments.limits(),
         sight: fill::sight(&survey, &connection, &plan).await?,

@@ -15,6 +15,10 @@ use crate::app::printer::{Printer, ProgressStyle};
 
 /// Time between two lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// Time between two drawings of a bar that nothing moves.
+const BAR_INTERVAL: Duration = Duration::from_millis(500);
+/// Time of a plan after which it is shown on a terminal.
+const PLANNED_SOON: Duration = Duration::from_secs(1);
 /// Length of a bar for progress that is known only as a fraction.
 const PARTS: u64 = 1000;
 
@@ -325,6 +329,40 @@ impl Drop for FillProgress<'_> {
     fn drop(&mut self) {
         self.take_bar();
     }
+}
+
+/// Does the work of a plan. If that takes longer than a second, shows the time that has passed: the server may be judging
+/// sample rows and candidate values.
+pub(crate) async fn planning<T>(printer: &Printer, work: impl Future<Output = T>) -> T {
+    let (first, every) = match printer.progress() {
+        ProgressStyle::None => return work.await,
+        ProgressStyle::Bar => (PLANNED_SOON, BAR_INTERVAL),
+        ProgressStyle::Lines => (LINE_INTERVAL, LINE_INTERVAL),
+    };
+    let started = Instant::now();
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    let text = || format!("the server checks sample rows, {} so far", clock(started.elapsed().as_secs_f64()));
+    let shown = async {
+        tokio::time::sleep(first).await;
+        if printer.progress() == ProgressStyle::Bar {
+            bar.set_style(bar::style_without_end("{prefix:12} "));
+            bar.set_prefix("plan");
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+        }
+        loop {
+            match printer.progress() {
+                ProgressStyle::Bar => bar.set_message(text()),
+                ProgressStyle::Lines | ProgressStyle::None => printer.say(format!("plan: {}", text())),
+            }
+            tokio::time::sleep(every).await;
+        }
+    };
+    let done = tokio::select! {
+        done = work => done,
+        never = shown => never,
+    };
+    bar.finish_and_clear();
+    done
 }
 
 /// A fraction as a number of [`PARTS`].

@@ -21,7 +21,7 @@ use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::fill::args::FillArgs;
-use crate::cmd::fill::progress::{AllTables, FillProgress, OfSeveral};
+use crate::cmd::fill::progress::{AllTables, FillProgress, OfSeveral, planning};
 use crate::cmd::fill::{begun, clear_abandoned, records};
 
 /// Whether the fill of a schema was carried out.
@@ -49,7 +49,8 @@ pub(super) async fn fill(
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
     }
     let subject = single.map(|single| &single.subject);
-    let plan = plan_schema(&survey, &connection, request, subject, !arguments.no_resume).await?;
+    let plan = plan_schema(&survey, &connection, request, subject, !arguments.no_resume);
+    let plan = planning(printer, plan).await?;
     let Some(plan) = plan else { return Ok(Filled::None) };
     let limits = arguments.limits();
     let planned = text::plan(&plan, &survey, &limits, arguments.explain);
