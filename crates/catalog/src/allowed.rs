@@ -160,8 +160,10 @@ impl Allowed {
             Set::Units(_) => self.of_stretch(kind),
             Set::All if self.shortest > 0 || self.longest.is_some() => {
                 let low = self.shortest.max(1);
-                let longest = self.longest.unwrap_or(u32::MAX).min(characters(kind)).min(low.max(LONGEST));
-                Values::Payload { payload: Payload::Text, low: low.min(longest), high: longest }
+                let plausible = LONGEST.max(low.saturating_mul(2));
+                let longest = self.longest.unwrap_or(u32::MAX).min(characters(kind)).min(plausible);
+                let payload = if *kind == Kind::Bytea { Payload::Random } else { Payload::Text };
+                Values::Payload { payload, low: low.min(longest), high: longest }
             }
             Set::All => Values::Any,
         }
@@ -178,7 +180,8 @@ impl Allowed {
     }
 }
 
-/// Characters that texts with a least length have at most, if nothing forces more.
+/// Characters that texts whose length is limited have at most, unless their least length is half of this or more: then
+/// twice the least length.
 const LONGEST: u32 = 40;
 
 /// The most characters that a text type takes.
@@ -297,6 +300,23 @@ mod tests {
         let positive = units(&[(1, i64::from(i32::MAX))]);
         assert_eq!(positive.random(&Kind::Int4), Values::Between { low: 1, high: 1 + SPREAD });
         assert_eq!(units(&[(3, 7)]).random(&Kind::Int4), Values::Between { low: 3, high: 7 });
+    }
+
+    #[test]
+    fn lengths_are_spread() {
+        let length = |shortest, longest| Allowed { shortest, longest, ..Allowed::anything() };
+        for (allowed, low, high) in [
+            (length(100, Some(150)), 100, 150),
+            (length(100, Some(900)), 100, 200),
+            (length(100, None), 100, 200),
+            (length(5, Some(5)), 5, 5),
+            (length(0, Some(300)), 1, 40),
+        ] {
+            let text = Values::Payload { payload: Payload::Text, low, high };
+            assert_eq!(allowed.random(&Kind::Text), text);
+            let bytes = Values::Payload { payload: Payload::Random, low, high };
+            assert_eq!(allowed.random(&Kind::Bytea), bytes);
+        }
     }
 
     #[test]

@@ -42,8 +42,10 @@ pub(super) enum Condition {
 pub(super) enum Subject {
     /// The column's value, perhaps cast.
     Value(String),
-    /// Number of characters.
+    /// Number of characters, or of bytes if it consists of bytes.
     Length(String),
+    /// Number of bytes.
+    Bytes(String),
 }
 
 /// Operator of a comparison.
@@ -263,10 +265,13 @@ impl Reader<'_> {
     fn subject(&self, tokens: Tokens) -> Option<Subject> {
         let tokens = uncast(tokens);
         if let [(Token::Word { name, .. }, _), arguments @ ..] = tokens
-            && matches!(name.as_str(), "length" | "char_length" | "character_length")
             && matches!(arguments.first(), Some((Token::Open, _)))
         {
-            return self.column(arguments).map(Subject::Length);
+            return match name.as_str() {
+                "length" | "char_length" | "character_length" => self.column(arguments).map(Subject::Length),
+                "octet_length" => self.column(arguments).map(Subject::Bytes),
+                _ => None,
+            };
         }
         self.column(tokens).map(Subject::Value)
     }
@@ -463,6 +468,13 @@ mod tests {
             parse("(char_length((a)::text) <= 10)"),
             Condition::Compare { subject, operator: Operator::LessOrEqual, constant: "10".into() }
         );
+        let subject = Subject::Bytes("a".into());
+        let operator = Operator::Equal;
+        assert_eq!(
+            parse("(octet_length(a) = 20)"),
+            Condition::Compare { subject, operator, constant: "20".into() }
+        );
+        assert_eq!(parse("(octet_length(lower(a)) = 20)"), Condition::Other);
     }
 
     #[test]

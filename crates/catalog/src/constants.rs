@@ -142,7 +142,7 @@ fn collect(condition: &Condition, asked: &mut Vec<Asked>) {
 /// A subquery that gives the constants as JSON.
 fn query(asked: &Asked, slots: &[Slot<'_>]) -> Option<String> {
     let (kind, sql_type) = match &asked.subject {
-        Subject::Length(_) => (Kind::Int4, "int"),
+        Subject::Length(_) | Subject::Bytes(_) => (Kind::Int4, "int"),
         Subject::Value(column) => {
             let slot = slots.iter().find(|slot| slot.name() == column)?;
             (slot.kind.clone(), slot.info.data_type.base().sql.as_str())

@@ -374,7 +374,8 @@ impl<'a> Design<'a> {
     ) -> Result<(Way, Vec<bool>), CatalogError> {
         let all: Vec<Condition> = conditions.bounds.iter().chain(&conditions.checks).cloned().collect();
         let constants = Constants::ask(self.client, &self.slots, &all).await?;
-        let mut narrow = Narrow { slots: &self.slots, constants: &constants, all_alternatives: false };
+        let keys = &self.info.keys;
+        let mut narrow = Narrow { slots: &self.slots, constants: &constants, keys, all_alternatives: false };
         let mut best = narrow.best(&all);
         if best.is_none() {
             narrow.all_alternatives = true;

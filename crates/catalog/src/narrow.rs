@@ -7,6 +7,7 @@ use rowgen::{Kind, Units};
 use super::allowed::{Allowed, Set};
 use super::condition::{Condition, Operator, Subject};
 use super::constants::{Constant, Constants, in_units, is_float};
+use super::info::KeyInfo;
 use super::slot::Slot;
 
 /// One way to fulfil conditions: the values that each column may then have. A column that is not
@@ -27,6 +28,8 @@ const MOST_WAYS: usize = 4096;
 pub(super) struct Narrow<'a> {
     pub(super) slots: &'a [Slot<'a>],
     pub(super) constants: &'a Constants,
+    /// The table's unique keys.
+    pub(super) keys: &'a [KeyInfo],
     /// Whether alternatives that are not understood count like others. Otherwise they are dropped.
     pub(super) all_alternatives: bool,
 }
@@ -57,6 +60,10 @@ impl Narrow<'_> {
 
     fn is_not_null(&self, column: &str) -> bool {
         self.slots.iter().any(|slot| slot.name() == column && slot.info.not_null)
+    }
+
+    fn is_in_a_key(&self, column: &str) -> bool {
+        self.keys.iter().any(|key| key.columns().any(|name| name == column))
     }
 
     fn ways(&self, condition: &Condition) -> Vec<Way> {
@@ -115,8 +122,18 @@ impl Narrow<'_> {
     }
 
     fn compared(&self, subject: &Subject, operator: Operator, constant: &Constant) -> Option<Allowed> {
-        let Subject::Value(column) = subject else { return of_length(operator, constant) };
+        let (Subject::Value(column) | Subject::Length(column) | Subject::Bytes(column)) = subject;
         let kind = self.kind(column)?;
+        let is_length = match (subject, kind) {
+            (Subject::Value(_), _) => false,
+            // Values that all differ have a length of their own.
+            (_, Kind::Bytea) if !self.is_in_a_key(column) => true,
+            (Subject::Length(_), Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name) => true,
+            _ => return None,
+        };
+        if is_length {
+            return of_length(operator, constant);
+        }
         let set = if is_float(kind) {
             floats(operator, constant.float?)?
         } else if in_units(kind).is_some() {
@@ -152,7 +169,7 @@ impl Way {
     }
 
     fn of(subject: &Subject, allowed: Option<Allowed>) -> Vec<Self> {
-        let (Subject::Value(column) | Subject::Length(column)) = subject;
+        let (Subject::Value(column) | Subject::Length(column) | Subject::Bytes(column)) = subject;
         let way = allowed.map_or_else(Self::not_understood, |allowed| Self {
             columns: BTreeMap::from([(column.clone(), allowed)]),
             ..Self::anything()

@@ -349,11 +349,17 @@ fn checks_and_domains() {
                      CHECK (begins < ends), CHECK (latest >= ends),
                      low_ int NOT NULL, high_ int NOT NULL, CHECK (high_ > low_ AND low_ >= 10),
                      exact numeric(30,10) CHECK (exact BETWEEN 0.5 AND 99.5),
-                     must int NOT NULL CHECK (must IS NULL OR must % 3 = 1)
+                     must int NOT NULL CHECK (must IS NULL OR must % 3 = 1),
+                     long text NOT NULL CHECK (length(long) BETWEEN 100 AND 150),
+                     sha bytea NOT NULL CHECK (octet_length(sha) = 32),
+                     blob bytea NOT NULL CHECK (length(blob) >= 60 AND octet_length(blob) <= 90)
                  )",
             )
             .await;
         database.fill("checked", 3_000).await.unwrap();
+        let lengths = "SELECT concat_ws(' ', count(DISTINCT length(long)), count(DISTINCT sha), count(DISTINCT length(blob)))
+                         FROM checked";
+        assert_eq!(database.value(lengths).await, "51 3000 31");
         assert_eq!(
             database.value("SELECT count(DISTINCT a) || ' ' || count(DISTINCT b) FROM checked").await,
             "4 3"
