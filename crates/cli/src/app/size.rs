@@ -31,7 +31,7 @@ impl FromStr for Size {
         });
         if text.starts_with(|first: char| first.is_ascii_digit()) && (text.contains(odd) || has_exponent) {
             return Err(format!(
-                "\"{text}\" is not a size: write the number without exponent and separator of thousands, and with a decimal point: 1.5GB"
+                "\"{text}\" is not a size: write the number in digits, without an exponent or separators of thousands, for example 1500MB or 1.5GB"
             ));
         }
         let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

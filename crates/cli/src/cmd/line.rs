@@ -51,7 +51,8 @@ use crate::cmd::tps::args::TpsArgs;
         0    done\n  \
         1    the server, the network or the machine failed\n  \
         2    the command line is wrong, or the request is impossible\n  \
-        3    a condition of --fail-if is true, or a verdict of --fail-on was given\n  \
+        3    a condition of --fail-if is true, or a judged figure has a verdict that\n       \
+        --fail-on names\n  \
         130  interrupted"
 )]
 pub(crate) struct Cli {

@@ -18,6 +18,10 @@ use crate::cmd::ddl::gate::Gate;
 /// Rows of each table, if nothing else is asked for.
 const ROWS: u64 = 100_000;
 
+/// Help of --instance where it is not the server that other options name.
+const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; create it if it does not exist [default: the \
+                        instance called ddl]";
+
 /// Measure what a migration does to your tables: scans, rewrites, locks, WAL
 ///
 /// On its own PostgreSQL, pgrig creates your tables in a database of their own, fills them, and runs the migration on copies
@@ -25,7 +29,7 @@ const ROWS: u64 = 100_000;
 /// and the bytes of WAL. A changed file (relfilenode) proves a rewrite, and the server's counters of the statement's own transaction
 /// prove a scan. At the end, pgrig drops the databases. It never runs the migration on the database that -d names. The times hold only for these rows on this machine; on other servers, expect the same classes and locks.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
     pgrig ddl migration.sql --schema-file app.sql\n  \
     pgrig ddl -c 'ALTER TABLE orders ADD COLUMN note text' -d shop\n  \
     pgrig ddl migration.sql --model shop.model.toml --rows 1000000\n  \

@@ -115,7 +115,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "Tables")]
     pub(crate) partitions: Option<u32>,
 
-    /// Partition by ranges of aid or by its hash [default: range; hash with a limit such as --brim, but without SIZE, --scale and --rows]
+    /// Partition by ranges of aid or by its hash [default: range; if a limit such as --brim is given, but no SIZE, --scale or --rows: hash]
     #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
     pub(crate) partition_method: Option<PartitionBy>,
 

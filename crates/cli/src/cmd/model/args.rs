@@ -37,7 +37,7 @@ pub(crate) enum ModelAction {
     Show(ShowArgs),
     /// Compare a copy's statistics, and with --queries its plans, with those of the original
     ///
-    /// pgrig runs ANALYZE five times on the copy, and compares the median of each value in pg_stats (a field) with that of the original. A field agrees if they differ by at most 3·√2 standard deviations. The standard deviation is measured in these five runs or, with --analyze-original, in eleven runs on the original.
+    /// pgrig runs ANALYZE five times on the copy, takes the median of each value in pg_stats (a field), and compares it with the value in the original: the present one or, with --analyze-original, the mean of eleven ANALYZE runs. A field agrees if they differ by at most 3·√2 standard deviations. The standard deviation is measured in these five runs or, with --analyze-original, in eleven runs on the original.
     ///
     /// For ORIGINAL and COPY, give a value as for -d of other commands. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
