@@ -63,6 +63,16 @@ pub enum DdlError {
     /// The tables cannot be filled.
     #[error("cannot fill the tables for the measurement: {0}")]
     Fill(Box<FillError>),
+    /// An option names a table that is not there.
+    #[error("{option} {table}: there is no such table to fill; there are {tables}")]
+    NoSuchTable {
+        /// The option.
+        option: &'static str,
+        /// The name.
+        table: String,
+        /// Names of tables.
+        tables: String,
+    },
     /// A server on which WAL would not be measured.
     #[error(
         "the server runs with wal_level = minimal, under which new indexes and rewritten tables write no WAL: the \
@@ -120,7 +130,7 @@ impl Classified for DdlError {
         match self {
             Self::Schema { error, .. } | Self::Fill(error) => error.class(),
             Self::Original(error) => error.class(),
-            Self::WalLevel | Self::CreateDatabase { .. } => Class::Request,
+            Self::WalLevel | Self::CreateDatabase { .. } | Self::NoSuchTable { .. } => Class::Request,
             Self::Unfit(error) => error.class(),
             Self::Connect(error) => error.class(),
             Self::NotDropped { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,

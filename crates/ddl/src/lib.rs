@@ -16,6 +16,7 @@
 
 mod error;
 pub mod find;
+mod forecast;
 mod outcome;
 mod plan;
 mod request;
@@ -24,9 +25,10 @@ mod schema;
 mod script;
 
 pub use error::{DdlError, ScriptError};
-pub use outcome::{Cost, Failed, Found, Outcome, StatementOutcome};
-pub use plan::{Plan, PlannedTable};
-pub use request::{Amount, Request};
+pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
+pub use outcome::{AtSize, Cost, Failed, Found, Outcome, Spread, StatementOutcome, TableAt};
+pub use plan::{Plan, PlannedSize, PlannedTable};
+pub use request::{Amount, Effort, Request, TableSize};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};

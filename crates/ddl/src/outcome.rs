@@ -1,9 +1,12 @@
 //! The result of a measurement.
 
-use measure::{Event, Trial, Unit};
+use std::collections::{BTreeMap, BTreeSet};
+
+use measure::{Event, Sample, Trial, Unit};
 use serde::Serialize;
 
 use crate::find::{Class, Lock, LockMode, Work};
+use crate::forecast::Forecast;
 use crate::script::{Statement, StatementKind};
 
 /// A migration that was measured, as far as it ran.
@@ -11,8 +14,10 @@ use crate::script::{Statement, StatementKind};
 pub struct Outcome {
     /// All statements, in order.
     pub statements: Vec<StatementOutcome>,
-    /// Bytes of all tables and indexes before the migration.
+    /// Bytes of all tables and indexes before the migration, at the largest size.
     pub bytes: u64,
+    /// Tables that statements used and that had no rows, each with the number of the first such statement.
+    pub unfilled: Vec<(String, usize)>,
 }
 
 /// A statement, and what was found.
@@ -25,10 +30,14 @@ pub struct StatementOutcome {
     pub statement: Statement,
     /// Work and locks; none if it did not run, or concerns only the session or the transaction.
     pub found: Option<Found>,
-    /// Why it failed, if it did. Statements after it did not run.
+    /// Why it failed, if it did.
     pub failed: Option<Failed>,
-    /// Time and WAL; none if it did not run.
-    pub cost: Option<Cost>,
+    /// The tables with rows that decide on its cost, `schema.name`.
+    pub tables: Vec<String>,
+    /// Its cost at each size, ascending; nothing if it did not run.
+    pub measured: Vec<AtSize>,
+    /// Its cost at the size that the user asked for, if that is larger than the largest measured one.
+    pub forecast: Option<Forecast>,
 }
 
 /// Effects of a statement.
@@ -44,6 +53,12 @@ pub struct Found {
     pub is_alone: bool,
     /// Times that it waited for transactions of others.
     pub waits: usize,
+    /// OIDs of the tables that decide on its cost.
+    #[serde(skip)]
+    pub(crate) tables: BTreeSet<u32>,
+    /// OIDs of all tables of which its transaction has a lock or one on an index, with the locks on the table itself.
+    #[serde(skip)]
+    pub(crate) held: BTreeMap<u32, Vec<LockMode>>,
 }
 
 impl Found {
@@ -62,6 +77,17 @@ pub struct Failed {
     pub remedy: Option<String>,
 }
 
+/// The runs of a statement at one size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AtSize {
+    /// Bytes of the tables that it works on, with their indexes, before the migration.
+    pub bytes: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// The cost in each run.
+    pub runs: Vec<Cost>,
+}
+
 /// The cost of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
@@ -73,15 +99,64 @@ pub struct Cost {
     pub held: f64,
 }
 
+/// A table with rows of its own, before the migration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TableAt {
+    /// Its OID.
+    #[serde(skip)]
+    pub(crate) oid: u32,
+    /// `schema.name`.
+    pub name: String,
+    /// Its rows.
+    pub rows: u64,
+    /// Its bytes with its indexes.
+    pub bytes: u64,
+}
+
+/// A median with the least and the greatest value.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// The least.
+    pub low: f64,
+    /// The median.
+    pub median: f64,
+    /// The greatest.
+    pub high: f64,
+}
+
+impl AtSize {
+    /// Seconds of the runs.
+    pub fn seconds(&self) -> Option<Spread> {
+        self.spread(|cost| cost.seconds)
+    }
+
+    /// Seconds that it keeps its locks.
+    pub fn held(&self) -> Option<Spread> {
+        self.spread(|cost| cost.held)
+    }
+
+    /// Bytes of WAL.
+    pub fn wal(&self) -> Option<Spread> {
+        #[expect(clippy::cast_precision_loss, reason = "documents have floating numbers")]
+        self.spread(|cost| cost.wal as f64)
+    }
+
+    fn spread(&self, value: impl Fn(&Cost) -> f64) -> Option<Spread> {
+        let values: Vec<f64> = self.runs.iter().map(value).collect();
+        let sample = Sample::new(values)?;
+        Some(Spread { low: sample.lowest(), median: sample.median(), high: sample.highest() })
+    }
+}
+
 impl Outcome {
-    /// The statement that failed, if one did.
-    pub fn failed(&self) -> Option<(&StatementOutcome, &Failed)> {
-        self.statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
+    /// The statements that failed.
+    pub fn failed(&self) -> impl Iterator<Item = (&StatementOutcome, &Failed)> {
+        self.statements.iter().filter_map(|one| Some((one, one.failed.as_ref()?)))
     }
 
     /// A trial of the run document for each statement that ran.
     pub fn trials(&self) -> Vec<Trial> {
-        let ran = self.statements.iter().filter(|one| one.cost.is_some() || one.failed.is_some());
+        let ran = self.statements.iter().filter(|one| !one.measured.is_empty() || one.failed.is_some());
         ran.map(StatementOutcome::trial).collect()
     }
 }
@@ -92,29 +167,48 @@ impl StatementOutcome {
         matches!(self.statement.kind, StatementKind::Transaction | StatementKind::Session)
     }
 
+    /// Its cost at the largest size.
+    pub fn largest(&self) -> Option<&AtSize> {
+        self.measured.last()
+    }
+
+    /// Seconds that it keeps its locks, at the largest size.
+    pub fn held(&self) -> Option<f64> {
+        Some(self.largest()?.held()?.median)
+    }
+
     fn trial(&self) -> Trial {
         let config = format!("{}: {}", self.number, self.statement.in_one_line());
         let mut trial = Trial { config, ..Trial::default() };
-        if let Some(cost) = self.cost {
-            trial.observe("time", cost.seconds, Unit::Seconds);
-            trial.observe("locks-held", cost.held, Unit::Seconds);
-            #[expect(clippy::cast_precision_loss, reason = "documents have floating numbers")]
-            trial.observe("wal", cost.wal as f64, Unit::Bytes);
+        if let Some(largest) = self.largest() {
+            let spreads = [
+                ("time", largest.seconds(), Unit::Seconds),
+                ("locks-held", largest.held(), Unit::Seconds),
+                ("wal", largest.wal(), Unit::Bytes),
+            ];
+            for (name, spread, unit) in spreads {
+                if let Some(spread) = spread {
+                    trial.observe(name, spread.median, unit);
+                }
+            }
         }
+        let mut tell = |text: String, what: serde_json::Value| {
+            trial.events.push(Event { at: 0.0, text, what });
+        };
         if let Some(found) = &self.found {
-            trial.events.push(Event {
-                at: 0.0,
-                text: found.class.to_string(),
-                what: serde_json::json!({ "event": "found", "found": found }),
-            });
+            tell(found.class.to_string(), serde_json::json!({ "event": "found", "found": found }));
         }
         if let Some(failed) = &self.failed {
             let text = format!("not measurable: {}", failed.message);
-            trial.events.push(Event {
-                at: 0.0,
-                text,
-                what: serde_json::json!({ "event": "failed", "failed": failed }),
-            });
+            tell(text, serde_json::json!({ "event": "failed", "failed": failed }));
+        }
+        if !self.measured.is_empty() {
+            let text = format!("measured at {} sizes", self.measured.len());
+            tell(text, serde_json::json!({ "event": "measured", "sizes": self.measured }));
+        }
+        if let Some(forecast) = &self.forecast {
+            let text = "forecast".to_owned();
+            tell(text, serde_json::json!({ "event": "forecast", "forecast": forecast }));
         }
         trial
     }

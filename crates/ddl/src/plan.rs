@@ -1,15 +1,18 @@
-//! The plan of a measurement: what is filled, before the first statement runs.
+//! The plan of a measurement: the tables that are filled, and the sizes at which is measured.
 
-use fill::SchemaPlan;
 use serde::Serialize;
 
-use crate::find::shown_relation;
-
-/// The tables that are filled for the migration.
+/// The work that is planned.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
-    /// The tables, in the order in which they are filled.
+    /// The tables that are filled, in the order in which they are filled, at the largest size.
     pub tables: Vec<PlannedTable>,
+    /// Tables that stay empty, because no statement uses them.
+    pub empty: Vec<String>,
+    /// Sizes at which is measured, ascending.
+    pub sizes: Vec<PlannedSize>,
+    /// Constraints of the migration that the rows satisfy, as SQL.
+    pub suited: Vec<String>,
     /// Settings of the original that the migration's session gets.
     pub settings: Vec<(String, String)>,
     /// Warnings for the user.
@@ -28,23 +31,18 @@ pub struct PlannedTable {
     pub bytes: u64,
 }
 
-impl Plan {
-    pub(crate) fn of(plan: &SchemaPlan, settings: Vec<(String, String)>) -> Self {
-        let tables = plan.tables.iter().map(|table| PlannedTable {
-            name: shown_relation(&table.schema, &table.name),
-            rows: table.rows,
-            bytes: table.predicted,
-        });
-        Self { tables: tables.collect(), settings, warnings: plan.warnings.clone() }
-    }
-
-    /// Rows of all tables.
-    pub fn rows(&self) -> u64 {
-        self.tables.iter().map(|table| table.rows).sum()
-    }
-
+/// A size at which is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PlannedSize {
     /// Bytes of all tables and indexes, about.
+    pub bytes: u64,
+    /// Runs.
+    pub runs: usize,
+}
+
+impl Plan {
+    /// Bytes of all tables and indexes at the largest size, about.
     pub fn bytes(&self) -> u64 {
-        self.tables.iter().map(|table| table.bytes).sum()
+        self.sizes.last().map_or(0, |size| size.bytes)
     }
 }

@@ -1,6 +1,6 @@
 //! The request of a measurement.
 
-use fill::{RowsRule, SchemaAmount};
+use fill::RowsRule;
 use serde::Serialize;
 
 use crate::schema::Schema;
@@ -13,8 +13,12 @@ pub struct Request {
     pub schema: Schema,
     /// The migration.
     pub script: Script,
-    /// The amount of data.
+    /// The amount of data for which the user wants to know.
     pub amount: Amount,
+    /// Greatest size of all tables that are filled, bytes. For more, there is a forecast.
+    pub up_to: u64,
+    /// Sizes and repetitions.
+    pub effort: Effort,
     /// Specifications of single columns: `table.column=specification`.
     pub columns: Vec<String>,
     /// Seed of the random values.
@@ -25,21 +29,43 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Amount {
+    /// As many rows as the original has.
+    AsOriginal,
     /// Bytes that all tables and their indexes take.
     Size(u64),
+    /// Bytes that some tables take, with their indexes.
+    Sizes(Vec<TableSize>),
     /// Rows of each table.
     Rows(u64),
     /// Rows of some tables; others get rows in proportion to those that they reference.
     Rules(Vec<RowsRule>),
 }
 
-impl Amount {
-    /// For a fill: the amount, and the rules of the user.
-    pub(crate) fn for_fill(&self) -> (SchemaAmount, Vec<RowsRule>) {
+/// The size of a table with its indexes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TableSize {
+    /// `name` or `schema.name`.
+    pub table: String,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Sizes at which is measured, and repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effort {
+    /// One size, once.
+    Quick,
+    /// Three sizes: five runs at each of the smaller two, three at the largest.
+    Full,
+}
+
+impl Effort {
+    /// The sizes as fractions of the largest, ascending, with the runs at each.
+    pub(crate) fn sizes(self) -> &'static [(f64, usize)] {
         match self {
-            Self::Size(size) => (SchemaAmount::Size(*size), Vec::new()),
-            Self::Rows(rows) => (SchemaAmount::Rows(*rows), Vec::new()),
-            Self::Rules(rules) => (SchemaAmount::Rules, rules.clone()),
+            Self::Quick => &[(1.0, 1)],
+            Self::Full => &[(1.0 / 16.0, 5), (1.0 / 4.0, 5), (1.0, 3)],
         }
     }
 }

@@ -40,6 +40,8 @@ pub struct Schema {
     pub(crate) modelled: Vec<String>,
     /// Rows of each table in the original, if they are known.
     pub rows: BTreeMap<String, u64>,
+    /// Bytes of each table in the original with its indexes, if they are known.
+    pub bytes: BTreeMap<String, u64>,
     /// Settings of the original's sessions that those of the migration get.
     pub settings: BTreeMap<String, String>,
     /// Facts that the role could not see in the original, and why: a sentence each.
@@ -54,8 +56,15 @@ impl Schema {
     /// If it has psql's own commands.
     pub fn of_script(text: &str, origin: &str) -> Result<Self, DdlError> {
         let sql = sql_of_script(text).map_err(of_schema(origin))?;
-        let (rows, settings) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { origin: origin.to_owned(), sql, modelled: Vec::new(), rows, settings, unseen: Vec::new() })
+        Ok(Self {
+            origin: origin.to_owned(),
+            sql,
+            modelled: Vec::new(),
+            rows: BTreeMap::new(),
+            bytes: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            unseen: Vec::new(),
+        })
     }
 
     /// Of a model.
@@ -65,7 +74,9 @@ impl Schema {
     pub fn of_model(model: &Model, origin: &str) -> Result<Self, DdlError> {
         let schema = Self::of_script(&model.ddl, origin)?;
         let rows = model.tables.iter().map(|table| (table.name.clone(), table.rows)).collect();
-        Ok(Self { modelled: model.tables.iter().flat_map(Table::specs).collect(), rows, ..schema })
+        let size = |table: &Table| table.bytes.heap + table.bytes.toast + table.bytes.indexes;
+        let bytes = model.tables.iter().map(|table| (table.name.clone(), size(table))).collect();
+        Ok(Self { modelled: model.tables.iter().flat_map(Table::specs).collect(), rows, bytes, ..schema })
     }
 
     /// Of a database: reads its catalogs, statistics and sizes in a read-only transaction, and no table.
@@ -92,12 +103,12 @@ impl Schema {
         })
     }
 
-    /// Rows of tables whose number in the original is known: no more than `most`; without it, in proportion to each other.
+    /// Rows of tables whose number in the original is known, in proportion to each other; no more than `most`.
     pub(crate) fn rules(&self, most: Option<u64>) -> impl Iterator<Item = RowsRule> {
         let filled = self.rows.iter().filter(|(_, rows)| **rows > 0);
         filled.map(move |(table, rows)| RowsRule {
             table: table.clone(),
-            rows: most.map_or(TableRows::InProportion(*rows), |most| TableRows::Exactly(most.min(*rows))),
+            rows: TableRows::InProportion(most.map_or(*rows, |most| most.min(*rows))),
         })
     }
 

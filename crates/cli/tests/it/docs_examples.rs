@@ -11,7 +11,7 @@ use crate::docs::{Block, blocks, guides};
 use crate::support::{Ran, Rig};
 
 /// Values of a small run in place of those that the reader sees: verb, option, value. Other lines get the option.
-const SMALL: [(&str, &str, &str); 12] = [
+const SMALL: [(&str, &str, &str); 13] = [
     ("blockio", "--trials", "1"),
     ("micro", "--budget", "1s"),
     ("tps", "-T", "1"),
@@ -19,7 +19,8 @@ const SMALL: [(&str, &str, &str); 12] = [
     ("testdb bench", "--trials", "1"),
     ("testdb bench", "--variants", "unlogged"),
     ("fill --scale", "--scale", "1"),
-    ("ddl", "--rows", "1000"),
+    ("ddl", "--up-to", "1MB"),
+    ("ddl", "--quick", ""),
     ("ab", "--rounds", "1"),
     ("ab", "--no-warm-up", ""),
     ("fill --ladder", "--trials", "1"),

@@ -114,6 +114,19 @@ impl Held {
         }
     }
 
+    /// The tables of the relations, with the locks on each table itself, as far as `known` has them.
+    pub(crate) fn tables(&self, known: &Relations) -> BTreeMap<u32, Vec<LockMode>> {
+        let mut tables: BTreeMap<u32, Vec<LockMode>> = BTreeMap::new();
+        for (oid, modes) in self.0.iter().filter(|(oid, _)| known.get(**oid).is_some()) {
+            let table = known.table_of(*oid);
+            let of_table = tables.entry(table).or_default();
+            if table == *oid {
+                of_table.extend(modes);
+            }
+        }
+        tables
+    }
+
     /// The locks that came since `before`: the strongest new mode on each relation that one of the readings knows. Locks
     /// on the server's own catalogs are not among them.
     pub fn since(&self, before: &Self, known: [&Relations; 2]) -> Vec<Lock> {

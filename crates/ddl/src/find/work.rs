@@ -12,6 +12,9 @@ pub struct Work {
     /// OID of the table or index.
     #[serde(skip)]
     pub oid: u32,
+    /// OID of the table, of an index its table's.
+    #[serde(skip)]
+    pub(crate) table: u32,
     /// The table or index.
     pub relation: String,
     /// The work.
@@ -62,7 +65,7 @@ pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: 
         let Some(earlier) = before.get(oid) else { continue };
         let read = read(oid);
         let mut add = |kind, proof| {
-            works.push(Work { oid, relation: relation.name.clone(), kind, proof });
+            works.push(Work { oid, table: oid, relation: relation.name.clone(), kind, proof });
         };
         if relation.file != earlier.file {
             anew.insert(oid);
@@ -101,6 +104,7 @@ pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: 
         let file = Some((earlier.map_or(0, |earlier| earlier.file), relation.file));
         works.push(Work {
             oid,
+            table,
             relation: relation.name.clone(),
             kind: if is_moved { WorkKind::Copy } else { WorkKind::IndexBuild },
             proof: Proof { file, read: read(oid), is_vacuumed: false },

@@ -5,36 +5,49 @@ use std::time::Instant;
 use connect::{ConnectError, Target};
 use server::Session;
 
-use crate::outcome::{Cost, StatementOutcome};
+use crate::outcome::{Cost, Failed, StatementOutcome};
+use crate::run::failure;
 use crate::run::watch::Watcher;
 
-/// Runs the statements in order, and sets the cost of each. A statement that did not fail when it was looked at must not fail
-/// now.
+/// One run: the cost of each statement that ran, by its place; or the first that the server refused.
+pub(crate) enum Run {
+    /// The whole migration ran.
+    Done(Vec<Option<Cost>>),
+    /// A statement, by its place, failed, though it had not when it was looked at.
+    Failed(usize, Failed),
+}
+
+/// Runs the statements in order, without those that have failed before.
 ///
 /// # Errors
-/// If a statement fails, or the connection is lost.
-pub(crate) async fn measure<'a>(
+/// If the connection is lost.
+pub(crate) async fn measure(
     target: &Target,
     migrating: &Target,
-    statements: impl Iterator<Item = &'a mut StatementOutcome>,
-) -> Result<(), ConnectError> {
+    statements: &[StatementOutcome],
+) -> Result<Run, ConnectError> {
     let session = Session::open(migrating).await?;
     let watcher = Watcher::new(Session::open(target).await?, session.pid().await?);
     // Fills the session's caches of catalogs, which a new database has none of.
     session.rows(include_str!("../sql/relations.sql"), &[]).await?;
     let began = Instant::now();
-    let mut open: Vec<(f64, &mut StatementOutcome)> = Vec::new();
-    for outcome in statements {
+    let mut costs: Vec<Option<Cost>> = vec![None; statements.len()];
+    // Starts of the statements whose transaction is not at its end.
+    let mut open: Vec<(usize, f64)> = Vec::new();
+    for (place, one) in statements.iter().enumerate().filter(|(_, one)| one.failed.is_none()) {
         let before = watcher.wal().await?;
         let start = began.elapsed().as_secs_f64();
-        session.run(&outcome.statement.sql).await?;
+        match failure::refused(session.run(&one.statement.sql).await)? {
+            Ok(()) => {}
+            Err(error) => return Ok(Run::Failed(place, failure::of(&error))),
+        }
         let end = began.elapsed().as_secs_f64();
         let wal = u64::try_from(watcher.wal().await? - before).unwrap_or_default();
-        outcome.cost = Some(Cost { seconds: end - start, wal, held: end - start });
-        open.push((start, outcome));
+        costs[place] = Some(Cost { seconds: end - start, wal, held: end - start });
+        open.push((place, start));
         if !watcher.is_in_transaction().await? {
-            for (start, outcome) in open.drain(..) {
-                if let Some(cost) = &mut outcome.cost {
+            for (place, start) in open.drain(..) {
+                if let Some(cost) = &mut costs[place] {
                     cost.held = end - start;
                 }
             }
@@ -42,5 +55,5 @@ pub(crate) async fn measure<'a>(
     }
     watcher.close().await;
     session.close().await;
-    Ok(())
+    Ok(Run::Done(costs))
 }

@@ -1,8 +1,8 @@
-//! The databases that a run creates: one that is filled, and copies of it. How they are marked and dropped.
+//! The databases that a run creates: some that are filled, and copies of them. How they are marked and dropped.
 //!
-//! All are created with a connection limit that is pgrig's mark, because CREATE DATABASE cannot set a comment. As long as
-//! the run lives, its leading session has the name of the first database as its application name. So the next run finds
-//! what a killed one left, and does not touch databases of a run that lives.
+//! All are created with a connection limit that is pgrig's mark, because CREATE DATABASE cannot set a comment. Their names
+//! begin with the run's. As long as the run lives, its leading session has the run's name as its application name. So the
+//! next run finds what a killed one left, and does not touch databases of a run that lives.
 
 use connect::{ConnectError, SqlState, Target};
 use server::Session;
@@ -22,66 +22,66 @@ const STRATEGIES: u32 = 150_000;
 pub(crate) struct Databases {
     /// The database of the user's connection.
     outside: Target,
-    /// The database that is filled.
-    filled: String,
+    /// The run's name, with which the names of its databases begin.
+    name: String,
     /// Session that creates and drops databases, and shows that the run lives.
     lead: Session,
     version: u32,
 }
 
 impl Databases {
-    /// Connects, drops what killed runs have left, and creates the first database. `target` is made [`Target::apart`], so
-    /// that statements of the run are cancelled and not those that clear up.
-    pub(crate) async fn begin(target: &Target, filled: String) -> Result<Self, DdlError> {
-        let lead = Session::open(&target.clone().with_application_name(&filled)).await?;
+    /// Connects, and drops what killed runs have left. `target` is made [`Target::apart`], so that statements of the run are
+    /// cancelled and not those that clear up.
+    pub(crate) async fn begin(target: &Target, name: String) -> Result<Self, DdlError> {
+        let lead = Session::open(&target.clone().with_application_name(&name)).await?;
         sweep(&lead).await?;
-        let version =
-            "SELECT current_setting('server_version_num')::int4 AS version, current_user::text AS role";
-        let row = lead.row(version, &[]).await?;
-        let version = row.get::<_, i32>("version").unsigned_abs();
-        let this = Self { outside: target.clone(), filled, lead, version };
-        match this.create(&this.filled, "template0").await {
-            Ok(()) => Ok(this),
+        let version = "SELECT current_setting('server_version_num')::int4 AS version";
+        let version = lead.row(version, &[]).await?.get::<_, i32>("version").unsigned_abs();
+        Ok(Self { outside: target.clone(), name, lead, version })
+    }
+
+    /// A name for a run.
+    pub(crate) fn name() -> String {
+        format!("{PREFIX}{:016x}", fastrand::u64(..))
+    }
+
+    /// Creates a database with no relations, whose name ends with `suffix`.
+    pub(crate) async fn create(&self, suffix: &str) -> Result<Target, DdlError> {
+        match self.create_from(suffix, "template0").await {
+            Ok(created) => Ok(created),
             Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
-                Err(DdlError::CreateDatabase { role: row.get("role") })
+                let role = self.lead.row("SELECT current_user::text AS role", &[]).await?.get("role");
+                Err(DdlError::CreateDatabase { role })
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// A name for the first database of a run.
-    pub(crate) fn name() -> String {
-        format!("{PREFIX}{:016x}", fastrand::u64(..))
-    }
-
-    /// The database that is filled.
-    pub(crate) fn filled(&self) -> Target {
-        self.outside.clone().with_database(&self.filled)
-    }
-
-    /// Makes a copy of the filled database, whose name ends with `suffix`, and forces everything to disk.
-    pub(crate) async fn copy(&self, suffix: &str) -> Result<Target, ConnectError> {
-        let name = format!("{}_{suffix}", self.filled);
-        self.create(&name, &self.filled).await?;
+    /// Makes a copy of a database of this run, whose name ends with `suffix`, and forces everything to disk.
+    pub(crate) async fn copy(&self, of: &Target, suffix: &str) -> Result<Target, ConnectError> {
+        let copy = self.create_from(suffix, of.dbname()).await?;
         // Not every role may: then the server's own checkpoints are what they are.
         match self.lead.run("CHECKPOINT").await {
             Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {}
             done => done?,
         }
-        Ok(self.outside.clone().with_database(&name))
+        Ok(copy)
     }
 
-    /// Drops a copy.
-    pub(crate) async fn drop_copy(&self, copy: &Target) -> Result<(), ConnectError> {
+    /// Drops a database of this run.
+    pub(crate) async fn drop(&self, copy: &Target) -> Result<(), ConnectError> {
         drop_database(&self.lead, copy.dbname()).await
     }
 
-    async fn create(&self, name: &str, template: &str) -> Result<(), ConnectError> {
+    async fn create_from(&self, suffix: &str, template: &str) -> Result<Target, ConnectError> {
         // Files are copied as they are: through shared buffers, the copy would be in the cache.
         let strategy = if self.version >= STRATEGIES { " STRATEGY = file_copy" } else { "" };
-        let (name, template) = (identifier(name), identifier(template));
-        let create = format!("CREATE DATABASE {name} TEMPLATE {template}{strategy} CONNECTION LIMIT {MARK}");
-        self.lead.run(&create).await
+        let name = format!("{}_{suffix}", self.name);
+        let (quoted, template) = (identifier(&name), identifier(template));
+        let create =
+            format!("CREATE DATABASE {quoted} TEMPLATE {template}{strategy} CONNECTION LIMIT {MARK}");
+        self.lead.run(&create).await?;
+        Ok(self.outside.clone().with_database(&name))
     }
 }
 
@@ -89,18 +89,18 @@ impl Databases {
 ///
 /// # Errors
 /// The first database that could not be dropped, and why.
-pub(crate) async fn finish(target: &Target, filled: &str) -> Result<(), (String, String)> {
+pub(crate) async fn finish(target: &Target, name: &str) -> Result<(), (String, String)> {
     let clear = async || {
         let last = Session::open(target).await?;
         let query = "SELECT datname::text AS name FROM pg_catalog.pg_database \
                      WHERE datname = $1 OR starts_with(datname::text, $1 || '_') ORDER BY 1 DESC";
-        for row in last.rows(query, &[&filled]).await? {
+        for row in last.rows(query, &[&name]).await? {
             drop_database(&last, row.get("name")).await?;
         }
         last.close().await;
         Ok(())
     };
-    clear_up(clear).await.map_err(|why| (filled.to_owned(), why))
+    clear_up(clear).await.map_err(|why| (name.to_owned(), why))
 }
 
 /// Drops the databases of runs that no longer live.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use connect::{ConnectError, SqlState, Target};
 use server::{Session, quote};
 
-use crate::find::{Class, Held, Kind, Read, Relation, Relations, shown_relation, works};
+use crate::find::{Class, Held, Kind, Lock, Read, Relation, Relations, Work, shown_relation, works};
 use crate::outcome::{Failed, Found};
 use crate::run::blockers::Blockers;
 use crate::run::failure;
@@ -59,7 +59,7 @@ impl<'a> Look<'a> {
     pub(crate) async fn statement(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
         let looked = match statement.kind {
             StatementKind::Transaction | StatementKind::Session => {
-                match refused(self.session.run(&statement.sql).await)? {
+                match failure::refused(self.session.run(&statement.sql).await)? {
                     Ok(()) => Looked::Ran(None),
                     Err(error) => Looked::Failed(failure::of(&error)),
                 }
@@ -80,7 +80,7 @@ impl<'a> Look<'a> {
         let vacuums = self.vacuums(statement).await?;
         let before = self.reading().await?;
         let target = self.target_of(statement).await?;
-        if let Err(error) = refused(self.session.run(&statement.sql).await)? {
+        if let Err(error) = failure::refused(self.session.run(&statement.sql).await)? {
             if is_own {
                 self.session.run("ROLLBACK").await?;
                 // It does not run in a transaction; or a body of it ends one.
@@ -92,15 +92,18 @@ impl<'a> Look<'a> {
             return Ok(Looked::Failed(failure::of(&error)));
         }
         let after = self.reading().await?;
-        if is_own && let Err(error) = refused(self.session.run("COMMIT").await)? {
+        if is_own && let Err(error) = failure::refused(self.session.run("COMMIT").await)? {
             return Ok(Looked::Failed(failure::of(&error)));
         }
         let vacuumed = self.vacuumed(vacuums).await?;
         let works = works(&before.relations, &after.relations, true, &vacuumed);
+        let locks = after.locks.since(&before.locks, [&before.relations, &after.relations]);
         Ok(Looked::Ran(Some(Found {
             class: Class::of(&works, target, &before.relations, false),
+            tables: concerned(&works, &locks, &before.relations),
+            held: after.locks.tables(&before.relations),
             works,
-            locks: after.locks.since(&before.locks, [&before.relations, &after.relations]),
+            locks,
             is_alone: false,
             waits: 0,
         })))
@@ -117,16 +120,19 @@ impl<'a> Look<'a> {
         let mut waits = 0;
         let run = self.held_up(&statement.sql, &mut blockers, &mut held, &mut waits).await;
         blockers.end().await;
-        if let Err(error) = refused(run)? {
+        if let Err(error) = failure::refused(run)? {
             return Ok(Looked::Failed(failure::of(&error)));
         }
         let after = self.relations().await?;
         let vacuumed = self.vacuumed(vacuums).await?;
         let works = works(&before, &after, false, &vacuumed);
+        let locks = held.since(&Held::default(), [&before, &after]);
         Ok(Looked::Ran(Some(Found {
             class: Class::of(&works, target, &before, waits > 0),
+            tables: concerned(&works, &locks, &before),
+            held: held.tables(&before),
             works,
-            locks: held.since(&Held::default(), [&before, &after]),
+            locks,
             is_alone: true,
             waits,
         })))
@@ -226,13 +232,17 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Separates the server's refusal of a statement (inner) from a lost connection (outer).
-fn refused(run: Result<(), ConnectError>) -> Result<Result<(), ConnectError>, ConnectError> {
-    match run {
-        Ok(()) => Ok(Ok(())),
-        Err(error) if failure::is_of_statement(&error) => Ok(Err(error)),
-        Err(error) => Err(error),
+/// The tables with rows that were there before and decide on the cost of a statement: those that it works on, else those
+/// that it locks.
+fn concerned(works: &[Work], locks: &[Lock], before: &Relations) -> BTreeSet<u32> {
+    let with_rows = |oid: &u32| before.get(*oid).is_some_and(|relation| relation.kind.has_rows());
+    let worked: BTreeSet<u32> = works.iter().map(|work| work.table).filter(with_rows).collect();
+    if !worked.is_empty() {
+        return worked;
     }
+    let is_locked = |name: &str| locks.iter().any(|lock| lock.relation == name);
+    let locked = before.0.iter().filter(|(_, relation)| is_locked(&relation.name));
+    locked.map(|(oid, _)| before.table_of(*oid)).filter(with_rows).collect()
 }
 
 /// The tables that blockers lock, as SQL.

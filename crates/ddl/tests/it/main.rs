@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one program.
 
+mod forecasts;
 mod migrations;
 mod statements;
 mod support;

@@ -1,5 +1,7 @@
 //! Migrations that could go wrong, on one server of the newest release; and what is left of them.
 
+use std::time::Duration;
+
 use ddl::find::Class;
 use ddl::{Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site};
 use server::DataDirectory;
@@ -50,7 +52,8 @@ fn odd_migrations_are_measured_and_leave_nothing() {
         COMMENT ON TABLE customers IS 'x';"),
     )
     .unwrap();
-    assert!(outcome.failed().is_none(), "{:#?}", outcome.failed());
+    let failed: Vec<_> = outcome.failed().collect();
+    assert!(failed.is_empty(), "{failed:#?}");
     let found: Vec<Class> = classes(&outcome).into_iter().flatten().collect();
     let wanted = [
         Class::CatalogOnly, // CREATE TABLE
@@ -66,9 +69,9 @@ fn odd_migrations_are_measured_and_leave_nothing() {
     ];
     assert_eq!(found, wanted);
     // Every statement was timed, too, and what rewrites writes WAL.
-    assert!(outcome.statements.iter().all(|one| one.cost.is_some()));
+    assert!(outcome.statements.iter().all(|one| one.largest().is_some()));
     let rewrite = &outcome.statements[4];
-    assert!(rewrite.found.as_ref().unwrap().is_alone && rewrite.cost.unwrap().wal > 8192);
+    assert!(rewrite.found.as_ref().unwrap().is_alone && rewrite.largest().unwrap().runs[0].wal > 8192);
     assert_eq!(databases(&server), Vec::<String>::new());
 
     // What was killed before is dropped; what has no mark is not pgrig's.
@@ -82,20 +85,26 @@ fn odd_migrations_are_measured_and_leave_nothing() {
             connection.client.batch_execute(create).await.unwrap();
         }
     });
-    // The middle one fails: the rest does not run.
+    // One fails: the others are measured.
     for (migration, says, has_remedy) in [
         ("ALTER TABLE customers ADD a int; ALTER TABLE elsewhere ADD a int; SELECT 1", "elsewhere", true),
-        ("SELECT 1; BEGIN; ALTER TABLE orders ADD CHECK (id < 0); COMMIT", "is violated by some row", true),
+        // Rows of a table that the migration changes itself do not suit what it adds.
+        (
+            "BEGIN; UPDATE orders SET note = 'x'; ALTER TABLE orders ADD CHECK (id < 0); COMMIT",
+            "is violated by some row",
+            true,
+        ),
         ("SELECT 1; SET ROLE pg_read_all_data; ALTER TABLE orders ADD a int", "must be owner", true),
         ("SELECT 1; SET statement_timeout = '50ms'; SELECT pg_sleep(60)", "statement timeout", true),
         ("SELECT 1; LOCK TABLE orders", "LOCK TABLE can only be used in transaction blocks", false),
     ] {
         let outcome = measured(&server, &of(migration)).unwrap();
-        let (one, failed) = outcome.failed().unwrap();
+        let (one, failed) = outcome.failed().next().unwrap();
         assert_says(&failed.message, &[says]);
         assert!(failed.remedy.is_some() || !has_remedy, "{failed:?}");
-        assert!(outcome.statements[0].cost.is_some() && one.cost.is_none());
-        assert!(outcome.statements.iter().skip(one.number).all(|later| later.cost.is_none()));
+        assert!(one.largest().is_none());
+        let others = outcome.statements.iter().filter(|other| other.number != one.number);
+        assert!(others.clone().all(|other| other.largest().is_some()), "{:#?}", others.collect::<Vec<_>>());
         assert_eq!(databases(&server), ["pgrig_ddl_0123456789abcde0"]);
     }
 
@@ -109,6 +118,7 @@ fn interrupted(server: &Server) {
     impl Observer for Interrupting {
         fn planned(&mut self, _: &Plan) {}
         fn stage(&mut self, _: &str) {}
+        fn left(&mut self, _: Duration) {}
         fn statement(&mut self, number: usize, _: usize) {
             if number == 2 {
                 self.0.take().unwrap().send(()).unwrap();
@@ -135,4 +145,41 @@ fn a_server_that_writes_no_wal_is_refused() {
     assert!(matches!(error, DdlError::WalLevel), "{error}");
     assert_eq!(databases(&server), Vec::<String>::new());
     assert!(matches!(Script::of([]), Err(ScriptError::Empty)));
+}
+
+#[test]
+fn tables_that_the_migration_uses_get_rows_that_suit_it() {
+    let server = server(18);
+    let schema = "
+        CREATE TABLE regions (id int PRIMARY KEY);
+        CREATE TABLE customers (id int PRIMARY KEY, region_id int NOT NULL REFERENCES regions, email text, age text, code varchar(40));
+        CREATE TABLE orders (id int PRIMARY KEY, customer_id int, state text);
+        CREATE TABLE lines (order_id int NOT NULL REFERENCES orders ON DELETE CASCADE, n int);
+        CREATE TABLE audit (id int, at timestamptz);
+        CREATE TABLE xml_only (x xml NOT NULL CHECK (x IS DOCUMENT AND x::text ~ 'never'));
+        CREATE TYPE mood AS ENUM ('good', 'bad');
+        CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN UPDATE audit SET at = now(); RETURN OLD; END';
+        CREATE TRIGGER noted AFTER DELETE ON orders FOR EACH ROW EXECUTE FUNCTION noted();
+    ";
+    let migration = "
+        ALTER TABLE customers ALTER email SET NOT NULL;
+        ALTER TABLE customers ADD UNIQUE (email);
+        ALTER TABLE customers ADD CHECK (length(code) > 0);
+        ALTER TABLE customers ALTER age TYPE int USING age::int, ALTER code TYPE varchar(8);
+        DELETE FROM orders WHERE id < 10;
+        SET search_path = pg_catalog;
+        ALTER TABLE public.customers ADD CONSTRAINT made CHECK (age >= 0);
+    ";
+    let outcome = measured(&server, &request(schema, migration, Amount::Rows(500))).unwrap();
+    let failed: Vec<_> = outcome.failed().collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let rows = |number: usize| outcome.statements[number - 1].largest().unwrap().rows;
+    assert_eq!((rows(1), rows(2)), (500, 500));
+    // Deleting an order also deletes its lines; the trigger's table was found too late.
+    assert!(
+        outcome.statements[4].tables.contains(&"public.lines".to_owned()),
+        "{:?}",
+        outcome.statements[4].tables
+    );
+    assert_eq!(outcome.unfilled, [("public.audit".to_owned(), 5)]);
 }

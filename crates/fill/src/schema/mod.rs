@@ -10,6 +10,7 @@
 //!   Tables of a circle are one task.
 
 mod agenda;
+mod create;
 mod limits;
 mod outcome;
 mod plan;
@@ -17,6 +18,7 @@ mod record;
 mod request;
 mod run;
 
+pub use create::create_schema;
 pub use limits::SchemaLimits;
 pub use outcome::{FilledTable, SchemaOutcome};
 pub use plan::{PlannedTable, SchemaPlan, TableState, plan_schema};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ddl::{Amount, Request, Schema, Script};
+use ddl::{Amount, Effort, Request, Schema, Script, TableSize};
 use fill::RowsRule;
 use model::Model;
 use pgserver::Profile;
@@ -17,6 +17,8 @@ use crate::cmd::ddl::gate::Gate;
 
 /// Rows of each table, if nothing else is asked for.
 const ROWS: u64 = 100_000;
+/// Size that is filled at most, if nothing else is asked for.
+const UP_TO: &str = "256MB";
 
 /// Help of --instance where it is not the server that other options name.
 const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; create it if it does not exist [default: the \
@@ -24,15 +26,17 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 
 /// Measure what a migration does to your tables: scans, rewrites, locks, WAL
 ///
-/// On its own PostgreSQL, pgrig creates your tables in a database of their own, fills them, and runs the migration on copies
-/// of it. For each statement it reports the class (catalog only, scan, rewrite …) with the proof, the locks, the seconds
-/// and the bytes of WAL. A changed file (relfilenode) proves a rewrite, and the server's counters of the statement's own transaction
-/// prove a scan. At the end, pgrig drops the databases. It never runs the migration on the database that -d names. The times hold only for these rows on this machine; on other servers, expect the same classes and locks.
+/// On its own PostgreSQL, pgrig creates your tables in databases of its own, fills those that the migration uses, at three sizes, and
+/// runs the migration on copies. For each statement it reports the class (catalog only, scan, rewrite …) with the proof, the
+/// locks, the seconds and the bytes of WAL, and a forecast of these for the size that you name. A changed file (relfilenode)
+/// proves a rewrite, and the server's counters of the statement's own transaction prove a scan. At the end, pgrig drops the
+/// databases. It never runs the migration on the database that -d names. Seconds hold only for this machine; on other
+/// servers, expect the same classes, locks and WAL.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
     pgrig ddl migration.sql --schema-file app.sql\n  \
     pgrig ddl -c 'ALTER TABLE orders ADD COLUMN note text' -d shop\n  \
-    pgrig ddl migration.sql --model shop.model.toml --rows 1000000\n  \
+    pgrig ddl migration.sql --schema-file app.sql --size orders=500GB --up-to 2GB\n  \
     pgrig ddl migration.sql --schema-file app.sql --fail-if class=rewrite")]
 pub(crate) struct DdlArgs {
     /// Files of the migration, in order
@@ -51,14 +55,23 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
     pub(crate) model: Option<PathBuf>,
 
-    /// Rows of each table; or of single tables: --rows orders=1000000,items=3*orders. With -d and --model, no table gets more
-    /// rows than the original has [default: 100000]
+    /// Rows of each table for which you want to know; or of single tables: --rows orders=1000000,items=3*orders. With -d and
+    /// --model, no table has more rows than the original [default: those of the original; with --schema-file 100000]
     #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
     pub(crate) rows: Option<Rows>,
 
-    /// Size of all tables with their indexes, for example 1GB
-    #[arg(long, value_name = "SIZE", help_heading = "Tables")]
-    pub(crate) size: Option<Size>,
+    /// Size for which you want to know: of all tables that the migration uses, with their indexes, or of single tables:
+    /// --size orders=500GB
+    #[arg(long, value_name = "SIZE|TABLE=SIZE", value_parser = sizes, help_heading = "Tables")]
+    pub(crate) size: Option<Sizes>,
+
+    /// Fill no more than this
+    #[arg(long, value_name = "SIZE", default_value = UP_TO, help_heading = "Tables")]
+    pub(crate) up_to: Size,
+
+    /// Measure at one size, once; otherwise at three sizes: five times at each of the smaller two, three times at the largest
+    #[arg(long, help_heading = "Tables")]
+    pub(crate) quick: bool,
 
     /// Values of a column, if the migration needs others: TABLE.COLUMN=SPEC (see pgrig fill); may be repeated
     #[arg(long, value_name = "TABLE.COLUMN=SPEC", help_heading = "Tables")]
@@ -149,6 +162,26 @@ fn rows(text: &str) -> Result<Rows, String> {
     }
 }
 
+/// Sizes of the tables.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Sizes {
+    /// Of all tables.
+    All(u64),
+    /// Of single tables.
+    Single(Vec<TableSize>),
+}
+
+fn sizes(text: &str) -> Result<Sizes, String> {
+    if !text.contains('=') {
+        return text.parse().map(|size: Size| Sizes::All(size.0));
+    }
+    let single = |text: &str| {
+        let (table, size) = text.split_once('=').ok_or_else(|| format!("\"{text}\" is not TABLE=SIZE"))?;
+        Ok(TableSize { table: table.trim().to_owned(), bytes: size.parse::<Size>()?.0 })
+    };
+    text.split(',').map(single).collect::<Result<_, String>>().map(Sizes::Single)
+}
+
 /// The origin of the tables.
 pub(crate) enum Origin {
     /// A file was read.
@@ -209,13 +242,17 @@ impl DdlArgs {
 
     /// The request for these tables.
     pub(crate) fn request(&self, schema: Schema, script: Script) -> Request {
-        let amount = match (self.size, &self.rows) {
-            (Some(size), _) => Amount::Size(size.0),
+        let amount = match (&self.size, &self.rows) {
+            (Some(Sizes::All(size)), _) => Amount::Size(*size),
+            (Some(Sizes::Single(sizes)), _) => Amount::Sizes(sizes.clone()),
             (None, Some(Rows::Each(rows))) => Amount::Rows(*rows),
             (None, Some(Rows::Rules(rules))) => Amount::Rules(rules.clone()),
-            (None, None) => Amount::Rows(ROWS),
+            (None, None) if schema.rows.is_empty() => Amount::Rows(ROWS),
+            (None, None) => Amount::AsOriginal,
         };
-        Request { schema, script, amount, columns: self.column.clone(), seed: self.seed }
+        let effort = if self.quick { Effort::Quick } else { Effort::Full };
+        let columns = self.column.clone();
+        Request { schema, script, amount, up_to: self.up_to.0, effort, columns, seed: self.seed }
     }
 
     /// The server on which is measured: by default an instance for migrations only, with PostgreSQL's default settings.

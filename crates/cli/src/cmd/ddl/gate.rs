@@ -46,7 +46,7 @@ impl Gate {
             Self::Class(class) => (found.class == *class).then(|| format!("its class is {class}")),
             Self::Lock(mode, longer) => {
                 let strongest = found.strongest().filter(|strongest| strongest >= mode)?;
-                let held = one.cost.map_or(0.0, |cost| cost.held);
+                let held = one.held().unwrap_or_default();
                 if longer.is_some_and(|longer| held <= longer.as_secs_f64()) {
                     return None;
                 }

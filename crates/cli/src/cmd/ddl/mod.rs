@@ -90,6 +90,12 @@ async fn measure(
         Err(error) => return recording.finish(Err(error.into())).end(printer),
     };
     recording.run.trials = outcome.trials();
+    for (table, number) in &outcome.unfilled {
+        printer.warn(format!(
+            "statement {number} uses {table}, which pgrig left empty, because no statement used it while all tables were empty: \
+             give --rows {table}=ROWS"
+        ));
+    }
     let results = vec![text::outcome(&outcome)];
     let ended = judged(arguments, &outcome);
     recording.finish(ended).show(Shown { results, hints: hints::of(&outcome) }, chosen, printer)
@@ -97,16 +103,17 @@ async fn measure(
 
 /// The result of the command: a statement that failed is a wrong request; then come the gates.
 fn judged(arguments: &DdlArgs, outcome: &Outcome) -> Result<(), Failure> {
-    if let Some((one, failed)) = outcome.failed() {
-        let remedy =
-            failed.remedy.as_ref().map_or(String::new(), |remedy| format!(". {}", text::sentence(remedy)));
-        let text = format!(
-            "statement {} ({}) is not measurable: {}{remedy}",
-            one.number,
-            one.statement.place(),
-            failed.message
-        );
-        return Err(Usage(text).into());
+    let failed: Vec<String> = outcome
+        .failed()
+        .map(|(one, failed)| {
+            let remedy = failed.remedy.as_ref();
+            let remedy = remedy.map_or(String::new(), |remedy| format!(". {}", text::sentence(remedy)));
+            let (number, place, message) = (one.number, one.statement.place(), &failed.message);
+            format!("statement {number} ({place}) is not measurable: {message}{remedy}")
+        })
+        .collect();
+    if !failed.is_empty() {
+        return Err(Usage(failed.join("\n")).into());
     }
     match gate::missed(&arguments.fail_if, outcome) {
         missed if missed.is_empty() => Ok(()),

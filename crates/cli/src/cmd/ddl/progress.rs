@@ -1,11 +1,13 @@
 //! Progress of a measurement: the plan, the stages, the statements.
 
+use std::time::Duration;
+
 use ddl::{Observer, Plan, Request};
 
 use crate::app::conduct::Recording;
 use crate::app::json;
 use crate::app::printer::Printer;
-use crate::cmd::ddl::text;
+use crate::cmd::ddl::text::{self, rough};
 
 /// Tells of progress, and records the plan.
 pub(crate) struct Progress<'a> {
@@ -40,6 +42,10 @@ impl Observer for Progress<'_> {
 
     fn stage(&mut self, stage: &str) {
         self.printer.say(stage);
+    }
+
+    fn left(&mut self, left: Duration) {
+        self.printer.say(format!("about {} left", rough(left)));
     }
 
     fn statement(&mut self, number: usize, of: usize) {

@@ -1,11 +1,15 @@
 //! Plan and results as text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::time::Duration;
 
 use comfy_table::Table;
 use ddl::find::{Lock, LockMode, Work, WorkKind};
-use ddl::{Amount, Found, Outcome, Plan, Request, StatementKind, StatementOutcome};
+use ddl::{
+    Amount, AtSize, Effort, Figure, Found, Outcome, Plan, PlannedSize, Request, Spread, StatementKind,
+    StatementOutcome,
+};
 use measure::human::{bytes, grouped, time};
 
 use crate::app::table::{align_right, new_table, trimmed};
@@ -22,7 +26,9 @@ const RELATIONS: usize = 6;
 /// Output of --explain.
 pub(crate) fn request(request: &Request) -> String {
     let amount = match &request.amount {
+        Amount::AsOriginal => "as many rows as there".to_owned(),
         Amount::Size(size) => format!("{} in all", bytes(*size)),
+        Amount::Sizes(_) => "as --size says".to_owned(),
         Amount::Rows(rows) if request.schema.rows.is_empty() => format!("{} rows in each", grouped(*rows)),
         Amount::Rows(rows) => format!("at most {} rows in each", grouped(*rows)),
         Amount::Rules(_) => "as --rows says".to_owned(),
@@ -37,8 +43,15 @@ pub(crate) fn request(request: &Request) -> String {
         let line = cut(&statement.in_one_line(), 60);
         let _ = write!(text, "\n  {number:>2}  {how:11}  {line}");
     }
-    text + "\n\nEach measured statement runs twice, on copies of the filled database: once to read what it does, once \
-            to time it."
+    let runs = match request.effort {
+        Effort::Quick => "once to time it, at one size",
+        Effort::Full => "to time it, five times at each of two smaller sizes, and three times at the largest",
+    };
+    text + &format!(
+        "\n\npgrig runs the migration on empty tables, to see which it uses, and fills these up to {}. Each measured statement \
+         runs in copies of the database: to read what it does, and {runs}.",
+        bytes(request.up_to)
+    )
 }
 
 /// The plan, before the tables are filled.
@@ -52,13 +65,23 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     let more = plan.tables.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     let statements = request.script.statements.len();
+    let tables = match plan.tables.len() {
+        0 => format!("none of {}: no statement uses any", request.schema.origin),
+        number => format!("{number} of {}: {}{more}", request.schema.origin, named.join(", ")),
+    };
+    let sizes =
+        |of: &dyn Fn(&PlannedSize) -> String| plan.sizes.iter().map(of).collect::<Vec<_>>().join(", ");
     let mut text = format!(
-        "plan\n  tables       {} of {}: {}{more}\n  size         about {}, filled once and copied twice\n  statements   {statements}",
-        plan.tables.len(),
-        request.schema.origin,
-        named.join(", "),
-        bytes(plan.bytes()),
+        "plan\n  tables       {tables}\n  sizes        about {}\n  runs         {}\n  statements   {statements}",
+        sizes(&|size| bytes(size.bytes)),
+        sizes(&|size| size.runs.to_string()),
     );
+    if !plan.empty.is_empty() {
+        let _ = write!(text, "\n  left empty   {} that no statement uses", plan.empty.len());
+    }
+    for rule in plan.suited.iter().take(NAMED) {
+        let _ = write!(text, "\n  rows suit    {}", cut(rule, 66));
+    }
     if !plan.settings.is_empty() {
         let set: Vec<String> = plan.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let _ = write!(text, "\n  settings     {}", set.join(", "));
@@ -75,7 +98,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
     let left = (WIDTH + "statement".len()).saturating_sub(taken).max(STATEMENT);
     let mut text = trimmed(&table(outcome, &|one| cut(&one.statement.in_one_line(), left)));
     for one in &outcome.statements {
-        if let Some(details) = details(one) {
+        if let Some(details) = details(one, outcome) {
             let _ = write!(text, "\n\n{details}");
         }
     }
@@ -88,15 +111,16 @@ fn table(outcome: &Outcome, shown: &dyn Fn(&StatementOutcome) -> String) -> Tabl
         let class = match (&one.found, &one.failed) {
             (_, Some(_)) => "not measurable".to_owned(),
             (Some(found), _) => found.class.to_string(),
-            (None, None) if one.cost.is_none() => "not run".to_owned(),
+            (None, None) if one.measured.is_empty() => "not run".to_owned(),
             (None, None) => String::new(),
         };
         let blocks = one.found.as_ref().and_then(Found::strongest).and_then(LockMode::blocks);
+        let largest = one.largest();
         table.add_row([
             one.number.to_string(),
             class,
-            one.cost.map_or(String::new(), |cost| time(cost.seconds)),
-            one.cost.map_or(String::new(), |cost| bytes(cost.wal)),
+            largest.and_then(AtSize::seconds).map_or(String::new(), |seconds| time(seconds.median)),
+            largest.and_then(AtSize::wal).map_or(String::new(), |wal| shown_bytes(wal.median)),
             blocks.unwrap_or_default().to_owned(),
             shown(one),
         ]);
@@ -106,7 +130,7 @@ fn table(outcome: &Outcome, shown: &dyn Fn(&StatementOutcome) -> String) -> Tabl
 }
 
 /// Locks and proof of a statement.
-fn details(one: &StatementOutcome) -> Option<String> {
+fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
     let mut text = format!("{}  {}", one.number, cut(&one.statement.in_one_line(), 76));
     if let Some(failed) = &one.failed {
         let _ = write!(text, "\n   failed  {}", failed.message);
@@ -140,10 +164,10 @@ fn details(one: &StatementOutcome) -> Option<String> {
             "\n   lock    none on tables that were there, beyond those of its transaction"
         });
     }
-    if let (Some(cost), true) = (one.cost, found.strongest().is_some())
+    if let (Some(held), true) = (one.held(), found.strongest().is_some())
         && !found.is_alone
     {
-        let _ = write!(text, "\n   held    {}", time(cost.held));
+        let _ = write!(text, "\n   held    {}", time(held));
     }
     if found.is_alone {
         text.push_str("\n   runs    outside of a transaction");
@@ -151,7 +175,74 @@ fn details(one: &StatementOutcome) -> Option<String> {
             let _ = write!(text, "; waited for open transactions {} times", found.waits);
         }
     }
+    text += &costs(one);
+    text += &forecast(one, of);
     Some(text)
+}
+
+/// Cost at each size, if there are several.
+fn costs(one: &StatementOutcome) -> String {
+    let mut text = String::new();
+    let sizes: BTreeSet<u64> = one.measured.iter().map(|at| at.bytes).collect();
+    for at in one.measured.iter().filter(|_| sizes.len() > 1) {
+        if let (Some(seconds), Some(wal)) = (at.seconds(), at.wal()) {
+            let _ = write!(
+                text,
+                "\n   cost    {} at {}, WAL {}",
+                spread(seconds),
+                bytes(at.bytes),
+                shown_bytes(wal.median)
+            );
+        }
+    }
+    text
+}
+
+/// The forecast of a statement.
+fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
+    let Some(forecast) = &one.forecast else { return String::new() };
+    let is_quick = one.measured.len() == 1;
+    // Its tables are a part of all that are filled.
+    let all = of.bytes as f64 / one.largest().map_or(1.0, |largest| largest.bytes.max(1) as f64);
+    let figure = |figure: &Figure, shown: &dyn Fn(f64) -> String| match figure {
+        Figure::Value { value, low, high } => {
+            format!("{} ({} to {})", shown(*value), shown(*low), shown(*high))
+        }
+        Figure::Beyond { boundary, measure } => format!(
+            "not known, since {} is crossed at about {}: --up-to {} measures it",
+            boundary.cause.name(),
+            bytes(boundary.at),
+            shown_bytes(*measure as f64 * all).replace(' ', ""),
+        ),
+        Figure::TooFewSizes if is_quick => "not known: leave out --quick to measure several sizes".to_owned(),
+        Figure::TooFewSizes => "not known: the tables are too small to differ in size".to_owned(),
+    };
+    let (seconds, wal) = (figure(&forecast.seconds, &time), figure(&forecast.wal, &shown_bytes));
+    format!(
+        "\n   at {}  {seconds}\n   {:>width$}  WAL {wal}",
+        bytes(forecast.bytes),
+        "",
+        width = bytes(forecast.bytes).len() + 3
+    )
+}
+
+fn spread(seconds: Spread) -> String {
+    format!("{} ({} to {})", time(seconds.median), time(seconds.low), time(seconds.high))
+}
+
+/// Bytes that were computed.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes for people")]
+fn shown_bytes(number: f64) -> String {
+    bytes(number.max(0.0).round() as u64)
+}
+
+/// A duration in two digits.
+pub(crate) fn rough(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ ..100 => format!("{} s", seconds.max(1)),
+        seconds @ 100..6000 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{:.1} h", f64::from(u32::try_from(seconds).unwrap_or(u32::MAX)) / 3600.0),
+    }
 }
 
 /// Work of one kind, with the relations and the proof of the first.

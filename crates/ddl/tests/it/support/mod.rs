@@ -1,6 +1,8 @@
 //! Migrations on the servers that the tests share.
 
-use ddl::{Amount, DdlError, Observer, Outcome, Plan, Request, Schema, Script, Site};
+use std::time::Duration;
+
+use ddl::{Amount, DdlError, Effort, Observer, Outcome, Plan, Request, Schema, Script, Site};
 use server::DataDirectory;
 use testkit::{Server, block_on, spec};
 
@@ -11,6 +13,7 @@ impl Observer for Unwatched {
     fn planned(&mut self, _: &Plan) {}
     fn stage(&mut self, _: &str) {}
     fn statement(&mut self, _: usize, _: usize) {}
+    fn left(&mut self, _: Duration) {}
 }
 
 /// A server as `pgrig ddl` starts it.
@@ -18,11 +21,11 @@ pub(crate) fn server(release: u16) -> Server {
     Server::start(spec(release, &[("wal_level", "replica"), ("autovacuum", "off")]))
 }
 
-/// The request for a migration of a schema.
+/// The request for a migration of a schema, at one size, once.
 pub(crate) fn request(schema: &str, migration: &str, amount: Amount) -> Request {
     let script = Script::of([Script::read(migration, None).unwrap()]).unwrap();
     let schema = Schema::of_script(schema, "the test's schema").unwrap();
-    Request { schema, script, amount, columns: Vec::new(), seed: 1 }
+    Request { schema, script, amount, up_to: 1 << 30, effort: Effort::Quick, columns: Vec::new(), seed: 1 }
 }
 
 /// Measures it.

@@ -1,0 +1,209 @@
+//! A non-negative least-squares fit of a + b·bytes + c·n·log n, its terms chosen by leave-one-out cross-validation.
+
+/// A measured value at a size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Point {
+    /// Bytes of the tables.
+    pub(crate) bytes: f64,
+    /// Their rows.
+    pub(crate) rows: f64,
+    /// The value.
+    pub(crate) value: f64,
+}
+
+/// Terms that a model may have.
+const TERMS: usize = 3;
+/// A model with more terms must have a smaller error than this part of the error of one with fewer.
+const BETTER: f64 = 0.8;
+
+/// The models, those with fewer terms first.
+const MODELS: [&[usize]; 6] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[0, 1, 2]];
+
+/// A fitted model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Fit {
+    /// Factors of 1, bytes and n·log n; 0 for terms that it has not.
+    pub(crate) factors: [f64; TERMS],
+}
+
+impl Fit {
+    /// The value at a size.
+    pub(crate) fn at(&self, bytes: f64, rows: f64) -> f64 {
+        let terms = terms(bytes, rows);
+        self.factors.iter().zip(terms).map(|(factor, term)| factor * term).sum()
+    }
+
+    /// The fit whose terms predict best the size that is left out; none with fewer than two sizes.
+    pub(crate) fn best(points: &[Point]) -> Option<Self> {
+        let sizes = sizes(points);
+        if sizes.len() < 2 {
+            return None;
+        }
+        let mut best: Option<(f64, &[usize])> = None;
+        for model in MODELS.into_iter().filter(|model| model.len() < sizes.len()) {
+            let Some(error) = left_out(points, &sizes, model) else { continue };
+            if best.is_none_or(|(least, chosen)| {
+                error < least * if model.len() > chosen.len() { BETTER } else { 1.0 }
+            }) {
+                best = Some((error, model));
+            }
+        }
+        Self::of(points, best?.1)
+    }
+
+    /// The fit of a model to all points, with errors relative to the values.
+    pub(crate) fn of(points: &[Point], model: &[usize]) -> Option<Self> {
+        // So few terms that every subset of them can be tried: the best of those whose factors are not negative.
+        let mut best: Option<(f64, Self)> = None;
+        for chosen in 1..1_usize << model.len() {
+            let subset: Vec<usize> =
+                (0..model.len()).filter(|bit| chosen >> bit & 1 == 1).map(|bit| model[bit]).collect();
+            let Some(factors) = solved(points, &subset) else { continue };
+            if factors.iter().any(|factor| *factor < 0.0) {
+                continue;
+            }
+            let fit = Self { factors };
+            let error: f64 = points.iter().map(|point| fit.error(point).powi(2)).sum();
+            if best.as_ref().is_none_or(|(least, _)| error < *least) {
+                best = Some((error, fit));
+            }
+        }
+        best.map(|(_, fit)| fit)
+    }
+
+    /// The difference from a point, relative to its value.
+    pub(crate) fn error(&self, point: &Point) -> f64 {
+        (self.at(point.bytes, point.rows) - point.value) * weight(point)
+    }
+}
+
+/// The sizes of the points, ascending, each once.
+pub(crate) fn sizes(points: &[Point]) -> Vec<f64> {
+    let mut sizes: Vec<f64> = points.iter().map(|point| point.bytes).collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
+    sizes
+}
+
+/// The mean squared relative error of predictions for each size from the others. With one size left to fit, only models of one
+/// term can be judged.
+fn left_out(points: &[Point], sizes: &[f64], model: &[usize]) -> Option<f64> {
+    let mut sum = 0.0;
+    for size in sizes {
+        let is_out = |point: &&Point| point.bytes.total_cmp(size).is_eq();
+        let rest: Vec<Point> = points.iter().filter(|point| !is_out(point)).copied().collect();
+        let fit = Fit::of(&rest, model)?;
+        let out: Vec<f64> = points.iter().filter(is_out).map(|point| fit.error(point).powi(2)).collect();
+        sum += out.iter().sum::<f64>() / out.len() as f64;
+    }
+    Some(sum)
+}
+
+fn terms(bytes: f64, rows: f64) -> [f64; TERMS] {
+    [1.0, bytes, rows * rows.max(2.0).log2()]
+}
+
+fn weight(point: &Point) -> f64 {
+    1.0 / point.value.abs().max(f64::MIN_POSITIVE.sqrt())
+}
+
+/// The least-squares solution for these terms, by the normal equations; none if they are not independent.
+fn solved(points: &[Point], model: &[usize]) -> Option<[f64; TERMS]> {
+    // Terms as multiples of their greatest value, so that the equations are well conditioned.
+    let mut greatest = [0.0_f64; TERMS];
+    for point in points {
+        for (most, term) in greatest.iter_mut().zip(terms(point.bytes, point.rows)) {
+            *most = most.max(term);
+        }
+    }
+    if model.iter().any(|term| greatest[*term] <= 0.0) {
+        return None;
+    }
+    let size = model.len();
+    let mut matrix = vec![vec![0.0; size + 1]; size];
+    for point in points {
+        let of_point = terms(point.bytes, point.rows);
+        let row: Vec<f64> =
+            model.iter().map(|term| of_point[*term] / greatest[*term] * weight(point)).collect();
+        for (at, line) in matrix.iter_mut().enumerate() {
+            for (other, cell) in line[..size].iter_mut().enumerate() {
+                *cell += row[at] * row[other];
+            }
+            line[size] += row[at] * point.value * weight(point);
+        }
+    }
+    let solution = eliminated(matrix)?;
+    let mut factors = [0.0; TERMS];
+    for (term, value) in model.iter().zip(solution) {
+        factors[*term] = value / greatest[*term];
+    }
+    Some(factors)
+}
+
+/// Solves linear equations, the right side in the last column; none if they are not independent.
+fn eliminated(mut matrix: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+    let size = matrix.len();
+    for column in 0..size {
+        let pivot =
+            (column..size).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()))?;
+        matrix.swap(column, pivot);
+        let scale = matrix[column].iter().fold(0.0_f64, |most, cell| most.max(cell.abs()));
+        if matrix[column][column].abs() <= scale * 1e-9 {
+            return None;
+        }
+        for row in (0..size).filter(|row| *row != column) {
+            let factor = matrix[row][column] / matrix[column][column];
+            let above = matrix[column].clone();
+            for (cell, above) in matrix[row].iter_mut().zip(above) {
+                *cell -= factor * above;
+            }
+        }
+    }
+    Some((0..size).map(|row| matrix[row][size] / matrix[row][row]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(value: impl Fn(f64, f64) -> f64) -> Vec<Point> {
+        let size = |bytes: f64| Point { bytes, rows: bytes / 50.0, value: value(bytes, bytes / 50.0) };
+        [1e6, 4e6, 16e6].into_iter().flat_map(|bytes| [size(bytes), size(bytes)]).collect()
+    }
+
+    #[test]
+    fn the_law_behind_the_points_is_found() {
+        let laws: [fn(f64, f64) -> f64; 4] = [
+            |_, _| 0.003,
+            |bytes, _| 1e-8 * bytes,
+            |bytes, _| 0.002 + 1e-8 * bytes,
+            |_, rows| 0.001 + 2e-8 * rows * rows.log2(),
+        ];
+        for (number, law) in laws.into_iter().enumerate() {
+            let fit = Fit::best(&points(law)).unwrap();
+            let (predicted, true_value) = (fit.at(160e6, 3.2e6), law(160e6, 3.2e6));
+            assert!(
+                (predicted / true_value - 1.0).abs() < 0.01,
+                "{number}: {fit:?} {predicted} {true_value}"
+            );
+        }
+    }
+
+    #[test]
+    fn factors_are_never_negative() {
+        // Falls with the size: nothing that grows.
+        let fit = Fit::best(&points(|bytes, _| 1.0 / bytes)).unwrap();
+        assert!(fit.factors.iter().all(|factor| *factor >= 0.0), "{fit:?}");
+        // Starts below zero, which only a negative constant would show.
+        let fit = Fit::of(&points(|bytes, _| 1e-8 * bytes - 0.005), &[0, 1]).unwrap();
+        assert!(fit.factors[0] == 0.0 && fit.factors[1] > 0.0, "{fit:?}");
+    }
+
+    #[test]
+    fn one_size_gives_no_fit() {
+        assert_eq!(Fit::best(&points(|_, _| 1.0)[..2]), None);
+        // Nor do points of zero: nothing to be relative to, and nothing to forecast.
+        let zero = Fit::best(&points(|_, _| 0.0)).map(|fit| fit.at(1e9, 1e7));
+        assert!(zero.is_none_or(|value| value == 0.0), "{zero:?}");
+    }
+}

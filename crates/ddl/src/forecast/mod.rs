@@ -1,0 +1,244 @@
+//! Forecasts of a statement's cost at the size that the user asked for, from its cost at smaller sizes. Pure.
+//!
+//! [`fit`] finds a law by non-negative least squares and cross-validation; [`boundary`] knows the sizes across which no such
+//! law holds. The interval is wider the farther the size is from the measured ones: what the law of the smaller sizes says of the
+//! largest is compared with what was measured there.
+
+mod boundary;
+mod fit;
+
+use serde::Serialize;
+
+pub use self::boundary::{Boundary, Cause, Memory};
+use self::boundary::{Quantity, boundaries};
+use self::fit::{Fit, Point, sizes};
+use crate::find::Class;
+use crate::outcome::{AtSize, Cost};
+
+/// The quantile of the normal distribution that leaves 5 % on either side.
+const TWO_SIDED_90: f64 = 1.645;
+/// Least standard error of seconds, as a part of them: between runs, machines differ more than within one.
+const LEAST_OF_SECONDS: f64 = 0.10;
+/// The same of WAL, which varies little.
+const LEAST_OF_WAL: f64 = 0.03;
+/// Sizes up to this multiple of the largest measured one need no forecast.
+const MEASURED: f64 = 1.02;
+
+/// Forecasts of a statement at a size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Forecast {
+    /// Bytes of its tables at that size, with their indexes.
+    pub bytes: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// Seconds, on a machine like this one.
+    pub seconds: Figure,
+    /// Bytes of WAL.
+    pub wal: Figure,
+}
+
+/// A forecast of one quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// A value with an interval that holds it with 90 % probability.
+    Value {
+        /// The value.
+        value: f64,
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+    },
+    /// None: this boundary lies between. To measure beyond it, this many bytes must be filled.
+    Beyond {
+        /// The boundary.
+        boundary: Boundary,
+        /// Bytes of the statement's tables that must be measured.
+        measure: u64,
+    },
+    /// None: fewer than two sizes were measured.
+    TooFewSizes,
+}
+
+/// The forecast of a statement; none if the size was measured itself, or nothing was.
+pub(crate) fn forecast(
+    class: Class,
+    measured: &[AtSize],
+    bytes: u64,
+    rows: u64,
+    memory: Memory,
+) -> Option<Forecast> {
+    let largest = measured.last()?;
+    if bytes as f64 <= largest.bytes as f64 * MEASURED {
+        return None;
+    }
+    let of = |quantity: Quantity, value: &dyn Fn(&Cost) -> f64, least: f64| {
+        figure(class, quantity, measured, (bytes as f64, rows as f64), memory, value, least)
+    };
+    let seconds = of(Quantity::Seconds, &|cost| cost.seconds, LEAST_OF_SECONDS);
+    let wal = of(Quantity::Wal, &|cost| cost.wal as f64, LEAST_OF_WAL);
+    Some(Forecast { bytes, rows, seconds, wal })
+}
+
+fn figure(
+    class: Class,
+    quantity: Quantity,
+    measured: &[AtSize],
+    (bytes, rows): (f64, f64),
+    memory: Memory,
+    value: &dyn Fn(&Cost) -> f64,
+    least: f64,
+) -> Figure {
+    let points: Vec<Point> = measured
+        .iter()
+        .flat_map(|at| {
+            at.runs.iter().map(|cost| Point {
+                bytes: at.bytes as f64,
+                rows: at.rows as f64,
+                value: value(cost),
+            })
+        })
+        .collect();
+    let Some(largest) = measured.last() else { return Figure::TooFewSizes };
+    let wal_of_byte = largest.wal().map_or(0.0, |wal| wal.median / (largest.bytes as f64).max(1.0));
+    let of_row = largest.bytes as f64 / (largest.rows as f64).max(1.0);
+    let mut points = points;
+    for boundary in boundaries(class, quantity, memory, of_row, wal_of_byte) {
+        let at = boundary.at as f64;
+        if at >= bytes {
+            continue;
+        }
+        // Only sizes beyond it tell of what is beyond it.
+        points.retain(|point| point.bytes >= at);
+        if sizes(&points).len() < 2 {
+            let step = largest.bytes as f64 / measured[measured.len().saturating_sub(2)].bytes.max(1) as f64;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a size, not negative"
+            )]
+            let measure = (at * step.max(2.0)) as u64;
+            return Figure::Beyond { boundary, measure };
+        }
+    }
+    let Some(fit) = Fit::best(&points) else { return Figure::TooFewSizes };
+    let value = fit.at(bytes, rows);
+    let error = TWO_SIDED_90 * relative_error(&points, &fit, bytes).hypot(least);
+    // As a factor: half as much is as far as twice as much.
+    Figure::Value { value, low: value / (1.0 + error), high: value * (1.0 + error) }
+}
+
+/// The standard error of a forecast, as a part of it: the spread of the runs, and the error of the law where it was tried, at
+/// the largest size from those below, which grows with the distance.
+fn relative_error(points: &[Point], fit: &Fit, bytes: f64) -> f64 {
+    let sizes = sizes(points);
+    let spread =
+        (points.iter().map(|point| fit.error(point).powi(2)).sum::<f64>() / points.len() as f64).sqrt();
+    let [.., below, largest] = sizes[..] else { return spread };
+    let terms: Vec<usize> = (0..fit.factors.len()).filter(|term| fit.factors[*term] > 0.0).collect();
+    let smaller: Vec<Point> = points.iter().filter(|point| point.bytes < largest).copied().collect();
+    let at_largest: Vec<&Point> = points.iter().filter(|point| point.bytes >= largest).collect();
+    let tried = Fit::of(&smaller, &terms).map_or(0.0, |fit| {
+        let errors: f64 = at_largest.iter().map(|point| fit.error(point)).sum();
+        errors / at_largest.len() as f64
+    });
+    let distance = (bytes / largest).ln() / (largest / below).ln().max(f64::EPSILON);
+    spread.hypot(tried * distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1_000_000;
+
+    fn measured(cost: impl Fn(f64, usize) -> f64) -> Vec<AtSize> {
+        let size = |bytes: u64| {
+            let run = |number: usize| {
+                let seconds = cost(bytes as f64, number);
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "made up")]
+                let wal = (cost(bytes as f64, 0) * 1e9) as u64;
+                Cost { seconds, wal, held: 0.0 }
+            };
+            AtSize { bytes, rows: bytes / 100, runs: (0..3).map(run).collect() }
+        };
+        vec![size(10 * MB), size(40 * MB), size(160 * MB)]
+    }
+
+    fn memory() -> Memory {
+        Memory {
+            shared_buffers: 128 * MB,
+            maintenance_work_mem: 64 * MB,
+            max_wal_size: 1000 * MB,
+            machine: 24_000 * MB,
+        }
+    }
+
+    #[test]
+    fn a_law_of_the_bytes_is_continued() {
+        let measured = measured(|bytes, run| bytes * 1e-9 * (1.0 + 0.02 * run as f64));
+        let found = forecast(Class::Scan, &measured, 1600 * MB, 16 * MB, memory()).unwrap();
+        let Figure::Value { value, low, high } = found.seconds else { panic!("{found:?}") };
+        assert!((value / 1.632 - 1.0).abs() < 0.05 && low < 1.6 && high > 1.7, "{found:?}");
+        let Figure::Value { value, low, high } = found.wal else { panic!("{found:?}") };
+        assert!((value / 1.6e9 - 1.0).abs() < 0.001 && low < 1.6e9 && high > 1.6e9, "{found:?}");
+    }
+
+    #[test]
+    fn the_interval_widens_with_the_distance_and_with_the_error_where_the_law_was_tried() {
+        let straight = measured(|bytes, run| bytes * 1e-9 * (1.0 + 0.02 * run as f64));
+        let bent = measured(|bytes, _| bytes.powf(1.2) * 1e-9);
+        let width = |measured: &[AtSize], bytes: u64| {
+            let found = forecast(Class::Scan, measured, bytes, bytes / 100, memory()).unwrap();
+            let Figure::Value { low, high, .. } = found.seconds else { panic!("{found:?}") };
+            high / low
+        };
+        assert!(width(&bent, 1600 * MB) > width(&straight, 1600 * MB) * 1.2);
+        assert!(width(&bent, 8000 * MB) > width(&bent, 1600 * MB));
+    }
+
+    #[test]
+    fn beyond_a_boundary_there_is_the_size_to_measure() {
+        let measured = measured(|bytes, _| bytes * 1e-9);
+        // Memory for 1.14 million sorted rows: 114 MB. One size is beyond it, and two are wanted.
+        let found = forecast(Class::IndexBuild, &measured, 1600 * MB, 16 * MB, memory()).unwrap();
+        let Figure::Beyond { boundary, measure } = found.seconds else { panic!("{found:?}") };
+        assert_eq!(boundary.cause, Cause::MaintenanceWorkMem);
+        assert_eq!(measure, boundary.at * 4);
+        assert!(matches!(found.wal, Figure::Value { .. }), "{found:?}");
+        // Once two are, the figure is there.
+        let small = Memory { maintenance_work_mem: 16 * MB, ..memory() };
+        let found = forecast(Class::IndexBuild, &measured, 1600 * MB, 16 * MB, small).unwrap();
+        assert!(matches!(found.seconds, Figure::Value { .. }), "{found:?}");
+        // A scan does not sort, and rows that are changed write WAL until there is a checkpoint.
+        let found = forecast(Class::Scan, &measured, 20_000 * MB, 200 * MB, memory()).unwrap();
+        assert!(matches!(
+            found.seconds,
+            Figure::Beyond { boundary: Boundary { cause: Cause::Cache, .. }, .. }
+        ));
+        let found = forecast(Class::Rows, &measured, 20_000 * MB, 200 * MB, memory()).unwrap();
+        assert!(matches!(
+            found.wal,
+            Figure::Beyond { boundary: Boundary { cause: Cause::MaxWalSize, .. }, .. }
+        ));
+    }
+
+    #[test]
+    fn what_was_measured_is_not_forecast_and_one_size_is_too_few() {
+        let measured = measured(|bytes, _| bytes * 1e-9);
+        assert_eq!(forecast(Class::Scan, &measured, 160 * MB, MB, memory()), None);
+        assert_eq!(forecast(Class::Scan, &[], 160 * MB, MB, memory()), None);
+        let found = forecast(Class::Scan, &measured[2..], 1600 * MB, 16 * MB, memory()).unwrap();
+        assert_eq!((found.seconds, found.wal), (Figure::TooFewSizes, Figure::TooFewSizes));
+        // A statement whose cost is the same at all sizes.
+        let found =
+            forecast(Class::CatalogOnly, &measured_at(0.001), 20_000 * MB, 200 * MB, memory()).unwrap();
+        let Figure::Value { value, .. } = found.seconds else { panic!("{found:?}") };
+        assert!((value - 0.001).abs() < 1e-6, "{found:?}");
+    }
+
+    fn measured_at(cost: f64) -> Vec<AtSize> {
+        measured(|_, _| cost)
+    }
+}

@@ -1,0 +1,285 @@
+//! Fills the tables of a migration: at which scales, and at each scale.
+//!
+//! At scale 1, the tables have the amount that the user asked for. pgrig fills them at smaller scales: the largest takes no
+//! more than the request allows.
+
+use connect::Target;
+use fill::limits::Limits;
+use fill::{
+    FillError, InitStep, InitSteps, MethodChoice, Persistence, PlannedTable, RowsRule, SchemaAmount,
+    SchemaLimits, SchemaObserver, SchemaPlan, SchemaRequest, TableRows, Triggers, Unwatched, plan_schema,
+    run_schema,
+};
+use futures_util::future::LocalBoxFuture;
+use server::{Session, Survey};
+
+use crate::error::DdlError;
+use crate::outcome::TableAt;
+use crate::request::{Amount, Request};
+use crate::run::Site;
+use crate::run::suit::{self, Addition};
+
+/// Rows of tables that reference nothing, where the user gives a size.
+const BASE: u64 = 10_000;
+/// About so many rows are in the plan from which the bytes of a row are known.
+const SIGHTED: f64 = 1e6;
+
+/// Fills databases with the same tables.
+pub(crate) struct Filler<'a> {
+    pub(crate) site: &'a Site<'a>,
+    pub(crate) request: &'a Request,
+    /// Tables without rows, `schema.name`.
+    pub(crate) empty: Vec<String>,
+    /// Rules of the migration that the rows keep.
+    pub(crate) additions: Vec<Addition>,
+    /// Specifications for types that the migration gives.
+    pub(crate) specs: Vec<String>,
+}
+
+/// Scales of the fills.
+#[derive(Clone, Debug)]
+pub(crate) struct Scales {
+    /// The largest; less than 1 if the amount of the user is larger than what is filled.
+    pub(crate) largest: f64,
+    /// Rows of tables whose size the user gave.
+    pub(crate) rules: Vec<RowsRule>,
+    /// The largest plan.
+    pub(crate) plan: Option<SchemaPlan>,
+}
+
+/// A database that is filled.
+pub(crate) struct Filled {
+    pub(crate) database: Target,
+    pub(crate) tables: Vec<TableAt>,
+}
+
+/// Shows nothing.
+struct Silent;
+
+impl SchemaObserver for Silent {
+    fn table_started<'o>(&'o self, _: usize, _: &'o PlannedTable) -> Box<dyn fill::Observer + 'o> {
+        Box::new(Unwatched)
+    }
+
+    fn foreign_key_started<'o>(&'o self, _: usize, _: &'o PlannedTable) -> Box<dyn fill::Observer + 'o> {
+        Box::new(Unwatched)
+    }
+}
+
+impl Filler<'_> {
+    /// Decides on the scales. `database` has no relations, and none afterwards. Leaves out rules and specifications of the
+    /// migration for which no rows can be made.
+    pub(crate) async fn scales(&mut self, database: &Target) -> Result<Scales, DdlError> {
+        let session = Session::open(database).await?;
+        let survey = Survey::for_tables(&session.connection, self.site.directory, self.site.pgrig).await?;
+        let scales = self.scales_on(&session, &survey).await;
+        session.close().await;
+        scales
+    }
+
+    async fn scales_on(&mut self, session: &Session, survey: &Survey) -> Result<Scales, DdlError> {
+        let sight = f64::min(1.0, SIGHTED / self.about());
+        self.leave_out(session, survey, sight).await?;
+        let mut rules = Vec::new();
+        let plan = self.plan(session, survey, sight, &rules).await?;
+        let Some(mut plan) = plan else { return Ok(Scales { largest: 1.0, rules, plan: None }) };
+        if let Amount::Sizes(sizes) = &self.request.amount {
+            for size in sizes {
+                rules.push(RowsRule {
+                    table: size.table.clone(),
+                    rows: rows_for(&plan, size.bytes, &size.table)?,
+                });
+            }
+            let plan_of_sizes = self.plan(session, survey, sight_of(&rules), &rules).await?;
+            plan = plan_of_sizes.ok_or(FillError::NothingToFill)?;
+        }
+        let sight = if rules.is_empty() { sight } else { sight_of(&rules) };
+        let of_scale_1 = bytes(&plan) / sight;
+        #[expect(clippy::cast_precision_loss, reason = "sizes need no more")]
+        let (wanted, most) = match self.request.amount {
+            Amount::Size(size) => (size as f64 / of_scale_1, self.request.up_to as f64 / of_scale_1),
+            _ => (1.0, self.request.up_to as f64 / of_scale_1),
+        };
+        let largest = f64::min(wanted, most);
+        let plan = self.plan(session, survey, largest, &rules).await?;
+        Ok(Scales { largest, rules, plan })
+    }
+
+    /// Rows at scale 1, about.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn about(&self) -> f64 {
+        let of_rule = |rule: &RowsRule| match rule.rows {
+            TableRows::Exactly(rows) | TableRows::InProportion(rows) => rows as f64,
+            TableRows::PerRow { .. } => 0.0,
+        };
+        let known: f64 = self.rules(&[]).iter().map(of_rule).sum();
+        match self.request.amount {
+            Amount::Rows(rows) => known.max(rows as f64 * 4.0),
+            _ => known.max(BASE as f64),
+        }
+    }
+
+    /// Leaves out additions and specifications, one by one, if no rows can be made with all of them.
+    async fn leave_out(&mut self, session: &Session, survey: &Survey, scale: f64) -> Result<(), DdlError> {
+        let Err(error) = self.plan(session, survey, scale, &[]).await else { return Ok(()) };
+        if self.additions.is_empty() && self.specs.is_empty() {
+            return Err(error);
+        }
+        let additions = std::mem::take(&mut self.additions);
+        let specs = std::mem::take(&mut self.specs);
+        self.plan(session, survey, scale, &[]).await?;
+        for addition in additions {
+            self.additions.push(addition);
+            if self.plan(session, survey, scale, &[]).await.is_err() {
+                self.additions.pop();
+            }
+        }
+        for spec in specs {
+            self.specs.push(spec);
+            if self.plan(session, survey, scale, &[]).await.is_err() {
+                self.specs.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// The plan at a scale; none if no table needs rows.
+    async fn plan(
+        &self,
+        session: &Session,
+        survey: &Survey,
+        scale: f64,
+        rules: &[RowsRule],
+    ) -> Result<Option<SchemaPlan>, DdlError> {
+        let request = self.schema_request(scale, rules);
+        match plan_schema(survey, &session.connection, &request, None, false).await {
+            Ok(plan) => Ok(plan),
+            Err(FillError::NothingToFill) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Fills an empty database at a scale.
+    pub(crate) async fn fill(
+        &self,
+        database: Target,
+        scale: f64,
+        rules: &[RowsRule],
+        interrupt: LocalBoxFuture<'_, ()>,
+    ) -> Result<Filled, DdlError> {
+        let session = Session::open(&database).await?;
+        let survey = Survey::for_tables(&session.connection, self.site.directory, self.site.pgrig).await?;
+        let plan = self.plan(&session, &survey, scale, rules).await?;
+        match &plan {
+            Some(plan) => {
+                let limits = SchemaLimits { limits: Limits::default(), survey: &survey };
+                run_schema(&database, plan, limits, None, &Silent, interrupt).await?;
+                suit::drop_all(&database, &self.additions).await?;
+            }
+            None => fill::create_schema(&session.connection, &self.request.schema.sql).await?,
+        }
+        let rows = session.rows(include_str!("../sql/sizes.sql"), &[]).await?;
+        let whole = |number: i64| u64::try_from(number).unwrap_or_default();
+        let table = |row: &tokio_postgres::Row| TableAt {
+            oid: row.get("oid"),
+            name: row.get("name"),
+            rows: whole(row.get("rows")),
+            bytes: whole(row.get("bytes")),
+        };
+        let tables = rows.iter().map(table).collect();
+        // Nobody may be connected to a database that is copied.
+        session.close().await;
+        Ok(Filled { database, tables })
+    }
+
+    /// The rules of the user, with those of the original.
+    fn rules(&self, more: &[RowsRule]) -> Vec<RowsRule> {
+        let most = if let Amount::Rows(rows) = self.request.amount { Some(rows) } else { None };
+        let mut rules = more.to_vec();
+        if let Amount::Rules(own) = &self.request.amount {
+            rules.extend(own.iter().map(|rule| RowsRule {
+                table: rule.table.clone(),
+                rows: match &rule.rows {
+                    TableRows::Exactly(rows) => TableRows::InProportion(*rows),
+                    other => other.clone(),
+                },
+            }));
+        }
+        rules.extend(self.request.schema.rules(most));
+        rules
+    }
+
+    fn schema_request(&self, scale: f64, rules: &[RowsRule]) -> SchemaRequest {
+        let amount = match self.request.amount {
+            Amount::Rows(rows) => SchemaAmount::Rows(rows),
+            _ => SchemaAmount::Rules,
+        };
+        let mut columns = self.request.columns.clone();
+        let is_given = |spec: &str| {
+            let column = |text: &str| text.split('=').next().unwrap_or_default().trim().to_owned();
+            let spec = column(spec);
+            columns
+                .iter()
+                .map(|text| column(text))
+                .any(|given| spec == given || spec.ends_with(&format!(".{given}")))
+        };
+        let suiting: Vec<String> = self.specs.iter().filter(|spec| !is_given(spec)).cloned().collect();
+        columns.extend(suiting);
+        SchemaRequest {
+            ddl: Some(self.request.schema.sql.clone() + &suit::script(&self.additions)),
+            create_roles: false,
+            schema: None,
+            exclude: Vec::new(),
+            empty: self.empty.clone(),
+            amount,
+            rules: self.rules(rules),
+            scale,
+            columns,
+            modelled: self.request.schema.modelled.clone(),
+            modelled_types: Vec::new(),
+            append: false,
+            persistence: Persistence::Logged,
+            // In pages, foreign keys and the like would have rules of their own; the tables are small.
+            method: MethodChoice::Copy,
+            streams: None,
+            format: None,
+            chunk: None,
+            in_chunks: false,
+            seed: self.request.seed,
+            plain: false,
+            triggers: Triggers::default(),
+            steps: InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create),
+        }
+    }
+}
+
+/// The scale at which tables of which some have so many rows are sighted.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn sight_of(rules: &[RowsRule]) -> f64 {
+    let of_rule =
+        |rule: &RowsRule| if let TableRows::InProportion(rows) = rule.rows { rows as f64 } else { 0.0 };
+    f64::min(1.0, SIGHTED / rules.iter().map(of_rule).sum::<f64>().max(1.0))
+}
+
+/// Bytes of a plan.
+#[expect(clippy::cast_precision_loss, reason = "sizes need no more")]
+pub(crate) fn bytes(plan: &SchemaPlan) -> f64 {
+    plan.predicted().max(1) as f64
+}
+
+/// The rows with which a table has a size, as the plan predicts it.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate"
+)]
+fn rows_for(plan: &SchemaPlan, bytes: u64, table: &str) -> Result<TableRows, DdlError> {
+    let is_meant = |one: &&PlannedTable| one.name == table || format!("{}.{}", one.schema, one.name) == table;
+    let found = plan.tables.iter().find(is_meant).ok_or_else(|| {
+        let names: Vec<String> = plan.tables.iter().map(|one| one.name.clone()).collect();
+        DdlError::NoSuchTable { option: "--size", table: table.to_owned(), tables: names.join(", ") }
+    })?;
+    let of_row = found.predicted as f64 / found.rows.max(1) as f64;
+    Ok(TableRows::InProportion((bytes as f64 / of_row).max(1.0) as u64))
+}

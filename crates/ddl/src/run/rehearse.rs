@@ -1,0 +1,165 @@
+//! Runs the migration on tables without rows: which tables it uses, and which rules it adds for their rows.
+//!
+//! The tables are those whose locks the statements take, which no reading of their text could tell. The tables that they
+//! reference need rows too, and so do those that reference tables whose rows a statement changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use connect::{ConnectError, Target};
+use server::Session;
+use server::quote::qualified;
+use sql::{Kind as Token, Text};
+
+use crate::find::LockMode;
+use crate::outcome::StatementOutcome;
+use crate::run::suit::{Casts, Rule};
+
+/// A relation that may have rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    can_be_filled: bool,
+    root: u32,
+    needs: Vec<u32>,
+}
+
+impl Table {
+    /// `schema.name`, as a fill has it.
+    pub(crate) fn plain_name(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+
+    /// Schema and name as SQL.
+    pub(crate) fn sql(&self) -> String {
+        qualified(&self.schema, &self.name)
+    }
+
+    /// Whether a name, with or without its schema, is meant.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        let name = name.replace('"', "");
+        name == self.name || name == self.plain_name()
+    }
+}
+
+/// The relations before the migration, by OID.
+#[derive(Debug)]
+pub(crate) struct Tables(BTreeMap<u32, Table>);
+
+impl Tables {
+    pub(crate) async fn read(target: &Target) -> Result<Self, ConnectError> {
+        let session = Session::open(target).await?;
+        let rows = session.rows(include_str!("../sql/tables.sql"), &[]).await?;
+        let table = |row: &tokio_postgres::Row| {
+            let mut needs: Vec<u32> = row.get("referenced");
+            needs.extend(row.get::<_, Vec<u32>>("read"));
+            let (schema, name) = (row.get("schema"), row.get("name"));
+            (
+                row.get("oid"),
+                Table { schema, name, can_be_filled: row.get("is_table"), root: row.get("root"), needs },
+            )
+        };
+        let tables = rows.iter().map(table).collect();
+        session.close().await;
+        Ok(Self(tables))
+    }
+
+    /// The tables that can be filled.
+    pub(crate) fn filled(&self) -> impl Iterator<Item = (u32, &Table)> {
+        self.0
+            .iter()
+            .filter(|(oid, table)| table.can_be_filled && table.root == **oid)
+            .map(|(oid, table)| (*oid, table))
+    }
+
+    pub(crate) fn get(&self, oid: u32) -> Option<&Table> {
+        self.0.get(&oid)
+    }
+
+    /// The tables that the statements use, with all whose rows these need.
+    pub(crate) fn used(&self, statements: &[StatementOutcome], named: &[&str]) -> BTreeSet<u32> {
+        let named = |table: &Table| named.iter().any(|name| table.is_named(name));
+        let mut used: BTreeSet<u32> =
+            self.filled().filter(|(_, table)| named(table)).map(|(oid, _)| oid).collect();
+        for one in statements {
+            match &one.found {
+                Some(found) => {
+                    for (oid, modes) in &found.held {
+                        let Some(table) = self.get(*oid) else { continue };
+                        used.insert(table.root);
+                        if modes.contains(&LockMode::RowExclusive) {
+                            used.extend(self.referencing(table.root));
+                        }
+                    }
+                }
+                // It fails without rows: the words of its text are all that is known.
+                None if one.failed.is_some() => {
+                    let words = words(&one.statement.sql);
+                    let is_word = |table: &Table| words.contains(&table.name.to_lowercase());
+                    used.extend(self.0.values().filter(|table| is_word(table)).map(|table| table.root));
+                }
+                None => {}
+            }
+        }
+        let mut new: Vec<u32> = used.iter().copied().collect();
+        while let Some(oid) = new.pop() {
+            let needs = self.get(oid).map_or(&[][..], |table| table.needs.as_slice());
+            new.extend(needs.iter().filter(|needed| used.insert(**needed)));
+        }
+        used
+    }
+
+    /// Tables that reference this one, at any distance: changes of its rows may change theirs.
+    fn referencing(&self, oid: u32) -> BTreeSet<u32> {
+        let (mut found, mut new) = (BTreeSet::new(), vec![oid]);
+        while let Some(oid) = new.pop() {
+            let direct = self.0.values().filter(|table| table.can_be_filled && table.needs.contains(&oid));
+            new.extend(direct.map(|table| table.root).filter(|root| found.insert(*root)));
+        }
+        found
+    }
+}
+
+/// The words and quoted names of a text, in lower case.
+fn words(text: &str) -> BTreeSet<String> {
+    let (mut words, mut at) = (BTreeSet::new(), 0);
+    while let Ok(Some((kind, length))) = Text::whole(text).from(at).token() {
+        let token = &text[at..at + length];
+        at += length;
+        match kind {
+            Token::Word | Token::QuotedName => {
+                words.insert(token.trim_matches('"').to_lowercase());
+            }
+            Token::Blank | Token::Comment => {}
+            // A body in quotes has words of its own.
+            _ => words.extend(token.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_lowercase)),
+        }
+    }
+    words
+}
+
+/// Rules of all tables, and types of their columns, at one moment.
+pub(crate) struct Shape {
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) casts: Casts,
+}
+
+impl Shape {
+    pub(crate) async fn read(target: &Target) -> Result<Self, ConnectError> {
+        let session = Session::open(target).await?;
+        session.run("SET search_path = ''").await?;
+        let rules = session.rows(include_str!("../sql/rules.sql"), &[]).await?;
+        let rules = rules.iter().map(Rule::of).collect();
+        let columns = session.rows(include_str!("../sql/columns.sql"), &[]).await?;
+        let casts = Casts::of(&columns);
+        session.close().await;
+        Ok(Self { rules, casts })
+    }
+}
+
+/// Tables whose rows a statement changes before the place; rules after that are not those of the rows before.
+pub(crate) fn changed(statements: &[StatementOutcome]) -> BTreeSet<u32> {
+    let founds = statements.iter().filter_map(|one| one.found.as_ref());
+    let held = founds.flat_map(|found| &found.held);
+    held.filter(|(_, modes)| modes.contains(&LockMode::RowExclusive)).map(|(oid, _)| *oid).collect()
+}

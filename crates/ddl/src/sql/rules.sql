@@ -1,0 +1,19 @@
+-- The rules that rows of a table keep, as SQL that adds each to the table: NOT NULL, constraints and unique indexes. The
+-- session has an empty search_path, so that all names have their schema.
+SELECT a.attrelid AS oid, 'ALTER COLUMN ' || pg_catalog.quote_ident(a.attname) || ' SET NOT NULL' AS action, NULL::text AS index
+  FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+ WHERE a.attnotnull AND a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p') AND c.oid >= 16384
+UNION ALL
+SELECT conrelid, pg_catalog.regexp_replace(pg_catalog.regexp_replace(pg_catalog.pg_get_constraintdef(oid), '^PRIMARY KEY', 'UNIQUE'),
+       ' NOT VALID$', ''), NULL
+  FROM pg_catalog.pg_constraint
+ WHERE contype IN ('p', 'u', 'c', 'f') AND conparentid = 0 AND conrelid >= 16384
+UNION ALL
+SELECT i.indrelid, pg_catalog.pg_get_indexdef(i.indexrelid),
+       pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
+  FROM pg_catalog.pg_index i
+  JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ WHERE i.indisunique AND i.indrelid >= 16384 AND c.relkind IN ('i', 'I')
+   AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
+   AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = i.indexrelid)

@@ -1,0 +1,55 @@
+//! Forecasts, tried at ten times the largest measured size.
+
+use ddl::{Amount, Effort, Figure, Request};
+use testkit::RELEASES;
+
+use crate::support::{measured, request, server};
+
+const SCHEMA: &str = "
+    CREATE TABLE events (id bigint PRIMARY KEY, kind int NOT NULL, note text, at timestamptz);
+    CREATE TABLE unused (id int PRIMARY KEY, note text);
+";
+const MIGRATION: &str = "
+    ALTER TABLE events ALTER kind TYPE bigint;
+    CREATE INDEX ON events (kind, at);
+    UPDATE events SET kind = kind + 1;
+    ALTER TABLE events ADD c int;
+";
+const ROWS: u64 = 200_000;
+
+#[test]
+fn wal_at_ten_times_the_size_is_within_its_interval() {
+    for release in RELEASES {
+        let server = server(release);
+        let whole = measured(&server, &request(SCHEMA, MIGRATION, Amount::Rows(ROWS))).unwrap();
+        let small = Request {
+            effort: Effort::Full,
+            up_to: whole.bytes / 10,
+            ..request(SCHEMA, MIGRATION, Amount::Rows(ROWS))
+        };
+        let small = measured(&server, &small).unwrap();
+        for (one, real) in small.statements.iter().zip(&whole.statements) {
+            let (at, real) = (&one.measured, real.largest().unwrap());
+            let runs: Vec<usize> = at.iter().map(|at| at.runs.len()).collect();
+            assert_eq!(runs, [5, 5, 3], "{release}: {one:#?}");
+            assert!(at[0].bytes < at[1].bytes && at[1].bytes < at[2].bytes, "{release}: {at:?}");
+            let ratio = real.bytes as f64 / at[2].bytes as f64;
+            assert!((5.0..20.0).contains(&ratio), "{release}: {ratio}");
+            let forecast = one.forecast.as_ref().unwrap();
+            let off = forecast.bytes as f64 / real.bytes as f64;
+            assert!((0.95..1.05).contains(&off), "{release}: {forecast:?}, really {real:?}");
+            let wal = real.runs[0].wal as f64;
+            let Figure::Value { value, low, high } = forecast.wal else { panic!("{release}: {forecast:?}") };
+            // A change of catalogs alone writes a few pages, however large the table is.
+            if one.number < 4 {
+                assert!(
+                    (low..=high).contains(&wal),
+                    "{release}: statement {}: {wal} {forecast:?}",
+                    one.number
+                );
+            } else {
+                assert!(value < 1e6 && wal < 1e6, "{release}: {wal} {forecast:?}");
+            }
+        }
+    }
+}
