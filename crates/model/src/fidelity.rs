@@ -5,6 +5,7 @@ use rowgen::Kind;
 
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::Bytes;
+use crate::make::is_code;
 
 /// Standard deviations that the median of the copy may lie off.
 const DEVIATIONS: f64 = 3.0 * std::f64::consts::SQRT_2;
@@ -190,7 +191,11 @@ impl Fidelity {
                 is_promised,
             });
         }
-        if let Some(kind) = column.kind.as_ref().filter(|kind| kind.units().is_some() && !is_text(kind)) {
+        // Codes are replaced: their numbers say nothing.
+        let original = ColumnFacts { statistics: before.first().cloned(), ..column.clone() };
+        let is_replaced = is_code(&original, originals[0].rows, k);
+        let is_number = |kind: &&Kind| kind.units().is_some() && !is_text(kind) && !is_replaced;
+        if let Some(kind) = column.kind.as_ref().filter(is_number) {
             self.deciles(&name, kind, &before, &after, is_promised);
         }
     }

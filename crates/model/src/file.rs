@@ -236,6 +236,9 @@ pub enum Values {
         /// Bounds of equally frequent buckets.
         #[serde(default)]
         bounds: Vec<String>,
+        /// Whether the numbers are codes, in place of the original's: with as many digits, in the same order.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        replaced: bool,
     },
     /// Text that replaces the original's, with the same lengths and in the same order; in JSON it
     /// is the only value of the object.

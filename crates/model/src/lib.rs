@@ -24,6 +24,6 @@ mod testing;
 pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, Statistics, TableFacts};
 pub use fidelity::{Fidelity, Field, Sizes};
 pub use file::{Bytes, Column, Follows, How, Model, ModelError, Table, Values};
-pub use make::Privacy;
+pub use make::{Privacy, is_code};
 pub use plans::{Plans, PlansCompared, QErrors, QueryPlan, quantile};
 pub use shapes::{Cells, Distance, Drawn, DrawnKey, DrawnTable, Measure, Shapes};

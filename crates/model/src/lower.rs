@@ -247,7 +247,7 @@ impl Values {
                 let rows = if rows.is_empty() { String::new() } else { format!(",rows({})", places(rows)) };
                 format!("keys({distinct},{correlation},common({}){bounds}{rows})", places(common))
             }
-            Self::Statistics { distinct, correlation, common, bounds } => {
+            Self::Statistics { distinct, correlation, common, bounds, .. } => {
                 let correlation = ranked.unwrap_or(*correlation);
                 let common: Vec<String> =
                     common.iter().map(|(value, share)| format!("{}*{share}", quoted(value))).collect();

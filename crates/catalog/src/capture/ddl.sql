@@ -60,8 +60,21 @@ WITH tables AS (
              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'a') AS owner
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_sequence s ON s.seqrelid = c.oid
      WHERE c.relkind = 'S' AND c.oid IN (SELECT refobjid FROM direct WHERE refclassid = 'pg_class'::regclass)
+), parents AS (
+    -- Of partitions and of tables that inherit.
+    SELECT i.* FROM pg_inherits i JOIN tables t ON t.oid = i.inhparent
+), depths AS (
+    -- A parent comes first, also if it was created later (ATTACH PARTITION, ALTER TABLE ... INHERIT).
+    WITH RECURSIVE down (oid, depth) AS (
+        SELECT oid, 0 FROM tables
+        UNION
+        SELECT p.inhrelid, d.depth + 1 FROM down d JOIN parents p ON p.inhparent = d.oid
+    )
+    SELECT oid, max(depth)::int8 AS depth FROM down GROUP BY oid
 ), columns AS (
-    SELECT a.attrelid, a.attnum,
+    SELECT a.attrelid, a.attnum, a.attname, a.attnotnull, a.attgenerated, pg_get_expr(d.adbin, d.adrelid) AS expression,
+           -- A parent's column of the same name. A child may not repeat how it is generated.
+           h.attname IS NOT NULL AND (NOT a.attislocal OR a.attgenerated <> '') AS is_inherited, h.attnotnull AS parent_not_null, h.expression AS parent_expression,
            format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
            || CASE WHEN a.attcollation <> t.typcollation AND a.attcollation <> 0
                    THEN (SELECT format(' COLLATE %I.%I', n.nspname, k.collname) FROM pg_collation k
@@ -77,6 +90,11 @@ WITH tables AS (
            || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END AS definition
       FROM pg_attribute a JOIN tables c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
       LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+      LEFT JOIN LATERAL (
+          SELECT b.attname, bool_or(b.attnotnull) AS attnotnull, max(pg_get_expr(e.adbin, e.adrelid)) AS expression
+            FROM parents p JOIN pg_attribute b ON b.attrelid = p.inhparent AND b.attname = a.attname AND b.attnum > 0
+            LEFT JOIN pg_attrdef e ON e.adrelid = b.attrelid AND e.adnum = b.attnum
+           WHERE p.inhrelid = a.attrelid AND NOT b.attisdropped GROUP BY b.attname) h ON NOT c.relispartition
      WHERE a.attnum > 0 AND NOT a.attisdropped
 ), statements (step, place, sql) AS (
     SELECT 1, 0, format('CREATE SCHEMA IF NOT EXISTS %I', x.nspname)
@@ -127,16 +145,26 @@ WITH tables AS (
            CASE WHEN s.seqcycle THEN ' CYCLE' ELSE '' END)
       FROM sequences s
     UNION ALL
-    SELECT 8, t.oid::int8,
+    SELECT 8, (d.depth << 32) + t.oid::int8,
            CASE t.relpersistence WHEN 'u' THEN 'CREATE UNLOGGED TABLE ' ELSE 'CREATE TABLE ' END || t.name
            || CASE WHEN t.relispartition
                    THEN (SELECT format(' PARTITION OF %s %s', i.inhparent::regclass, pg_get_expr(t.relpartbound, t.oid))
                            FROM pg_inherits i WHERE i.inhrelid = t.oid)
                    ELSE format(E' (\n    %s\n)', (SELECT string_agg(c.definition, E',\n    ' ORDER BY c.attnum)
-                                                   FROM columns c WHERE c.attrelid = t.oid)) END
+                                                   FROM columns c WHERE c.attrelid = t.oid AND NOT c.is_inherited))
+                        || coalesce((SELECT ' INHERITS (' || string_agg(p.inhparent::regclass::text, ', ' ORDER BY p.inhseqno) || ')'
+                                       FROM parents p WHERE p.inhrelid = t.oid), '') END
            || CASE WHEN t.relkind = 'p' THEN ' PARTITION BY ' || pg_get_partkeydef(t.oid) ELSE '' END
            || CASE WHEN t.reloptions IS NOT NULL THEN format(' WITH (%s)', array_to_string(t.reloptions, ', ')) ELSE '' END
-      FROM tables t
+      FROM tables t JOIN depths d ON d.oid = t.oid
+    UNION ALL
+    SELECT 9, (d.depth << 32) + c.attrelid::int8, format('ALTER TABLE %s ALTER %I %s', t.name, c.attname, x.action)
+      FROM columns c JOIN tables t ON t.oid = c.attrelid JOIN depths d ON d.oid = t.oid
+      CROSS JOIN LATERAL (VALUES
+          (c.attnotnull AND NOT c.parent_not_null, 'SET NOT NULL'),
+          (c.attgenerated = '' AND c.expression IS DISTINCT FROM c.parent_expression,
+           coalesce('SET DEFAULT ' || c.expression, 'DROP DEFAULT'))) x (is_own, action)
+     WHERE c.is_inherited AND x.is_own
     UNION ALL
     SELECT 9, s.oid::int8, format('ALTER SEQUENCE %s OWNED BY %s', s.name, s.owner) FROM sequences s WHERE s.owner IS NOT NULL
     UNION ALL

@@ -44,18 +44,20 @@ struct KeyDrawing {
     orphans: String,
 }
 
-/// Decides from a database's catalogs and statistics how its tables, and a copy's, are read.
+/// Decides from a database's catalogs and statistics how its tables, and a copy's, are read. `k` is the model's: it tells which numbers
+/// are replaced.
 ///
 /// # Errors
 /// If there is no table, or the server fails.
 pub fn drawing<'a>(
     client: &'a Client,
     schema: Option<&'a str>,
+    k: u32,
 ) -> LocalBoxFuture<'a, Result<Drawing, CatalogError>> {
     Box::pin(in_transaction(client, TIMEOUT, async move {
         let (facts, infos) = read_all(client, schema).await?;
         Ok(Drawing {
-            tables: facts.tables.iter().zip(&infos).map(of_table).collect(),
+            tables: facts.tables.iter().zip(&infos).map(|(facts, info)| of_table(facts, info, k)).collect(),
             keys: keys(&facts, &infos),
         })
     }))
@@ -88,15 +90,23 @@ pub fn draw<'a>(client: &'a Client, drawing: &'a Drawing) -> LocalBoxFuture<'a, 
     }))
 }
 
-fn of_table((facts, info): (&model::TableFacts, &TableInfo)) -> TableDrawing {
+fn of_table(facts: &model::TableFacts, info: &TableInfo, k: u32) -> TableDrawing {
     TableDrawing {
         name: facts.name.clone(),
         sql_name: qualified(&info.schema, &info.name),
-        columns: facts.columns.iter().map(|column| (column.name.clone(), reading(column))).collect(),
+        columns: facts
+            .columns
+            .iter()
+            .map(|column| (column.name.clone(), reading(column, facts.rows, k)))
+            .collect(),
     }
 }
 
-fn reading(column: &ColumnFacts) -> Reading {
+fn reading(column: &ColumnFacts, rows: u64, k: u32) -> Reading {
+    // Codes are replaced, as text is.
+    if model::is_code(column, rows, k) {
+        return Reading::Text;
+    }
     let number = match &column.kind {
         Some(Kind::Bool) => Some("::int::float8"),
         Some(Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Float4 | Kind::Float8 | Kind::Numeric(_)) => {

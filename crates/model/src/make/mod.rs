@@ -1,5 +1,6 @@
 //! Makes a model from facts. All decisions about privacy are made here.
 
+mod codes;
 mod keys;
 mod numbers;
 mod places;
@@ -8,6 +9,7 @@ mod text;
 use fastrand::Rng;
 use rowgen::{Kind, Spec};
 
+pub use self::codes::is_code;
 use self::numbers::without_chance;
 use self::places::{keys_in_order, texts_in_order};
 pub(crate) use self::text::is_text;
@@ -162,6 +164,12 @@ impl Maker<'_> {
         let Some(kind) = &facts.kind else { return fill("a type without known values") };
         if is_text(kind) {
             return self.text(facts, kind, statistics);
+        }
+        if is_code(facts, self.table.rows, self.privacy.k)
+            && !self.is_kept(&facts.name)
+            && let Some(codes) = self.codes(kind, statistics)
+        {
+            return codes;
         }
         if kind.units().is_some() && (!statistics.common.is_empty() || statistics.bounds.len() > 1) {
             let nulls = facts.statistics.as_ref().map_or(0.0, |of| of.null_frac);

@@ -51,6 +51,7 @@ impl Maker<'_> {
             correlation: correlation(statistics),
             common: common.into_iter().map(|(number, share)| (number.text, round(share))).collect(),
             bounds: bounds.into_iter().map(|number| number.text).collect(),
+            replaced: false,
         }
     }
 

@@ -291,7 +291,7 @@ async fn shapes(
     schema: Option<&str>,
     printer: &Printer,
 ) -> Result<Shapes, Failure> {
-    let drawing = explained(original, catalog::drawing(&original.client, schema).await).await?;
+    let drawing = explained(original, catalog::drawing(&original.client, schema, K).await).await?;
     let mut drawn = Vec::with_capacity(2);
     for (connection, name) in [(original, "original"), (copy, "copy")] {
         printer.say(format!("distributions of the {name}'s columns"));

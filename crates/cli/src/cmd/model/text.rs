@@ -79,6 +79,20 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
                 table.name
             ));
         }
+        let is_array = |column: &&Column| {
+            matches!(column.values, Values::Any { .. })
+                && column.data_type.ends_with("[]")
+                && column.nulls < 1.0
+        };
+        let arrays: Vec<&str> =
+            table.columns.iter().filter(is_array).map(|column| column.name.as_str()).collect();
+        if !arrays.is_empty() {
+            warnings.push(format!(
+                "{}: these arrays have too many different values for pg_stats to list, and get random elements in the copy: {}",
+                table.name,
+                arrays.join(", ")
+            ));
+        }
         if table.changed as f64 > OLD * table.rows as f64 {
             warnings.push(format!(
                 "{}: {} rows changed since it was last analyzed: run ANALYZE, then capture again",
@@ -98,7 +112,13 @@ pub(super) fn not_kept<'a>(model: &Model, keep: &'a [String]) -> Option<&'a str>
         columns.any(|(table, column)| {
             let whole = format!("{}.{}", table.name, column.name);
             let plain = whole.split_once('.').map_or("", |(_, name)| name);
-            (whole == name || plain == name) && matches!(&column.values, Values::List { kept: true, .. })
+            let is_kept = match &column.values {
+                Values::List { kept, .. } => *kept,
+                // A code, if it were replaced.
+                Values::Statistics { replaced, .. } => !replaced,
+                _ => false,
+            };
+            (whole == name || plain == name) && is_kept
         })
     };
     keep.iter().map(String::as_str).find(|name| !is_kept(name))
@@ -168,6 +188,9 @@ fn values_phrase(values: &Values) -> String {
         Values::Fill { why } => format!("values chosen by pgrig fill: {why}"),
         Values::Serial { step, .. } => format!("ascending by {step}"),
         Values::Keys { common, .. } => format!("keys; {} frequent", common.len()),
+        Values::Statistics { common, bounds, replaced: true, .. } => {
+            format!("codes, replaced; {} frequent, {} buckets", common.len(), bounds.len().saturating_sub(1))
+        }
         Values::Statistics { common, bounds, .. } => {
             format!("{} frequent, {} buckets", common.len(), bounds.len().saturating_sub(1))
         }
@@ -200,7 +223,7 @@ pub(super) fn values(model: &Model) -> String {
 fn originals(table: &Table, column: &Column, k: u32) -> Vec<String> {
     let rows = table.rows as f64 * (1.0 - column.nulls);
     match &column.values {
-        Values::Statistics { common, .. } => {
+        Values::Statistics { common, replaced: false, .. } => {
             let is_shown = |(_, share): &&(String, f64)| share * rows >= f64::from(k);
             common.iter().filter(is_shown).map(|(value, _)| value.clone()).collect()
         }

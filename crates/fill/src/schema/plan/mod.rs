@@ -219,7 +219,10 @@ impl Planner<'_> {
                 design.for_base(amounts::BASE * self.request.scale).await
             }
         };
-        let designed = designed.map_err(|error| self.of_excluded(error))?;
+        let designed = match designed {
+            Ok(designed) => designed,
+            Err(error) => return Err(self.with_remedy(error).await),
+        };
         let mut planned = Vec::with_capacity(designed.len());
         for (at, (designed, wanted)) in designed.iter().zip(&wanted).enumerate() {
             planned.push(self.planned(designed, &wanted.why, design.together(at)).await?);

@@ -149,19 +149,31 @@ impl Planner<'_> {
         }
     }
 
-    /// The error, with the remedy where a table must reference an excluded one.
-    pub(super) fn of_excluded(&self, error: FillError) -> FillError {
+    /// The error, with the remedy where a table must reference an excluded one, or a partition of one that is filled.
+    pub(super) async fn with_remedy(&self, error: FillError) -> FillError {
         let FillError::Table(cause) = &error else { return error };
         let CatalogError::NothingToReference { table, columns, constraint, referenced } = &**cause else {
             return error;
         };
         match self.request.exclude.iter().find(|excluded| is_name(referenced, excluded)) {
+            // Only the rows of a partitioned table tell which keys each partition has.
+            None if self.is_partition(referenced).await => FillError::Combination(format!(
+                "{columns} of {table} must reference rows of {referenced} ({constraint}), a partition whose keys are not known \
+                 before it has rows: give --exclude-table {table}, and fill that table at the end (pgrig fill --table {table})"
+            )),
             None => error,
             Some(excluded) => FillError::Combination(format!(
                 "{columns} of {table} must reference rows of {referenced} ({constraint}), which stays empty: leave out \
                  --exclude-table {excluded}, or give --exclude-table {table} too"
             )),
         }
+    }
+
+    /// Whether a table of that schema and name is a partition; no, if the server cannot be asked.
+    async fn is_partition(&self, table: &str) -> bool {
+        let query = "SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                     WHERE c.relispartition AND n.nspname || '.' || c.relname = $1) AS is_partition";
+        ask(self.connection, query, &[&table]).await.is_ok_and(|row| row.get("is_partition"))
     }
 
     /// Bytes of the tables and their indexes now.

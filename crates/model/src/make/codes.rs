@@ -1,0 +1,165 @@
+//! Numbers that identify something, such as phone and account numbers: all of them are replaced, like texts.
+
+use std::collections::BTreeSet;
+
+use rowgen::Kind;
+
+use super::{Maker, correlation, round};
+use crate::facts::{ColumnFacts, Statistics};
+use crate::file::Values;
+
+/// Digits that codes have at least, but for a tenth of them.
+const DIGITS: usize = 7;
+/// Share of the numbers between the least and the greatest that codes are at most.
+const SPARSE: f64 = 0.1;
+
+/// Whether a column's numbers are codes: whole numbers of seven digits or more, with fewer than k rows for
+/// each on average, and with large gaps between them. A key of its own is none: the fill makes new keys.
+pub fn is_code(column: &ColumnFacts, rows: u64, k: u32) -> bool {
+    let (Some(kind), Some(statistics)) = (&column.kind, &column.statistics) else { return false };
+    let Some(bounds) = numbers(kind, statistics.bounds.iter()) else { return false };
+    let Some(common) = numbers(kind, statistics.common.iter().map(|(value, _)| value)) else { return false };
+    let (Some(least), Some(greatest)) = (bounds.first(), bounds.last()) else { return false };
+    let there = rows as f64 * (1.0 - statistics.null_frac);
+    let distinct = statistics.n_distinct;
+    let values = if distinct < 0.0 { -distinct * rows as f64 } else { distinct };
+    let room = (greatest - least) as f64 + 1.0;
+    let is_long = |number: &i64| digits(*number) >= DIGITS;
+    least >= &0
+        && common.iter().all(|number| *number >= 0)
+        && is_long(&bounds[bounds.len() / 10])
+        && values * f64::from(k) > there
+        && values < SPARSE * room
+}
+
+/// Whole numbers; none if the kind has others, or a text is none.
+fn numbers<'a>(kind: &Kind, texts: impl Iterator<Item = &'a String>) -> Option<Vec<i64>> {
+    let is_whole = matches!(kind, Kind::Int4 | Kind::Int8 | Kind::Numeric(_));
+    let number = |text: &String| text.parse().ok().filter(|_| kind.read_units(text).is_some());
+    if is_whole { texts.map(number).collect() } else { None }
+}
+
+fn digits(number: i64) -> usize {
+    number.to_string().len()
+}
+
+impl Maker<'_> {
+    /// Values for codes: each known one is replaced by another number with as many digits, in the same order; within the
+    /// original's range, in which a CHECK may hold them.
+    pub(super) fn codes(&mut self, kind: &Kind, statistics: &Statistics) -> Option<Values> {
+        let common = numbers(kind, statistics.common.iter().map(|(value, _)| value))?;
+        let bounds = numbers(kind, statistics.bounds.iter())?;
+        let originals: BTreeSet<i64> = common.iter().chain(&bounds).copied().collect();
+        let all: Vec<i64> = originals.iter().copied().collect();
+        let (lowest, highest) = (*all.first()?, *all.last()?);
+        let mut replaced = Vec::with_capacity(all.len());
+        for group in all.chunk_by(|one, next| digits(*one) == digits(*next)) {
+            let power = u32::try_from(digits(group[0])).ok()?;
+            let low = if power == 1 { 0 } else { 10_i64.pow(power - 1) }.max(lowest);
+            let high = 10_i64.checked_pow(power).map_or(i64::MAX, |next| next - 1).min(highest);
+            let width = (high - low) as f64 / group.len() as f64;
+            let mut next = low;
+            for at in 0..group.len() {
+                #[expect(clippy::cast_possible_truncation, reason = "between low and high")]
+                let drawn = low + (width * (at as f64 + self.rng.f64().mul_add(0.8, 0.1))) as i64;
+                let mut number = drawn.max(next);
+                while originals.contains(&number) && number < high {
+                    number += 1;
+                }
+                replaced.push(number.min(high));
+                next = number.saturating_add(1).min(high);
+            }
+        }
+        let new = |number: &i64| {
+            let at = all.partition_point(|original| original < number);
+            replaced[at].to_string()
+        };
+        let mut common: Vec<(i64, f64)> =
+            common.into_iter().zip(statistics.common.iter().map(|(_, share)| *share)).collect();
+        common.sort_by_key(|(number, _)| *number);
+        Some(Values::Statistics {
+            distinct: if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct },
+            correlation: correlation(statistics),
+            common: common.iter().map(|(number, share)| (new(number), round(*share))).collect(),
+            bounds: bounds.iter().map(new).collect(),
+            replaced: true,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgen::Precision;
+
+    use super::*;
+    use crate::facts::ColumnRole;
+    use crate::testing::{column, made};
+
+    fn numeric(scale: i16) -> Kind {
+        Kind::Numeric(Some(Precision { precision: 12, scale }))
+    }
+
+    fn phones(kind: &Kind) -> Statistics {
+        // In two towns, with one number that many rows have, and a few short ones.
+        let scale = if *kind == Kind::Int4 { 1 } else { 1_000 };
+        let short = [112_i64, 4_711, 5_000_000];
+        let bounds = (0..98).map(|at| scale * (if at < 50 { 15_100_000 } else { 89_400_000 } + at * 7_919));
+        Statistics {
+            n_distinct: -0.9,
+            avg_width: 8,
+            correlation: Some(0.1),
+            common: vec![((scale * 89_000_001).to_string(), 0.05)],
+            bounds: short.into_iter().chain(bounds).map(|number| number.to_string()).collect(),
+            ..Statistics::default()
+        }
+    }
+
+    #[test]
+    fn codes_keep_digits_order_and_range_and_none_stays() {
+        for kind in [Kind::Int4, Kind::Int8, numeric(0), Kind::Numeric(None)] {
+            let statistics = phones(&kind);
+            let made = made(kind, ColumnRole::Free, statistics.clone(), &[]);
+            let Values::Statistics { common, bounds, replaced: true, .. } = made.values else { panic!() };
+            let number = |text: &String| text.parse::<i64>().unwrap();
+            let before: Vec<i64> = statistics.bounds.iter().map(number).collect();
+            let after: Vec<i64> = bounds.iter().map(number).collect();
+            assert!(after.windows(2).all(|pair| pair[0] < pair[1]), "{after:?}");
+            assert!(
+                before.iter().zip(&after).all(|(one, other)| digits(*one) == digits(*other)),
+                "{after:?}"
+            );
+            assert!(!after.iter().any(|number| before.contains(number)));
+            assert!(after[0] >= before[0] && after[100] <= before[100]);
+            // No town is left.
+            assert!(
+                after.iter().any(|number| (30_000_000..80_000_000).contains(&(number % 100_000_000))),
+                "{after:?}"
+            );
+            assert_eq!(common.len(), 1);
+            assert_ne!(common[0].0, statistics.common[0].0);
+            // In the second town, after fifty numbers of the first and three short ones.
+            let place = after.partition_point(|bound| *bound < number(&common[0].0));
+            assert_eq!(place, 53, "{common:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_and_dense_numbers_are_no_codes() {
+        let is = |kind: Kind, statistics: Statistics, rows| {
+            is_code(&column("c", kind, ColumnRole::Free, statistics), rows, 20)
+        };
+        let with = |bounds: &dyn Fn(i64) -> String| Statistics {
+            bounds: (0..=100).map(bounds).collect(),
+            ..Statistics { common: Vec::new(), ..phones(&Kind::Int4) }
+        };
+        assert!(is(Kind::Int4, phones(&Kind::Int4), 10_000));
+        assert!(
+            !is(Kind::Int4, Statistics { n_distinct: 400.0, ..phones(&Kind::Int4) }, 10_000),
+            "k rows for each"
+        );
+        assert!(!is(Kind::Int4, with(&|at| (at * 900).to_string()), 10_000), "short");
+        assert!(!is(Kind::Int4, with(&|at| (5_000_000 + at * 100).to_string()), 10_000), "dense");
+        assert!(!is(Kind::Int8, with(&|at| (at * 9_000_000 - 1).to_string()), 10_000), "below 0");
+        assert!(!is(numeric(2), with(&|at| format!("{}.50", at * 1_000_000)), 10_000));
+    }
+}
