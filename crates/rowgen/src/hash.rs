@@ -36,6 +36,22 @@ impl RowHash {
         self.add(hash_bytes(key));
     }
 
+    /// Adds a numeric (`hash_numeric_extended`): its digits of base 10,000, the most significant one first, without zeros
+    /// before and after them; and the weight of the first digit, its exponent to the base 10,000.
+    pub fn numeric(&mut self, digits: &[u16], weight: i16) {
+        let bytes: Vec<u8> = digits.iter().flat_map(|digit| digit.to_le_bytes()).collect();
+        self.add(if digits.is_empty() {
+            SEED.wrapping_sub(1)
+        } else {
+            hash_bytes(&bytes) ^ i64::from(weight).cast_unsigned()
+        });
+    }
+
+    /// Adds a numeric that is NaN or infinite.
+    pub fn special_numeric(&mut self) {
+        self.add(SEED);
+    }
+
     /// The remainder that decides the partition, among partitions of this modulus.
     ///
     /// # Panics

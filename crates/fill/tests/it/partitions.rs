@@ -120,7 +120,7 @@ fn every_level_finds_the_partition_that_the_server_finds() {
 const KEYS: &str = "
     CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
     CREATE TABLE parts (id int NOT NULL, u uuid, t text, v varchar(20), b bool, d date, s smallint, c time, at timestamp,
-                        colour colour, payload text);";
+                        colour colour, p char(6), n numeric(9,3), m numeric, payload text);";
 
 #[test]
 fn keys_of_every_type_are_compared_and_hashed_as_the_server_does() {
@@ -136,7 +136,7 @@ fn keys_of_every_type_are_compared_and_hashed_as_the_server_does() {
                 ] as &[&str],
             ),
             (
-                "HASH (u, t, v, b, d, s, c, at, colour)",
+                "HASH (u, t, v, b, d, s, c, at, colour, p, n, m)",
                 &[
                     "WITH (MODULUS 3, REMAINDER 0)",
                     "WITH (MODULUS 3, REMAINDER 1)",
@@ -164,6 +164,20 @@ fn keys_of_every_type_are_compared_and_hashed_as_the_server_does() {
             ("LIST (b)", &["IN (true)", "IN (false, NULL)"]),
             ("LIST (colour)", &["IN ('blue', NULL)", "DEFAULT"]),
             ("LIST (t)", &["IN ('a', 'it''s, (so)', NULL)", "IN ('b')", "DEFAULT"]),
+            (
+                "RANGE (n, m)",
+                &[
+                    "FROM (MINVALUE, MINVALUE) TO (-0.5, 7)",
+                    "FROM (-0.5, 7) TO (12, MINVALUE)",
+                    "FROM (12, MINVALUE) TO (500000.125, 3)",
+                    "FROM (500000.125, 3) TO ('NaN', 'NaN')",
+                ],
+            ),
+            ("RANGE (m)", &["FROM (-1e20) TO (2.50)", "FROM (2.5) TO (1e9)"]),
+            ("HASH (m)", &["WITH (MODULUS 2, REMAINDER 0)", "WITH (MODULUS 2, REMAINDER 1)"]),
+            ("LIST (n)", &["IN (0, 1.5, -2)", "IN (999000)", "DEFAULT"]),
+            ("RANGE (p COLLATE \"C\")", &["FROM ('d') TO ('dz ')", "FROM ('dz') TO ('m')", "DEFAULT"]),
+            ("LIST (p)", &["IN ('a', 'bb ', NULL)", "IN ('ccc')", "DEFAULT"]),
             ("LIST (id)", &["IN (-1, 1, 2, 3)", "IN (4, 50)", "DEFAULT"]),
         ] {
             block_on(async {
@@ -187,6 +201,13 @@ fn keys_of_every_type_are_compared_and_hashed_as_the_server_does() {
                     "LIST (colour)" => &["colour=list(red,green,blue)"],
                     "LIST (id)" => &["id=serial"],
                     "RANGE (s, d)" => &["s=list(0,5,-7)"],
+                    "RANGE (n, m)" => {
+                        &["n=list(-100.25,-0.5,0,0.001,12,999.999,500000.125)", "m=uniform(0,9)"]
+                    }
+                    "RANGE (m)" => &["m=list(-100000000000,-0.0001,0,2.4999,2.5,2.50001,10000,99999999.5)"],
+                    "HASH (m)" => &["m=uniform(-100000,100000)"],
+                    "LIST (n)" => &["n=list(0,1.5,-2,999000,7)"],
+                    "LIST (p)" => &["p=list(a,bb,ccc,dddddd)"],
                     _ => &[],
                 };
                 let filling = Filling { columns, ..Filling::of("whole", 3000) };
@@ -213,12 +234,9 @@ fn what_only_the_server_can_sort_out_goes_by_copy() {
                 "CREATE TABLE computed (a int) PARTITION BY RANGE ((a / 2));
                  CREATE TABLE computed_1 PARTITION OF computed FOR VALUES FROM (0) TO (250);
                  CREATE TABLE computed_2 PARTITION OF computed FOR VALUES FROM (250) TO (2000000000);
-                 CREATE TABLE numbers (a numeric(8,2)) PARTITION BY RANGE (a);
-                 CREATE TABLE numbers_1 PARTITION OF numbers FOR VALUES FROM (0) TO (50.5);
-                 CREATE TABLE numbers_2 PARTITION OF numbers FOR VALUES FROM (50.5) TO (1000);
-                 CREATE TABLE padded (a char(4)) PARTITION BY LIST (a);
-                 CREATE TABLE padded_1 PARTITION OF padded FOR VALUES IN ('a', 'bb');
-                 CREATE TABLE padded_2 PARTITION OF padded FOR VALUES IN ('c d ', 'dddd');
+                 CREATE TABLE spans (a interval) PARTITION BY RANGE (a);
+                 CREATE TABLE spans_1 PARTITION OF spans FOR VALUES FROM (MINVALUE) TO ('20 days');
+                 CREATE TABLE spans_2 PARTITION OF spans FOR VALUES FROM ('20 days') TO (MAXVALUE);
                  CREATE TABLE mixed (a int) PARTITION BY LIST (a);
                  CREATE UNLOGGED TABLE mixed_1 PARTITION OF mixed FOR VALUES IN (1);
                  CREATE TABLE mixed_2 PARTITION OF mixed DEFAULT;
@@ -233,8 +251,7 @@ fn what_only_the_server_can_sort_out_goes_by_copy() {
             .await;
             for (table, why) in [
                 ("computed", "public.computed is partitioned by an expression"),
-                ("numbers", "public.numbers is partitioned by a, of type numeric(8,2)"),
-                ("padded", "public.padded is partitioned by a, of type char(4)"),
+                ("spans", "public.spans is partitioned by a, of type interval"),
                 ("mixed", "some partitions are unlogged, others are not"),
                 ("holes", "partition public.holes_0: it has a dropped column"),
                 ("watched", "partition public.watched_0: triggers run for its rows: of_part"),
@@ -242,8 +259,9 @@ fn what_only_the_server_can_sort_out_goes_by_copy() {
                 let columns: &[&str] = if table == "mixed" { &["a=serial"] } else { &[] };
                 assert_says(&tables.reason(&Filling { columns, ..Filling::of(table, 100) }).await, &[why]);
             }
-            for table in ["computed", "numbers", "padded"] {
-                let columns: &[&str] = if table == "computed" { &["a=uniform(0,999)"] } else { &[] };
+            for table in ["computed", "spans"] {
+                let columns: &[&str] =
+                    if table == "computed" { &["a=uniform(0,999)"] } else { &["a=list(1 day,30 days)"] };
                 tables.fill(&Filling { columns, ..Filling::of(table, 1000) }).await.unwrap();
                 let rows = rows_of(&tables, table).await;
                 assert!(rows.contains("_1 ") && rows.contains("_2 "), "{rows}");

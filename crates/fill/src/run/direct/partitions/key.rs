@@ -4,6 +4,7 @@ use rowgen::{Column, Kind, RowHash, Table, TupleEncoder, Tuples};
 use tokio_postgres::types::{FromSql, Type};
 
 use super::super::sorted::{Sortable, characters};
+use super::numeric::Numeric;
 use crate::run::rows::Batch;
 
 /// A value that is not NULL. Those of one column are all of one variant.
@@ -14,6 +15,7 @@ pub(super) enum Key {
     Uuid(u128),
     /// Compared byte by byte.
     Text(Vec<u8>),
+    Numeric(Numeric),
 }
 
 impl Key {
@@ -22,6 +24,7 @@ impl Key {
             Self::Integer(key) => hash.integer(*key),
             Self::Uuid(key) => hash.bytes(&key.to_be_bytes()),
             Self::Text(key) => hash.bytes(key),
+            Self::Numeric(key) => key.hash_into(hash),
         }
     }
 }
@@ -34,6 +37,9 @@ pub(super) enum Form {
     Enum(Vec<(String, u32)>),
     Uuid,
     Text,
+    /// `char(n)`: blanks at the end do not count (`bpcharcmp`, `hashbpchar`).
+    Padded,
+    Numeric,
 }
 
 impl Form {
@@ -53,6 +59,8 @@ impl Form {
             }
             Kind::Uuid => Self::Uuid,
             Kind::Text | Kind::Varchar(_) => Self::Text,
+            Kind::Char(_) => Self::Padded,
+            Kind::Numeric(_) => Self::Numeric,
             _ => return None,
         })
     }
@@ -60,8 +68,8 @@ impl Form {
     /// Whether the order of keys is that of the server's values; `has_bytes`: whether it compares texts byte by byte.
     pub(super) fn is_ordered(&self, has_bytes: bool) -> bool {
         match self {
-            Self::Integer | Self::Uuid => true,
-            Self::Text => has_bytes,
+            Self::Integer | Self::Uuid | Self::Numeric => true,
+            Self::Text | Self::Padded => has_bytes,
             Self::Enum(_) => false,
         }
     }
@@ -80,6 +88,8 @@ impl Form {
             Self::Integer | Self::Enum(_) => Key::Integer(i64::of(stored)),
             Self::Uuid => Key::Uuid(u128::of(stored)),
             Self::Text => Key::Text(characters(stored).to_vec()),
+            Self::Padded => Key::Text(unpadded(characters(stored)).to_vec()),
+            Self::Numeric => Key::Numeric(Numeric::of_stored(characters(stored))),
         }
     }
 
@@ -96,8 +106,16 @@ impl Form {
             }
             Self::Uuid => Key::Uuid(u128::from_be_bytes(wire.try_into().ok()?)),
             Self::Text => Key::Text(wire.to_vec()),
+            Self::Padded => Key::Text(unpadded(wire).to_vec()),
+            Self::Numeric => Key::Numeric(Numeric::of_wire(wire)?),
         })
     }
+}
+
+/// A text without the blanks at its end.
+fn unpadded(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().rev().take_while(|byte| **byte == b' ').count();
+    &text[..text.len() - blanks]
 }
 
 /// A value as the server sends it.

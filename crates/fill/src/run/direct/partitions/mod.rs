@@ -7,6 +7,7 @@
 
 mod bound;
 mod key;
+mod numeric;
 mod split;
 mod tree;
 

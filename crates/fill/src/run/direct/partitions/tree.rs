@@ -122,7 +122,7 @@ impl KeyFound {
     /// Whether values of the kind are compared, or hashed, as the server does.
     fn suits(&self, kind: &Kind, strategy: Option<&str>) -> bool {
         let Some(form) = Form::of(kind) else { return false };
-        let is_text = form == Form::Text;
+        let is_text = matches!(form, Form::Text | Form::Padded);
         match strategy {
             Some("r") => form.is_ordered(self.has_bytes),
             Some("l" | "h") => !is_text || self.is_deterministic,
