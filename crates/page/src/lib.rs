@@ -45,7 +45,7 @@ pub use heap::{Attribute, TUPLE_HEADER, tuple_length};
 pub use heap_page::{HeapPage, TupleFlags};
 pub use maps::visibility_map_page;
 pub use segments::{BlockLocation, Segments};
-pub use toast::{MovedValues, ToastAttribute, ToastStorage, Toaster};
+pub use toast::{MovedValues, ToastAttribute, ToastCompression, ToastStorage, Toaster};
 
 /// `PageHeaderData` without line pointers, bytes (`storage/bufpage.h`).
 const PAGE_HEADER: u32 = 24;

@@ -81,9 +81,13 @@ SELECT pg_relation_filepath(c.oid) AS path,
                       'length', a.attlen,
                       'align', a.attalign,
                       'storage', a.attstorage,
-                      -- Version 14 added other methods of compression.
-                      'has_pglz', coalesce(nullif(to_jsonb(a) ->> 'attcompression', ''),
-                                           left(current_setting('default_toast_compression', true), 1), 'p') = 'p',
+                      -- Version 14 added other methods of compression than pglz; a build may lack them.
+                      'compression', CASE coalesce(nullif(to_jsonb(a) ->> 'attcompression', ''),
+                                                   left(current_setting('default_toast_compression', true), 1), 'p')
+                                     WHEN 'p' THEN 'pglz'
+                                     WHEN 'l' THEN (SELECT 'lz4' FROM pg_settings
+                                                     WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals))
+                                     END,
                       -- Values of tsquery never have short headers.
                       'has_plain_storage', a.attlen = -1 AND a.attstorage = 'p' AND base.oid <> 'tsquery'::regtype,
                       'generated', nullif(a.attgenerated, ''),

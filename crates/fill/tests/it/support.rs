@@ -6,11 +6,12 @@ use fill::{
     Triggers, Unwatched,
 };
 use server::{DataDirectory, Survey};
-use testkit::{Database, shared};
+use testkit::{Database, Server, shared};
 use tokio_postgres::types::FromSqlOwned;
 
 /// A database in the shared server of a release, and its tables.
 pub(crate) struct Tables {
+    pub(crate) server: &'static Server,
     pub(crate) database: Database,
     pub(crate) connection: Connection,
 }
@@ -51,16 +52,21 @@ impl Filling {
 impl Tables {
     /// Runs the script in an empty database.
     pub(crate) async fn new(major: u16, script: &str) -> Self {
-        let database = shared(major).database().await;
+        Self::on(shared(major), script).await
+    }
+
+    /// Runs the script in an empty database of this server.
+    pub(crate) async fn on(server: &'static Server, script: &str) -> Self {
+        let database = server.database().await;
         let connection = database.target.connect().await.unwrap();
-        let tables = Self { database, connection };
+        let tables = Self { server, database, connection };
         tables.execute("CREATE EXTENSION amcheck; CREATE EXTENSION pg_visibility").await;
         tables.execute(script).await;
         tables
     }
 
     pub(crate) async fn plan(&self, filling: &Filling) -> Result<Plan, FillError> {
-        let directory = DataDirectory::Own(shared(self.database.major).data_dir());
+        let directory = DataDirectory::Own(self.server.data_dir());
         let survey = Survey::for_tables(&self.connection, &directory, "test").await.unwrap();
         fill::plan(&survey, &self.connection, &filling.request(), false).await
     }
@@ -72,7 +78,7 @@ impl Tables {
     }
 
     async fn run(&self, filling: &Filling, plan: &Plan) -> Result<Method, FillError> {
-        let records = Some(shared(self.database.major).home().join("direct"));
+        let records = Some(self.server.home().join("direct"));
         let conduct = Conduct { records, ..Conduct::default() };
         let never = Box::pin(std::future::pending());
         let outcome = fill::run(&self.database.target, plan, conduct, &Unwatched, never).await?;

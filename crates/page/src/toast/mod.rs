@@ -3,6 +3,8 @@
 
 mod pglz;
 
+use lz4_flex::block::{compress_into, get_maximum_output_size};
+
 use self::pglz::Compressor;
 use crate::heap::TUPLE_HEADER;
 use crate::{Geometry, LINE_POINTER, PAGE_HEADER, TupleFlags, max_align};
@@ -33,6 +35,25 @@ pub enum ToastStorage {
     Main,
 }
 
+/// Compression of values (`pg_attribute.attcompression`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToastCompression {
+    /// PostgreSQL's own.
+    Pglz,
+    /// LZ4's block format.
+    Lz4,
+}
+
+impl ToastCompression {
+    /// The two highest bits of a length (`ToastCompressionId`).
+    fn bits(self) -> u32 {
+        match self {
+            Self::Pglz => 0,
+            Self::Lz4 => 1 << 30,
+        }
+    }
+}
+
 /// A column, as tuples have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToastAttribute {
@@ -42,6 +63,8 @@ pub struct ToastAttribute {
     pub align: u32,
     /// Storage of values of varying length.
     pub storage: ToastStorage,
+    /// Compression of its values.
+    pub compression: ToastCompression,
 }
 
 /// Compresses large values of rows, or moves them out.
@@ -399,13 +422,16 @@ impl Row<'_> {
 
     /// `toast_compress_datum`.
     fn compress(&mut self, at: usize) {
-        let Toaster { values, compressed, compressor, .. } = &mut *self.toaster;
-        let value = &mut values[at];
+        let Toaster { attributes, values, compressed, compressor, .. } = &mut *self.toaster;
+        let (value, compression) = (&mut values[at], attributes[at].compression);
         let Form::Inline { start, header: header_length } = value.form else { return };
         let input = &self.data[start + header_length..start + value.size];
         let begin = compressed.len();
         compressed.extend([0; COMPRESSED_HEADER]);
-        let is_done = compressor.compress(input, compressed);
+        let is_done = match compression {
+            ToastCompression::Pglz => compressor.compress(input, compressed),
+            ToastCompression::Lz4 => lz4(input, compressed),
+        };
         let size = compressed.len() - begin;
         // Less would be lost to header and padding.
         if !is_done || size + 2 >= input.len() {
@@ -414,29 +440,42 @@ impl Row<'_> {
             return;
         }
         compressed[begin..begin + HEADER].copy_from_slice(&header(size, true));
-        // The number of pglz, in the two highest bits, is 0 (`ToastCompressionId`).
         compressed[begin + HEADER..begin + COMPRESSED_HEADER]
-            .copy_from_slice(&length(input.len()).to_le_bytes());
+            .copy_from_slice(&(length(input.len()) | compression.bits()).to_le_bytes());
         value.form = Form::Compressed { start: begin, raw: input.len() };
         value.size = size;
     }
 
     /// `toast_save_datum`.
     fn move_out(&mut self, at: usize) {
-        let Toaster { values, compressed, chunk, .. } = &mut *self.toaster;
+        let Toaster { attributes, values, compressed, chunk, .. } = &mut *self.toaster;
         let value = &mut values[at];
-        let (data, raw) = match value.form {
+        let (data, raw, bits) = match value.form {
             Form::Inline { start, header } => {
-                (&self.data[start + header..start + value.size], value.size - header)
+                (&self.data[start + header..start + value.size], value.size - header, 0)
             }
-            Form::Compressed { start, raw } => (&compressed[start + HEADER..start + value.size], raw),
+            Form::Compressed { start, raw } => {
+                let bits = attributes[at].compression.bits();
+                (&compressed[start + HEADER..start + value.size], raw, bits)
+            }
             Form::Null | Form::Fixed { .. } | Form::Moved { .. } => return,
         };
-        let (raw_size, info) = (length(raw + HEADER), length(data.len()));
+        let (raw_size, info) = (length(raw + HEADER), length(data.len()) | bits);
         value.form = Form::Moved { raw_size, info, position: self.moved.chunks.len() };
         self.moved.push(data, *chunk);
         value.is_settled = true;
     }
+}
+
+/// Appends the input compressed with LZ4 (`lz4_compress_datum` in `toast_compression.c`); returns whether that is shorter.
+/// PostgreSQL calls `LZ4_compress_default`, whose output differs in some bytes, and has about the same length.
+fn lz4(input: &[u8], out: &mut Vec<u8>) -> bool {
+    let begin = out.len();
+    out.resize(begin + get_maximum_output_size(input.len()), 0);
+    let written = compress_into(input, &mut out[begin..]).unwrap_or(usize::MAX);
+    let is_done = written <= input.len();
+    out.truncate(if is_done { begin + written } else { begin });
+    is_done
 }
 
 /// Length of a value's header, and of the value with it (`VARSIZE_ANY`).

@@ -70,8 +70,8 @@ pub enum NotDirect {
     Column(String),
     /// Rows may be so long that the server would compress values with another method than pglz.
     #[error(
-        "column {column} uses lz4 compression, its values may be so long that PostgreSQL compresses them, and pgrig \
-         can write pglz only: run ALTER TABLE … ALTER {column} SET COMPRESSION pglz, or SET STORAGE EXTERNAL"
+        "column {column} uses a compression that this PostgreSQL lacks, and its values may be so long that they are \
+         compressed: run ALTER TABLE … ALTER {column} SET COMPRESSION pglz, or SET STORAGE EXTERNAL"
     )]
     Compression {
         /// Unquoted name.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use page::{BtreeKey, Geometry, ToastAttribute, ToastStorage, Toaster};
+use page::{BtreeKey, Geometry, ToastAttribute, ToastCompression, ToastStorage, Toaster};
 use rowgen::{Column, Formula, Kind, Table, Values};
 use serde::Deserialize;
 use tokio_postgres::Row;
@@ -100,8 +100,8 @@ pub(super) struct Attribute {
     length: i16,
     align: char,
     storage: char,
-    /// Whether its values, if compressed, are compressed with pglz.
-    has_pglz: bool,
+    /// Compression of its values: `pglz` or `lz4`; none if the server has no such compression.
+    compression: Option<String>,
     /// Whether a type of varying length has STORAGE PLAIN, and so no short headers.
     pub(super) has_plain_storage: bool,
     /// `attgenerated`.
@@ -133,6 +133,10 @@ impl Attribute {
                 'm' => ToastStorage::Main,
                 'e' => ToastStorage::External,
                 _ => ToastStorage::Plain,
+            },
+            compression: match self.compression.as_deref() {
+                Some("lz4") => ToastCompression::Lz4,
+                _ => ToastCompression::Pglz,
             },
         }
     }
@@ -325,7 +329,8 @@ impl Relation {
     /// # Errors
     /// The reason why it cannot.
     pub(crate) fn can_toast(&self) -> Result<(), NotDirect> {
-        let is_other = |of: &&Attribute| of.is_varying() && matches!(of.storage, 'x' | 'm') && !of.has_pglz;
+        let is_other =
+            |of: &&Attribute| of.is_varying() && matches!(of.storage, 'x' | 'm') && of.compression.is_none();
         match self.attributes.iter().find(is_other) {
             Some(Attribute { name, .. }) => Err(NotDirect::Compression { column: name.clone() }),
             None => Ok(()),
