@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(stored(&[0x8000 | 2 << 7, 1, 5000]), wire(0, 0, &[1, 5000]));
         assert_eq!(stored(&[0x8000 | 0x2000 | 4 << 7 | 0x7F, 1]), wire(0x4000, -1, &[1]));
         assert_eq!(stored(&[0x8000 | 0x40, 1]), wire(0, -64, &[1]));
-        assert_eq!(stored(&[0x4000 | 100, 90, 3]), wire(0x4000, 90, &[3]));
+        assert_eq!(stored(&[0x4064, 90, 3]), wire(0x4000, 90, &[3]));
         assert_eq!(stored(&[0x8000]), wire(0, 0, &[]));
     }
 }
