@@ -53,6 +53,8 @@ fn run() -> ExitCode {
         Verb::Size(arguments) => cmd::size::run(&arguments, &printer),
         Verb::Server(arguments) => cmd::server::run(&arguments, &printer),
         Verb::Doctor(arguments) => cmd::doctor::run(&arguments, &printer),
+        Verb::Completions(arguments) => cmd::completions::run(&arguments, &printer),
+        Verb::Man(arguments) => cmd::man::run(&arguments, &printer),
     };
     exit::status(result, &printer)
 }

@@ -33,6 +33,8 @@ pub enum Need {
     Pytest,
     /// PgBouncer is installed, and root may run it as another user.
     PgBouncer,
+    /// bash, fish, zsh and man are installed.
+    Shells,
 }
 
 impl Need {
@@ -54,6 +56,7 @@ impl Need {
             Self::Go => does("go", &["version"]),
             Self::Pytest => does("python3", &["-m", "pytest", "--version"]),
             Self::PgBouncer => Self::Root.is_met() && installed(&"pgbouncer"),
+            Self::Shells => ["bash", "fish", "zsh", "man"].iter().all(installed),
         }
     }
 }
@@ -71,6 +74,7 @@ impl fmt::Display for Need {
             Self::Go => "Go",
             Self::Pytest => "python3 with pytest",
             Self::PgBouncer => "pgbouncer, as root",
+            Self::Shells => "bash, fish, zsh and man",
         })
     }
 }

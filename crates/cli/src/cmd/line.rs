@@ -9,10 +9,12 @@ use crate::app::version::VERSION;
 use crate::cmd::ab::args::AbArgs;
 use crate::cmd::blockio::args::BlockioArgs;
 use crate::cmd::compare::args::CompareArgs;
+use crate::cmd::completions::args::CompletionsArgs;
 use crate::cmd::ddl::args::DdlArgs;
 use crate::cmd::doctor::args::DoctorArgs;
 use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::level::with_level;
+use crate::cmd::man::args::ManArgs;
 use crate::cmd::micro::args::MicroArgs;
 use crate::cmd::mistakes;
 use crate::cmd::model::args::ModelArgs;
@@ -119,6 +121,9 @@ pub(crate) enum Verb {
     Runs(RunsArgs),
     Server(ServerArgs),
     Doctor(DoctorArgs),
+    Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 impl Verb {
@@ -142,7 +147,7 @@ impl Verb {
             Self::Testdb(testdb) => testdb.json_to_stdout(),
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
             Self::Model(model) => model.save().is_some_and(SaveArgs::is_to_stdout),
-            Self::Report(_) | Self::Doctor(_) => false,
+            Self::Report(_) | Self::Doctor(_) | Self::Completions(_) | Self::Man(_) => false,
         }
     }
 
@@ -162,7 +167,9 @@ impl Verb {
             | Self::Runs(_)
             | Self::Size(_)
             | Self::Server(_)
-            | Self::Doctor(_) => None,
+            | Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Man(_) => None,
         }
     }
 
@@ -199,7 +206,9 @@ impl Verb {
             | Self::Runs(_)
             | Self::Size(_)
             | Self::Server(_)
-            | Self::Doctor(_) => None,
+            | Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Man(_) => None,
         }
     }
 }

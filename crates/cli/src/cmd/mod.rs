@@ -3,10 +3,12 @@
 pub(crate) mod ab;
 pub(crate) mod blockio;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod ddl;
 pub(crate) mod doctor;
 pub(crate) mod fill;
 pub(crate) mod line;
+pub(crate) mod man;
 pub(crate) mod micro;
 pub(crate) mod mistakes;
 pub(crate) mod model;

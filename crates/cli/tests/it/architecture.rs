@@ -65,7 +65,8 @@ fn named_in_cmd(source: &str) -> Vec<&str> {
 
 /// `ab` reads command lines and ends as `compare` does; `size` answers for options of `fill`. The command line knows all
 /// verbs.
-const KNOWN: [(&str, &str); 3] = [("ab", "line"), ("ab", "compare"), ("size", "fill")];
+const KNOWN: [(&str, &str); 5] =
+    [("ab", "line"), ("ab", "compare"), ("completions", "line"), ("man", "line"), ("size", "fill")];
 const ABOVE: [&str; 3] = ["line.rs", "mistakes.rs", "mod.rs"];
 
 #[test]

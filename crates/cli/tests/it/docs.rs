@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::Rig;
 
 /// The guides, and the verbs whose options each guide ends with. Commands of a verb follow it.
-pub(crate) const GUIDES: [(&str, &[&str]); 13] = [
+pub(crate) const GUIDES: [(&str, &[&str]); 14] = [
     ("fill", &["fill"]),
     ("model", &["model"]),
     ("size", &["size"]),
@@ -22,6 +22,7 @@ pub(crate) const GUIDES: [(&str, &[&str]); 13] = [
     ("runs", &["runs"]),
     ("server", &["server"]),
     ("doctor", &["doctor"]),
+    ("completions", &["completions"]),
 ];
 /// The line of a guide after which everything is generated.
 const GENERATED: &str =

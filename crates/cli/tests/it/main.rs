@@ -4,6 +4,7 @@ mod architecture;
 mod blockio;
 mod ci_workflow;
 mod compare;
+mod completions;
 mod ddl;
 mod dependencies;
 mod docs;
