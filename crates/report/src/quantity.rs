@@ -108,9 +108,8 @@ impl Quantity {
             Self::PerSecond | Self::Count | Self::RowsPerSecond if value >= 1e4 => {
                 trimmed(&human::count(value))
             }
-            Self::PerSecond | Self::Count | Self::RowsPerSecond | Self::Sessions | Self::Times => {
-                short(value)
-            }
+            Self::PerSecond | Self::Count | Self::RowsPerSecond => digits(value),
+            Self::Sessions | Self::Times => short(value),
             other => trimmed(&other.text(value)),
         }
     }
@@ -167,7 +166,7 @@ pub(crate) fn short(value: f64) -> String {
 
 /// A ratio as a change: `+5.0 %`.
 pub(crate) fn change(ratio: f64) -> String {
-    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+    format!("{:+.1} %", (ratio - 1.0) * 100.0).replace('-', "\u{2212}")
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, below 2^64")]
@@ -187,7 +186,7 @@ mod tests {
             (Quantity::Elapsed, 30.0, "30 s"),
             (Quantity::Elapsed, 300.0, "5 min"),
             (Quantity::Elapsed, 5400.0, "1 h 30 min"),
-            (Quantity::PerSecond, 2500.0, "2500"),
+            (Quantity::PerSecond, 2500.0, "2,500"),
             (Quantity::PerSecond, 25_000.0, "25 k"),
             (Quantity::Bytes, 2e9, "2 GB"),
             (Quantity::Percentile, 0.9999, "99.99 %"),

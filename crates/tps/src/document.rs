@@ -158,6 +158,10 @@ impl Watched {
         let all = [
             series("wal", Unit::Bytes, |second| second.wal.map(|wal| wal as f64)),
             series("client-cpu", Unit::Seconds, |second| Some(second.used.own)),
+            series("machine-busy", Unit::Seconds, |second| {
+                let all = second.length * f64::from(machine::cores());
+                second.used.processors.map(|used| used.busy * all)
+            }),
             series("disk-read", Unit::Bytes, |second| second.used.disk.map(|used| used.read as f64)),
             series("disk-written", Unit::Bytes, |second| second.used.disk.map(|used| used.written as f64)),
             series("other-sessions", Unit::Count, |second| second.others.map(|others| others as f64)),

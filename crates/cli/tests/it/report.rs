@@ -98,6 +98,19 @@ fn a_page_shows_runs_and_holds_them_whole() {
         assert!(!public.contains(secret) && !shown.contains(secret), "{secret}");
     }
 
+    // Without its last line end, a document returns without it; with blanks around it, with them.
+    let whole = String::from_utf8(saved(0)).unwrap();
+    for (name, document) in [("cut-end", whole.trim_end().to_owned()), ("blanks", format!("\n {whole}\n\n"))]
+    {
+        fs::write(directory.path().join(format!("{name}.json")), &document).unwrap();
+        assert_eq!(report(&format!("{name}.json -o {name}.html")).code, Some(0));
+        let page = directory.path().join(format!("{name}.html"));
+        assert_eq!(String::from_utf8(extracted(&page)).unwrap(), document, "{name}");
+        // It is the run that is saved already.
+        let imported = rig.run(&format!("runs import {}", page.display()));
+        assert!(imported.code == Some(0) && imported.stdout.contains("saved already"), "{imported:#?}");
+    }
+
     let cut = &page[..page.find("xz+base64").unwrap() + 200];
     fs::write(directory.path().join("cut.html"), cut).unwrap();
     for (words, part) in

@@ -278,8 +278,15 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
         (format!("--variants tmpfs -d {}", server.url), "use pgrig's own server (no -d"),
         ("--variants unlogged --instance default".to_owned(), "pgrig creates no tables here"),
     ] {
-        let ran = rig.run(&format!("testdb bench {arguments} -- true"));
-        assert_says(&ran, 2, &["cannot be tried here", told]);
+        // A document that is there stays, and no empty one is left.
+        let [old, new] = ["old.json", "new.json"].map(|name| rig.home.path().join(name));
+        std::fs::write(&old, "{}\n").unwrap();
+        for file in [&old, &new] {
+            let ran = rig.run(&format!("testdb bench {arguments} --json {} -- true", file.display()));
+            assert_says(&ran, 2, &["cannot be tried here", told]);
+        }
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "{}\n");
+        assert!(!new.exists(), "{arguments}");
     }
     assert_nothing_left(&rig, &server);
 }

@@ -17,6 +17,8 @@ const SCRIPT: &str = include_str!("page.js");
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
+/// So many notes that differ only in their numbers are folded.
+const MANY: usize = 4;
 /// More notes than these get bars to scroll, so that the plots are not far down.
 const NOTES: usize = 10;
 
@@ -190,20 +192,97 @@ fn conditions(page: &mut String, run: &Run) {
     }
 }
 
+/// Notes that differ only in their trial and their numbers are one, with the notes behind a fold: a warning that is given once
+/// is not lost among them.
 fn notes(page: &mut String, notes: &[Note]) {
-    let is_long = notes.len() > NOTES;
+    let (many, few): (Vec<_>, Vec<_>) = alike(notes).into_iter().partition(|of| of.len() >= MANY);
+    let is_long = few.len() + many.len() > NOTES;
     if is_long {
-        let label = format!("{} notes", notes.len());
+        let label = format!("{} notes", few.len() + many.len());
         let _ = writeln!(
             page,
             "<div class=\"scroll notes\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">"
         );
     }
     *page += "<ul>\n";
-    for note in notes {
-        let _ = writeln!(page, "<li>{}</li>", html(&note.text));
+    for text in few.iter().flatten() {
+        let _ = writeln!(page, "<li>{}</li>", html(text));
+    }
+    for texts in &many {
+        let _ = writeln!(
+            page,
+            "<li><details class=\"many\"><summary>{} notes: {}</summary>\n<ul>",
+            texts.len(),
+            html(&together(texts))
+        );
+        for text in texts {
+            let _ = writeln!(page, "<li>{}</li>", html(text));
+        }
+        *page += "</ul></details></li>\n";
     }
     *page += if is_long { "</ul>\n</div>\n" } else { "</ul>\n" };
+}
+
+/// The note without the trial that it begins with: `trial 2, work_mem=4MB: `.
+fn without_trial(text: &str) -> &str {
+    let is_trial = |start: &str| {
+        let number = start.strip_prefix("trial ").unwrap_or_default();
+        number.starts_with(|c: char| c.is_ascii_digit())
+    };
+    text.split_once(": ").filter(|(start, _)| is_trial(start)).map_or(text, |(_, rest)| rest)
+}
+
+/// The numbers of a text, and what is between them.
+fn numbers(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let is_part = |c: char| c.is_ascii_digit();
+    let (mut numbers, mut between) = (Vec::new(), Vec::new());
+    let mut rest = text;
+    loop {
+        let start = rest.find(is_part).unwrap_or(rest.len());
+        between.push(&rest[..start]);
+        rest = &rest[start..];
+        if rest.is_empty() {
+            return (numbers, between);
+        }
+        let mut end = rest.find(|c: char| !is_part(c) && c != '.').unwrap_or(rest.len());
+        end = rest[..end].trim_end_matches('.').len();
+        numbers.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+}
+
+/// Groups of notes that differ only in their trial and their numbers.
+fn alike(notes: &[Note]) -> Vec<Vec<&str>> {
+    let mut groups: Vec<(Vec<&str>, Vec<&str>)> = Vec::new();
+    for note in notes {
+        let (_, between) = numbers(without_trial(&note.text));
+        match groups.iter_mut().find(|(known, _)| *known == between) {
+            Some((_, texts)) => texts.push(&note.text),
+            None => groups.push((between, vec![&note.text])),
+        }
+    }
+    groups.into_iter().map(|(_, texts)| texts).collect()
+}
+
+/// Such notes as one, with the range of each number.
+fn together(texts: &[&str]) -> String {
+    let all: Vec<(Vec<&str>, Vec<&str>)> = texts.iter().map(|text| numbers(without_trial(text))).collect();
+    let mut text = String::new();
+    for (at, part) in all[0].1.iter().enumerate() {
+        text += part;
+        let value = |(numbers, _): &(Vec<&'_ str>, _)| {
+            numbers.get(at).and_then(|number| Some((number.parse::<f64>().ok()?, (*number).to_owned())))
+        };
+        let values: Vec<(f64, String)> = all.iter().filter_map(value).collect();
+        let by_size = |one: &&(f64, String), other: &&(f64, String)| one.0.total_cmp(&other.0);
+        if let Some((low, high)) = values.iter().min_by(by_size).zip(values.iter().max_by(by_size)) {
+            text += &low.1;
+            if low.0 < high.0 {
+                let _ = write!(text, " to {}", high.1);
+            }
+        }
+    }
+    text
 }
 
 /// The command line, as a shell reads it.

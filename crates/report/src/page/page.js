@@ -11,7 +11,8 @@
     },
     "bytes": v => scaled(v, [[1e3, 1, "B"], [1e6, 1e-3, "kB"], [1e9, 1e-6, "MB"], [1e12, 1e-9, "GB"], [Infinity, 1e-12, "TB"]]),
     "bytes/s": v => names.bytes(v) + "/s",
-    "percentile": v => short(v * 100) + " %",
+    // Never rounded up to all of them.
+    "percentile": v => v >= 1 ? "max" : +(v * 100).toFixed(Math.max(0, Math.ceil(-Math.log10(Math.max(1 - v, 1e-9))) - 1)) + " %",
     "seconds-per-row": v => short(v * 1e9) + " ns",
   };
   const scale = text => {
@@ -36,6 +37,7 @@
     }
     return found;
   };
+  const nearest = (points, x) => points.reduce((best, point) => Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best);
   const element = (name, properties) => Object.assign(document.createElement(name), properties);
   const drawn = (svg, name, attributes) => {
     const made = document.createElementNS(svg.namespaceURI, name);
@@ -48,17 +50,25 @@
   const plane = svg => {
     const [x, y] = [scale(svg.dataset.x), scale(svg.dataset.y)];
     const width = x.to - x.from;
+    // Each part goes along the highest values and back along the lowest: those of a point are at the same distance from both ends.
+    const ranges = new Map([...svg.querySelectorAll("path[data-range]")].map(path => [path.dataset.range,
+      path.getAttribute("d").split("Z").filter(Boolean).map(points).flatMap(part => {
+        const half = part.length / 2;
+        return part.slice(0, half).map((point, i) => [point[0], point[1], part[2 * half - 1 - i][1]]);
+      })]));
     const lines = [...svg.querySelectorAll("path[data-name]")].map(path => ({
-      path, name: path.dataset.name, points: points(path.getAttribute("d")),
+      path, name: path.dataset.name, points: points(path.getAttribute("d")), range: ranges.get(path.dataset.name),
     }));
     const layers = [...svg.querySelectorAll("path[data-layer]")].map(path => ({
       name: path.dataset.layer,
       // Each part begins at zero.
       points: path.getAttribute("d").split("M").filter(Boolean).flatMap(part => points("M" + part.split("V")[0]).slice(1)),
     }));
-    const marks = [...svg.children].filter(child => child.matches(".line,.mark,.layer,.checkpoint,.maintenance,.moment"));
-    const labels = [...svg.children].filter(child => child.matches("text.middle") || child.matches("line.grid") && child.getAttribute("x1") === child.getAttribute("x2"));
-    const inner = drawn(svg, "svg", { class: "window", x: x.from, y: y.to, width, height: y.from - y.to, preserveAspectRatio: "none" });
+    const marks = [...svg.children].filter(child => child.matches(".range,.line,.mark,.layer,.checkpoint,.maintenance,.moment"));
+    const labels = [...svg.children].filter(child => child.matches("text.middle,text.count,path.x") || child.matches("line.grid") && child.getAttribute("x1") === child.getAttribute("x2"));
+    // Below are the lanes of events.
+    const bottom = y.from + +svg.dataset.below, height = bottom - y.to;
+    const inner = drawn(svg, "svg", { class: "window", x: x.from, y: y.to, width, height, preserveAspectRatio: "none" });
     const ticks = drawn(svg, "g", {});
     const cursor = drawn(svg, "path", { class: "cursor" });
     const chosen = drawn(svg, "path", { class: "chosen" });
@@ -75,16 +85,16 @@
         inner.remove();
         return;
       }
-      inner.setAttribute("viewBox", `${x.from + from * width} ${y.to} ${(to - from) * width} ${y.from - y.to}`);
+      inner.setAttribute("viewBox", `${x.from + from * width} ${y.to} ${(to - from) * width} ${height}`);
       inner.style.setProperty("--narrow", to - from);
       inner.append(...marks);
       svg.insertBefore(inner, chosen);
       const most = svg.viewBox.baseVal.width < 500 ? 2 : 4;
       for (let i = 0; i <= most; i++) {
         const at = x.from + i / most * width;
-        const text = drawn(svg, "text", { x: at, y: y.from + 16, class: i === 0 ? "" : i === most ? "end" : "middle" });
+        const text = drawn(svg, "text", { x: at, y: bottom + 16, class: i === 0 ? "" : i === most ? "end" : "middle" });
         text.textContent = x.text(value(at));
-        ticks.append(drawn(svg, "line", { class: "grid", x1: at, x2: at, y1: y.to, y2: y.from }), text);
+        ticks.append(drawn(svg, "line", { class: "grid", x1: at, x2: at, y1: y.to, y2: bottom }), text);
       }
     };
     const share = at => window[0] + (at - x.from) / width * (window[1] - window[0]);
@@ -96,12 +106,14 @@
     svg.addEventListener("pointermove", event => {
       const here = at(event), whole = x.from + share(here) * width;
       const told = lines.filter(line => !line.path.hasAttribute("hidden") && line.points.length).map(line => {
-        const near = line.points.reduce((best, point) => Math.abs(point[0] - whole) < Math.abs(best[0] - whole) ? point : best);
-        return line.name + "  " + y.text(y.value(near[1]));
+        const [, median] = nearest(line.points, whole);
+        const [, high, low] = line.range ? nearest(line.range, whole) : [];
+        const around = line.range && high !== low ? " (" + y.text(y.value(low)) + " to " + y.text(y.value(high)) + ")" : "";
+        return line.name + "  " + y.text(y.value(median)) + around;
       });
       if (layers.length) {
-        const nearest = layers[0].points.reduce((best, point, i) => Math.abs(point[0] - whole) < Math.abs(layers[0].points[best][0] - whole) ? i : best, 0);
-        const edges = [...layers.map(layer => y.value(layer.points[nearest][1])), 0];
+        const near = layers[0].points.reduce((best, point, i) => Math.abs(point[0] - whole) < Math.abs(layers[0].points[best][0] - whole) ? i : best, 0);
+        const edges = [...layers.map(layer => y.value(layer.points[near][1])), 0];
         told.push(...layers.map((layer, i) => layer.name + "  " + y.text(Math.max(edges[i] - edges[i + 1], 0))));
       }
       cursor.setAttribute("d", `M${here} ${y.to}V${y.from}`);
@@ -170,10 +182,12 @@
   };
 
   const hidden = figure => {
-    const found = [...new Set([...figure.querySelectorAll("path[data-name]")].map(path => path.dataset.name))];
+    // The last one drawn is the first of the legend.
+    const found = [...new Set([...figure.querySelectorAll("path[data-name]")].map(path => path.dataset.name))].reverse();
     if (found.length < 2) return;
     // A line's markers follow it.
     const parts = new Map(found.map(name => [name, []]));
+    for (const path of figure.querySelectorAll("path[data-range]")) parts.get(path.dataset.range).push(path);
     for (const path of figure.querySelectorAll("path[data-name]")) {
       const own = parts.get(path.dataset.name);
       for (let part = path; part === path || part?.matches(".mark"); part = part.nextElementSibling) own.push(part);

@@ -12,8 +12,10 @@ const BAR: f64 = 18.0;
 
 pub(super) fn svg(plot: &Plot, chart: &Bars, width: Width) -> String {
     let names = chart.rows.iter().map(|(name, _)| text_width(name)).fold(0.0, f64::max);
-    let names = if is_narrow(width) { 0.0 } else { names.min(width * 0.34) };
-    let above = if is_narrow(width) { 16.0 } else { 0.0 };
+    // Names that do not fit beside the bars are above them.
+    let is_above = is_narrow(width) || names > width * 0.34;
+    let names = if is_above { 0.0 } else { names };
+    let above = if is_above { 16.0 } else { 0.0 };
     let values = || chart.rows.iter().flat_map(|(_, values)| values.iter().flatten().copied());
     let texts = values().map(|value| text_width(&chart.axis.quantity.text(value))).fold(0.0, f64::max);
     let (left, right) = (names + 16.0, width - 16.0 - texts);
@@ -35,15 +37,15 @@ pub(super) fn svg(plot: &Plot, chart: &Bars, width: Width) -> String {
     let top = top + 8.0;
     let row_height = BAR * chart.groups.len() as f64 + above + 6.0;
     let bottom = top + row_height * chart.rows.len() as f64;
-    drawn += &x_axis(&chart.axis, &x, (top, bottom));
+    drawn += &x_axis(&chart.axis, &x, (top, bottom), 0.0, width);
     for (number, (name, values)) in chart.rows.iter().enumerate() {
         let from = top + row_height * number as f64 + 3.0;
-        let (name_at, room) = if is_narrow(width) {
+        let (name_at, room) = if is_above {
             (from + 11.0, width - 20.0)
         } else {
             (from + (row_height - 6.0) / 2.0 + 4.0, names + 4.0)
         };
-        drawn += &text(8.0, name_at, "start", &fitted(name, room));
+        drawn += &text(8.0, name_at, "start name", &fitted(name, room));
         for (group, value) in values.iter().enumerate() {
             let Some(value) = value else { continue };
             let y = from + above + BAR * group as f64 + 1.0;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::scale::Scale;
+use super::scale::{Scale, Spread};
 use super::{Axis, Plot};
 use crate::escape::{html, shortened};
 
@@ -47,6 +47,20 @@ pub(super) fn fitted(text: &str, pixels: f64) -> String {
     shown
 }
 
+/// The text, shortened to so many pixels in its middle: names differ at their ends.
+pub(super) fn middle_cut(text: &str, pixels: f64) -> String {
+    let shown = shortened(text, 400);
+    if text_width(&shown) <= pixels {
+        return shown;
+    }
+    let all: Vec<char> = shown.chars().collect();
+    let cut = |kept: usize| {
+        let (first, last) = (kept / 3, kept - kept / 3);
+        all[..first].iter().chain(&['…']).chain(&all[all.len() - last..]).collect::<String>()
+    };
+    (1..all.len()).rev().map(cut).find(|shown| text_width(shown) <= pixels).unwrap_or_else(|| cut(1))
+}
+
 /// The whole drawing. The script of a page reads the `attributes` of its element.
 pub(super) fn frame(plot: &Plot, width: Width, height: f64, attributes: &str, content: &str) -> String {
     let kind = if is_narrow(width) { "narrow" } else { "wide" };
@@ -71,30 +85,64 @@ pub(super) fn rule(class: &str, from: (f64, f64), to: (f64, f64)) -> String {
     )
 }
 
-/// A horizontal axis below `top` to `bottom`: grid, ticks and label.
-pub(super) fn x_axis(axis: &Axis, scale: &Scale, (top, bottom): (f64, f64)) -> String {
+/// Many thin lines as one path.
+pub(super) fn minor(class: &str, lines: impl Iterator<Item = String>) -> String {
+    let path: String = lines.collect();
+    if path.is_empty() { path } else { format!("<path class=\"{class}\" d=\"{path}\"/>\n") }
+}
+
+/// The label of an axis, with its spread if that is not even; shortened to so many pixels.
+pub(super) fn titled(axis: &Axis, pixels: f64) -> String {
+    let (long, short) = match axis.spread {
+        Spread::Linear => ("", ""),
+        Spread::Log => (" (logarithmic)", " (log)"),
+        Spread::Nines => (", stretched towards 100 %", ", stretched"),
+    };
+    let whole = format!("{}{long}", axis.label);
+    if text_width(&whole) <= pixels {
+        return whole;
+    }
+    format!("{}{short}", fitted(&axis.label, pixels - text_width(short)))
+}
+
+/// A horizontal axis below `top` to `bottom`: grid, ticks and label. The space of `below` is between it and its names.
+pub(super) fn x_axis(
+    axis: &Axis,
+    scale: &Scale,
+    (top, bottom): (f64, f64),
+    below: f64,
+    width: Width,
+) -> String {
     let mut drawn = String::new();
+    let names = bottom + below;
+    let within = width;
+    if scale.spread == Spread::Log {
+        let lines =
+            scale.between().into_iter().map(|value| format!("M{:.1} {top:.1}V{names:.1}", scale.at(value)));
+        drawn += &minor("grid minor x", lines);
+    }
     let width = scale.pixels.1 - scale.pixels.0;
     let mut end = f64::NEG_INFINITY;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundred pixels")]
     let most = (width / 70.0).max(2.0) as usize;
     for tick in scale.ticks(most, axis.quantity.is_elapsed()) {
         let x = scale.at(tick);
-        drawn += &rule("grid", (x, top), (x, bottom));
+        drawn += &rule("grid", (x, top), (x, names));
         let name = axis.quantity.tick(tick);
         // Not over the one before.
         let half = text_width(&name) / 2.0;
         if x - half > end + 4.0 {
-            let anchored = (x + half).min(scale.pixels.1 + 10.0) - half;
-            drawn += &text(anchored, bottom + 16.0, "middle", &name);
+            // Within the drawing.
+            let anchored = (x.max(half + 2.0) + half).min(within - 2.0) - half;
+            drawn += &text(anchored, names + 16.0, "middle", &name);
             end = anchored + half;
         }
     }
     drawn += &rule("axis", (scale.pixels.0, bottom), (scale.pixels.1, bottom));
     // Its start stays within the drawing, and so does its end.
-    let label = fitted(&axis.label, scale.pixels.1);
-    let end = scale.pixels.1.max(text_width(&label) + 8.0);
-    drawn + &text(end, bottom + 34.0, "end soft", &label)
+    let label = titled(axis, within - 12.0);
+    let end = scale.pixels.1.max(text_width(&label) + 8.0).min(within - 2.0);
+    drawn + &text(end, names + 34.0, "end soft", &label)
 }
 
 /// Attributes that describe the scale to the script of a page: spread, values, pixels, quantity.

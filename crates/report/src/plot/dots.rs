@@ -8,10 +8,17 @@ use super::{Dot, Dots, Plot};
 use crate::escape::html;
 
 pub(super) fn svg(plot: &Plot, chart: &Dots, width: Width) -> String {
-    let row_height = if is_narrow(width) { 38.0 } else { 26.0 };
     let longest =
         |of: &dyn Fn(&Dot) -> String| chart.rows.iter().map(|row| text_width(&of(row))).fold(0.0, f64::max);
-    let names = if is_narrow(width) { 0.0 } else { longest(&|row| row.name.clone()).min(width * 0.36) };
+    let names = longest(&|row| row.name.clone());
+    // Names that do not fit beside their rows are above them.
+    let is_above = is_narrow(width) || names > width * 0.36;
+    let names = if is_above { 0.0 } else { names };
+    let row_height = match chart.rows.len() {
+        _ if is_above => 38.0,
+        ..=12 => 26.0,
+        _ => 20.0,
+    };
     let remarks = longest(&|row| remark(chart, row)).min(width * 0.36);
     let (left, right) = (names + 16.0, width - 16.0 - remarks);
     let values = chart.rows.iter().flat_map(|row| {
@@ -40,16 +47,15 @@ pub(super) fn svg(plot: &Plot, chart: &Dots, width: Width) -> String {
             text(34.0, 14.0, "", &name)
         );
     }
-    drawn += &x_axis(&chart.axis, &x, (top, bottom));
+    drawn += &x_axis(&chart.axis, &x, (top, bottom), 0.0, width);
     if let Some(reference) = chart.reference {
         drawn += &rule("reference", (x.at(reference), top), (x.at(reference), bottom));
     }
     for (number, row) in chart.rows.iter().enumerate() {
         let from = top + row_height * number as f64;
-        let y = from + row_height - 13.0;
-        let (name_at, room) =
-            if is_narrow(width) { (from + 12.0, width - 20.0) } else { (y + 4.0, names + 4.0) };
-        drawn += &text(8.0, name_at, "start", &fitted(&row.name, room));
+        let y = from + row_height - if is_above { 13.0 } else { row_height / 2.0 };
+        let (name_at, room) = if is_above { (from + 12.0, width - 20.0) } else { (y + 4.0, names + 4.0) };
+        drawn += &text(8.0, name_at, "start name", &fitted(&row.name, room));
         drawn += &dot(chart, row, &x, y);
         drawn += &text(right + 10.0, y + 4.0, "start", &fitted(&remark(chart, row), remarks + 4.0));
     }
@@ -80,7 +86,10 @@ fn dot(chart: &Dots, row: &Dot, x: &Scale, y: f64) -> String {
     if !row.observed.is_empty() && row.interval.is_none() {
         let _ = write!(drawn, "<path class=\"interval\" d=\"M{middle:.1} {:.1}v14\"/>", y - 7.0);
     } else {
-        let _ = write!(drawn, "<circle class=\"value\" cx=\"{middle:.1}\" cy=\"{y:.1}\" r=\"4.5\"/>");
+        // A hollow dot is a value whose interval is not known, beside others.
+        let class =
+            if chart.reference.is_some() && row.interval.is_none() { "value hollow" } else { "value" };
+        let _ = write!(drawn, "<circle class=\"{class}\" cx=\"{middle:.1}\" cy=\"{y:.1}\" r=\"4.5\"/>");
     }
     format!("<g><title>{}</title>{drawn}</g>\n", html(&title))
 }

@@ -29,7 +29,9 @@ pub(super) fn svg(plot: &Plot, chart: &Groups, width: Width) -> String {
     let longest =
         |texts: &mut dyn Iterator<Item = String>| texts.map(|text| text_width(&text)).fold(0.0, f64::max);
     let names = longest(&mut chart.rows.iter().map(|row| row.0.clone()));
-    let names = if is_narrow(width) { 0.0 } else { names.min(width * 0.36) };
+    // Names that do not fit beside their rows are above them.
+    let is_above = is_narrow(width) || names > width * 0.36;
+    let names = if is_above { 0.0 } else { names };
     let texts = longest(&mut values().map(|value| quantity.text(value.value)));
     let (left, right) = (names + 16.0, width - 24.0 - texts);
     let all = values()
@@ -39,21 +41,18 @@ pub(super) fn svg(plot: &Plot, chart: &Groups, width: Width) -> String {
         values: range(chart.axis.spread, all.flatten(), chart.axis.from_zero, 5),
         pixels: (left, right),
     };
-    let above = if is_narrow(width) { 17.0 } else { 0.0 };
+    let above = if is_above { 17.0 } else { 0.0 };
     let row_height = above + LINE * chart.series.len() as f64 + SPACE;
     let bottom = top + row_height * chart.rows.len() as f64;
-    drawn += &x_axis(&chart.axis, &x, (top, bottom));
+    drawn += &x_axis(&chart.axis, &x, (top, bottom), 0.0, width);
     for (number, (name, values)) in chart.rows.iter().enumerate() {
         let from = top + row_height * number as f64;
         if number > 0 {
             drawn += &rule("grid", (8.0, from), (right, from));
         }
-        let (name_at, room) = if is_narrow(width) {
-            (from + 14.0, width - 20.0)
-        } else {
-            (from + row_height / 2.0 + 4.0, names + 4.0)
-        };
-        drawn += &text(8.0, name_at, "start", &fitted(name, room));
+        let (name_at, room) =
+            if is_above { (from + 14.0, width - 20.0) } else { (from + row_height / 2.0 + 4.0, names + 4.0) };
+        drawn += &text(8.0, name_at, "start name", &fitted(name, room));
         for (series, value) in values.iter().enumerate() {
             let Some(value) = value else { continue };
             let style = series % STYLES;

@@ -6,29 +6,42 @@ use super::canvas::{STYLES, Width, frame, legend};
 use super::path::Path;
 use super::plane::{Plane, event_keys, gap};
 use super::scale::Scale;
-use super::thin::thinned;
-use super::{Lines, Plot};
+use super::table::MOST;
+use super::thin::{extremes, thinned};
+use super::{Axis, Line, Lines, Long, Plot};
 use crate::escape::html;
 
 /// Points of a series that each get a marker.
 const MARKED: usize = 40;
+/// With more points than these, the points of a series cannot be told apart.
+const DISTINCT: usize = 400;
 
 pub(super) fn svg(plot: &Plot, chart: &Lines, width: Width) -> String {
     let points = || chart.series.iter().flat_map(|line| &line.points);
     let (xs, ys): (Vec<f64>, Vec<f64>) = points().copied().unzip();
     let (keys, top) = legend(&keys(chart), width);
-    let (axes, plane) = Plane::new((&chart.x, &xs), (&chart.y, &ys), top, width);
+    let (axes, plane) = Plane::new((&chart.x, &xs), (&chart.y, &ys), &chart.spans, top, width);
     let mut drawn = keys + &axes;
-    for span in &chart.spans {
-        drawn += &plane.event(span);
-    }
     for (number, line) in chart.series.iter().enumerate() {
+        if is_long(line) && line.long == Long::Medians {
+            let _ = writeln!(
+                drawn,
+                "<path class=\"range m{}\" data-range=\"{}\" d=\"{}\"/>",
+                number % STYLES,
+                html(&line.name),
+                area(&line.points, &chart.x, &plane)
+            );
+        }
+    }
+    drawn += &plane.events(&chart.spans);
+    // The first series is drawn last: the highest one is not covered.
+    for (number, line) in chart.series.iter().enumerate().rev() {
         let style = number % STYLES;
-        let path = path(&line.points, &plane.x, &plane.y);
         let _ = writeln!(
             drawn,
-            "<path class=\"line s{style}\" data-name=\"{}\" d=\"{path}\"/>",
-            html(&line.name)
+            "<path class=\"line s{style}\" data-name=\"{}\" d=\"{}\"/>",
+            html(&line.name),
+            path(line, &chart.x, &plane)
         );
         if line.points.len() <= MARKED {
             for point in &line.points {
@@ -36,7 +49,16 @@ pub(super) fn svg(plot: &Plot, chart: &Lines, width: Width) -> String {
             }
         }
     }
-    frame(plot, width, plane.bottom + 42.0, &plane.attributes, &drawn)
+    frame(plot, width, plane.height(), &plane.attributes, &drawn)
+}
+
+fn is_long(line: &Line) -> bool {
+    line.points.len() > DISTINCT
+}
+
+/// The number of points of which a long series of so many draws the median; 1 of a series that is not long.
+pub(crate) fn together(points: usize) -> usize {
+    if points > DISTINCT { points.div_ceil(MOST) } else { 1 }
 }
 
 fn keys(chart: &Lines) -> Vec<(String, String)> {
@@ -60,20 +82,61 @@ pub(super) fn marker(style: usize, x: f64, y: f64) -> String {
     format!("<path class=\"mark m{style}\" d=\"M{x:.1} {y:.1}{shape}\"/>\n")
 }
 
-/// The line through the points: thinned, and with gaps where there are none.
-fn path(points: &[(f64, f64)], x: &Scale, y: &Scale) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "a pixel of a drawing")]
-    let kept = thinned(points, |value| x.at(value).floor() as i64);
-    let gap = gap(points.iter().map(|point| point.0), x.spread);
+/// The column of pixels of a value.
+#[expect(clippy::cast_possible_truncation, reason = "a pixel of a drawing")]
+fn column(x: &Scale) -> impl Fn(f64) -> i64 {
+    |value| x.at(value).floor() as i64
+}
+
+/// The line through the points, with gaps where there are none. Of a long series, as [`Long`] says.
+fn path(line: &Line, x: &Axis, plane: &Plane) -> String {
+    let points = &line.points;
     let mut path = Path::default();
-    let mut before: Option<f64> = None;
-    for (at, value) in kept {
-        let pixel = (x.at(at), y.at(value));
-        match before {
-            Some(before) if at - before <= gap => path.line(pixel),
-            _ => path.start(pixel),
+    for part in parts(points, x) {
+        let kept = match line.long {
+            _ if !is_long(line) => thinned(part, column(&plane.x)),
+            Long::Medians => medians(part, together(points.len())),
+            Long::Highest => {
+                extremes(part, column(&plane.x)).into_iter().map(|(x, _, high)| (x, high)).collect()
+            }
+        };
+        for (number, point) in kept.into_iter().enumerate() {
+            let pixel = (plane.x.at(point.0), plane.y.at(point.1));
+            if number == 0 { path.start(pixel) } else { path.line(pixel) }
         }
-        before = Some(at);
     }
     path.finish()
+}
+
+/// The area between the lowest and the highest value of each column of pixels.
+fn area(points: &[(f64, f64)], x: &Axis, plane: &Plane) -> String {
+    let mut path = Path::default();
+    for part in parts(points, x) {
+        let columns = extremes(part, column(&plane.x));
+        let highest = columns.iter().map(|(x, _, high)| (*x, *high));
+        let lowest = columns.iter().rev().map(|(x, low, _)| (*x, *low));
+        for (number, point) in highest.chain(lowest).enumerate() {
+            let pixel = (plane.x.at(point.0), plane.y.at(point.1));
+            if number == 0 { path.start(pixel) } else { path.line(pixel) }
+        }
+        path.shut();
+    }
+    path.finish()
+}
+
+/// The middle and the median of each period.
+fn medians(points: &[(f64, f64)], together: usize) -> Vec<(f64, f64)> {
+    let median = |period: &[(f64, f64)]| {
+        let mut heights: Vec<f64> = period.iter().map(|point| point.1).collect();
+        let middle = heights.len() / 2;
+        let median = *heights.select_nth_unstable_by(middle, f64::total_cmp).1;
+        (f64::midpoint(period[0].0, period[period.len() - 1].0), median)
+    };
+    points.chunks(together).map(median).collect()
+}
+
+/// The points between gaps.
+fn parts<'a>(points: &'a [(f64, f64)], x: &Axis) -> impl Iterator<Item = &'a [(f64, f64)]> {
+    let gap = gap(points.iter().map(|point| point.0), x);
+    points.chunk_by(move |one, next| next.0 - one.0 <= gap)
 }

@@ -18,6 +18,7 @@ mod table;
 mod thin;
 
 pub(crate) use canvas::{NARROW, STYLE, WIDE, Width};
+pub(crate) use lines::together as intervals_of_a_point;
 pub(crate) use table::{MOST as MOST_PERIODS, Table};
 
 use crate::quantity::Quantity;
@@ -78,6 +79,17 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// x never decreases.
     pub(crate) points: Vec<(f64, f64)>,
+    /// How a long series is drawn.
+    pub(crate) long: Long,
+}
+
+/// How a series is drawn that has too many points to tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Long {
+    /// The medians of periods, and an area from the lowest to the highest value of each column of pixels.
+    Medians,
+    /// The highest value of each column of pixels.
+    Highest,
 }
 
 /// Parts of a whole on common axes, one on top of the other.
@@ -87,18 +99,21 @@ pub(crate) struct Stack {
     pub(crate) y: Axis,
     /// The places of all values, in their order.
     pub(crate) xs: Vec<f64>,
-    /// Name and heights of each part, the lowest part first: a height for each x.
-    pub(crate) layers: Vec<(String, Vec<f64>)>,
-    pub(crate) peak: Peak,
+    /// The lowest part first.
+    pub(crate) layers: Vec<Layer>,
+    /// Name of a line over a long stack, whose layers are means of periods: the highest sum within each period.
+    pub(crate) peak: String,
     pub(crate) spans: Vec<Span>,
 }
 
-/// A line over a long stack, whose layers are means of periods: the highest sum of some layers within each period.
+/// A part of a stack.
 #[derive(Clone, Debug)]
-pub(crate) struct Peak {
+pub(crate) struct Layer {
     pub(crate) name: String,
-    /// How many of the lowest layers.
-    pub(crate) layers: usize,
+    /// Number of its colour: the same part has the same colour in all plots of a page.
+    pub(crate) style: usize,
+    /// A height for each x.
+    pub(crate) heights: Vec<f64>,
 }
 
 /// A time in which something happened.
@@ -181,6 +196,22 @@ pub(crate) struct Heat {
     pub(crate) columns: Vec<String>,
     /// By row and column.
     pub(crate) cells: Vec<Vec<Option<f64>>>,
+    pub(crate) colours: Colours,
+}
+
+/// The colours of a heat map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Colours {
+    /// By size; values that differ by no more than this may have the same colour.
+    Steps(f64),
+    /// One colour up to a limit, others beyond.
+    Limit(f64),
+}
+
+impl Line {
+    pub(crate) fn new(name: &str, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.to_owned(), points, long: Long::Medians }
+    }
 }
 
 impl Axis {

@@ -73,6 +73,12 @@ impl Path {
         let _ = write!(self.text, "V{y:.1}Z");
     }
 
+    /// Closes an area along a straight line to its start.
+    pub(super) fn shut(&mut self) {
+        self.dot();
+        self.text.push('Z');
+    }
+
     pub(super) fn finish(mut self) -> String {
         self.dot();
         self.text

@@ -66,6 +66,18 @@ impl Scale {
         self.spread.back(low + share * (high - low))
     }
 
+    /// Values for the thin lines of a logarithmic grid: 1 to 9 times each power of ten, or none where they would be too many.
+    pub(crate) fn between(&self) -> Vec<f64> {
+        let (low, high) = self.values;
+        if (high / low).log10() > 5.0 {
+            return Vec::new();
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "a power of ten of a number")]
+        let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+        let all = powers.flat_map(|power| (1..10).map(move |digit| f64::from(digit) * 10f64.powi(power)));
+        all.filter(|value| *value > low && *value < high).collect()
+    }
+
     /// Values for ticks, about `most` at most.
     pub(crate) fn ticks(&self, most: usize, is_elapsed: bool) -> Vec<f64> {
         let (low, high) = self.values;
@@ -125,7 +137,16 @@ fn log_ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
         ticks
     };
     let choices = [of(&[1.0, 2.0, 5.0], 1.0), of(&[1.0, 3.0], 1.0), of(&[1.0], 1.0), of(&[1.0], 2.0)];
-    choices.into_iter().find(|ticks| ticks.len() <= most).unwrap_or_else(|| of(&[1.0], 3.0))
+    let mut ticks = choices.into_iter().find(|ticks| ticks.len() <= most).unwrap_or_else(|| of(&[1.0], 3.0));
+    // Both ends have a name where there is room for it.
+    let room = (high / low).powf(0.12);
+    if ticks.first().is_none_or(|first| first / low > room) {
+        ticks.insert(0, low);
+    }
+    if ticks.last().is_none_or(|last| high / last > room) {
+        ticks.push(high);
+    }
+    ticks
 }
 
 fn nines(high: f64) -> Vec<f64> {

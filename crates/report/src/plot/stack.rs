@@ -6,7 +6,7 @@ use super::canvas::{STYLES, Width, frame, legend, text, text_width};
 use super::path::Path;
 use super::plane::{Plane, event_keys, gap};
 use super::table::MOST;
-use super::{Plot, Stack};
+use super::{Layer, Plot, Stack};
 use crate::escape::html;
 
 /// Height of a layer that has room for its name.
@@ -15,47 +15,44 @@ const LABEL: f64 = 15.0;
 pub(super) fn svg(plot: &Plot, chart: &Stack, width: Width) -> String {
     let periods = Periods::of(chart);
     // The legend is in the order of the layers, the upmost first.
-    let layers = chart.layers.iter().enumerate().rev().map(|(number, (name, _))| {
+    let layers = chart.layers.iter().rev().map(|layer| {
         (
-            format!("<rect class=\"{}\" x=\"2\" y=\"-7\" width=\"24\" height=\"14\"/>", class(number)),
-            name.clone(),
+            format!("<rect class=\"{}\" x=\"2\" y=\"-7\" width=\"24\" height=\"14\"/>", class(layer)),
+            layer.name.clone(),
         )
     });
     let peak = periods
         .peaks
         .iter()
-        .map(|_| ("<path class=\"line peak\" d=\"M0 0H28\"/>".to_owned(), chart.peak.name.clone()));
+        .map(|_| ("<path class=\"line peak\" d=\"M0 0H28\"/>".to_owned(), chart.peak.clone()));
     let keys: Vec<(String, String)> = layers.chain(peak).chain(event_keys(&chart.spans)).collect();
     let (keys, top) = legend(&keys, width);
-    let (axes, plane) = Plane::new((&chart.x, &chart.xs), (&chart.y, periods.whole()), top, width);
+    let highest = periods.peaks.as_deref().unwrap_or(periods.whole());
+    let (axes, plane) = Plane::new((&chart.x, &chart.xs), (&chart.y, highest), &chart.spans, top, width);
     let mut drawn = keys + &axes;
     // Each layer reaches down to zero, and the next covers all but its own part.
-    for number in (0..chart.layers.len()).rev() {
-        let (name, _) = &chart.layers[number];
+    for (number, layer) in chart.layers.iter().enumerate().rev() {
         let _ = writeln!(
             drawn,
             "<path class=\"{}\" data-layer=\"{}\" d=\"{}\"/>",
-            class(number),
-            html(name),
+            class(layer),
+            html(&layer.name),
             periods.path(&plane, &periods.edges[number + 1], true)
         );
     }
     if let Some(peaks) = &periods.peaks {
-        let (name, path) = (html(&chart.peak.name), periods.path(&plane, peaks, false));
-        let _ = writeln!(drawn, "<path class=\"line halo\" d=\"{path}\"/>");
+        let (name, path) = (html(&chart.peak), periods.path(&plane, peaks, false));
         let _ = writeln!(drawn, "<path class=\"line peak\" data-name=\"{name}\" d=\"{path}\"/>");
     }
-    for span in &chart.spans {
-        drawn += &plane.event(span);
+    drawn += &plane.events(&chart.spans);
+    for (number, layer) in chart.layers.iter().enumerate() {
+        drawn += &periods.label(&plane, number, &layer.name).unwrap_or_default();
     }
-    for (number, (name, _)) in chart.layers.iter().enumerate() {
-        drawn += &periods.label(&plane, number, name).unwrap_or_default();
-    }
-    frame(plot, width, plane.bottom + 42.0, &plane.attributes, &drawn)
+    frame(plot, width, plane.height(), &plane.attributes, &drawn)
 }
 
-fn class(number: usize) -> String {
-    format!("layer b{}", number % STYLES)
+fn class(layer: &Layer) -> String {
+    format!("layer b{}", layer.style % STYLES)
 }
 
 /// The points to draw. Of a long series, these are means of periods: layers that change with each pixel cannot be told apart.
@@ -66,13 +63,13 @@ struct Periods {
     begins: Vec<bool>,
     /// The sum of the lowest layers in each period: of none, of one, of two and so on.
     edges: Vec<Vec<f64>>,
-    /// The highest sum of the chart's `peak` in each period, if periods have several values.
+    /// The highest sum in each period, if periods have several values.
     peaks: Option<Vec<f64>>,
 }
 
 impl Periods {
     fn of(chart: &Stack) -> Self {
-        let gap = gap(chart.xs.iter().copied(), chart.x.spread);
+        let gap = gap(chart.xs.iter().copied(), &chart.x);
         let together = chart.xs.len().div_ceil(MOST).max(1);
         let mut periods: Vec<std::ops::Range<usize>> = Vec::new();
         let mut begins = Vec::new();
@@ -85,7 +82,9 @@ impl Periods {
                 begins.push(is_gap);
             }
         }
-        let sum = |layers: usize, at: usize| chart.layers[..layers].iter().map(|(_, of)| of[at]).sum::<f64>();
+        let sum = |layers: usize, at: usize| {
+            chart.layers[..layers].iter().map(|layer| layer.heights[at]).sum::<f64>()
+        };
         let edge = |layers: usize| -> Vec<f64> {
             let mean = |period: &std::ops::Range<usize>| {
                 period.clone().map(|at| sum(layers, at)).sum::<f64>() / period.len() as f64
@@ -93,7 +92,7 @@ impl Periods {
             periods.iter().map(mean).collect()
         };
         let highest = |period: &std::ops::Range<usize>| {
-            period.clone().map(|at| sum(chart.peak.layers, at)).fold(0.0, f64::max)
+            period.clone().map(|at| sum(chart.layers.len(), at)).fold(0.0, f64::max)
         };
         Self {
             xs: periods.iter().map(|period| chart.xs[period.end - 1]).collect(),

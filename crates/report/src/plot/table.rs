@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bars, Dots, Groups, Heat, Line, Lines, Stack};
+use super::{Bars, Dots, Groups, Heat, Layer, Line, Lines, Stack};
 
 /// Most rows of a table, and periods of a stack: longer series are summed up.
 pub(crate) const MOST: usize = 240;
@@ -59,9 +59,8 @@ pub(super) fn of_lines(chart: &Lines) -> Table {
 
 /// As of lines, a column for each part.
 pub(super) fn of_stack(chart: &Stack) -> Table {
-    let line = |(name, heights): &(String, Vec<f64>)| Line {
-        name: name.clone(),
-        points: chart.xs.iter().copied().zip(heights.iter().copied()).collect(),
+    let line = |layer: &Layer| {
+        Line::new(&layer.name, chart.xs.iter().copied().zip(layer.heights.iter().copied()).collect())
     };
     let (x, y) = (chart.x.clone(), chart.y.clone());
     of_lines(&Lines { x, y, series: chart.layers.iter().map(line).collect(), spans: Vec::new() })

@@ -9,7 +9,7 @@ use super::{Section, Shown, log_dots};
 use crate::document::{median, values};
 use crate::plot::scale::Spread;
 use crate::plot::{Axis, Bars, Chart, Dot, Grouped, Groups, Plot};
-use crate::quantity::Quantity;
+use crate::quantity::{Quantity, short};
 
 const CONFIG: &str = "total";
 
@@ -44,7 +44,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     );
     let longest = rows.iter().max_by(|one, other| one.value.total_cmp(&other.value));
     let caption = format!(
-        "Each circle is a trial, each line the median, on a logarithmic scale; the longest step is {}.",
+        "Each circle is a trial, each line the median; the longest step is {}.",
         longest.map_or("", |row| &row.name)
     );
     let mut plots =
@@ -66,7 +66,11 @@ fn state(run: &Run, step: &str) -> String {
         .filter_map(|event| event.what["state"].as_str())
         .collect();
     found.dedup();
-    if let [one] = found.as_slice() { format!("({one})") } else { String::new() }
+    if let [one] = found.as_slice() {
+        format!("({})", one.replace("os-warm", "OS-warm"))
+    } else {
+        String::new()
+    }
 }
 
 /// Plot of the least bytes that each step must read and write, divided by its time.
@@ -88,7 +92,7 @@ fn rates(run: &Run, steps: &[&str]) -> Option<Plot> {
         Quantity::BytesPerSecond.text(least.1[0].unwrap_or(0.0)),
         least.0
     );
-    let axis = Axis::new("bytes per second", Quantity::BytesPerSecond, Spread::Linear);
+    let axis = Axis::new("bytes read and written per second", Quantity::BytesPerSecond, Spread::Linear);
     Some(Plot::new(
         "rates",
         "Rate of each step",
@@ -113,19 +117,19 @@ fn sources(run: &Run) -> Vec<String> {
         .collect()
 }
 
-/// Bytes of the table by the time of each step, here and on published machines.
+/// Seconds of each step for a gigabyte of the table, here and on published machines. It is no rate: not all steps read all of it.
 fn beside(run: &Run, steps: &[&str]) -> Option<Plot> {
     let timed: Vec<(String, f64, &Value)> = machines(run)
         .filter_map(|(name, machine)| Some((name, machine["heap"].as_f64()?, &machine["seconds"])))
         .collect();
     let own = |step: &str| {
-        let of = |trial: &Trial| Some(trial.value("heap")? / trial.value(step)?);
+        let of = |trial: &Trial| Some(trial.value(step)? / (trial.value("heap")? / 1e9));
         let trials = run.trials.iter().filter(|trial| trial.config == CONFIG);
-        grouped(trials.filter_map(of).filter(|rate| rate.is_finite()).collect())
+        grouped(trials.filter_map(of).filter(|time| time.is_finite()).collect())
     };
     let row = |step: &&str| {
         let theirs = timed.iter().map(|(_, heap, seconds)| {
-            seconds[*step].as_f64().map(|seconds| Grouped { value: heap / seconds, interval: None })
+            seconds[*step].as_f64().map(|seconds| Grouped { value: seconds / (heap / 1e9), interval: None })
         });
         let values: Vec<Option<Grouped>> = std::iter::once(own(step)).chain(theirs).collect();
         (values[0].is_some() && values[1..].iter().any(Option::is_some)).then(|| ((*step).to_owned(), values))
@@ -137,16 +141,22 @@ fn beside(run: &Run, steps: &[&str]) -> Option<Plot> {
     let shares: Vec<(f64, String)> = rows.iter().filter_map(share).collect();
     let least = shares.iter().min_by(|one, other| one.0.total_cmp(&other.0));
     let most = shares.iter().max_by(|one, other| one.0.total_cmp(&other.0));
-    let of_it = |(share, step): &(f64, String)| format!("{step} at {}", Quantity::Share.text(*share));
+    let of_it = |(times, step): &(f64, String)| format!("{step} ({})", short(*times));
     let compared = least.zip(most).map_or_else(String::new, |(least, most)| {
-        format!(" Beside {}: {} to {} of its rate.", timed[0].0, of_it(least), of_it(most))
+        format!(
+            " In multiples of the time that {} needs, from {} to {}.",
+            timed[0].0,
+            of_it(least),
+            of_it(most)
+        )
     });
-    let caption =
-        format!("Bytes of the table divided by the time of each step, on a logarithmic scale.{compared}");
+    let caption = format!(
+        "Time of each step divided by the size of the table, as the tables differ in size; less is faster.{compared}"
+    );
     let series = std::iter::once("this server".to_owned())
         .chain(timed.iter().map(|machine| machine.0.clone()))
         .collect();
-    let axis = Axis::new("bytes of the table per second", Quantity::BytesPerSecond, Spread::Log);
+    let axis = Axis::new("time for each GB of the table", Quantity::Seconds, Spread::Log);
     (!rows.is_empty()).then(|| {
         Plot::new(
             "published",
@@ -177,7 +187,8 @@ fn vacuum(run: &Run) -> Option<Plot> {
     let series = std::iter::once("this server".to_owned())
         .chain(machines.into_iter().map(|machine| machine.0))
         .collect();
-    let axis = Axis::new("bytes per second", Quantity::BytesPerSecond, Spread::Linear);
+    let axis =
+        Axis::new("bytes per second, as VACUUM reports them", Quantity::BytesPerSecond, Spread::Linear);
     Some(Plot::new("vacuum", "VACUUM's own rates", caption, Chart::Groups(Groups { axis, series, rows })))
 }
 

@@ -94,7 +94,7 @@ fn rate(trial: &Trial) -> Option<Plot> {
         Quantity::Count.text(low),
         Quantity::Count.text(high)
     );
-    let lines = vec![Line { name: "rows sent".to_owned(), points }];
+    let lines = vec![Line::new("rows sent", points)];
     let y = Axis::new("rows per second", Quantity::RowsPerSecond, Spread::Linear);
     let x = Axis::new("time since step generate began", Quantity::Elapsed, Spread::Linear);
     Some(Plot::new("rows", "Rows per second", caption, Chart::Lines(Lines { x, y, series: lines, spans })))
@@ -125,10 +125,20 @@ fn sizes(trial: &Trial) -> Option<Plot> {
         .into_iter()
         .filter_map(|(name, shown)| row(name, shown))
         .collect();
-    let heap = rows.first()?;
+    // The one with the worst prediction.
+    let off = |row: &&(String, Vec<Option<f64>>)| match row.1[..] {
+        [Some(predicted), Some(actual)] if predicted > 0.0 && actual > 0.0 => (predicted / actual).ln().abs(),
+        _ => 0.0,
+    };
+    let worst = rows.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| Quantity::Bytes.text(value));
-    let caption = format!("Predicted for {}: {}; actual: {}.", heap.0, text(heap.1[0]), text(heap.1[1]));
-    let axis = Axis::new("bytes", Quantity::Bytes, Spread::Linear);
+    let caption = format!(
+        "Furthest from its prediction is the size of {}: {} predicted, {} actual.",
+        worst.0,
+        text(worst.1[0]),
+        text(worst.1[1])
+    );
+    let axis = Axis::new("size", Quantity::Bytes, Spread::Linear);
     let groups = vec!["predicted".to_owned(), "actual".to_owned()];
     Some(Plot::new("sizes", "Predicted and actual sizes", caption, Chart::Bars(Bars { axis, groups, rows })))
 }
@@ -157,18 +167,28 @@ fn found_by_size(trial: &Trial, kind: &str) -> Vec<(f64, f64)> {
     counts("hits").iter().zip(counts("reads")).filter_map(share).collect()
 }
 
-/// Where the table leaves the cache for good: it was in it before, and from there on no size has enough of its blocks in it.
-fn outgrown(found: &[(f64, f64)]) -> Option<f64> {
+/// Between which sizes the table leaves the cache for good: it was in it before, and from there on no size has enough of its blocks
+/// in it.
+fn outgrown(found: &[(f64, f64)]) -> Option<(f64, f64)> {
     let last_within = found.iter().rposition(|point| point.1 >= IN_CACHE)?;
-    found.get(last_within + 1).map(|point| point.0)
+    Some((found[last_within].0, found.get(last_within + 1)?.0))
 }
 
-fn by_size(y: Axis, lines: Vec<Line>, left: Option<f64>) -> Chart {
-    let span = |size: f64| Span {
-        from: size,
-        until: size,
+/// The sentence on it.
+fn in_words((within, outside): (f64, f64)) -> String {
+    format!(
+        "Between {} and {}, the share of blocks found in shared_buffers fell below 95 %",
+        Quantity::Bytes.text(within),
+        Quantity::Bytes.text(outside)
+    )
+}
+
+fn by_size(y: Axis, lines: Vec<Line>, left: Option<(f64, f64)>) -> Chart {
+    let span = |(from, until): (f64, f64)| Span {
+        from,
+        until,
         kind: SpanKind::Moment,
-        text: format!("the table outgrew shared_buffers at {}", Quantity::Bytes.text(size)),
+        text: "the table outgrew shared_buffers".to_owned(),
     };
 
     Chart::Lines(Lines {
@@ -179,27 +199,47 @@ fn by_size(y: Axis, lines: Vec<Line>, left: Option<f64>) -> Chart {
     })
 }
 
+/// The percentiles of a probe, and the least number of executions of which that percentile is not the slowest one.
+const PERCENTILES: [(&str, f64); 4] = [("max", 1.0), ("p99", 100.0), ("p95", 20.0), ("p50", 1.0)];
+/// With fewer executions, medians are not compared in words.
+const COMPARABLE: f64 = 20.0;
+
 fn probe(trial: &Trial, kind: &str) -> Option<Plot> {
-    let line = |name: &str| {
-        Some(Line { name: name.to_owned(), points: series(trial, &format!("probe-{kind}-{name}"))?.to_vec() })
+    let executions = series(trial, &format!("probe-{kind}-executions"));
+    // Older documents do not tell.
+    let times = |size: f64| {
+        executions.map_or(f64::INFINITY, |all| {
+            all.iter().find(|point| point.0.to_bits() == size.to_bits()).map_or(0.0, |point| point.1)
+        })
     };
-    let lines: Vec<Line> = ["max", "p99", "p95", "p50"].into_iter().filter_map(line).collect();
+    let line = |(name, least): (&str, f64)| {
+        let mut points = series(trial, &format!("probe-{kind}-{name}"))?.to_vec();
+        points.retain(|point| times(point.0) >= least);
+        (!points.is_empty()).then(|| Line::new(name, points))
+    };
+    let lines: Vec<Line> = PERCENTILES.into_iter().filter_map(line).collect();
     let middle = series(trial, &format!("probe-{kind}-p50"))?;
-    let (first, last) = (middle.first()?, middle.last()?);
+    let comparable: Vec<&(f64, f64)> = middle.iter().filter(|point| times(point.0) >= COMPARABLE).collect();
     let left = outgrown(&found_by_size(trial, kind));
-    let leaves = left.map_or_else(String::new, |size| {
-        format!(
-            " The line marks {}: from there on, less than 95 % of the blocks were found in shared_buffers.",
-            Quantity::Bytes.text(size)
-        )
+    let leaves = left.map_or_else(String::new, |left| format!(" {}.", in_words(left)));
+    let at = |point: &(f64, f64)| {
+        format!("{} at {}", Quantity::Seconds.text(point.1), Quantity::Bytes.text(point.0))
+    };
+    let medians = match comparable.as_slice() {
+        [first, .., last] => format!("The median latency of {kind} was {} and {}.", at(first), at(last)),
+        _ => format!("The last median latency of {kind} was {}.", at(middle.last()?)),
+    };
+    let counts = executions.unwrap_or_default().iter().map(|point| point.1);
+    let (fewest, most) = (counts.clone().reduce(f64::min), counts.reduce(f64::max));
+    let executed = fewest.zip(most).map_or_else(String::new, |(fewest, most)| {
+        let times = if fewest >= most {
+            Quantity::Count.text(most)
+        } else {
+            format!("{} to {}", Quantity::Count.text(fewest), Quantity::Count.text(most))
+        };
+        format!(" It was executed {times} times at each size; p95 is drawn from 20 executions on, p99 from 100 on.")
     });
-    let caption = format!(
-        "The median latency of {kind} was {} at {} and {} at {}.{leaves}",
-        Quantity::Seconds.text(first.1),
-        Quantity::Bytes.text(first.0),
-        Quantity::Seconds.text(last.1),
-        Quantity::Bytes.text(last.0)
-    );
+    let caption = format!("{medians}{executed}{leaves}");
     let y = Axis::new("latency", Quantity::Seconds, Spread::Log);
     Some(Plot::new(
         &format!("probe-{kind}"),
@@ -215,11 +255,8 @@ fn hits(trial: &Trial, kind: &str) -> Option<Plot> {
     let points = found_by_size(trial, kind);
     let left = outgrown(&points);
     let caption = match left {
-        Some(size) => format!(
-            "From {} on, less than 95 % of the blocks were found in shared_buffers.",
-            Quantity::Bytes.text(size)
-        ),
-None if points.last()?.1 < IN_CACHE => {
+        Some(left) => format!("{}.", in_words(left)),
+        None if points.last()?.1 < IN_CACHE => {
             "At every size, less than 95 % of the blocks were found in shared_buffers.".to_owned()
         }
         None => "At the end, at least 95 % of the blocks were found in shared_buffers: the table did not outgrow them."
@@ -227,7 +264,7 @@ None if points.last()?.1 < IN_CACHE => {
     };
     points.first()?;
     let y = Axis::new("share of blocks found in shared_buffers", Quantity::Share, Spread::Linear);
-    let lines = vec![Line { name: "hits".to_owned(), points }];
+    let lines = vec![Line::new("hits", points)];
     Some(Plot::new(
         &format!("hits-{kind}"),
         &format!("Blocks of the probe {kind} in shared_buffers"),
@@ -286,11 +323,11 @@ fn tables(run: &Run) -> Section {
             "tables",
             "Tables by size",
             caption,
-            bars("bytes", Quantity::Bytes, rows(&|row| row.1)),
+            bars("size", Quantity::Bytes, rows(&|row| row.1)),
         ));
         let slowest = largest.iter().min_by(|one, other| one.2.total_cmp(&other.2)).unwrap_or(&first);
         let caption = format!(
-            "Rows divided by the time of all steps; the slowest of them, {}, got {} rows per second.",
+            "Rows divided by the time of all steps, in the order of the tables' sizes; the slowest of them, {}, got {} rows per second.",
             slowest.0,
             Quantity::Count.text(slowest.2)
         );
@@ -333,7 +370,7 @@ pub(super) fn levels(run: &Run) -> Vec<(String, Grouped)> {
     let of = |level: String| {
         let trials = run.trials.iter().filter(|trial| trial.config == level);
         let rates = trials.filter_map(|trial| Some(size(trial)? / trial.value("total")?)).collect();
-        Some((format!("level {level}"), grouped(rates)?))
+        Some((level_name(&level), grouped(rates)?))
     };
     levels_in_order(run).into_iter().filter_map(of).collect()
 }
@@ -344,25 +381,57 @@ fn levels_in_order(run: &Run) -> Vec<String> {
     levels
 }
 
+/// The levels of the ladder in a few words.
+const LEVELS: [(&str, &str); 9] = [
+    ("0", "CREATE TABLE AS"),
+    ("1", "pgbench's plain init"),
+    ("2", "unlogged"),
+    ("3", "data only"),
+    ("4", "fillfactor 10"),
+    ("5", "two streams"),
+    ("bonus", "partitions, rows re-inserted"),
+    ("best of 1", "pgrig's own method"),
+    ("best of 5", "pgrig's own method"),
+];
+
+/// A level with its words: `4: fillfactor 10`.
+fn level_name(level: &str) -> String {
+    match LEVELS.iter().find(|(name, _)| *name == level).map(|(_, phrase)| *phrase) {
+        Some(phrase) if level.starts_with("best of ") => {
+            format!("{phrase} for {}", level.trim_start_matches("best of "))
+        }
+        Some(phrase) => format!("{level}: {phrase}"),
+        None => format!("level {level}"),
+    }
+}
+
+/// `4: fillfactor 10` in a sentence.
+fn in_prose(name: &str) -> String {
+    name.split_once(": ")
+        .map_or_else(|| name.to_owned(), |(level, phrase)| format!("level {level} ({phrase})"))
+}
+
 /// The levels of the ladder, in their order.
 pub(super) fn ladder(run: &Run) -> Shown {
     let rate = |trial: &Trial| Some(size(trial)? / trial.value("total")?);
     let levels = levels_in_order(run);
     let mut rows = trials(run, &levels, rate);
     for row in &mut rows {
-        row.name = format!("level {}", row.name);
+        row.name = level_name(&row.name);
     }
     let best = rows.iter().max_by(|one, other| one.value.total_cmp(&other.value));
     let result = best.map_or_else(
         || "No level was completed".to_owned(),
         |best| {
-            let first = rows.iter().find(|row| row.name == "level 1").map_or_else(String::new, |first| {
-                format!(
-                    ", {} times level 1 (pgbench's plain init)",
-                    crate::quantity::short(best.value / first.value)
-                )
+            let plain = level_name("1");
+            let first = rows.iter().find(|row| row.name == plain).map_or_else(String::new, |first| {
+                format!(", {} times {}", crate::quantity::short(best.value / first.value), in_prose(&plain))
             });
-            format!("Fastest: {} with {}{first}", best.name, Quantity::BytesPerSecond.text(best.value))
+            format!(
+                "Fastest: {} with {}{first}",
+                in_prose(&best.name),
+                Quantity::BytesPerSecond.text(best.value)
+            )
         },
     );
     let caption = format!("Each circle is a trial, each line the median. {result}.");
@@ -385,7 +454,7 @@ pub(super) fn ladder(run: &Run) -> Shown {
         "ladder",
         "Write rate of each level",
         caption,
-        dots("finished tables and indexes per second", Quantity::BytesPerSecond, rows),
+        dots("bytes of finished tables and indexes per second", Quantity::BytesPerSecond, rows),
     );
     let section = Section {
         title: "Levels".to_owned(),

@@ -54,16 +54,26 @@ pub(super) fn section(runs: &[&Run], names: &[String], is_compared: bool) -> Opt
                 Some((dot(&row.name, observed)?, *row.runs.last()?))
             })
             .collect();
-        let [(first, _), .., (last, _)] = dots_of.as_slice() else { return None };
+        if dots_of.len() < 2 {
+            return None;
+        }
+        let by_value = |one: &&(Dot, usize), other: &&(Dot, usize)| one.0.value.total_cmp(&other.0.value);
+        let (least, most) = dots_of.iter().min_by(by_value).zip(dots_of.iter().max_by(by_value))?;
         let mut caption = format!(
-            "{}, the oldest first: {} in {}, {} in {}.",
+            "{}, the oldest first: from {} in {} to {} in {}.",
             figure_name(figure),
-            quantity.text(first.value),
-            first.name,
-            quantity.text(last.value),
-            last.name
+            quantity.text(least.0.value),
+            least.0.name,
+            quantity.text(most.0.value),
+            most.0.name
         );
         if !is_compared {
+            for (dot, run) in &mut dots_of {
+                let differing = differences(runs[0], runs[*run]);
+                if differing.iter().any(|one| one.hinders && one.what.starts_with("request")) {
+                    "other options".clone_into(&mut dot.remark);
+                }
+            }
             let there: Vec<usize> = (0..runs.len()).filter(|run| value(run).is_some()).collect();
             let values: Vec<f64> = there.iter().filter_map(value).collect();
             let alpha = FALSE_ALARMS / figures.len() as f64;
@@ -71,7 +81,8 @@ pub(super) fn section(runs: &[&Run], names: &[String], is_compared: bool) -> Opt
             if let Some(found) = found {
                 let run = there[found.first];
                 if let Some((dot, _)) = dots_of.iter_mut().find(|(_, last)| *last >= run) {
-                    dot.remark = format!("◀ changed: {}", change(found.ratio));
+                    dot.remark.insert_str(0, &format!("◀ changed: {} ", change(found.ratio)));
+                    dot.remark.truncate(dot.remark.trim_end().len());
                 }
                 let differing = differences(runs[there[found.first - 1]], runs[run]);
                 let explained = match differing.iter().filter(|one| one.hinders).count() {
@@ -90,7 +101,7 @@ pub(super) fn section(runs: &[&Run], names: &[String], is_compared: bool) -> Opt
                     found.first
                 );
             } else if values.len() >= FEWEST {
-                caption += " No change is marked.";
+                caption += " No lasting change is marked.";
             }
         }
         let rows = dots_of.into_iter().map(|(dot, _)| dot).collect();
@@ -101,12 +112,13 @@ pub(super) fn section(runs: &[&Run], names: &[String], is_compared: bool) -> Opt
     };
     let plots: Vec<Plot> = figures.iter().enumerate().filter_map(plot).collect();
     let mut text =
-        vec!["Circles are single values, the bar their median's 95 % interval, or their range if they are fewer than six. The axis need not start at zero.".to_owned()];
+        vec!["Circles are single values, a dot is their median, the bar its 95 % interval, or their range if they are fewer than six. The axis need not start at zero.".to_owned()];
     if !is_compared && runs.len() >= FEWEST {
         text.push(
-            "A change of 5 % or more is marked where the ranks of the runs before and after it differ more than chance makes them \
+            "One lasting change of 5 % or more is marked, where the ranks of the runs before and after it differ more than chance makes them \
              (Pettitt's test): of 100 reports on runs in which nothing changes, one marks a change. That holds for runs that do not \
-             depend on each other: a machine that slowly drifts shows changes, too."
+             depend on each other: a machine that slowly drifts shows changes, too. Single runs that stand out, and a change that is undone \
+             later, are not marked."
                 .to_owned(),
         );
     }

@@ -46,11 +46,13 @@ pub(super) fn plot(lines: Vec<Line>) -> Option<Plot> {
     };
     let text = |seconds: f64| Quantity::Seconds.text(seconds);
     let caption = if let [line] = lines.as_slice() {
+        let end = line.points.last().copied().unwrap_or_default();
         format!(
-            "Half of the transactions take at most {}, 99 % at most {}, the slowest that is shown {}.",
+            "Half of the transactions take at most {}, 99 % at most {}, {} at most {}.",
             text(at(line, 0.5)),
             text(at(line, 0.99)),
-            text(line.points.last().map_or(0.0, |point| point.1))
+            Quantity::Percentile.text(end.0),
+            text(end.1)
         )
     } else {
         let range = |share: f64| {

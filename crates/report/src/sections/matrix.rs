@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::tps::{text, tps};
 use super::{Section, Shown, dots, latency, log_dots, trials};
 use crate::document::{configs, median};
-use crate::plot::{Chart, Heat, Line, Plot};
+use crate::plot::{Chart, Colours, Heat, Line, Plot};
 use crate::quantity::Quantity;
 
 /// Most cells whose latencies are drawn in one plot.
@@ -52,7 +52,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     if cells.len() <= MOST_LINES {
         let line = |cell: &String| {
             let found = latency::merged(run, Some(cell), "latency")?;
-            Some(Line { name: cell.clone(), points: latency::percentiles(&found) })
+            Some(Line::new(cell, latency::percentiles(&found)))
         };
         latencies.extend(latency::plot(cells.iter().filter_map(line).collect()));
     }
@@ -89,7 +89,19 @@ fn heat(run: &Run, cells: &[String]) -> Option<Plot> {
     }
     let rest: Vec<String> =
         axes.iter().map(|axis| text(&axis["axis"])).filter(|axis| *axis != name).collect();
+    // The trials of a cell differ by as much as chance makes them.
+    let scatter = |cell: &String| {
+        let of_cell: Vec<f64> =
+            run.trials.iter().filter(|trial| trial.config == *cell).filter_map(tps).collect();
+        let (low, high) =
+            (of_cell.iter().copied().reduce(f64::min)?, of_cell.iter().copied().reduce(f64::max)?);
+        (of_cell.len() > 1).then_some((high - low, (high - low) / low))
+    };
+    let scatters: Vec<(f64, f64)> = cells.iter().filter_map(scatter).collect();
+    let widest = scatters.iter().map(|found| found.0).fold(0.0, f64::max);
+    let share = scatters.iter().map(|found| found.1).filter(|share| share.is_finite()).fold(0.0, f64::max);
     let chart = Heat {
+        colours: Colours::Steps(widest),
         quantity: Quantity::PerSecond,
         row_label: rest.join(", "),
         column_label: format!("{name} →"),
@@ -97,8 +109,17 @@ fn heat(run: &Run, cells: &[String]) -> Option<Plot> {
         columns,
         cells: numbers,
     };
+    let scattered = if scatters.is_empty() {
+        " With one trial in each cell, it is not known by how much chance makes them differ.".to_owned()
+    } else {
+        format!(
+            " The trials of a cell differ by up to {} ({}): cells of one colour differ by less than that.",
+            Quantity::PerSecond.text(widest),
+            Quantity::Share.text(share)
+        )
+    };
     let caption = format!(
-        "Median transactions per second by {name} (columns) and {} (rows); darker is more.",
+        "Median transactions per second by {name} (columns) and {} (rows); the stronger the colour, the more.{scattered}",
         rest.join(", ")
     );
     Some(Plot::new("matrix", "Transactions per second", caption, Chart::Heat(chart)))

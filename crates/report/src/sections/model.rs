@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::tps::text;
 use super::{Section, Shown};
 use crate::plot::scale::Spread;
-use crate::plot::{Axis, Bars, Chart, Heat, Plot};
+use crate::plot::{Axis, Bars, Chart, Colours, Heat, Plot};
 use crate::quantity::Quantity;
 
 /// Columns and tables that are drawn.
@@ -39,9 +39,9 @@ pub(super) fn shown(run: &Run) -> Shown {
     .filter(|(_, copy, _)| copy.is_some())
     .map(|(name, copy, own)| (name.to_owned(), vec![copy, own]))
     .collect();
-    let Some(first) = rows.first() else {
+    if rows.is_empty() {
         return Shown { result: "No comparison was completed".to_owned(), sections: Vec::new() };
-    };
+    }
     let said = |(name, values): &(String, Vec<Option<f64>>)| {
         format!("{}: {}", name, Quantity::Share.text(values[0].unwrap_or(0.0)))
     };
@@ -55,13 +55,18 @@ pub(super) fn shown(run: &Run) -> Shown {
     } else {
         vec!["copy".to_owned()]
     };
-    let caption = format!("{}.", said(first));
+    let caption = if has_own {
+        "Shares of the copy that agree with the original, beside those of the original with itself."
+            .to_owned()
+    } else {
+        "Shares of the copy that agree with the original.".to_owned()
+    };
     let rows = rows.into_iter().map(|(name, values)| (name, values[..groups.len()].to_vec())).collect();
     let axis = Axis::new("share", Quantity::Share, Spread::Linear);
     let plot = Plot::new("fidelity", "Fidelity", caption, Chart::Bars(Bars { axis, groups, rows }));
     let mut plots = vec![plot];
     plots.extend(columns(run));
-    let mut sections = vec![Section::new("Fidelity", plots)];
+    let mut sections = vec![Section::new("Copy and original", plots)];
     sections.extend(sizes(run).map(|plot| Section::new("Tables", vec![plot])));
     Shown { result, sections }
 }
@@ -123,11 +128,25 @@ fn columns(run: &Run) -> Option<Plot> {
         quantity: Quantity::Sessions,
         row_label: "column".to_owned(),
         column_label: "statistic →".to_owned(),
-        rows: rows.into_iter().map(|row| row.0).collect(),
+        rows: without_schema(rows.into_iter().map(|row| row.0).collect()),
         columns: statistics,
         cells,
+        colours: Colours::Limit(1.0),
     };
     Some(Plot::new("columns", "Statistics of each column", caption, Chart::Heat(chart)))
+}
+
+/// The names without their schema, if it is the same in all.
+fn without_schema(names: Vec<String>) -> Vec<String> {
+    let schema = |name: &str| name.split_once('.').map(|(schema, _)| schema.to_owned());
+    let first = names.first().and_then(|name| schema(name));
+    // A quoted schema may have a point in its name.
+    match first.filter(|first| {
+        !first.starts_with('"') && names.iter().all(|name| schema(name).as_ref() == Some(first))
+    }) {
+        Some(schema) => names.iter().map(|name| name[schema.len() + 1..].to_owned()).collect(),
+        None => names,
+    }
 }
 
 /// Sizes of the tables of copy and original.
@@ -144,6 +163,8 @@ fn sizes(run: &Run) -> Option<Plot> {
     rows.sort_by(|one, other| other.1[0].unwrap_or(0.0).total_cmp(&one.1[0].unwrap_or(0.0)));
     let all = rows.len();
     rows.truncate(MOST);
+    let names = without_schema(rows.iter().map(|row| row.0.clone()).collect());
+    rows.iter_mut().zip(names).for_each(|(row, name)| row.0 = name);
     let (name, values) = rows.first()?;
     let bytes =
         |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| Quantity::Bytes.text(value));
@@ -152,7 +173,7 @@ fn sizes(run: &Run) -> Option<Plot> {
         bytes(values[0]),
         bytes(values[1])
     );
-    let axis = Axis::new("bytes", Quantity::Bytes, Spread::Linear);
+    let axis = Axis::new("size", Quantity::Bytes, Spread::Linear);
     let groups = vec!["original".to_owned(), "copy".to_owned()];
     Some(Plot::new("sizes", "Sizes of the tables", caption, Chart::Bars(Bars { axis, groups, rows })))
 }

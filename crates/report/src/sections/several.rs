@@ -1,7 +1,7 @@
 //! Several runs of one verb: drawn in one plot, compared, and over time.
 
 use measure::compare::{Comparison, Options, Sides, differences};
-use measure::{Figure, Run, Verdict};
+use measure::{Better, Figure, Run, Verdict};
 
 use super::tps::CONFIG;
 use super::{Section, Shown, history, together};
@@ -99,7 +99,11 @@ fn verdicts(sides: &Sides, comparison: &Comparison) -> String {
 
 fn compared(sides: &Sides, comparison: &Comparison) -> Section {
     let row = |(one, verdict): (&measure::compare::Compared, Verdict)| Dot {
-        name: figure_name(&one.figure),
+        name: format!(
+            "{} ({} is better)",
+            figure_name(&one.figure),
+            if one.figure.better() == Better::More { "more" } else { "less" }
+        ),
         value: one.ratio - 1.0,
         interval: one.interval.map(|interval| (interval.low - 1.0, interval.high - 1.0)),
         observed: Vec::new(),
@@ -148,8 +152,14 @@ fn compared(sides: &Sides, comparison: &Comparison) -> Section {
                 .to_owned(),
         );
     }
+    let is_known = rows.iter().any(|row| row.interval.is_some());
+    let intervals = if is_known {
+        "with its 95 % interval"
+    } else {
+        "as a hollow dot: its interval is not known, so a change outside of the band may be chance"
+    };
     let caption = format!(
-        "Change of each judged figure with its 95 % interval; changes within the band, below 5 %, do not matter. {}.",
+        "Change of each judged figure {intervals}. Changes within the band, below 5 %, do not matter. {}.",
         verdicts(sides, comparison)
     );
     let chart = Dots {

@@ -3,10 +3,10 @@
 use measure::Run;
 
 use super::tps::tps;
-use super::{Section, Shown, dots, trials};
+use super::{Section, Shown, trials};
 use crate::document::{configs, median, values};
 use crate::plot::scale::Spread;
-use crate::plot::{Axis, Bars, Chart, Plot};
+use crate::plot::{Axis, Bars, Chart, Dots, Plot};
 use crate::quantity::Quantity;
 
 pub(super) fn shown(run: &Run) -> Shown {
@@ -15,7 +15,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     let (label, quantity) = if has_tps {
         ("transactions per second", Quantity::PerSecond)
     } else {
-        ("prepare and command", Quantity::Seconds)
+        ("time to prepare and run", Quantity::Seconds)
     };
     let rows = trials(run, &cells, |trial| if has_tps { tps(trial) } else { trial.value("total") });
     let better = |one: f64, other: f64| if has_tps { one > other } else { one < other };
@@ -28,8 +28,17 @@ pub(super) fn shown(run: &Run) -> Shown {
     let beside =
         beside.map_or_else(String::new, |normal| format!(", normal with {}", quantity.text(normal.value)));
     let result = format!("Best median: {} with {}{beside}", best.name, quantity.text(best.value));
-    let caption = format!("Each circle is a trial, each line the median. {result}.");
-    let mut plots = vec![Plot::new("variants", "Variants", caption, dots(label, quantity, rows))];
+    let normal = rows.iter().find(|row| row.name == "normal").map(|row| row.value);
+    let reference = if normal.is_some() { ", the line through all rows that of normal" } else { "" };
+    let caption = format!("Each circle is a trial, each short line the median{reference}. {result}.");
+    let axis = Axis::new(label, quantity, Spread::Linear);
+    let chart = Chart::Dots(Dots { axis, rows, reference: normal, band: None });
+    let mut plots = vec![Plot::new(
+        "variants",
+        if has_tps { "Transactions per second" } else { "Total time" },
+        caption,
+        chart,
+    )];
     if !has_tps {
         plots.extend(parts(run, &cells));
     }

@@ -48,7 +48,7 @@ pub(super) fn section(runs: &[&Run], names: &[String]) -> Option<Section> {
         "tps" => all.tps(),
         "fill" if first.request["ladder"].is_object() => {
             let rates = all.groups(
-                "finished tables and indexes per second",
+                "bytes of finished tables and indexes per second",
                 Quantity::BytesPerSecond,
                 Spread::Linear,
                 fill::levels,
@@ -61,11 +61,11 @@ pub(super) fn section(runs: &[&Run], names: &[String]) -> Option<Section> {
             steps.map(|chart| chart.plot("steps", "Time of each step")).into_iter().collect()
         }
         "micro" => {
-            let times = all.groups("nanoseconds per row", Quantity::PerRow, Spread::Linear, own_times);
+            let times = all.groups("time per row", Quantity::PerRow, Spread::Linear, own_times);
             times.map(|chart| chart.plot("times", "Time per row of each candidate")).into_iter().collect()
         }
         "testdb" => {
-            let total = all.groups("prepare and command", Quantity::Seconds, Spread::Linear, |run| {
+            let total = all.groups("time to prepare and run", Quantity::Seconds, Spread::Linear, |run| {
                 by_config(run, |trial| trial.value("total"))
             });
             let rate = all.groups("transactions per second", Quantity::PerSecond, Spread::Linear, |run| {
@@ -105,7 +105,7 @@ impl Runs<'_> {
     fn lines(self, of: impl Fn(&Run) -> Option<Points>) -> Vec<Line> {
         let line = |(run, name): (&&Run, &String)| {
             let points = of(run).filter(|points| !points.is_empty())?;
-            Some(Line { name: name.clone(), points })
+            Some(Line::new(name, points))
         };
         self.runs.iter().zip(self.names).filter_map(line).collect()
     }
@@ -148,8 +148,9 @@ impl Runs<'_> {
             lines.iter().flat_map(|line| &line.points).map(|point| point.1).reduce(of)
         };
         let caption = format!(
-            "A line for each of {} runs: between {} and {}.",
+            "A line for each of {} runs, {}: between {} and {}.",
             lines.len(),
+            y.label,
             y.quantity.text(extreme(f64::min)?),
             y.quantity.text(extreme(f64::max)?)
         );

@@ -9,34 +9,41 @@ use super::{Section, Shown, waits};
 use crate::document::{median, series, values};
 use crate::escape::shortened;
 use crate::plot::scale::Spread;
-use crate::plot::{Axis, Bars, Chart, Line, Lines, Plot, Span, SpanKind, Table};
+use crate::plot::{Axis, Bars, Chart, Line, Lines, Long, Plot, Span, SpanKind, Table, intervals_of_a_point};
 use crate::quantity::Quantity;
 
 pub(super) const CONFIG: &str = "tps";
 
 pub(super) fn shown(run: &Run) -> Shown {
     let mut sections = Vec::new();
+    let colours = waits::Colours::of(run);
     for (number, trial) in run.trials.iter().enumerate() {
         let title = if run.trials.len() == 1 {
             "Over time".to_owned()
         } else {
             format!("Over time, trial {}", number + 1)
         };
-        let plots: Vec<Plot> =
-            [rate(trial), latencies(trial), waits::over_time(trial)].into_iter().flatten().collect();
+        let plots: Vec<Plot> = [rate(trial), latencies(trial), waits::over_time(trial, &colours)]
+            .into_iter()
+            .flatten()
+            .collect();
         if !plots.is_empty() {
             sections.push(Section::new(&title, plots));
         }
     }
-    let line = |latencies| Line { name: "latency".to_owned(), points: latency::percentiles(&latencies) };
+    let line = |latencies| Line::new("latency", latency::percentiles(&latencies));
     if let Some(plot) = latency::plot(merged(run, None, "latency").map(line).into_iter().collect()) {
         sections.push(Section::new("Latency", vec![plot]));
     }
     sections.extend(waits::in_total(run).map(|plot| Section::new("Waits", vec![plot])));
     sections.extend(statements(run));
-    let used: Vec<Plot> = run.trials.iter().take(1).flat_map(used).collect();
+    let used: Vec<Plot> = run.trials.iter().take(1).flat_map(|trial| used(run, trial)).collect();
     if !used.is_empty() {
-        sections.push(Section::new("Processors and disk", used));
+        let mut section = Section::new("Processors and disk", used);
+        if run.trials.len() > 1 {
+            section.text.push("During the first trial.".to_owned());
+        }
+        sections.push(section);
     }
     Shown { result: result(run), sections }
 }
@@ -50,9 +57,22 @@ fn result(run: &Run) -> String {
     let Some(rate) = median(&run.trials.iter().filter_map(tps).collect::<Vec<_>>()) else {
         return "No trial was completed".to_owned();
     };
+    // Of all trials together, as the plots show them.
+    let all = merged(run, None, "latency");
     let latency = |name: &str| {
-        median(&values(run, CONFIG, &format!("latency-{name}")))
-            .map(|value| format!("{name} {}", Quantity::Seconds.text(value)))
+        let of_trials = values(run, CONFIG, &format!("latency-{name}"));
+        let share = match name {
+            "p50" => Some(0.5),
+            "p95" => Some(0.95),
+            "p99" => Some(0.99),
+            _ => None,
+        };
+        let value = match (share, all.as_ref()) {
+            (None, _) => of_trials.into_iter().reduce(f64::max),
+            (Some(share), Some(all)) if run.trials.len() > 1 => Some(all.quantile(share)?.as_secs_f64()),
+            _ => median(&of_trials),
+        };
+        value.map(|value| format!("{name} {}", Quantity::Seconds.text(value)))
     };
     let latencies: Vec<String> = ["p50", "p95", "p99", "max"].into_iter().filter_map(latency).collect();
     let clients = run.request["clients"].as_u64().unwrap_or(1);
@@ -64,6 +84,7 @@ fn result(run: &Run) -> String {
     };
     let latencies = match latencies.as_slice() {
         [] => String::new(),
+        known if run.trials.len() > 1 => format!("; latency of all trials {}", known.join(", ")),
         known => format!("; latency {}", known.join(", ")),
     };
     format!("{} transactions per second by {clients}{trials}{latencies}", Quantity::PerSecond.text(rate))
@@ -104,12 +125,11 @@ fn rate(trial: &Trial) -> Option<Plot> {
         ("failed", "failed"),
         ("skipped", "skipped"),
         ("retries", "retries"),
-        ("late", "late"),
+        ("late", "late (among the succeeded)"),
     ];
-    let line = |(name, shown): (&str, &str)| {
-        Some(Line { name: shown.to_owned(), points: rates(series(trial, name)?) })
-    };
+    let line = |(name, shown): (&str, &str)| Some(Line::new(shown, rates(series(trial, name)?)));
     let lines: Vec<Line> = named.into_iter().filter_map(line).collect();
+    let summed_up = summed_up(&lines);
     let all = lines.first()?.points.iter().map(|point| point.1);
     let (low, high) = (all.clone().fold(f64::INFINITY, f64::min), all.fold(0.0, f64::max));
     let spans = spans(trial);
@@ -133,20 +153,62 @@ fn rate(trial: &Trial) -> Option<Plot> {
     };
     let [low, high] = [low, high].map(|rate| Quantity::PerSecond.text(rate));
     let between = if low == high { low } else { format!("Between {low} and {high}") };
-    let caption = format!("{between} transactions per second; {marked}.");
+    let caption = format!("{between} transactions per second; {marked}.{summed_up}");
     let y = Axis::new("transactions per second", Quantity::PerSecond, Spread::Linear);
     Some(Plot::new("tps", "Transactions per second over time", caption, over_time(y, lines, spans)))
 }
 
+/// A sentence on long series.
+fn summed_up(lines: &[Line]) -> String {
+    let together = lines
+        .iter()
+        .filter(|line| line.long == Long::Medians)
+        .map(|line| intervals_of_a_point(line.points.len()));
+    match together.max() {
+        None | Some(0 | 1) => String::new(),
+        Some(intervals) => format!(
+            " Each point of a line is the median of {intervals} intervals; the pale area reaches from the lowest to the highest interval."
+        ),
+    }
+}
+
+/// The percentiles of an interval, and the least number of transactions of which that percentile is not the slowest one.
+const PERCENTILES: [(&str, f64); 4] = [("max", 1.0), ("p99", 100.0), ("p95", 20.0), ("p50", 2.0)];
+
 fn latencies(trial: &Trial) -> Option<Plot> {
     let short = short_end(trial);
-    let line = |name: &str| {
+    let counts: Vec<f64> =
+        series(trial, "succeeded").unwrap_or_default().iter().map(|point| point.1).collect();
+    let typical = median(&counts).unwrap_or(f64::INFINITY);
+    let (drawn, few): (Vec<_>, Vec<_>) = PERCENTILES.into_iter().partition(|(_, least)| typical >= *least);
+    let line = |(name, _): (&str, f64)| {
         let points = series(trial, &format!("latency-{name}"))?;
         // The slowest transaction may be in the last milliseconds.
-        let points = if name == "max" { joined(points, short, f64::max) } else { without(points, short) };
-        Some(Line { name: name.to_owned(), points })
+        let (points, long) = if name == "max" {
+            (joined(points, short, f64::max), Long::Highest)
+        } else {
+            (without(points, short), Long::Medians)
+        };
+        Some(Line { long, ..Line::new(name, points) })
     };
-    let lines: Vec<Line> = ["max", "p99", "p95", "p50"].into_iter().filter_map(line).collect();
+    let lines: Vec<Line> = drawn.into_iter().filter_map(line).collect();
+    let few: Vec<&str> = few
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| series(trial, &format!("latency-{name}")).is_some())
+        .collect();
+    let few = if few.is_empty() {
+        String::new()
+    } else {
+        let transactions = if typical > 1.0 { "transactions" } else { "transaction" };
+        format!(
+            " With {} {transactions} in an interval, {} would be the slowest of them and {} left out.",
+            Quantity::Sessions.text(typical),
+            few.join(" and "),
+            if few.len() == 1 { "is" } else { "are" }
+        )
+    };
+    let summed_up = summed_up(&lines);
     let worst = lines
         .first()?
         .points
@@ -154,10 +216,13 @@ fn latencies(trial: &Trial) -> Option<Plot> {
         .copied()
         .reduce(|one, other| if other.1 > one.1 { other } else { one })?;
     let left_out = short.map_or_else(String::new, |short| {
-        format!(" The percentiles of the last {} are left out.", Quantity::Seconds.text(short.length()))
+        format!(
+            " The percentiles of the last {}, an unfinished interval, are left out.",
+            Quantity::Seconds.text(short.length())
+        )
     });
     let caption = format!(
-        "Latencies of each interval, on a logarithmic scale: the slowest transaction took {} and ended {} after the start.{left_out}",
+        "Latencies of each interval: the slowest transaction took {} and ended {} after the start.{left_out}{few}{summed_up}",
         Quantity::Seconds.text(worst.1),
         Quantity::Elapsed.text(worst.0)
     );
@@ -176,10 +241,18 @@ fn statements(run: &Run) -> Option<Section> {
         add(run, &script, name, &mut table);
         for (command, text) in described["commands"].as_array().into_iter().flatten().enumerate() {
             let text = shortened(text["text"].as_str().unwrap_or_default(), 90);
-            let command = format!("{script}-command-{}", command + 1);
+            let is_own = text.starts_with('\\');
+            // Scripts may have the same statements.
+            let number = command + 1;
+            let text = if scripts.len() > 1 {
+                format!("{name} {number}: {text}")
+            } else {
+                format!("{number}: {text}")
+            };
+            let command = format!("{script}-command-{number}");
             // Commands of pgrig's own (\set) take no time.
             let mean = add(run, &command, &text, &mut table);
-            rows.extend(mean.filter(|_| !text.starts_with('\\')).map(|mean| (text, vec![Some(mean)])));
+            rows.extend(mean.filter(|_| !is_own).map(|mean| (text, vec![Some(mean)])));
         }
     }
     if table.rows.is_empty() {
@@ -219,47 +292,67 @@ fn add(run: &Run, prefix: &str, name: &str, table: &mut Table) -> Option<f64> {
     Some(mean)
 }
 
-fn used(trial: &Trial) -> Vec<Plot> {
+/// WAL, the disk, and the processors of a trial: each on an axis of its own, as they differ by orders of magnitude.
+fn used(run: &Run, trial: &Trial) -> Vec<Plot> {
     let line = |name: &str, shown: &str| {
         let points = rates_since(series(trial, name)?);
-        (!points.is_empty()).then(|| Line { name: shown.to_owned(), points })
+        (!points.is_empty()).then(|| Line::new(shown, points))
     };
-    let mut plots = Vec::new();
-    let disk: Vec<Line> = [("wal", "WAL"), ("disk-written", "disk, written"), ("disk-read", "disk, read")]
-        .into_iter()
-        .filter_map(|(name, shown)| line(name, shown))
-        .collect();
-    if !disk.is_empty() {
+    let bytes = |name: &str, title: &str, label: &str, lines: Vec<Line>| {
         let peak = |line: &Line| {
             let highest = line.points.iter().map(|point| point.1).fold(0.0, f64::max);
             format!("{} up to {}", line.name, Quantity::BytesPerSecond.text(highest))
         };
-        let caption = format!("Of all processes: {}.", disk.iter().map(peak).collect::<Vec<_>>().join("; "));
-        let y = Axis::new("bytes per second", Quantity::BytesPerSecond, Spread::Linear);
-        plots.push(Plot::new("disk", "WAL and disk over time", caption, over_time(y, disk, spans(trial))));
-    }
-    if let Some(client) = line("client-cpu", "pgrig") {
-        let mean = client.points.iter().map(|point| point.1).sum::<f64>() / client.points.len().max(1) as f64;
-        let busy = trial.value("machine-busy").zip(trial.value("elapsed")).map_or_else(
-            String::new,
-            |(busy, elapsed)| {
-                format!(
-                    "; all processes together used {} on average",
-                    Quantity::Sessions.text(busy / elapsed)
-                )
-            },
+        let caption = format!(
+            "Of all processes: {}.{}",
+            lines.iter().map(peak).collect::<Vec<_>>().join("; "),
+            summed_up(&lines)
         );
-        let caption =
-            format!("pgrig itself used {} processors on average{busy}.", Quantity::Sessions.text(mean));
-        let y = Axis::new("processors", Quantity::Sessions, Spread::Linear);
-        plots.push(Plot::new(
-            "cpu",
-            "Processors used by pgrig",
-            caption,
-            over_time(y, vec![client], Vec::new()),
-        ));
-    }
-    plots
+        let y = Axis::new(label, Quantity::BytesPerSecond, Spread::Linear);
+        let is_any = !lines.is_empty();
+        is_any.then(|| Plot::new(name, title, caption, over_time(y, lines, spans(trial))))
+    };
+    let wal = line("wal", "WAL").into_iter().collect();
+    let disk = [("disk-written", "disk, written"), ("disk-read", "disk, read")]
+        .into_iter()
+        .filter_map(|(name, shown)| line(name, shown))
+        .collect();
+    [
+        bytes("wal", "WAL over time", "bytes of WAL per second", wal),
+        bytes("disk", "Disk over time", "bytes per second", disk),
+        processors(run, trial, line("machine-busy", "all processes"), line("client-cpu", "pgrig")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Processors that all processes and pgrig itself used, of those that there are.
+fn processors(run: &Run, trial: &Trial, all: Option<Line>, own: Option<Line>) -> Option<Plot> {
+    let own = own?;
+    let mean = |line: &Line| {
+        let sum: f64 = line.points.iter().map(|point| point.1).sum();
+        Quantity::Sessions.text(sum / line.points.len().max(1) as f64)
+    };
+    let cores = run.environment.client.cores;
+    let busy = trial.value("machine-busy").zip(trial.value("elapsed")).map(|(busy, elapsed)| busy / elapsed);
+    let others = busy.map_or_else(String::new, |busy| {
+        format!("; all processes together used {} of {cores}", Quantity::Sessions.text(busy))
+    });
+    // Older documents have only the sum of the machine's use.
+    let all = all.or_else(|| {
+        let ends = [own.points.first()?.0, own.points.last()?.0];
+        Some(Line::new("all processes, mean", ends.map(|at| (at, busy.unwrap_or(0.0))).to_vec()))
+            .filter(|_| busy.is_some())
+    });
+    let lines: Vec<Line> = all.into_iter().chain([own]).collect();
+    let caption = format!(
+        "pgrig itself used {} processors on average{others}.{}",
+        mean(lines.last()?),
+        summed_up(&lines)
+    );
+    let y = Axis::new(&format!("processors, of {cores}"), Quantity::Sessions, Spread::Linear);
+    Some(Plot::new("cpu", "Processors that are busy", caption, over_time(y, lines, spans(trial))))
 }
 
 /// A field as text.

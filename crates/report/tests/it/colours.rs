@@ -55,15 +55,47 @@ fn text_and_lines_stand_out_in_light_dark_and_print() {
 
 #[test]
 fn numbers_are_read_on_each_shade_of_a_heat_map() {
-    let shade = |number: usize| {
-        PLOT.split(&format!(".h{number} rect{{fill:")).nth(1).map(|rest| rest.split('}').next().unwrap())
+    // The rules: a colour from h0 to h6, text on the lower ones and on the higher ones.
+    assert!(PLOT.contains("svg.plot :is(.h0,.h1,.h2,.h3) text{fill:var(--low)}"));
+    assert!(PLOT.contains("svg.plot :is(.h4,.h5,.h6) text{fill:var(--high)}"));
+    for theme in themes() {
+        let mut before = None;
+        for number in 0..7 {
+            assert!(PLOT.contains(&format!(".h{number}>:is(rect,path){{fill:var(--h{number})}}")));
+            let colour = &theme[&format!("--h{number}")];
+            let found = contrast(colour, &theme[if number < 4 { "--low" } else { "--high" }]);
+            assert!(found >= TEXT, "h{number} {found:.2} of {theme:?}");
+            // The more, the further from the paper.
+            let from_paper = contrast(colour, &theme["--paper"]);
+            assert!(before.is_none_or(|before| before < from_paper), "h{number} of {theme:?}");
+            before = Some(from_paper);
+        }
+    }
+    // Beyond a limit, in all themes alike.
+    for (class, text) in
+        [("within-limit", "#10151b"), ("beyond0", "#10151b"), ("beyond1", "#10151b"), ("beyond2", "#fff")]
+    {
+        let rule = PLOT.split(&format!(".{class}>:is(rect,path){{fill:")).nth(1).unwrap();
+        let found = contrast(rule.split('}').next().unwrap(), text);
+        assert!(found >= TEXT, "{class} {found:.2}");
+    }
+}
+
+#[test]
+fn the_line_of_peaks_stands_out_from_what_it_touches() {
+    let variable = |rule: &str, property: &str| {
+        let rule = PLOT.split(rule).nth(1).unwrap().split('}').next().unwrap();
+        let value = rule.split(&format!("{property}:var(")).nth(1).unwrap();
+        value.split(')').next().unwrap().to_owned()
     };
-    let shades: Vec<&str> = (0..).map_while(shade).collect();
-    assert_eq!(shades.len(), 7);
-    for (number, colour) in shades.iter().enumerate() {
-        let text = if number < 4 { "#10151b" } else { "#fff" };
-        let found = contrast(colour, text);
-        assert!(found >= TEXT, "h{number} {found:.2}");
+    let line = variable(".line.peak{", "stroke");
+    // It is never below the layers, whose edges have this colour: so it touches them and the paper only.
+    let edge = variable(".layer{", "stroke");
+    for theme in themes() {
+        for ground in [edge.as_str(), "--paper"] {
+            let found = contrast(&theme[&line], &theme[ground]);
+            assert!(found >= GRAPHICS, "{line} on {ground}: {found:.2} of {theme:?}");
+        }
     }
 }
 

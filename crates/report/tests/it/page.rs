@@ -106,36 +106,104 @@ pub(crate) fn value(scale: &str, pixel: f64) -> f64 {
     }
 }
 
+/// The lowest and the highest value of each column of pixels, straight from a document.
+fn columns(points: &[(f64, f64)], x: &str) -> BTreeMap<i64, (f64, f64)> {
+    let mut found: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+    for (seconds, value) in points {
+        let entry = found.entry(column(*seconds, x)).or_insert((*value, *value));
+        *entry = (entry.0.min(*value), entry.1.max(*value));
+    }
+    found
+}
+
+/// The points of the area of a series: along its highest values and back along its lowest.
+fn area(svg: &str, series: &str) -> Vec<(f64, f64)> {
+    let path = &svg[svg.find(&format!("data-range=\"{series}\"")).unwrap()..];
+    let data = path.split(" d=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(data.matches('Z').count(), 1, "no gap");
+    absolute(data.trim_end_matches('Z'))
+}
+
 #[test]
 fn every_drawn_point_is_in_the_document_and_no_peak_is_lost() {
+    const TOGETHER: usize = 15;
     let hour = long_run(3600);
     let plots = svgs(std::slice::from_ref(&hour));
     let (_, svg) = plots.iter().find(|(name, _)| name == "tps-latency.svg").unwrap();
+    // A pixel is rounded to a tenth.
+    let is_near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.005;
     for name in ["max", "p99", "p95", "p50"] {
-        let (pixels, [x, y]) = drawn(svg, name);
+        let (line, [x, y]) = drawn(svg, name);
         let series =
             hour.run.trials[0].series.iter().find(|series| series.name == format!("latency-{name}")).unwrap();
-        // A pixel is rounded to a tenth.
-        let is_near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.002;
-        let mut columns: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
-        for (at, height) in &pixels {
-            let (seconds, latency) = (value(x, *at), value(y, *height));
-            let near = |point: &&(f64, f64)| (point.0 - seconds).abs() < 1.0 && is_near(latency, point.1);
-            assert!(series.points.iter().any(|point| near(&point)), "{name}: {seconds} s, {latency} s");
-            let second = columns.entry(column(seconds, x)).or_insert((latency, latency));
-            *second = (second.0.min(latency), second.1.max(latency));
+        let expected: Vec<(f64, f64)> = columns(&series.points, x).into_values().collect();
+        assert!(expected.len() > 600, "{name}");
+        if name == "max" {
+            assert_eq!(line.len(), expected.len(), "{name}");
+            for (point, column) in line.iter().zip(&expected) {
+                assert!(is_near(value(y, point.1), column.1), "{name}: {point:?} {column:?}");
+            }
+            continue;
         }
-        let highest = |points: &mut dyn Iterator<Item = f64>| points.fold(0.0, f64::max);
-        let peak = highest(&mut series.points.iter().map(|point| point.1));
-        assert!(is_near(highest(&mut columns.values().map(|column| column.1)), peak), "{name}");
-        assert!(pixels.len() < series.points.len() / 2, "{name} is thinned");
+        let area = area(svg, name);
+        assert_eq!(area.len(), 2 * expected.len(), "{name}");
+        let (highest, lowest) = area.split_at(expected.len());
+        for ((high, low), column) in highest.iter().zip(lowest.iter().rev()).zip(&expected) {
+            let found = (value(y, low.1), value(y, high.1));
+            assert!(is_near(found.0, column.0) && is_near(found.1, column.1), "{name}: {found:?} {column:?}");
+        }
+        let periods: Vec<&[(f64, f64)]> = series.points.chunks(TOGETHER).collect();
+        assert_eq!(line.len(), periods.len(), "{name}");
+        for (point, period) in line.iter().zip(periods) {
+            let mut sorted: Vec<f64> = period.iter().map(|point| point.1).collect();
+            sorted.sort_by(f64::total_cmp);
+            assert!(is_near(value(y, point.1), sorted[TOGETHER / 2]), "{name}: {point:?} {sorted:?}");
+            let seconds = value(x, point.0);
+            assert!(
+                period[0].0 - 3.0 < seconds && seconds < period[TOGETHER - 1].0 + 3.0,
+                "{name}: {seconds}"
+            );
+        }
     }
+}
+
+#[test]
+fn a_percentile_of_few_transactions_is_not_drawn() {
+    let run = changed("tps", |run| {
+        let series = run.trials[0].series.iter_mut().find(|series| series.name == "succeeded").unwrap();
+        series.points.iter_mut().for_each(|point| point.1 = 40.0);
+    });
+    let plots = svgs(&[run]);
+    let (_, svg) = plots.iter().find(|(name, _)| name == "tps-latency.svg").unwrap();
+    assert!(!svg.contains("data-name=\"p99\"") && svg.contains("data-name=\"p95\""), "{svg}");
+    assert!(svg.contains("With 40 transactions in an interval, p99 would be the slowest of them"), "{svg}");
+}
+
+#[test]
+fn notes_that_differ_only_in_numbers_are_one() {
+    let run = changed("matrix", |run| {
+        run.notes = (1..=6_u32)
+            .map(|trial| {
+                format!("trial {trial}, clients={trial}: processors were busy {}.5 % of the time", 90 + trial)
+            })
+            .chain(["trial 3, clients=3: autovacuum ran at 1 s".to_owned()])
+            .map(|text| measure::Note { text })
+            .collect();
+    });
+    let page = html(&[run]);
+    assert!(
+        page.contains("<summary>6 notes: processors were busy 91.5 to 96.5 % of the time</summary>"),
+        "{page}"
+    );
+    let first = page.find("<li>trial 3, clients=3: autovacuum ran at 1 s</li>").unwrap();
+    assert!(first < page.find("6 notes: ").unwrap(), "a note that is given once comes first");
+    assert!(page.contains("<li>trial 6, clients=6: processors were busy 96.5 % of the time</li>"));
 }
 
 #[expect(clippy::cast_possible_truncation)]
 fn column(seconds: f64, scale: &str) -> i64 {
     let parts: Vec<f64> = scale.split(' ').skip(1).take(4).map(|part| part.parse().unwrap()).collect();
-    (parts[2] + seconds / parts[1] * (parts[3] - parts[2])) as i64
+    (parts[2] + seconds / parts[1] * (parts[3] - parts[2])).floor() as i64
 }
 
 /// A run of so many seconds: the real one, again and again, with latencies that differ.
@@ -201,6 +269,31 @@ fn a_matrix_of_two_axes_is_a_heat_map() {
     let plots = svgs(&[cells(40)]);
     let (_, svg) = plots.iter().find(|(name, _)| name.ends_with("-matrix.svg")).unwrap();
     assert_eq!(svg.matches("<rect").count(), 40);
+    let run = cells(40).run;
+    let scatter = |cell: &str| {
+        let of: Vec<f64> = run
+            .trials
+            .iter()
+            .filter(|trial| trial.config == cell)
+            .map(|trial| trial.value("succeeded").unwrap() / trial.value("elapsed").unwrap())
+            .collect();
+        of.iter().copied().fold(0.0, f64::max) - of.iter().copied().fold(f64::MAX, f64::min)
+    };
+    let widest = run.trials.iter().map(|trial| scatter(&trial.config)).fold(0.0, f64::max);
+    // Cells of one colour differ by no more than the trials of a cell, or by the seventh part of all.
+    let mut shades: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for part in svg.split("<g class=\"h").skip(1).filter(|part| part.contains("<rect")) {
+        let shown = part.split(": ").nth(1).unwrap().split('<').next().unwrap().replace(',', "");
+        shades.entry(&part[..1]).or_default().push(shown.parse().unwrap());
+    }
+    let range = |values: &[f64]| {
+        values.iter().copied().fold(0.0, f64::max) - values.iter().copied().fold(f64::MAX, f64::min)
+    };
+    let all: Vec<f64> = shades.values().flatten().copied().collect();
+    assert_eq!(all.len(), 40);
+    for (shade, values) in &shades {
+        assert!(range(values) <= widest.max(range(&all) / 7.0) + 1.0, "h{shade}: {values:?}, {widest}");
+    }
 }
 
 #[test]

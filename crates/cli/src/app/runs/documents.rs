@@ -12,7 +12,7 @@ use crate::app::input;
 /// A run document, with its text as it is in the file.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// The text without blanks around it, but with its last line end.
+    /// The text, byte for byte; of several in a file without the blanks between them, but with its last line end if there is one.
     pub(crate) text: String,
     pub(crate) run: Run,
 }
@@ -36,21 +36,23 @@ fn all(text: &str) -> Result<Vec<Document>, String> {
     }
     let texts = split(text);
     let several = texts.len() > 1;
-    let read = |(number, text): (usize, &str)| {
+    let read = |(number, part): (usize, &str)| {
         let place = if several { format!("document {number}: ") } else { String::new() };
-        let run = Run::read(text).map_err(|error| format!("{place}{error}"))?;
-        Ok(Document { text: text.trim().to_owned() + "\n", run })
+        let run = Run::read(part).map_err(|error| format!("{place}{error}"))?;
+        let kept = if several { part.trim_start() } else { text };
+        Ok(Document { text: kept.to_owned(), run })
     };
     (1..).zip(texts).map(read).collect()
 }
 
-/// The texts of consecutive JSON values. If one cannot be read, it and everything after it are
+/// The texts of consecutive JSON values, each with the line end after it. If one cannot be read, it and everything after it are
 /// returned as one text.
 fn split(text: &str) -> Vec<&str> {
     let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let (mut texts, mut start) = (Vec::new(), 0);
     while let Some(Ok(_)) = values.next() {
-        let end = values.byte_offset();
+        let mut end = values.byte_offset();
+        end += usize::from(text[end..].starts_with('\n'));
         texts.push(&text[start..end]);
         start = end;
     }
@@ -66,9 +68,9 @@ mod tests {
 
     #[test]
     fn values_are_split_and_a_cut_one_is_not_lost() {
-        assert_eq!(split("{}\n{\"a\": [1]}{}"), ["{}", "\n{\"a\": [1]}", "{}"]);
+        assert_eq!(split("{}\n{\"a\": [1]}{}"), ["{}\n", "{\"a\": [1]}", "{}"]);
         assert_eq!(split("{} \n"), ["{}"]);
-        assert_eq!(split("{}\n{\"a\": [1"), ["{}", "\n{\"a\": [1"]);
+        assert_eq!(split("{}\n{\"a\": [1"), ["{}\n", "{\"a\": [1"]);
         assert_eq!(split("{} x {}"), ["{}", " x {}"]);
         assert_eq!(split(""), [""]);
         assert!(all("{}\n{}").unwrap_err().starts_with("document 1: it is not a run document"));

@@ -1,7 +1,7 @@
 //! The document of a running run: `PGRIG_HOME/runs/<id>.json`, and the copy for --json.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -19,8 +19,51 @@ pub(crate) struct RunFile {
 /// Destination of --json.
 enum Copy {
     Stdout,
-    /// A file. It is opened before the work begins, so that a wrong name is noticed in time.
-    File(File, String),
+    File(Opened),
+}
+
+/// A file that is opened before the work begins, so that a wrong name is noticed in time. Until the run ends, it is as it was: a
+/// request that is refused leaves no empty file, and keeps the document that was in it.
+struct Opened {
+    file: File,
+    name: String,
+    /// Whether it did not exist.
+    is_new: bool,
+    is_written: bool,
+}
+
+impl Opened {
+    fn open(name: &str) -> io::Result<Self> {
+        let mut options = File::options();
+        options.write(true);
+        let opened = match options.clone().create_new(true).open(name) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                (options.create(true).truncate(false).open(name)?, false)
+            }
+            created => (created?, true),
+        };
+        let (file, is_new) = opened;
+        Ok(Self { file, name: name.to_owned(), is_new, is_written: false })
+    }
+
+    /// Replaces the content.
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.is_written = true;
+        // A pipe or a device has no length.
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.file.write_all(text.as_bytes())
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if self.is_new && !self.is_written {
+            // It is empty.
+            let _ = fs::remove_file(&self.name);
+        }
+    }
 }
 
 /// The id and the start time of a run of this verb that starts now.
@@ -45,9 +88,9 @@ impl RunFile {
             None => None,
             Some("-") => Some(Copy::Stdout),
             Some(name) => {
-                let file = File::create(name)
+                let opened = Opened::open(name)
                     .map_err(|error| Usage(format!("cannot write --json {name}: {error}")))?;
-                Some(Copy::File(file, name.to_owned()))
+                Some(Copy::File(opened))
             }
         };
         Ok(Self { path: directory.join(format!("{id}.json")), copy })
@@ -64,9 +107,9 @@ impl RunFile {
         match &mut self.copy {
             None => Ok(()),
             Some(Copy::Stdout) => Ok(Printer::json(document(run)?.trim_end())?),
-            Some(Copy::File(file, name)) => file
-                .write_all(document(run)?.as_bytes())
-                .with_context(|| format!("cannot write --json {name}")),
+            Some(Copy::File(opened)) => {
+                opened.write(&document(run)?).with_context(|| format!("cannot write --json {}", opened.name))
+            }
         }
     }
 

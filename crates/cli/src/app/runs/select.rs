@@ -64,7 +64,7 @@ impl<'p> Selection<'p> {
         for word in words {
             for document in self.named(word)? {
                 match found.iter().find(|known| known.run.id == document.run.id) {
-                    Some(known) if known.text != document.text => {
+                    Some(known) if known.text.trim() != document.text.trim() => {
                         let id = &known.run.id;
                         let text = format!(
                             "there are two different documents of run {}: give only one of the files",

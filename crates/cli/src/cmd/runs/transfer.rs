@@ -20,7 +20,9 @@ pub(crate) fn export(arguments: &ExportArgs, printer: &Printer) -> Result<(), Fa
         refuse_unwritable("--output", file, existing)?;
     }
     let found = Selection::new(Labelled::All, printer)?.documents(&arguments.runs)?;
-    let text: String = found.iter().map(|document| document.text.as_str()).collect();
+    let line_end = |text: &str| if text.ends_with('\n') { "" } else { "\n" };
+    let text: String =
+        found.iter().flat_map(|document| [document.text.as_str(), line_end(&document.text)]).collect();
     if is_to_stdout {
         io::stdout().write_all(text.as_bytes())?;
         return Ok(io::stdout().flush()?);
@@ -47,7 +49,7 @@ pub(crate) fn import(arguments: &ImportArgs, printer: &Printer) -> Result<(), Fa
                 .into());
             }
             if let Some(same) = new.iter().find(|other| other.run.id == *id) {
-                if same.text != document.text {
+                if same.text.trim() != document.text.trim() {
                     return Err(refused(&format!("there are two different documents of run {id}")).into());
                 }
             } else if is_saved(&store, &document).map_err(|error| refused(&error))? {
