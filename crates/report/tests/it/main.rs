@@ -1,6 +1,7 @@
 //! Pages of documents of real runs, one of each kind.
 
 mod colours;
+mod coordinates;
 mod page;
 mod pictures;
 mod plots;

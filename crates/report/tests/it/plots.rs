@@ -22,7 +22,7 @@ fn plot(documents: &[Document], name: &str) -> String {
 }
 
 /// The value of an attribute of the first element in the text.
-fn attribute<'a>(text: &'a str, name: &str) -> &'a str {
+pub(crate) fn attribute<'a>(text: &'a str, name: &str) -> &'a str {
     let start = text.find(&format!(" {name}=\"")).unwrap_or_else(|| panic!("no {name}")) + name.len() + 3;
     text[start..].split('"').next().unwrap()
 }
