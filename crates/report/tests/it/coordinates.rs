@@ -182,7 +182,7 @@ fn observed(run: &Run, of: impl Fn(&dyn Fn(&str) -> f64) -> f64) -> Expected {
 }
 
 /// The median of each configuration, which is the middle of its sorted values.
-fn medians(all: Expected) -> Expected {
+fn medians(all: &[(String, f64)]) -> Expected {
     let mut names: Vec<String> = all.iter().map(|one| one.0.clone()).collect();
     names.sort();
     names.dedup();
@@ -297,7 +297,7 @@ fn marks_are_where_the_numbers_of_the_document_belong() {
         }),
         case(one(document("tps")), "tps-statements.svg", Marks::Bars(0), statements),
         case(one(document("matrix")), "tps-matrix-cells.svg", Marks::Circles, tps),
-        case(one(document("matrix")), "tps-matrix-cells.svg", Marks::Values, |run| medians(tps(run))),
+        case(one(document("matrix")), "tps-matrix-cells.svg", Marks::Values, |run| medians(&tps(run))),
         case(one(document("matrix")), "tps-matrix-p95.svg", Marks::Circles, |run| {
             observed(run, |value| value("latency-p95"))
         }),
@@ -320,10 +320,10 @@ fn marks_are_where_the_numbers_of_the_document_belong() {
             observed(run, |value| value("total"))
         }),
         case(one(document("testdb")), "testdb-variants.svg", Marks::Values, |run| {
-            medians(observed(run, |value| value("total")))
+            medians(&observed(run, |value| value("total")))
         }),
         case(one(document("testdb")), "testdb-parts.svg", Marks::Bars(1), |run| {
-            medians(observed(run, |value| value("command")))
+            medians(&observed(run, |value| value("command")))
         }),
         case(one(document("schema")), "fill-ddl-tables.svg", Marks::Bars(0), |run| {
             of_tables(run, |value| {
@@ -351,7 +351,7 @@ fn marks_are_where_the_numbers_of_the_document_belong() {
 fn calibration() -> Document {
     changed("micro", |run| {
         run.trials.truncate(1);
-        run.trials[0].config = "calibration".to_owned();
+        "calibration".clone_into(&mut run.trials[0].config);
         run.request["candidates"] = json!([{ "name": "i" }]);
         let of = |rows: u32, seconds: [f64; 3]| Series {
             points: (0..3).map(f64::from).zip(seconds).collect(),
@@ -426,7 +426,7 @@ fn numbers_of_a_heat_map_are_medians_of_the_document() {
         let axis = json!({ "axis": "clients", "values": ["1"] });
         run.request["matrix"]["axes"].as_array_mut().unwrap().push(axis);
     })]);
-    for (cell, rate) in medians(tps(&run.run)) {
+    for (cell, rate) in medians(&tps(&run.run)) {
         let column = cell.strip_prefix("durability=").unwrap();
         let title = page
             .split(&format!("<title>clients=1, {column}: "))
