@@ -58,3 +58,12 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
         assert_eq!(String::from_utf8_lossy(&left.stdout).trim(), "0", "{left:?}");
     }
 }
+
+/// A database that psql would look for on a local server, and that has none, may be one of pgrig's own.
+#[test]
+fn a_database_of_no_server_gets_the_remedy_for_pgrig_s_own() {
+    let rig = Rig::new();
+    let ran = rig.run("ddl -c VACUUM -d shop -p 1");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_says(&ran.stderr, &["cannot read database shop", "-d \"$(pgrig server url shop)\""]);
+}

@@ -6,13 +6,15 @@ mod hints;
 mod progress;
 mod text;
 
+use connect::ConnectError;
 use ddl::{Outcome, Request, Schema, Site};
 use pgserver::Home;
 use server::Survey;
 use tokio::runtime::Builder;
 
+use crate::app::args::ServerChoice;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
-use crate::app::failure::{Failure, Unhappy, Usage};
+use crate::app::failure::{Broken, Failure, Unhappy, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;
@@ -28,13 +30,14 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
         Origin::Read(schema) => schema,
         Origin::Database(choice) => {
             let mut schema = None;
-            on_server(&choice, &mut Builder::new_current_thread(), printer, async |_, chosen| {
+            let read = on_server(&choice, &mut Builder::new_current_thread(), printer, async |_, chosen| {
                 let connection = chosen.connect(printer).await?;
                 let read = Schema::of_database(&connection, chosen.target.dbname()).await?;
                 connection.close().await;
                 schema = Some(read);
                 Ok(())
-            })?;
+            });
+            read.map_err(|failure| unread(failure, &choice))?;
             schema.ok_or_else(|| Usage("the database was not read".to_owned()))?
         }
     };
@@ -118,5 +121,21 @@ fn judged(arguments: &DdlArgs, outcome: &Outcome) -> Result<(), Failure> {
     match gate::missed(&arguments.fail_if, outcome) {
         missed if missed.is_empty() => Ok(()),
         missed => Err(Unhappy::Missed(missed).into()),
+    }
+}
+
+/// The error of a database that cannot be read, with the remedy if it is meant as one of pgrig's own server.
+fn unread(failure: Failure, choice: &ServerChoice) -> Failure {
+    match failure.error::<ConnectError>() {
+        Some(ConnectError::NoSocket { port, .. }) => {
+            let name = choice.dbname.as_deref().unwrap_or("DBNAME");
+            Broken(format!(
+                "no PostgreSQL server listens on a local socket with port {port}, so pgrig cannot read database {name}: \
+                 name the server with -h HOST and -p PORT; for a database of pgrig's own PostgreSQL, give -d \"$(pgrig \
+                 server url {name})\""
+            ))
+            .into()
+        }
+        _ => failure,
     }
 }
