@@ -115,15 +115,18 @@ impl Quantity {
     }
 }
 
-/// A percentile as its share: `99.9 %`.
+/// A percentile as its share: `99.9 %`. It has two digits of what is missing to all, and is never rounded up to all.
 fn percentile(share: f64) -> String {
-    if share >= 1.0 { "max".to_owned() } else { format!("{} %", short_exact(share * 100.0)) }
-}
-
-/// The value without trailing zeros of its decimals.
-fn short_exact(value: f64) -> String {
-    let text = format!("{value:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    if share >= 1.0 {
+        return "max".to_owned();
+    }
+    let nines = -(1.0 - share).max(1e-9).log10();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 9")]
+    let decimals = (nines.ceil() - 1.0).max(0.0) as usize;
+    let text = format!("{:.decimals$}", share * 100.0);
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text.as_str() };
+    format!("{text} %")
 }
 
 /// The text without trailing zeros of the number before its unit: `5.00 ms` is `5 ms`.
@@ -190,6 +193,10 @@ mod tests {
             (Quantity::PerSecond, 25_000.0, "25 k"),
             (Quantity::Bytes, 2e9, "2 GB"),
             (Quantity::Percentile, 0.9999, "99.99 %"),
+            (Quantity::Percentile, 0.999_990_91, "99.99909 %"),
+            (Quantity::Percentile, 0.091_482_42, "9 %"),
+            (Quantity::Percentile, 0.5, "50 %"),
+            (Quantity::Percentile, 0.999_96, "99.996 %"),
             (Quantity::Share, -0.05, "−5 %"),
             (Quantity::Times, 1.05, "1.05"),
             (Quantity::PerRow, 50e-9, "50 ns"),

@@ -104,7 +104,7 @@ fn head(page: &mut String, part: &Part<'_>) {
         "<p class=\"kind\">pgrig {}, {}</p>\n<h1>{}</h1>",
         html(&part.verb),
         html(&when),
-        html(&part.shown.result)
+        html(&unbroken(&part.shown.result))
     );
     if is_alone {
         conditions(page, part.runs[0]);
@@ -115,6 +115,25 @@ fn head(page: &mut String, part: &Part<'_>) {
         conditions(page, run);
         *page += "</details>\n";
     }
+}
+
+/// The text, with no line end between a number and its unit.
+fn unbroken(text: &str) -> String {
+    const UNITS: [&str; 16] =
+        ["%", "ns", "µs", "ms", "s", "min", "h", "B", "kB", "MB", "GB", "TB", "B/s", "kB/s", "MB/s", "GB/s"];
+    let mut unbroken = String::with_capacity(text.len());
+    for (at, word) in text.split(' ').enumerate() {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']));
+        if at > 0 {
+            unbroken.push(if is_unit && unbroken.ends_with(|c: char| c.is_ascii_digit()) {
+                '\u{a0}'
+            } else {
+                ' '
+            });
+        }
+        unbroken += word;
+    }
+    unbroken
 }
 
 fn name_and_start(run: &Run) -> String {
@@ -301,7 +320,7 @@ pub(crate) fn repeat(run: &Run) -> Option<String> {
 fn section(page: &mut String, section: &Section) {
     let _ = writeln!(page, "<h2>{}</h2>", html(&section.title));
     for text in &section.text {
-        let _ = writeln!(page, "<p>{}</p>", html(text));
+        let _ = writeln!(page, "<p>{}</p>", html(&unbroken(text)));
     }
     for plot in &section.plots {
         figure(page, plot);
@@ -316,7 +335,7 @@ fn figure(page: &mut String, plot: &Plot) {
         page,
         "<h3>{}</h3>\n<figure>\n<figcaption>{}</figcaption>",
         html(&plot.title),
-        html(&plot.caption)
+        html(&unbroken(&plot.caption))
     );
     *page += &plot.svg(WIDE);
     *page += &plot.svg(NARROW);

@@ -19,7 +19,11 @@ pub(super) fn svg(plot: &Plot, chart: &Dots, width: Width) -> String {
         ..=12 => 26.0,
         _ => 20.0,
     };
-    let remarks = longest(&|row| remark(chart, row)).min(width * 0.36);
+    // Beside a name above there is room for its remark.
+    let beside = |row: &Dot| {
+        if is_above { chart.axis.quantity.text(row.value) } else { remark(chart, row) }
+    };
+    let remarks = longest(&beside).min(width * 0.36);
     let (left, right) = (names + 16.0, width - 16.0 - remarks);
     let values = chart.rows.iter().flat_map(|row| {
         let interval = row.interval.into_iter().flat_map(|(low, high)| [low, high]);
@@ -55,9 +59,14 @@ pub(super) fn svg(plot: &Plot, chart: &Dots, width: Width) -> String {
         let from = top + row_height * number as f64;
         let y = from + row_height - if is_above { 13.0 } else { row_height / 2.0 };
         let (name_at, room) = if is_above { (from + 12.0, width - 20.0) } else { (y + 4.0, names + 4.0) };
-        drawn += &text(8.0, name_at, "start name", &fitted(&row.name, room));
+        let name = if is_above && !row.remark.is_empty() {
+            format!("{}: {}", row.name, row.remark.trim_matches(['(', ')']))
+        } else {
+            row.name.clone()
+        };
+        drawn += &text(8.0, name_at, "start name", &fitted(&name, room));
         drawn += &dot(chart, row, &x, y);
-        drawn += &text(right + 10.0, y + 4.0, "start", &fitted(&remark(chart, row), remarks + 4.0));
+        drawn += &text(right + 10.0, y + 4.0, "start", &fitted(&beside(row), remarks + 4.0));
     }
     let attributes = format!(" data-axis=\"{}\"", described(&chart.axis, &x));
     frame(plot, width, bottom + 42.0, &attributes, &drawn)

@@ -38,7 +38,7 @@ impl Scheme {
     fn new(chart: &Heat) -> Self {
         let mut all: Vec<f64> = chart.cells.iter().flatten().flatten().copied().collect();
         all.sort_by(|one, other| other.total_cmp(one));
-        all.dedup();
+        all.dedup_by(|one, other| one.to_bits() == other.to_bits());
         match chart.colours {
             Colours::Limit(limit) => Self::by_limit(chart, &all, limit),
             Colours::Steps(least) => Self::by_size(chart, &all, least),

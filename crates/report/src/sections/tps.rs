@@ -1,5 +1,7 @@
 //! Transactions over time: rates, latencies, waits, statements, processors and disk.
 
+use std::fmt::Write;
+
 use measure::{Event, Run, Trial};
 use serde_json::Value;
 
@@ -158,27 +160,37 @@ fn rate(trial: &Trial) -> Option<Plot> {
     Some(Plot::new("tps", "Transactions per second over time", caption, over_time(y, lines, spans)))
 }
 
-/// A sentence on long series.
+/// What the points of long series are.
 fn summed_up(lines: &[Line]) -> String {
-    let together = lines
-        .iter()
-        .filter(|line| line.long == Long::Medians)
-        .map(|line| intervals_of_a_point(line.points.len()));
-    match together.max() {
-        None | Some(0 | 1) => String::new(),
-        Some(intervals) => format!(
+    let of = |long: Long| {
+        lines.iter().filter(move |line| line.long == long && intervals_of_a_point(line.points.len()) > 1)
+    };
+    let mut text = String::new();
+    if let Some(intervals) = of(Long::Medians).map(|line| intervals_of_a_point(line.points.len())).max() {
+        let _ = write!(
+            text,
             " Each point of a line is the median of {intervals} intervals; the pale area reaches from the lowest to the highest interval."
-        ),
+        );
     }
+    let highest: Vec<&str> = of(Long::Highest).map(|line| line.name.as_str()).collect();
+    if !highest.is_empty() {
+        let _ = write!(
+            text,
+            " Each point of {} is the highest interval of those in its place.",
+            highest.join(" and ")
+        );
+    }
+    text
 }
 
 /// The percentiles of an interval, and the least number of transactions of which that percentile is not the slowest one.
-const PERCENTILES: [(&str, f64); 4] = [("max", 1.0), ("p99", 100.0), ("p95", 20.0), ("p50", 2.0)];
+const PERCENTILES: [(&str, f64); 4] = [("max", 0.0), ("p99", 100.0), ("p95", 20.0), ("p50", 2.0)];
 
 fn latencies(trial: &Trial) -> Option<Plot> {
     let short = short_end(trial);
-    let counts: Vec<f64> =
-        series(trial, "succeeded").unwrap_or_default().iter().map(|point| point.1).collect();
+    // Intervals without transactions have no percentiles either.
+    let succeeded = series(trial, "succeeded").unwrap_or_default().iter().map(|point| point.1);
+    let counts: Vec<f64> = succeeded.filter(|count| *count > 0.0).collect();
     let typical = median(&counts).unwrap_or(f64::INFINITY);
     let (drawn, few): (Vec<_>, Vec<_>) = PERCENTILES.into_iter().partition(|(_, least)| typical >= *least);
     let line = |(name, _): (&str, f64)| {
@@ -261,8 +273,10 @@ fn statements(run: &Run) -> Option<Section> {
     let slowest =
         rows.iter().max_by(|one, other| one.1[0].unwrap_or(0.0).total_cmp(&other.1[0].unwrap_or(0.0)));
     let plots = slowest.map(|(name, value)| {
-        let caption =
-            format!("The slowest, {} on average, is {name}", Quantity::Seconds.text(value[0].unwrap_or(0.0)));
+        let caption = format!(
+            "The slowest statement, {} on average, is {name}",
+            Quantity::Seconds.text(value[0].unwrap_or(0.0))
+        );
         let axis = Axis::new("mean latency", Quantity::Seconds, Spread::Linear);
         let chart = Chart::Bars(Bars { axis, groups: vec![String::new()], rows: rows.clone() });
         Plot::new("statements", "Mean latency of statements", caption, chart)
@@ -312,10 +326,12 @@ fn used(run: &Run, trial: &Trial) -> Vec<Plot> {
         let is_any = !lines.is_empty();
         is_any.then(|| Plot::new(name, title, caption, over_time(y, lines, spans(trial))))
     };
-    let wal = line("wal", "WAL").into_iter().collect();
+    // Peaks fill a disk's queue, not medians.
+    let highest = |line: Line| Line { long: Long::Highest, ..line };
+    let wal = line("wal", "WAL").map(highest).into_iter().collect();
     let disk = [("disk-written", "disk, written"), ("disk-read", "disk, read")]
         .into_iter()
-        .filter_map(|(name, shown)| line(name, shown))
+        .filter_map(|(name, shown)| line(name, shown).map(highest))
         .collect();
     [
         bytes("wal", "WAL over time", "bytes of WAL per second", wal),
