@@ -39,6 +39,11 @@ bench-ladder *arguments:
     cargo build --release --locked
     python3 bench/ladder.py {{arguments}}
 
+# Forecasts of pgrig ddl, tried at ten times the largest measured size. Arguments: see --help
+bench-ddl *arguments:
+    cargo build --release --locked
+    python3 bench/ddl.py {{arguments}}
+
 # A whole schema, beside pg_restore of the same rows; needs pg_dump, pg_restore and psql. Arguments: see --help
 bench-schema *arguments:
     cargo build --release --locked

@@ -7,7 +7,8 @@
 //! - [`Script`] cuts the migration into statements, as psql does.
 //! - [`Schema`] is where the tables come from: a file of SQL, a database's catalogs, or a model.
 //! - `run/`: `databases` are made, marked and dropped; `look` runs each statement and reads what changed; `blockers`
-//!   holds statements that run outside transactions, so that their locks can be read; `cost` times them, undisturbed.
+//!   holds statements that run outside transactions, so that their locks can be read; `cost` times them, undisturbed; `stall`
+//!   measures the waits of readers and writers meanwhile.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds and bytes of WAL.
 //!
@@ -26,9 +27,12 @@ mod script;
 
 pub use error::{DdlError, ScriptError};
 pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
-pub use outcome::{AtSize, Cost, Failed, Found, Outcome, Spread, StatementOutcome, TableAt};
+pub use outcome::{
+    AtSize, Baseline, Cost, Failed, Found, Outcome, ProbeKind, Probed, Spread, Stall, StatementOutcome,
+    Stopped, TableAt, Wait,
+};
 pub use plan::{Plan, PlannedSize, PlannedTable};
-pub use request::{Amount, Effort, Request, TableSize};
+pub use request::{Amount, Effort, Probes, Request, TableSize};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};

@@ -16,6 +16,10 @@ pub struct Outcome {
     pub statements: Vec<StatementOutcome>,
     /// Bytes of all tables and indexes before the migration, at the largest size.
     pub bytes: u64,
+    /// The readers and writers meanwhile, if there were any.
+    pub probed: Option<Probed>,
+    /// The same with a transaction that was open before the migration.
+    pub probed_blocked: Option<Probed>,
     /// Tables that statements used and that had no rows, each with the number of the first such statement.
     pub unfilled: Vec<(String, usize)>,
 }
@@ -38,6 +42,10 @@ pub struct StatementOutcome {
     pub measured: Vec<AtSize>,
     /// Its cost at the size that the user asked for, if that is larger than the largest measured one.
     pub forecast: Option<Forecast>,
+    /// The longest waits of readers and writers meanwhile.
+    pub stall: Option<Stall>,
+    /// The same with a transaction that was open before the migration.
+    pub blocked: Option<Stall>,
 }
 
 /// Effects of a statement.
@@ -97,6 +105,94 @@ pub struct Cost {
     pub wal: u64,
     /// Seconds from its start to the end of its transaction: as long it keeps its locks.
     pub held: f64,
+}
+
+/// The longest waits of readers and writers while a statement ran.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stall {
+    /// Of a reader; none if there was none.
+    pub read: Option<Wait>,
+    /// Of a writer.
+    pub write: Option<Wait>,
+    /// Seconds of the statement in this run.
+    pub seconds: f64,
+    /// Why the statement failed in this run, if it did.
+    pub failed: Option<String>,
+}
+
+/// A wait.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Wait {
+    /// Seconds from the scheduled start to the answer.
+    pub seconds: f64,
+    /// Those of them in which it waited for a lock.
+    pub lock: f64,
+    /// The table.
+    pub name: String,
+}
+
+/// Kinds of probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProbeKind {
+    /// It reads rows.
+    Read,
+    /// It writes rows.
+    Write,
+}
+
+/// The readers and writers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Probed {
+    /// Each with its table, for people.
+    pub names: Vec<String>,
+    /// Tables without one, each with the reason.
+    pub unprobed: Vec<String>,
+    /// Statements of each in a second.
+    pub per_second: f64,
+    /// The longest waits before the migration.
+    pub baseline: Baseline,
+    /// Those that could not go on.
+    pub stopped: Vec<Stopped>,
+}
+
+/// The longest waits before the migration, seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Baseline {
+    /// Of readers.
+    pub read: Option<f64>,
+    /// Of writers.
+    pub write: Option<f64>,
+}
+
+/// A probe whose statement failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stopped {
+    /// The table.
+    pub name: String,
+    /// Its kind.
+    pub kind: ProbeKind,
+    /// The statement of the migration that ran, or ran last.
+    pub number: Option<usize>,
+    /// The server's message.
+    pub message: String,
+}
+
+impl ProbeKind {
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "reader",
+            Self::Write => "writer",
+        }
+    }
+}
+
+impl Stall {
+    /// The longer of both waits.
+    pub fn longest(&self) -> Option<&Wait> {
+        self.read.iter().chain(&self.write).max_by(|one, other| one.seconds.total_cmp(&other.seconds))
+    }
 }
 
 /// A table with rows of its own, before the migration.
@@ -192,6 +288,11 @@ impl StatementOutcome {
                 }
             }
         }
+        for (name, stall) in [("stall", &self.stall), ("stall-blocked", &self.blocked)] {
+            if let Some(wait) = stall.as_ref().and_then(Stall::longest) {
+                trial.observe(name, wait.seconds, Unit::Seconds);
+            }
+        }
         let mut tell = |text: String, what: serde_json::Value| {
             trial.events.push(Event { at: 0.0, text, what });
         };
@@ -205,6 +306,11 @@ impl StatementOutcome {
         if !self.measured.is_empty() {
             let text = format!("measured at {} sizes", self.measured.len());
             tell(text, serde_json::json!({ "event": "measured", "sizes": self.measured }));
+        }
+        for (event, stall) in [("stall", &self.stall), ("stall-blocked", &self.blocked)] {
+            if let Some(stall) = stall {
+                tell(event.to_owned(), serde_json::json!({ "event": event, "stall": stall }));
+            }
         }
         if let Some(forecast) = &self.forecast {
             let text = "forecast".to_owned();

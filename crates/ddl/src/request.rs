@@ -1,5 +1,7 @@
 //! The request of a measurement.
 
+use std::time::Duration;
+
 use fill::RowsRule;
 use serde::Serialize;
 
@@ -19,10 +21,23 @@ pub struct Request {
     pub up_to: u64,
     /// Sizes and repetitions.
     pub effort: Effort,
+    /// Readers and writers meanwhile; none if their waits are not measured.
+    pub probes: Option<Probes>,
     /// Specifications of single columns: `table.column=specification`.
     pub columns: Vec<String>,
     /// Seed of the random values.
     pub seed: u64,
+}
+
+/// Readers and writers that use the tables while the migration runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Probes {
+    /// The reader's statement; none for lookups by key.
+    pub read: Option<String>,
+    /// The writer's statement; none for updates by key.
+    pub write: Option<String>,
+    /// Time that a transaction which has read the tables is open, from before the migration on, in a run of its own.
+    pub blocker: Option<Duration>,
 }
 
 /// The amount of data in the tables.

@@ -151,6 +151,15 @@ impl Statement {
         line
     }
 
+    /// Whether it ends a transaction.
+    pub(crate) fn ends_transaction(&self) -> bool {
+        let line = self.in_one_line().to_ascii_lowercase();
+        let mut words = line.split(' ');
+        let ends =
+            ["commit", "end", "abort", "rollback", "prepare"].contains(&words.next().unwrap_or_default());
+        self.kind == StatementKind::Transaction && ends && !words.any(|word| word == "to")
+    }
+
     /// The table that ALTER TABLE names, as it stands there; none for other statements.
     pub(crate) fn target(&self) -> Option<String> {
         let mut tokens = tokens(&self.sql)
@@ -284,6 +293,21 @@ mod tests {
         ] {
             let script = Script::read(sql, None).unwrap();
             assert_eq!(script.statements[0].target().as_deref(), target, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_rollback_to_a_savepoint_ends_no_transaction() {
+        for (sql, ends) in [
+            ("COMMIT;", true),
+            ("end work", true),
+            ("ROLLBACK TO SAVEPOINT a", false),
+            ("ROLLBACK", true),
+            ("SAVEPOINT a", false),
+            ("BEGIN", false),
+            ("PREPARE q AS SELECT 1", false),
+        ] {
+            assert_eq!(Script::read(sql, None).unwrap().statements[0].ends_transaction(), ends, "{sql}");
         }
     }
 

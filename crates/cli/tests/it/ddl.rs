@@ -37,7 +37,7 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
         .collect();
     assert_eq!(classes, ["catalog-only", "rewrite"]);
 
-    let gates = "--fail-if class=rewrite --fail-if class=copy --fail-if lock=SHARE>1h";
+    let gates = "--fail-if class=rewrite --fail-if class=copy --fail-if lock=SHARE>1h --fail-if stall>1h";
     let missed = rig.run(&format!("ddl {migration} {tables} {gates}"));
     assert_eq!(missed.code, Some(3), "{missed:#?}");
     assert_says(&missed.stderr, &["--fail-if: statement 2 (", "line 2): its class is rewrite"]);

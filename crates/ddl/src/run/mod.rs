@@ -10,9 +10,11 @@ mod fill;
 mod goal;
 mod look;
 mod rehearse;
+mod stall;
 mod suit;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -30,12 +32,13 @@ use self::databases::Databases;
 use self::fill::{Filled, Filler, Scales};
 use self::look::{Look, Looked};
 use self::rehearse::{Shape, Tables, changed};
+use self::stall::Candidates;
 use crate::error::DdlError;
 use crate::find::shown_relation;
 use crate::forecast::{Memory, forecast};
-use crate::outcome::{AtSize, Outcome, StatementOutcome, TableAt};
+use crate::outcome::{AtSize, Outcome, Probed, Stall, StatementOutcome, TableAt};
 use crate::plan::{Plan, PlannedSize, PlannedTable};
-use crate::request::{Amount, Request};
+use crate::request::{Amount, Probes, Request};
 use crate::script::StatementKind;
 
 /// The server on which is measured.
@@ -148,9 +151,10 @@ impl Measurement<'_> {
             let (bytes, rows) = sized(&one.tables, &goal);
             one.forecast = forecast(found.class, &one.measured, bytes, rows, memory);
         }
+        let (probed, probed_blocked) = self.stalls(&site, largest, &mut statements, observer).await?;
         let bytes = largest.tables.iter().map(|table| table.bytes).sum();
         let unfilled = unfilled(&statements, &largest.tables, &unused);
-        Ok(Outcome { statements, bytes, unfilled })
+        Ok(Outcome { statements, bytes, probed, probed_blocked, unfilled })
     }
 
     /// Times the statements: the sizes in turn, so that a machine which becomes slower changes all sizes alike.
@@ -184,6 +188,25 @@ impl Measurement<'_> {
         Ok(())
     }
 
+    /// Measures the waits of readers and writers at the largest size; again with a blocker, if there is one.
+    async fn stalls(
+        &self,
+        site: &Copies<'_>,
+        largest: &Filled,
+        statements: &mut [StatementOutcome],
+        observer: &mut dyn Observer,
+    ) -> Result<(Option<Probed>, Option<Probed>), DdlError> {
+        let Some(probes) = &self.request.probes else { return Ok((None, None)) };
+        observer.stage("measuring the waits of readers and writers meanwhile");
+        let (free, found) = site.stall(largest, statements, probes, None).await?;
+        statements.iter_mut().zip(found).for_each(|(one, stall)| one.stall = stall);
+        let Some(blocker) = probes.blocker else { return Ok((Some(free), None)) };
+        observer.stage(&format!("the same, with a transaction that is open for {} s", blocker.as_secs_f64()));
+        let (behind, found) = site.stall(largest, statements, probes, Some(blocker)).await?;
+        statements.iter_mut().zip(found).for_each(|(one, stall)| one.blocked = stall);
+        Ok((Some(free), Some(behind)))
+    }
+
     fn statements(&self) -> Vec<StatementOutcome> {
         let statements = self.request.script.statements.iter().zip(1..);
         let outcome = |(statement, number): (&crate::script::Statement, usize)| StatementOutcome {
@@ -194,6 +217,8 @@ impl Measurement<'_> {
             tables: Vec::new(),
             measured: Vec::new(),
             forecast: None,
+            stall: None,
+            blocked: None,
         };
         statements.map(outcome).collect()
     }
@@ -412,6 +437,32 @@ impl Copies<'_> {
                 }
             }
         }
+    }
+
+    /// The waits of readers and writers in a copy, those of each statement by its place.
+    async fn stall(
+        &self,
+        filled: &Filled,
+        statements: &[StatementOutcome],
+        probes: &Probes,
+        blocker: Option<Duration>,
+    ) -> Result<(Probed, Vec<Option<Stall>>), DdlError> {
+        let copy = self.databases.copy(&filled.database, "stall").await?;
+        let tables = Tables::read(&copy).await?;
+        let held = statements.iter().filter_map(|one| one.found.as_ref()).flat_map(|found| found.held.keys());
+        let roots: BTreeSet<u32> = held.filter_map(|oid| Some(tables.get(*oid)?.root())).collect();
+        let mut oids: Vec<u32> =
+            tables.filled().map(|(oid, _)| oid).filter(|oid| roots.contains(oid)).collect();
+        let bytes =
+            |oid: &u32| filled.tables.iter().find(|table| table.oid == *oid).map_or(0, |table| table.bytes);
+        oids.sort_by_key(|oid| std::cmp::Reverse(bytes(oid)));
+        let candidates = Candidates { tables: &tables, oids };
+        let until = runnable(statements);
+        let migrating = self.with_settings(&copy);
+        let measured = stall::measure(&copy, &migrating, &statements[..until], &candidates, probes, blocker);
+        let found = measured.await?;
+        self.databases.drop(&copy).await?;
+        Ok((found.probed, found.stalls))
     }
 
     fn with_settings(&self, target: &Target) -> Target {

@@ -35,6 +35,11 @@ impl Table {
         qualified(&self.schema, &self.name)
     }
 
+    /// The table of which it is a partition; else itself.
+    pub(crate) fn root(&self) -> u32 {
+        self.root
+    }
+
     /// Whether a name, with or without its schema, is meant.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         let name = name.replace('"', "");

@@ -2,5 +2,6 @@
 
 mod forecasts;
 mod migrations;
+mod stalls;
 mod statements;
 mod support;

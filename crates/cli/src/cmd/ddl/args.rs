@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ddl::{Amount, Effort, Request, Schema, Script, TableSize};
+use ddl::{Amount, Effort, Probes, Request, Schema, Script, TableSize};
 use fill::RowsRule;
 use model::Model;
 use pgserver::Profile;
 
 use crate::app::args::{EXPLAIN, EmbeddedArgs, SaveArgs, ServerChoice};
+use crate::app::duration::Length;
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 use crate::app::size::Size;
@@ -129,7 +130,21 @@ pub(crate) struct DdlArgs {
     )]
     pub(crate) scratch: Option<String>,
 
-    /// Exit with status 3 if a statement has this class (class=rewrite), takes this lock or a stronger one (lock=SHARE), or holds such a lock for longer than a time ('lock=ACCESS EXCLUSIVE>1s'); may be repeated
+    /// Statement of a reader that uses the tables meanwhile, for example 'SELECT * FROM orders WHERE id = 42' [default: lookups
+    /// by key]
+    #[arg(long, value_name = "SQL", help_heading = "Readers and writers meanwhile")]
+    pub(crate) probe_read: Option<String>,
+
+    /// Statement of a writer that uses the tables meanwhile [default: updates by key]
+    #[arg(long, value_name = "SQL", help_heading = "Readers and writers meanwhile")]
+    pub(crate) probe_write: Option<String>,
+
+    /// Run the migration once more while a transaction that has read the tables stays open for this time: readers and writers
+    /// queue behind the migration, which waits for that transaction
+    #[arg(long, value_name = "DURATION", help_heading = "Readers and writers meanwhile")]
+    pub(crate) blocker: Option<Length>,
+
+    /// Exit with status 3 if a statement has this class (class=rewrite), takes this lock or a stronger one (lock=SHARE), or holds such a lock for longer than a time ('lock=ACCESS EXCLUSIVE>1s'), or lets a reader or writer wait for longer ('stall>500ms'); may be repeated
     #[arg(long, value_name = "CONDITION", help_heading = "Output")]
     pub(crate) fail_if: Vec<Gate>,
 
@@ -252,7 +267,12 @@ impl DdlArgs {
         };
         let effort = if self.quick { Effort::Quick } else { Effort::Full };
         let columns = self.column.clone();
-        Request { schema, script, amount, up_to: self.up_to.0, effort, columns, seed: self.seed }
+        let probes = Some(Probes {
+            read: self.probe_read.clone(),
+            write: self.probe_write.clone(),
+            blocker: self.blocker.map(|blocker| blocker.0),
+        });
+        Request { schema, script, amount, up_to: self.up_to.0, effort, probes, columns, seed: self.seed }
     }
 
     /// The server on which is measured: by default an instance for migrations only, with PostgreSQL's default settings.

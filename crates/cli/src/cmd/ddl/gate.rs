@@ -16,12 +16,17 @@ pub(crate) enum Gate {
     Class(Class),
     /// It takes this lock or a stronger one, on a relation that was there, and keeps it for longer than this.
     Lock(LockMode, Option<Duration>),
+    /// It lets a reader or a writer wait for longer than this.
+    Stall(Duration),
 }
 
 impl FromStr for Gate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(("stall", longer)) = text.split_once('>').map(|(name, longer)| (name.trim(), longer)) {
+            return Ok(Self::Stall(longer.trim().parse::<Length>()?.0));
+        }
         match text.split_once('=') {
             Some(("class", class)) => class.trim().parse().map(Self::Class),
             Some(("lock", lock)) => {
@@ -32,7 +37,7 @@ impl FromStr for Gate {
                 Ok(Self::Lock(mode.trim().parse()?, longer))
             }
             _ => Err(format!(
-                "\"{text}\" is not a condition: give class=rewrite, lock=SHARE or 'lock=ACCESS EXCLUSIVE>1s'"
+                "\"{text}\" is not a condition: give class=rewrite, lock=SHARE, 'lock=ACCESS EXCLUSIVE>1s' or 'stall>500ms'"
             )),
         }
     }
@@ -43,6 +48,14 @@ impl Gate {
     fn finding(&self, one: &StatementOutcome) -> Option<String> {
         let found = one.found.as_ref()?;
         match self {
+            Self::Stall(longer) => {
+                let stalls = [(&one.stall, ""), (&one.blocked, " behind an open transaction")];
+                stalls.iter().find_map(|(stall, behind)| {
+                    let wait =
+                        stall.as_ref()?.longest().filter(|wait| wait.seconds > longer.as_secs_f64())?;
+                    Some(format!("{} waits {}{behind}", wait.name, time(wait.seconds)))
+                })
+            }
             Self::Class(class) => (found.class == *class).then(|| format!("its class is {class}")),
             Self::Lock(mode, longer) => {
                 let strongest = found.strongest().filter(|strongest| strongest >= mode)?;
@@ -82,13 +95,15 @@ mod tests {
     fn conditions_are_classes_and_locks() {
         assert_eq!("class=index build".parse(), Ok(Gate::Class(Class::IndexBuild)));
         assert_eq!("lock=share".parse(), Ok(Gate::Lock(LockMode::Share, None)));
+        assert_eq!("stall > 500ms".parse(), Ok(Gate::Stall(Duration::from_millis(500))));
         let second = Some(Duration::from_secs(1));
         assert_eq!("lock=ACCESS EXCLUSIVE > 1s".parse(), Ok(Gate::Lock(LockMode::AccessExclusive, second)));
         for (wrong, remedy) in [
             ("class=heavy", "catalog only, wait, scan"),
             ("lock=", "ACCESS SHARE"),
             ("lock=SHARE>x", "90s"),
-            ("stall>500ms", "give class=rewrite"),
+            ("stall=500ms", "give class=rewrite"),
+            ("stall>x", "90s"),
         ] {
             let error = wrong.parse::<Gate>().unwrap_err();
             assert!(error.contains(remedy), "{wrong}: {error}");

@@ -7,8 +7,8 @@ use std::time::Duration;
 use comfy_table::Table;
 use ddl::find::{Lock, LockMode, Work, WorkKind};
 use ddl::{
-    Amount, AtSize, Effort, Figure, Found, Outcome, Plan, PlannedSize, Request, Spread, StatementKind,
-    StatementOutcome,
+    Amount, AtSize, Effort, Figure, Found, Outcome, Plan, PlannedSize, Probed, Request, Spread, Stall,
+    StatementKind, StatementOutcome, Wait,
 };
 use measure::human::{bytes, grouped, time};
 
@@ -102,11 +102,17 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
             let _ = write!(text, "\n\n{details}");
         }
     }
+    if let Some(found) = &outcome.probed {
+        text += &probed(found, "stall");
+    }
+    if let Some(found) = &outcome.probed_blocked {
+        text += &probed(found, "queue, behind an open transaction");
+    }
     text
 }
 
 fn table(outcome: &Outcome, shown: &dyn Fn(&StatementOutcome) -> String) -> Table {
-    let mut table = new_table(&["", "class", "time", "WAL", "blocks", "statement"]);
+    let mut table = new_table(&["", "class", "time", "WAL", "stall", "blocks", "statement"]);
     for one in &outcome.statements {
         let class = match (&one.found, &one.failed) {
             (_, Some(_)) => "not measurable".to_owned(),
@@ -121,11 +127,12 @@ fn table(outcome: &Outcome, shown: &dyn Fn(&StatementOutcome) -> String) -> Tabl
             class,
             largest.and_then(AtSize::seconds).map_or(String::new(), |seconds| time(seconds.median)),
             largest.and_then(AtSize::wal).map_or(String::new(), |wal| shown_bytes(wal.median)),
+            one.stall.as_ref().and_then(Stall::longest).map_or(String::new(), |wait| time(wait.seconds)),
             blocks.unwrap_or_default().to_owned(),
             shown(one),
         ]);
     }
-    align_right(&mut table, 2..4);
+    align_right(&mut table, 2..5);
     table
 }
 
@@ -175,6 +182,11 @@ fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
             let _ = write!(text, "; waited for open transactions {} times", found.waits);
         }
     }
+    for (name, stall) in [("stall", &one.stall), ("queue", &one.blocked)] {
+        if let Some(stall) = stall {
+            let _ = write!(text, "\n   {name}   {}", waits(stall));
+        }
+    }
     text += &costs(one);
     text += &forecast(one, of);
     Some(text)
@@ -194,6 +206,48 @@ fn costs(one: &StatementOutcome) -> String {
                 shown_bytes(wal.median)
             );
         }
+    }
+    text
+}
+
+/// The longest waits of a reader and a writer.
+fn waits(stall: &Stall) -> String {
+    let wait = |name: &str, wait: &Option<Wait>| match wait {
+        Some(wait) if wait.lock > 0.0 => {
+            format!("{name} {} ({} of it for locks, {})", time(wait.seconds), time(wait.lock), wait.name)
+        }
+        Some(wait) => format!("{name} {}", time(wait.seconds)),
+        None => format!("no {name}"),
+    };
+    let failed = stall.failed.as_ref().map_or(String::new(), |failed| format!("; it failed: {failed}"));
+    format!("{}, {}{failed}", wait("reader", &stall.read), wait("writer", &stall.write))
+}
+
+/// The probes, after the statements.
+fn probed(probed: &Probed, of: &str) -> String {
+    let before = |wait: Option<f64>| wait.map_or("none".to_owned(), time);
+    let mut text = format!(
+        "\n\n{of}: {} at {:.0}/s each; longest waits before the migration: reader {}, writer {}",
+        probed.names.join(", "),
+        probed.per_second,
+        before(probed.baseline.read),
+        before(probed.baseline.write)
+    );
+    if probed.names.is_empty() {
+        text = format!("\n\n{of}: no reader and no writer");
+    }
+    for table in &probed.unprobed {
+        let _ = write!(text, "\n  not probed  {table}");
+    }
+    for stopped in &probed.stopped {
+        let at = stopped.number.map_or(String::new(), |number| format!(" at statement {number}"));
+        let _ = write!(
+            text,
+            "\n  failed      the {} of {}{at}: {}",
+            stopped.kind.name(),
+            stopped.name,
+            stopped.message
+        );
     }
     text
 }

@@ -25,7 +25,16 @@ pub(crate) fn server(release: u16) -> Server {
 pub(crate) fn request(schema: &str, migration: &str, amount: Amount) -> Request {
     let script = Script::of([Script::read(migration, None).unwrap()]).unwrap();
     let schema = Schema::of_script(schema, "the test's schema").unwrap();
-    Request { schema, script, amount, up_to: 1 << 30, effort: Effort::Quick, columns: Vec::new(), seed: 1 }
+    Request {
+        schema,
+        script,
+        amount,
+        up_to: 1 << 30,
+        effort: Effort::Quick,
+        probes: None,
+        columns: Vec::new(),
+        seed: 1,
+    }
 }
 
 /// Measures it.

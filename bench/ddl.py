@@ -1,0 +1,136 @@
+"""How right pgrig ddl's forecasts are: forecast from small tables, then measured at ten times the largest of them.
+
+Each round measures the statements at up to --up-to, with a forecast at ten times that size, and then really at that size. An
+interval holds if the value that was measured is within it. Prints a line for each statement and quantity, and a summary.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parent.parent
+SCHEMA = """
+CREATE TABLE customers (id bigint PRIMARY KEY, name text, email text);
+CREATE TABLE orders (
+    id bigint PRIMARY KEY, customer_id bigint NOT NULL, state int, total int, note varchar(60), created timestamp);
+CREATE INDEX orders_created ON orders (created);
+"""
+STATEMENTS = [
+    "ALTER TABLE orders ADD a text",
+    "ALTER TABLE orders ADD CHECK (total > -2000000000) NOT VALID",
+    "ALTER TABLE orders ALTER state SET NOT NULL",
+    "ALTER TABLE orders ADD CHECK (total > -2000000000)",
+    "ALTER TABLE orders ADD FOREIGN KEY (customer_id) REFERENCES customers",
+    "ALTER TABLE orders ADD a uuid DEFAULT gen_random_uuid()",
+    "ALTER TABLE orders ALTER total TYPE bigint",
+    "ALTER TABLE orders ALTER note TYPE text COLLATE \"C\"",
+    "CREATE INDEX ON orders (customer_id)",
+    "CREATE INDEX ON orders (state, created)",
+    "CREATE UNIQUE INDEX ON orders (id, note)",
+    "REINDEX INDEX orders_created",
+    "CREATE TABLE copy AS SELECT * FROM orders",
+    "UPDATE orders SET total = total + 1",
+    "DELETE FROM orders",
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pgrig", default=str(REPO / "target/release/pgrig"))
+    parser.add_argument("--pg-version", default="18")
+    parser.add_argument("--up-to", type=int, default=50, help="MB, the largest of the small sizes")
+    parser.add_argument("--set", action="append",
+                        default=["maintenance_work_mem=4MB", "shared_buffers=8MB", "max_wal_size=20GB"])
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--record", default=str(REPO / "records"), help="directory; empty for none")
+    options = parser.parse_args()
+    rounds = []
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "PGRIG_HOME": home}
+        schema, migration = Path(home) / "schema.sql", Path(home) / "migration.sql"
+        schema.write_text(SCHEMA)
+        # A transaction each, rolled back: every statement finds the same tables.
+        migration.write_text("".join(f"BEGIN;\n{statement};\nROLLBACK;\n" for statement in STATEMENTS))
+        try:
+            for number in range(options.rounds):
+                rounds.append(measured(options, environment, schema, migration, number))
+        finally:
+            subprocess.run([options.pgrig, "server", "destroy", "--instance", "ddl"], env=environment, check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    pairs = [pair for found in rounds for pair in found]
+    summary = {quantity: summed([pair for pair in pairs if pair["quantity"] == quantity])
+               for quantity in ("seconds", "wal")}
+    for pair in pairs:
+        print(line(pair))
+    for quantity, found in summary.items():
+        print(f"{quantity}: {found}")
+    if options.record:
+        name = f"{datetime.date.today()}-ddl-forecast-pg{options.pg_version}-{options.up_to}MB.json"
+        record = {"machine": platform.platform(), "cores": os.cpu_count(), "options": vars(options),
+                  "statements": STATEMENTS, "summary": summary, "pairs": pairs}
+        Path(options.record, name).write_text(json.dumps(record, indent=1) + "\n")
+
+
+def measured(options, environment, schema, migration, seed):
+    """The pairs of a round: each statement's forecast and what was measured, for seconds and for WAL."""
+    def run(*more):
+        settings = [part for setting in options.set for part in ("--set", setting)]
+        command = [options.pgrig, "ddl", str(migration), "--schema-file", str(schema), "--pg-version", options.pg_version,
+                   "--size", f"{options.up_to * 10}MB", "--seed", str(seed + 1), *settings, *more, "--json", "-"]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if ran.returncode != 0:
+            sys.exit(f"{' '.join(command)} failed:\n{ran.stderr}")
+        return {trial["config"]: {event["what"]["event"]: event["what"] for event in trial["events"]}
+                for trial in json.loads(ran.stdout)["trials"] if trial["events"]}
+
+    small = run("--up-to", f"{options.up_to}MB")
+    large = run("--up-to", f"{options.up_to * 20}MB", "--quick")
+    pairs = []
+    for config, events in small.items():
+        if "found" not in events or "forecast" not in events:
+            continue
+        real = large[config]["measured"]["sizes"][-1]
+        for quantity in ("seconds", "wal"):
+            pairs.append({"statement": config, "class": events["found"]["found"]["class"], "quantity": quantity,
+                          "forecast": events["forecast"]["forecast"][quantity],
+                          "bytes": [events["measured"]["sizes"][-1]["bytes"], real["bytes"]],
+                          "real": statistics.median(cost[quantity] for cost in real["runs"])})
+    return pairs
+
+
+def value(pair):
+    return pair["forecast"].get("value") if isinstance(pair["forecast"], dict) else None
+
+
+def line(pair):
+    found = value(pair)
+    if found is None:
+        return f"{pair['quantity']:8} no figure    {pair['statement']}"
+    ratio = found["value"] / pair["real"] if pair["real"] else float("nan")
+    holds = "in " if found["low"] <= pair["real"] <= found["high"] else "OUT"
+    return (f"{pair['quantity']:8} {ratio:5.2f} {holds} {pair['real']:.4g} forecast {found['value']:.4g} "
+            f"({found['low']:.4g} to {found['high']:.4g})  {pair['class']}: {pair['statement']}")
+
+
+def summed(pairs):
+    with_figure = [(value(pair), pair["real"]) for pair in pairs if value(pair) and pair["real"]]
+    factors = sorted(max(found["value"] / real, real / found["value"]) for found, real in with_figure)
+    holds = [found["low"] <= real <= found["high"] for found, real in with_figure]
+    if not factors:
+        return {"pairs": len(pairs), "with figure": 0}
+    at = lambda part: round(factors[min(len(factors) - 1, int(part * len(factors)))], 3)
+    return {"pairs": len(pairs), "with figure": len(with_figure), "median factor": round(statistics.median(factors), 3),
+            "p95 factor": at(0.95), "intervals hold": f"{sum(holds)} of {len(holds)}"}
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()

@@ -1,0 +1,301 @@
+//! The longest wait of readers and writers that use the tables while the migration runs.
+//!
+//! Each probe is a session that is sent a statement every 2 ms, whether or not the one before has been answered: an open loop.
+//! A wait counts from the scheduled time, so that whoever would have come meanwhile counts too. The migration begins after
+//! a baseline. A statement outside of a transaction begins when all probes have caught up.
+
+mod probe;
+mod watch;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use connect::{ConnectError, Target};
+use server::Session;
+use tokio::task::JoinSet;
+
+use self::probe::{Asked, Log, Probe};
+use self::watch::{Queue, Waiting};
+use super::failure;
+use super::rehearse::{Table, Tables};
+use crate::outcome::{Baseline, ProbeKind, Probed, Stall, StatementOutcome, Stopped, Wait};
+use crate::request::Probes;
+use crate::script::StatementKind;
+
+/// Time between the scheduled starts of a probe.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(2);
+/// Time before the migration.
+const BASELINE: Duration = Duration::from_secs(1);
+/// Most tables that are probed, the largest first.
+const TABLES: usize = 4;
+/// Longest wait until the probes have caught up.
+const CALM: Duration = Duration::from_secs(10);
+/// Rows that are looked up.
+const ROWS: u32 = 1000;
+
+/// What the probes found.
+pub(crate) struct Found {
+    pub(crate) probed: Probed,
+    /// The stall of each statement that ran, by its place.
+    pub(crate) stalls: Vec<Option<Stall>>,
+}
+
+/// Tables to probe, with their sizes.
+pub(crate) struct Candidates<'a> {
+    pub(crate) tables: &'a Tables,
+    /// OIDs of the tables, the largest first.
+    pub(crate) oids: Vec<u32>,
+}
+
+/// Runs the migration in a copy while probes use the tables. With `blocker`, a transaction that has read them is open for so
+/// long, from before the migration on.
+pub(crate) async fn measure(
+    target: &Target,
+    migrating: &Target,
+    statements: &[StatementOutcome],
+    candidates: &Candidates<'_>,
+    probes: &Probes,
+    blocker: Option<Duration>,
+) -> Result<Found, ConnectError> {
+    let (asked, unprobed) = asked(target, candidates, probes).await?;
+    let mut log = Vec::new();
+    let mut tasks = JoinSet::new();
+    let began = Instant::now();
+    let mut pids = Vec::new();
+    for asked in asked {
+        let session = Session::open(target).await?;
+        let pid = session.pid().await?;
+        pids.push(pid);
+        let probe = Arc::new(Probe::new(pid, asked));
+        log.push(Arc::clone(&probe));
+        tasks.spawn(async move {
+            probe.run(session, began).await;
+        });
+    }
+    let waiting = Arc::new(Waiting::default());
+    let looking = Session::open(target).await?;
+    let seen = Arc::clone(&waiting);
+    tasks.spawn(async move {
+        seen.watch(&looking, &pids, began).await;
+        looking.close().await;
+    });
+    tokio::time::sleep(BASELINE).await;
+    let session = Session::open(migrating).await?;
+    // As in the runs that are timed: catalogs are in the session's caches.
+    session.rows(include_str!("../../sql/relations.sql"), &[]).await?;
+    let holder = match blocker {
+        Some(held) => Some(hold(target, candidates, held).await?),
+        None => None,
+    };
+    let migration_began = began.elapsed();
+    let spans = migrate(&session, statements, &log, began).await?;
+    // Its locks end with it, and the blocker's too. What was scheduled before that is answered.
+    session.close().await;
+    if let Some(holder) = holder {
+        holder.abort();
+    }
+    calm(&log, began).await;
+    for probe in &log {
+        probe.stop();
+    }
+    waiting.stop();
+    while tasks.join_next().await.is_some() {}
+
+    let logs: Vec<(&Probe, Log)> = log.iter().map(|probe| (&**probe, probe.log())).collect();
+    let queue = waiting.found();
+    let stalls = spans.iter().map(|span| span.as_ref().map(|span| stall(span, &logs, &queue))).collect();
+    let baseline = |kind: ProbeKind| {
+        let of_kind = logs.iter().filter(|(probe, _)| probe.asked.kind == kind);
+        let before =
+            of_kind.flat_map(|(_, log)| log.answers.iter().filter(|one| one.scheduled < migration_began));
+        before.map(|one| one.waited().as_secs_f64()).reduce(f64::max)
+    };
+    let stopped = logs.iter().filter_map(|(probe, log)| {
+        let (at, message) = log.stopped.as_ref()?;
+        let number = spans.iter().position(|span| span.as_ref().is_some_and(|span| span.holds(*at)));
+        Some(Stopped {
+            name: probe.asked.name.clone(),
+            kind: probe.asked.kind,
+            number: number.map(|place| place + 1),
+            message: message.clone(),
+        })
+    });
+    let meanwhile = Probed {
+        names: logs
+            .iter()
+            .map(|(probe, _)| format!("{} {}", probe.asked.kind.name(), probe.asked.name))
+            .collect(),
+        unprobed,
+        per_second: 1.0 / INTERVAL.as_secs_f64(),
+        baseline: Baseline { read: baseline(ProbeKind::Read), write: baseline(ProbeKind::Write) },
+        stopped: stopped.collect(),
+    };
+    Ok(Found { probed: meanwhile, stalls })
+}
+
+/// The time in which a statement ran, from the beginning of the probes.
+struct Span {
+    start: Duration,
+    end: Duration,
+    failed: Option<String>,
+}
+
+impl Span {
+    /// Whether a time is within it. What is scheduled just before its start may be sent after it.
+    fn holds(&self, at: Duration) -> bool {
+        at + INTERVAL >= self.start && at <= self.end
+    }
+}
+
+/// Runs the statements; each outside of a transaction when all probes have caught up.
+async fn migrate(
+    session: &Session,
+    statements: &[StatementOutcome],
+    probes: &[Arc<Probe>],
+    began: Instant,
+) -> Result<Vec<Option<Span>>, ConnectError> {
+    let mut spans = Vec::with_capacity(statements.len());
+    let mut is_in_transaction = false;
+    let mut is_failed = false;
+    for one in statements {
+        let ends = one.statement.ends_transaction();
+        if one.failed.is_some() || is_failed && !ends {
+            spans.push(None);
+            continue;
+        }
+        if !is_in_transaction {
+            calm(probes, began).await;
+        }
+        let start = began.elapsed();
+        let sql = if is_failed { "ROLLBACK" } else { &one.statement.sql };
+        let ran = failure::refused(session.run(sql).await)?;
+        let failed = ran.err().map(|error| failure::of(&error).message);
+        if one.statement.kind == StatementKind::Transaction {
+            is_in_transaction = !ends;
+        }
+        is_failed = is_in_transaction && (is_failed || failed.is_some()) && !ends;
+        spans.push(Some(Span { start, end: began.elapsed(), failed }));
+    }
+    Ok(spans)
+}
+
+/// Waits until all probes that run have caught up.
+async fn calm(probes: &[Arc<Probe>], began: Instant) {
+    let deadline = Instant::now() + CALM;
+    let late = |probe: &Arc<Probe>| probe.is_behind(began.elapsed());
+    while probes.iter().any(late) && Instant::now() < deadline {
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// The longest waits of what was scheduled while a statement ran.
+fn stall(span: &Span, logs: &[(&Probe, Log)], queue: &Queue) -> Stall {
+    let longest = |kind: ProbeKind| {
+        let of_kind = logs.iter().filter(|(probe, _)| probe.asked.kind == kind);
+        let answers = of_kind.flat_map(|(probe, log)| {
+            log.answers.iter().filter(|one| span.holds(one.scheduled)).map(move |one| (probe, one))
+        });
+        let (probe, one) = answers.max_by_key(|(_, one)| one.waited())?;
+        Some(Wait {
+            seconds: one.waited().as_secs_f64(),
+            lock: queue.locked(probe.pid, one.scheduled, one.answered).as_secs_f64(),
+            name: probe.asked.name.clone(),
+        })
+    };
+    Stall {
+        read: longest(ProbeKind::Read),
+        write: longest(ProbeKind::Write),
+        seconds: span.end.saturating_sub(span.start).as_secs_f64(),
+        failed: span.failed.clone(),
+    }
+}
+
+/// Opens a transaction that has read the tables, and ends it after this time.
+async fn hold(
+    target: &Target,
+    candidates: &Candidates<'_>,
+    held: Duration,
+) -> Result<tokio::task::JoinHandle<()>, ConnectError> {
+    let session = Session::open(target).await?;
+    session.run("BEGIN").await?;
+    for table in candidates.oids.iter().filter_map(|oid| candidates.tables.get(*oid)) {
+        session.run(&format!("SELECT 1 FROM {} LIMIT 1", table.sql())).await?;
+    }
+    Ok(tokio::spawn(async move {
+        tokio::time::sleep(held).await;
+        session.close().await;
+    }))
+}
+
+/// The probes, and tables without one, each with the reason.
+async fn asked(
+    target: &Target,
+    candidates: &Candidates<'_>,
+    probes: &Probes,
+) -> Result<(Vec<Asked>, Vec<String>), ConnectError> {
+    let own = |kind: ProbeKind, sql: &Option<String>| {
+        sql.as_ref().map(|sql| Asked {
+            kind,
+            name: "your statement".to_owned(),
+            statements: vec![sql.clone()],
+        })
+    };
+    let own_read = own(ProbeKind::Read, &probes.read);
+    let own_write = own(ProbeKind::Write, &probes.write);
+    let (mut asked, mut unprobed) = (Vec::new(), Vec::new());
+    if own_read.is_none() || own_write.is_none() {
+        let session = Session::open(target).await?;
+        let rows = session.rows(include_str!("../../sql/keys.sql"), &[&candidates.oids]).await?;
+        let columns = |oid: u32| -> Option<Vec<String>> {
+            rows.iter().find(|row| row.get::<_, u32>("oid") == oid).map(|row| row.get("columns"))
+        };
+        for (number, oid) in candidates.oids.iter().enumerate() {
+            let Some(table) = candidates.tables.get(*oid) else { continue };
+            let name = table.plain_name();
+            if number >= TABLES {
+                unprobed.push(format!("{name}: pgrig probes the {TABLES} largest tables"));
+                continue;
+            }
+            let Some(columns) = columns(*oid) else {
+                unprobed.push(format!(
+                    "{name}: it has no key to look rows up by; give --probe-read and --probe-write"
+                ));
+                continue;
+            };
+            let keys = keys(&session, table, &columns).await?;
+            if keys.is_empty() {
+                unprobed.push(format!("{name}: it has no rows"));
+                continue;
+            }
+            let first = &columns[0];
+            let table = table.sql();
+            let read = keys.iter().map(|key| format!("SELECT * FROM {table} WHERE {key}"));
+            let write = keys.iter().map(|key| format!("UPDATE {table} SET {first} = {first} WHERE {key}"));
+            if own_read.is_none() {
+                asked.push(Asked { kind: ProbeKind::Read, name: name.clone(), statements: read.collect() });
+            }
+            if own_write.is_none() {
+                asked.push(Asked { kind: ProbeKind::Write, name, statements: write.collect() });
+            }
+        }
+        session.close().await;
+    }
+    asked.extend(own_read.into_iter().chain(own_write));
+    Ok((asked, unprobed))
+}
+
+/// Conditions that find one row each.
+async fn keys(session: &Session, table: &Table, columns: &[String]) -> Result<Vec<String>, ConnectError> {
+    let condition: Vec<String> = columns
+        .iter()
+        .map(|column| format!("'{} = ' || quote_literal({column}::text)", column.replace('\'', "''")))
+        .collect();
+    let not_null: Vec<String> = columns.iter().map(|column| format!("{column} IS NOT NULL")).collect();
+    let query = format!(
+        "SELECT {} AS key FROM {} WHERE {} LIMIT {ROWS}",
+        condition.join(" || ' AND ' || "),
+        table.sql(),
+        not_null.join(" AND ")
+    );
+    Ok(session.rows(&query, &[]).await?.iter().map(|row| row.get("key")).collect())
+}
