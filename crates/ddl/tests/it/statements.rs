@@ -74,8 +74,8 @@ fn found(found: &Found, is_vacuum: bool) -> String {
     };
     let works: Vec<String> = works.iter().map(work).collect();
     let mut locks: BTreeMap<LockMode, Vec<&str>> = BTreeMap::new();
-    // VACUUM neither waits for locks on indexes nor keeps them while it waits.
-    let is_passing = |lock: &&Lock| is_vacuum && lock.kind == Kind::Index;
+    // VACUUM neither waits for locks on indexes and TOAST tables nor keeps them while it waits.
+    let is_passing = |lock: &&Lock| is_vacuum && matches!(lock.kind, Kind::Index | Kind::Toast);
     let others = found.locks.iter().filter(|lock| !lock.is_new && !is_passing(lock));
     others.for_each(|lock| locks.entry(lock.mode).or_default().push(&lock.relation));
     let locks: Vec<String> =

@@ -14,7 +14,7 @@ use connect::{ConnectError, Target};
 use server::Session;
 use tokio::task::JoinSet;
 
-use self::probe::{Asked, Log, Probe};
+use self::probe::{Answer, Asked, Log, Probe};
 use self::watch::{Queue, Waiting};
 use super::failure;
 use super::rehearse::{Table, Tables};
@@ -103,7 +103,7 @@ pub(crate) async fn measure(
 
     let logs: Vec<(&Probe, Log)> = log.iter().map(|probe| (&**probe, probe.log())).collect();
     let queue = waiting.found();
-    let stalls = spans.iter().map(|span| span.as_ref().map(|span| stall(span, &logs, &queue))).collect();
+    let stalls = (0..spans.len()).map(|place| stall(&spans, place, &logs, &queue)).collect();
     let baseline = |kind: ProbeKind| {
         let of_kind = logs.iter().filter(|(probe, _)| probe.asked.kind == kind);
         let before =
@@ -112,7 +112,7 @@ pub(crate) async fn measure(
     };
     let stopped = logs.iter().filter_map(|(probe, log)| {
         let (at, message) = log.stopped.as_ref()?;
-        let number = spans.iter().position(|span| span.as_ref().is_some_and(|span| span.holds(*at)));
+        let number = spans.iter().rposition(|span| span.as_ref().is_some_and(|span| span.start <= *at));
         Some(Stopped {
             name: probe.asked.name.clone(),
             kind: probe.asked.kind,
@@ -137,14 +137,29 @@ pub(crate) async fn measure(
 struct Span {
     start: Duration,
     end: Duration,
+    /// Whether it takes a lock that readers or writers wait for.
+    blocks: bool,
+    /// Whether its transaction went on after it, with its locks.
+    goes_on: bool,
     failed: Option<String>,
 }
 
 impl Span {
-    /// Whether a time is within it. What is scheduled just before its start may be sent after it.
-    fn holds(&self, at: Duration) -> bool {
-        at + INTERVAL >= self.start && at <= self.end
+    /// Whether a probe's statement was due or under way while it ran. Where its locks stay, that holds for the first which is
+    /// due after it, too.
+    fn meets(&self, one: &Answer) -> bool {
+        let end = if self.blocks && self.goes_on { self.end + INTERVAL } else { self.end };
+        one.answered >= self.start && one.scheduled <= end
     }
+}
+
+/// The place of the first statement that a probe's statement met and could wait for; else of the first that it met.
+fn met(spans: &[Option<Span>], one: &Answer) -> Option<usize> {
+    let first = |blocking: bool| {
+        let meets = |span: &Span| span.meets(one) && (span.blocks || !blocking);
+        spans.iter().position(|span| span.as_ref().is_some_and(meets))
+    };
+    first(true).or_else(|| first(false))
 }
 
 /// Runs the statements; each outside of a transaction when all probes have caught up.
@@ -173,27 +188,31 @@ async fn migrate(
         if one.statement.kind == StatementKind::Transaction {
             is_in_transaction = !ends;
         }
-        is_failed = is_in_transaction && (is_failed || failed.is_some()) && !ends;
-        spans.push(Some(Span { start, end: began.elapsed(), failed }));
+        is_failed = is_in_transaction && (is_failed || failed.is_some());
+        let strongest = one.found.as_ref().and_then(crate::outcome::Found::strongest);
+        let blocks = strongest.is_some_and(|mode| mode.blocks().is_some());
+        spans.push(Some(Span { start, end: began.elapsed(), blocks, goes_on: is_in_transaction, failed }));
     }
     Ok(spans)
 }
 
-/// Waits until all probes that run have caught up.
+/// Waits until all probes that run have caught up with what is due now.
 async fn calm(probes: &[Arc<Probe>], began: Instant) {
     let deadline = Instant::now() + CALM;
-    let late = |probe: &Arc<Probe>| probe.is_behind(began.elapsed());
+    let now = began.elapsed();
+    let late = |probe: &Arc<Probe>| probe.is_behind(now);
     while probes.iter().any(late) && Instant::now() < deadline {
         tokio::time::sleep(INTERVAL).await;
     }
 }
 
-/// The longest waits of what was scheduled while a statement ran.
-fn stall(span: &Span, logs: &[(&Probe, Log)], queue: &Queue) -> Stall {
+/// The longest waits of what met the statement at this place first; none if it did not run.
+fn stall(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)], queue: &Queue) -> Option<Stall> {
+    let span = spans[place].as_ref()?;
     let longest = |kind: ProbeKind| {
         let of_kind = logs.iter().filter(|(probe, _)| probe.asked.kind == kind);
         let answers = of_kind.flat_map(|(probe, log)| {
-            log.answers.iter().filter(|one| span.holds(one.scheduled)).map(move |one| (probe, one))
+            log.answers.iter().filter(|one| met(spans, one) == Some(place)).map(move |one| (probe, one))
         });
         let (probe, one) = answers.max_by_key(|(_, one)| one.waited())?;
         Some(Wait {
@@ -202,12 +221,12 @@ fn stall(span: &Span, logs: &[(&Probe, Log)], queue: &Queue) -> Stall {
             name: probe.asked.name.clone(),
         })
     };
-    Stall {
+    Some(Stall {
         read: longest(ProbeKind::Read),
         write: longest(ProbeKind::Write),
         seconds: span.end.saturating_sub(span.start).as_secs_f64(),
         failed: span.failed.clone(),
-    }
+    })
 }
 
 /// Opens a transaction that has read the tables, and ends it after this time.

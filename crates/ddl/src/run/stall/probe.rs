@@ -24,7 +24,7 @@ pub(super) struct Probe {
     pub(super) pid: i32,
     pub(super) asked: Asked,
     is_over: AtomicBool,
-    /// Statements that were answered.
+    /// When the statement that was answered last was due, nanoseconds.
     answered: AtomicU64,
     log: Mutex<Log>,
 }
@@ -74,7 +74,7 @@ impl Probe {
                 Err(error) if !is_again(&error) => {
                     let message = crate::run::failure::of(&error).message;
                     self.log.lock().unwrap_or_else(PoisonError::into_inner).stopped =
-                        Some((scheduled, message));
+                        Some((began.elapsed(), message));
                     self.stop();
                 }
                 _ => {
@@ -92,10 +92,10 @@ impl Probe {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it runs, and has not answered what was scheduled some time before `now`.
+    /// Whether it runs, and nothing was answered that was due after `now`.
     pub(super) fn is_behind(&self, now: Duration) -> bool {
         let answered = Duration::from_nanos(self.answered.load(Ordering::Relaxed));
-        !self.is_over.load(Ordering::Relaxed) && answered + INTERVAL * 4 < now
+        !self.is_over.load(Ordering::Relaxed) && answered <= now
     }
 
     pub(super) fn log(&self) -> Log {
