@@ -42,6 +42,9 @@ impl Rules<'_> {
         if is_tree && method != Method::Direct {
             return (NonZeroU16::MIN, "rows reference earlier rows of the table, which must be loaded first");
         }
+        if self.request.is_in_circle() && method != Method::Direct {
+            return (NonZeroU16::MIN, "one transaction loads all tables of the circle");
+        }
         if let Some(streams) = self.request.streams {
             return (streams, "--streams is given");
         }
