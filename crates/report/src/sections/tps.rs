@@ -351,16 +351,15 @@ fn processors(run: &Run, trial: &Trial, all: Option<Line>, own: Option<Line>) ->
         Quantity::Sessions.text(sum / line.points.len().max(1) as f64)
     };
     let cores = run.environment.client.cores;
-    let busy = trial.value("machine-busy").zip(trial.value("elapsed")).map(|(busy, elapsed)| busy / elapsed);
-    let others = busy.map_or_else(String::new, |busy| {
-        format!("; all processes together used {} of {cores}", Quantity::Sessions.text(busy))
-    });
-    // Older documents have only the sum of the machine's use.
+    // Older documents have only the sum of the machine's use. It was observed a little longer than the transactions took.
     let all = all.or_else(|| {
+        let busy = (trial.value("machine-busy")? / trial.value("elapsed")?).min(f64::from(cores));
         let ends = [own.points.first()?.0, own.points.last()?.0];
-        Some(Line::new("all processes, mean", ends.map(|at| (at, busy.unwrap_or(0.0))).to_vec()))
-            .filter(|_| busy.is_some())
+        Some(Line::new("all processes, mean", ends.map(|at| (at, busy)).to_vec()))
     });
+    let others = all
+        .as_ref()
+        .map_or_else(String::new, |all| format!("; all processes together used {} of {cores}", mean(all)));
     let lines: Vec<Line> = all.into_iter().chain([own]).collect();
     let caption = format!(
         "pgrig itself used {} processors on average{others}.{}",
