@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use catalog::CatalogError;
 use connect::{ConnectError, Connection};
-use fill::{FillError, RowsRule, TableRows, sql_of_script};
+use fill::{FillError, Modelled, RowsRule, TableRows, sql_of_script};
 use futures_util::future::LocalBoxFuture;
 use model::{Model, Privacy, Table};
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub struct Schema {
     pub(crate) sql: String,
     /// Specifications of columns by a model.
     #[serde(skip)]
-    pub(crate) modelled: Vec<String>,
+    pub(crate) modelled: Vec<Modelled>,
     /// Rows of each table in the original, if they are known.
     pub rows: BTreeMap<String, u64>,
     /// Bytes of each table in the original with its indexes, if they are known.
@@ -76,7 +76,11 @@ impl Schema {
         let rows = model.tables.iter().map(|table| (table.name.clone(), table.rows)).collect();
         let size = |table: &Table| table.bytes.heap + table.bytes.toast + table.bytes.indexes;
         let bytes = model.tables.iter().map(|table| (table.name.clone(), size(table))).collect();
-        Ok(Self { modelled: model.tables.iter().flat_map(Table::specs).collect(), rows, bytes, ..schema })
+        let columns = |table: &Table| -> Vec<Modelled> {
+            let column = |spec| Modelled { table: table.name.clone(), spec };
+            table.specs().into_iter().map(column).collect()
+        };
+        Ok(Self { modelled: model.tables.iter().flat_map(columns).collect(), rows, bytes, ..schema })
     }
 
     /// Of a database: reads its catalogs, statistics and sizes in a read-only transaction, and no table.

@@ -52,7 +52,7 @@ pub use run::direct::{Abandoned, Failure, NotDirect, remove_abandoned};
 pub use run::scratch::{SCRATCH_SCHEMA, clear_scratch};
 pub use run::{Conduct, Observer, RateMeter, Rehearsed, Unwatched, rehearse, run};
 pub use schema::{
-    FilledTable, ModelledType, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaObserver,
+    FilledTable, Modelled, ModelledType, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaObserver,
     SchemaOutcome, SchemaPlan, SchemaRequest, TableRows, TableState, create_schema, plan_schema, run_schema,
 };
 pub use sql::script::sql_of_script;

@@ -27,6 +27,8 @@ pub struct Facts {
 pub struct TableFacts {
     /// `schema.name`.
     pub name: String,
+    /// The same as SQL has it, with quotes where they are needed; empty if the facts are those of a model.
+    pub sql_name: String,
     /// `pg_class.reltuples`.
     pub rows: u64,
     /// Rows that ANALYZE samples: 300 times the greatest statistics target of the columns.

@@ -15,6 +15,7 @@ impl Model {
     pub fn facts(&self) -> Facts {
         let table = |table: &Table| TableFacts {
             name: table.name.clone(),
+            sql_name: String::new(),
             rows: table.rows,
             sampled: table.sampled,
             bytes: table.bytes,
@@ -89,7 +90,7 @@ impl Table {
         Rows { all: self.rows, sampled: self.sampled }
     }
 
-    /// Specifications of its columns, as `schema.table.column=specification`; none for columns that the fill decides on.
+    /// Specifications of its columns, as `column=specification`; none for columns that the fill decides on.
     pub fn specs(&self) -> Vec<String> {
         let spec = |column: &Column| {
             let spec = self.ordered(column).or_else(|| self.spec(column))?;
@@ -99,8 +100,7 @@ impl Table {
             } else {
                 name.clone()
             };
-            let table = &self.name;
-            Some(format!("{table}.{quoted}={spec}"))
+            Some(format!("{quoted}={spec}"))
         };
         self.columns.iter().filter_map(spec).collect()
     }
@@ -352,10 +352,9 @@ mod tests {
         };
         let specs = table.specs();
         assert_eq!(specs.len(), 3);
-        assert!(specs[0].starts_with("public.t.a=nulls(0.1,repeated(2,0.5,common(0.25*0.7,0.75*0.3),"));
+        assert!(specs[0].starts_with("a=nulls(0.1,repeated(2,0.5,common(0.25*0.7,0.75*0.3),"));
         for spec in specs {
-            let column = spec.strip_prefix("public.t.").unwrap();
-            let parsed: rowgen::ColumnSpec = column.parse().unwrap();
+            let parsed: rowgen::ColumnSpec = spec.parse().unwrap();
             parsed.spec.values(&rowgen::Kind::Text, None).unwrap();
         }
     }

@@ -22,6 +22,7 @@ pub(crate) fn column(name: &str, kind: Kind, role: ColumnRole, statistics: Stati
 pub(crate) fn facts(rows: u64, columns: Vec<ColumnFacts>) -> Facts {
     let table = TableFacts {
         name: "public.t".to_owned(),
+        sql_name: "public.t".to_owned(),
         rows,
         sampled: SAMPLED,
         bytes: Bytes::default(),

@@ -149,6 +149,7 @@ async fn table(
     unseen.extend(not_seen);
     Ok(TableFacts {
         name,
+        sql_name: row.get("sql_name"),
         rows: unsigned(row, "rows"),
         sampled: unsigned(row, "sampled"),
         bytes: Bytes {

@@ -698,6 +698,73 @@ fn copies_odd_types(version: &str) {
     assert!(!before.iter().any(|word| written.contains(word.as_str())));
 }
 
+/// Names with dots and quotes, an empty table, columns without values, domains on enums, generated columns.
+const EDGES: &str = r#"
+    create type mood as enum ('sad', 'ok', 'happy');
+    create domain good as mood check (value <> 'sad');
+    create domain must as good not null;
+    create schema "Sche.ma ""x""";
+    create table "Sche.ma ""x"""."Ta.ble ""q"""("i.d" int primary key, "va""l.ue" int, "sp ace" text, "=a" int, "ümläut" date,
+        "," int, "(" text);
+    create table zero(id int primary key, a int, b text default 'x', c timestamptz);
+    create table nulls(id int primary key, a int, b text, c jsonb, d int[], e numeric, f good, g bytea, h inet);
+    create table moods(id int primary key, m good, n must, o mood[], p good[]);
+    create table made(id int primary key, a int not null, b int generated always as (a * 2) stored, t text,
+        up text generated always as (upper(t)) stored, c int check (c > 0));
+    create index on made(b);
+    create table own(id bigint generated always as identity, v int);
+    create table refers("x.y" int primary key references "Sche.ma ""x"""."Ta.ble ""q""");
+    insert into "Sche.ma ""x"""."Ta.ble ""q"""
+    select i, i % 10, 'text ' || i % 5, i % 3, date '2024-01-01' + i % 50, i % 4, 'p' || i % 3 from generate_series(1, 2000) i;
+    insert into nulls select generate_series(1, 2000);
+    insert into moods select i, (array['ok', 'happy'])[1 + i % 2]::good, 'ok', array[(array['sad', 'ok', 'happy'])[1 + i % 3]::mood],
+        array['ok']::good[] from generate_series(1, 2000) i;
+    insert into made(id, a, t, c) select i, i % 100, 'tt ' || i % 30, 1 + i % 6 from generate_series(1, 2000) i;
+    insert into own(v) select i % 9 from generate_series(1, 2000) i;
+    insert into refers select generate_series(1, 500);
+    analyze"#;
+
+/// A model of one version makes a copy on another one.
+#[test]
+fn models_move_between_versions_and_keep_odd_names() {
+    let (old, new) = (Rig::new(), Rig::new());
+    let (on_old, on_new) = (old.server("--pg-version 13"), new.server("--pg-version 18"));
+    for server in [&on_old, &on_new] {
+        server.execute("CREATE DATABASE original");
+        server.execute("CREATE DATABASE copy");
+        server.database("original").execute(EDGES);
+    }
+    let models = [captured(&old, ""), captured(&new, "--aggregates")];
+    for (rig, server, model) in [(&old, &on_old, &models[1]), (&new, &on_new, &models[0])] {
+        rig.done(&format!("fill --model {model} --instance default -d copy -q"));
+        let copy = server.database("copy");
+        for (table, rows) in [
+            (r#""Sche.ma ""x"""."Ta.ble ""q""""#, 2_000),
+            ("zero", 0),
+            ("nulls WHERE num_nulls(a, b, c, d, e, f, g, h) = 8", 2_000),
+            ("moods WHERE m::text IN ('ok', 'happy') AND n::text = 'ok' AND p::text = '{ok}'", 2_000),
+            ("made WHERE b = 2 * a AND up = upper(t) AND c BETWEEN 1 AND 6", 2_000),
+            ("refers", 500),
+        ] {
+            assert_eq!(copy.number(&format!("SELECT count(*) FROM {table}")), rows, "{table}");
+        }
+        let document = rig.document("model check original copy --columns --instance default -q");
+        let (within, fields) = (observed(&document, "fields-within"), observed(&document, "fields"));
+        assert!(fields > 100.0 && within > 0.9 * fields, "{within} of {fields}");
+    }
+    // A form of statement that the older server does not know.
+    on_new
+        .database("original")
+        .execute("CREATE TABLE newer(a int, b int GENERATED ALWAYS AS (a) VIRTUAL); ANALYZE newer");
+    on_old.execute("CREATE DATABASE blank");
+    let ran = old.run(&format!("fill --model {} --instance default -d blank -q", captured(&new, "")));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("edit ddl in the model, or fill a server of the original's version"),
+        "{ran:#?}"
+    );
+}
+
 /// Tables that inherit, partitions that are older than the table that they were attached to, a foreign key to a partition.
 const HEIRS: &str = "
     create table apart (at date not null, id int, what text);

@@ -22,5 +22,5 @@ pub use create::create_schema;
 pub use limits::SchemaLimits;
 pub use outcome::{FilledTable, SchemaOutcome};
 pub use plan::{PlannedTable, SchemaPlan, TableState, plan_schema};
-pub use request::{ModelledType, RowsRule, SchemaAmount, SchemaRequest, TableRows};
+pub use request::{Modelled, ModelledType, RowsRule, SchemaAmount, SchemaRequest, TableRows};
 pub use run::{SchemaObserver, run_schema};

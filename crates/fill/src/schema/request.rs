@@ -35,7 +35,7 @@ pub struct SchemaRequest {
     /// The same from a model. Used for filled tables, and for columns that `columns` does not
     /// mention.
     #[serde(default)]
-    pub modelled: Vec<String>,
+    pub modelled: Vec<Modelled>,
     /// All columns of the model with their types. `ddl` must make them so.
     #[serde(default)]
     pub modelled_types: Vec<ModelledType>,
@@ -65,6 +65,15 @@ pub struct SchemaRequest {
     pub triggers: Triggers,
     /// The steps for each table.
     pub steps: InitSteps,
+}
+
+/// The values of a column of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Modelled {
+    /// `schema.name`.
+    pub table: String,
+    /// `column=specification`.
+    pub spec: String,
 }
 
 /// A column of a model, and its type there.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use fill::limits::{Limits, SpaceLimit};
 use fill::{
-    Amount, CopyFormat, InitStep, InitSteps, MethodChoice, ModelledType, OwnTable, PartitionMethod,
+    Amount, CopyFormat, InitStep, InitSteps, MethodChoice, Modelled, ModelledType, OwnTable, PartitionMethod,
     Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject, TableRows,
     sql_of_script,
 };
@@ -229,7 +229,7 @@ impl FillArgs {
         };
         Ok(Some(SchemaRequest {
             ddl,
-            modelled: tables.iter().flat_map(Table::specs).collect(),
+            modelled: tables.iter().flat_map(modelled).collect(),
             modelled_types: tables.iter().flat_map(types_of).collect(),
             create_roles: self.create_roles,
             schema: self.schema.clone(),
@@ -333,6 +333,10 @@ impl FillArgs {
         let steps = if looks_up && self.init_steps.is_none() { steps.keys_first() } else { steps };
         if self.drop { steps.first(InitStep::Drop) } else { steps }
     }
+}
+
+fn modelled(table: &Table) -> impl Iterator<Item = Modelled> {
+    table.specs().into_iter().map(|spec| Modelled { table: table.name.clone(), spec })
 }
 
 fn types_of(table: &Table) -> impl Iterator<Item = ModelledType> {

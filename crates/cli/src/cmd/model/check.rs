@@ -8,7 +8,6 @@ use measure::{Event, Note, Trial, Unit};
 use model::{Bytes, Distance, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Shapes, Sizes};
 use pgserver::Home;
 use serde_json::{Value, json};
-use server::quote::identifier;
 use server::{DataDirectory, Survey};
 use tokio::runtime::Builder;
 
@@ -249,7 +248,7 @@ async fn checked(
         Err(CatalogError::Name { .. }) => return Err(unseen(connection, name, database).await?.into()),
         facts => explained(connection, facts).await?,
     };
-    let names: Vec<String> = facts.tables.iter().map(|table| quoted(&table.name)).collect();
+    let names: Vec<String> = facts.tables.iter().map(|table| table.sql_name.clone()).collect();
     let query = "SELECT coalesce(bool_or(has_any_column_privilege(name, 'SELECT')), true) \
                    FROM unnest($1::text[]) AS t (name)";
     let row = match connection.client.query_one(query, &[&names]).await {
@@ -324,7 +323,7 @@ async fn look(
                 None => capture(connection, schema, None, catalog::TIMEOUT).await?,
             };
             for table in &facts.tables {
-                run_sql(connection, &format!("ANALYZE {}", quoted(&table.name))).await?;
+                run_sql(connection, &format!("ANALYZE {}", table.sql_name)).await?;
             }
         }
         seen.facts.push(capture(connection, schema, None, catalog::TIMEOUT).await?);
@@ -341,13 +340,6 @@ async fn look(
         }
     }
     Ok(seen)
-}
-
-fn quoted(table: &str) -> String {
-    match table.split_once('.') {
-        Some((schema, name)) => format!("{}.{}", identifier(schema), identifier(name)),
-        None => identifier(table),
-    }
 }
 
 pub(super) async fn capture(

@@ -206,6 +206,10 @@ fn whole(rows: f64) -> u64 {
 
 /// Whether a name, with or without its schema, is the table's.
 pub(super) fn is_named(table: &TableInfo, name: &str) -> bool {
+    // Names may hold dots and quotes themselves.
+    if name == table.display_name() || name == table.shown() {
+        return true;
+    }
     let plain = |name: &str| name.trim_matches('"').to_owned();
     match name.split_once('.') {
         Some((schema, name)) => table.schema == plain(schema) && table.name == plain(name),

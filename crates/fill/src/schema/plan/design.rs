@@ -12,6 +12,7 @@ use super::{Planner, Postponed};
 use crate::error::FillError;
 use crate::plan::{Method, Sample};
 use crate::schema::record::{InCircle, RecordedTable};
+use crate::schema::request::Modelled;
 use server::quote::qualified;
 
 /// Limits of the rows that are loaded to measure their size: of the largest table, and of all
@@ -324,12 +325,10 @@ impl<'a> Design<'a> {
             }
         }
         let is_given = |column: &str, specs: &[ColumnSpec]| specs.iter().any(|spec| spec.column == column);
-        for text in &self.planner.request.modelled {
-            let Some((name, column)) = table_and_column(text).filter(|(name, _)| is_named(info, name)) else {
-                continue;
-            };
+        let modelled = &self.planner.request.modelled;
+        for Modelled { table: name, spec } in modelled.iter().filter(|column| is_named(info, &column.table)) {
             let wrong = |error| FillError::Combination(format!("the model's column {name}.{error}"));
-            let spec: ColumnSpec = column.parse().map_err(wrong)?;
+            let spec: ColumnSpec = spec.parse().map_err(wrong)?;
             if !cut.contains(&&spec.column) && !is_given(&spec.column, &specs) {
                 if info.column(&spec.column).is_none() {
                     let text = format!(

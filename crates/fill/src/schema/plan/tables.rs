@@ -23,7 +23,13 @@ impl Planner<'_> {
         match ran {
             Err(FillError::Ddl { problem }) if !self.request.modelled.is_empty() => {
                 let problem = problem.strip_suffix(", or --table").unwrap_or(&problem);
-                Err(FillError::Combination(format!("the model's statements (ddl): {problem}")))
+                let is_unknown = problem.contains("(SQLSTATE 42601)");
+                let remedy = if is_unknown {
+                    ". If this server is older than the original's, edit ddl in the model, or fill a server of the original's version"
+                } else {
+                    ""
+                };
+                Err(FillError::Combination(format!("the model's statements (ddl): {problem}{remedy}")))
             }
             ran => ran,
         }
