@@ -42,8 +42,8 @@ use crate::cmd::tps::args::TpsArgs;
         the run documents [default: ~/.local/share/pgrig, for root\n               \
         /var/lib/pgrig]\n  \
         PGRIG_FETCH=never\n               \
-        never download PostgreSQL; pgrig server fetch --from installs it from\n               \
-        a file\n  \
+        no downloads of PostgreSQL; pgrig server fetch --from installs it\n               \
+        from a file\n  \
         PGHOST, PGHOSTADDR, PGPORT, PGDATABASE, PGSERVICE\n               \
         if one of them is set, pgrig connects as psql does, in place of\n               \
         using its own PostgreSQL\n  \

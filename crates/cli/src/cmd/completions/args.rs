@@ -9,7 +9,7 @@ use clap_complete::Shell;
 /// powershell | Out-String | Invoke-Expression` to the profile.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    pgrig completions bash > pgrig         # for ~/.local/share/bash-completion/completions\n  \
+    pgrig completions bash > pgrig         # for bash-completion\n  \
     pgrig completions zsh > _pgrig         # for a directory of fpath\n  \
     pgrig completions fish > pgrig.fish    # for ~/.config/fish/completions")]
 pub(crate) struct CompletionsArgs {
