@@ -235,7 +235,7 @@ fn tables_that_reference_each_other() {
         assert_valid(&server);
         server.execute("DROP TABLE a, b CASCADE");
     }
-    // What is unique cannot come later.
+    // A foreign key with unique columns cannot come later.
     let unique = script(
         &rig,
         "create table c(id int primary key, d int not null unique);

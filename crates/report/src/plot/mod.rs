@@ -79,11 +79,11 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// x never decreases.
     pub(crate) points: Vec<(f64, f64)>,
-    /// How a long series is drawn.
+    /// Drawing of a long series.
     pub(crate) long: Long,
 }
 
-/// How a series is drawn that has too many points to tell them apart.
+/// Drawing of a series with more points than the plot can show apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Long {
     /// The medians of periods, and an area from the lowest to the highest value of each column of pixels.

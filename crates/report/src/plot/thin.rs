@@ -24,7 +24,7 @@ pub(crate) fn extremes(points: &[(f64, f64)], column: impl Fn(f64) -> i64) -> Ve
     points.chunk_by(|one, next| column(one.0) == column(next.0)).map(of).collect()
 }
 
-/// Where the lowest value is, and the highest.
+/// Places of the lowest and of the highest value.
 fn ends(group: &[(f64, f64)]) -> (usize, usize) {
     let by_height = |one: &usize, other: &usize| group[*one].1.total_cmp(&group[*other].1);
     let low = (0..group.len()).min_by(by_height).unwrap_or_default();

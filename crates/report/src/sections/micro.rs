@@ -153,7 +153,7 @@ fn samples(run: &Run) -> Option<Plot> {
     Some(Plot::new("rounds", "Samples over rounds", caption, Chart::Lines(chart)))
 }
 
-/// How much the times of one candidate scatter, by the number of rows of a sample: with more rows, the fixed cost of a statement
+/// Scatter of the times of one candidate, by the number of rows of a sample: with more rows, the fixed cost of a statement
 /// and single interruptions matter less.
 fn calibration(run: &Run) -> Shown {
     let mut table = Table::new(&["rows", "samples", "mean per row", "standard deviation"]);

@@ -160,7 +160,7 @@ fn rate(trial: &Trial) -> Option<Plot> {
     Some(Plot::new("tps", "Transactions per second over time", caption, over_time(y, lines, spans)))
 }
 
-/// What the points of long series are.
+/// Meaning of the points of long series.
 fn summed_up(lines: &[Line]) -> String {
     let of = |long: Long| {
         lines.iter().filter(move |line| line.long == long && intervals_of_a_point(line.points.len()) > 1)

@@ -160,7 +160,7 @@ fn mean(heights: &[f64]) -> f64 {
     heights.iter().sum::<f64>() / heights.len() as f64
 }
 
-/// How many sessions were busy or waited for anything but the client, and the event that rose most above its mean.
+/// The number of sessions that were busy or waited for anything but the client, and the event that rose most above its mean.
 fn caption(all: &[(&str, Vec<f64>)], looks: &[(f64, f64)]) -> Option<String> {
     let text = |sessions: f64| Quantity::Sessions.text(sessions);
     let sum = |is_counted: &dyn Fn(&str) -> bool| {

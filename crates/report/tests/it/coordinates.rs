@@ -25,7 +25,7 @@ fn pixel(scale: &str, value: f64) -> f64 {
     number(3) + (straight(value) - low) / (high - low) * (number(4) - number(3))
 }
 
-/// What a mark stands for, and its value in the document.
+/// The quantity of a mark, and its value in the document.
 type Expected = Vec<(String, f64)>;
 
 /// A plot, and what of it is looked up.

@@ -48,11 +48,11 @@ pub(super) enum Asks {
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) column: String,
-    /// What the question distinguishes.
+    /// Values that the question counts apart.
     pub(super) by: By,
 }
 
-/// What a question distinguishes of a column's values.
+/// The values of a column that a question counts apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// NULL from all other values.

@@ -33,7 +33,7 @@ const CALM: Duration = Duration::from_secs(10);
 /// Rows that are looked up.
 const ROWS: u32 = 1000;
 
-/// What the probes found.
+/// Results of the probes.
 pub(crate) struct Found {
     pub(crate) probed: Probed,
     /// The stall of each statement that ran, by its place.

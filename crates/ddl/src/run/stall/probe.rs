@@ -29,7 +29,7 @@ pub(super) struct Probe {
     log: Mutex<Log>,
 }
 
-/// What a probe saw.
+/// Answers of a probe, with their times.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     pub(super) answers: Vec<Answer>,

@@ -1,4 +1,4 @@
-//! Which probes wait for locks, and since when.
+//! Probes that wait for locks, with the start of each wait.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
