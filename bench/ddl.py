@@ -1,6 +1,6 @@
 """How right pgrig ddl's forecasts are: forecast from small tables, then measured at ten times the largest of them.
 
-Each round measures the statements at up to --up-to, with a forecast at ten times that size, and then really at that size. An
+Each round measures the statements at --rows, and then at a tenth of that size and less, with a forecast at --rows. An
 interval holds if the value that was measured is within it. Prints a line for each statement and quantity, and a summary.
 """
 
@@ -46,9 +46,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pgrig", default=str(REPO / "target/release/pgrig"))
     parser.add_argument("--pg-version", default="18")
-    parser.add_argument("--up-to", type=int, default=50, help="MB, the largest of the small sizes")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="of the larger table, at the size of the forecast")
     parser.add_argument("--set", action="append",
-                        default=["maintenance_work_mem=4MB", "shared_buffers=8MB", "max_wal_size=20GB"])
+                        default=["maintenance_work_mem=1MB", "shared_buffers=4MB", "max_wal_size=20GB"])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--record", default=str(REPO / "records"), help="directory; empty for none")
     options = parser.parse_args()
@@ -73,7 +73,7 @@ def main():
     for quantity, found in summary.items():
         print(f"{quantity}: {found}")
     if options.record:
-        name = f"{datetime.date.today()}-ddl-forecast-pg{options.pg_version}-{options.up_to}MB.json"
+        name = f"{datetime.date.today()}-ddl-forecast-pg{options.pg_version}-{options.rows}-rows.json"
         record = {"machine": platform.platform(), "cores": os.cpu_count(), "options": vars(options),
                   "statements": STATEMENTS, "summary": summary, "pairs": pairs}
         Path(options.record, name).write_text(json.dumps(record, indent=1) + "\n")
@@ -84,16 +84,18 @@ def measured(options, environment, schema, migration, seed):
     def run(*more):
         settings = [part for setting in options.set for part in ("--set", setting)]
         command = [options.pgrig, "ddl", str(migration), "--schema-file", str(schema), "--pg-version", options.pg_version,
-                   "--size", f"{options.up_to * 10}MB", "--seed", str(seed + 1), "--column", "orders.state=uniform(0,9)",
-                   "--column", "orders.customer_id=uniform(1,1000)", *settings, *more, "--json", "-"]
+                   "--rows", f"customers={options.rows // 5},orders={options.rows}", "--seed", str(seed + 1), "--column", "orders.state=uniform(0,9)",
+                   "--column", "orders.customer_id=uniform(1,50)", *settings, *more, "--json", "-"]
         ran = subprocess.run(command, env=environment, capture_output=True, text=True)
         if ran.returncode != 0:
             sys.exit(f"{' '.join(command)} failed:\n{ran.stderr}")
         return {trial["config"]: {event["what"]["event"]: event["what"] for event in trial["events"]}
                 for trial in json.loads(ran.stdout)["trials"] if trial["events"]}
 
-    small = run("--up-to", f"{options.up_to}MB")
-    large = run("--up-to", f"{options.up_to * 20}MB", "--quick")
+    # First at that size: its bytes tell what a tenth of it is.
+    large = run("--up-to", "1TB", "--quick")
+    bytes_of = [event["measured"]["sizes"][-1]["bytes"] for event in large.values() if "measured" in event]
+    small = run("--up-to", f"{max(bytes_of) // 10}B")
     pairs = []
     for config, events in small.items():
         if "found" not in events or "forecast" not in events:

@@ -16,8 +16,23 @@ const TERMS: usize = 3;
 /// A model with more terms must have a smaller error than this part of the error of one with fewer.
 const BETTER: f64 = 0.8;
 
-/// The models, those with fewer terms first.
-const MODELS: [&[usize]; 6] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[0, 1, 2]];
+/// The terms that a quantity may have, the models with fewer terms first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Models(&'static [&'static [usize]]);
+
+impl Models {
+    /// It need not grow with the tables.
+    pub(crate) const CONSTANT_OR_MORE: Self = Self(&[&[0], &[1], &[0, 1]]);
+    /// It grows with the bytes.
+    pub(crate) const OF_BYTES: Self = Self(&[&[1], &[0, 1]]);
+    /// It grows, perhaps as a sort does.
+    pub(crate) const OF_SORTS: Self = Self(&[&[1], &[2], &[0, 1], &[0, 2], &[0, 1, 2]]);
+
+    /// Whether the quantity grows with the tables in each of the models.
+    pub(crate) fn grow(self) -> bool {
+        self != Self::CONSTANT_OR_MORE
+    }
+}
 
 /// A fitted model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,14 +48,20 @@ impl Fit {
         self.factors.iter().zip(terms).map(|(factor, term)| factor * term).sum()
     }
 
+    /// The part of the value at a size that grows with it, from 0 to 1.
+    pub(crate) fn growing_share(&self, bytes: f64, rows: f64) -> f64 {
+        let whole = self.at(bytes, rows);
+        if whole > 0.0 { 1.0 - self.factors[0] / whole } else { 1.0 }
+    }
+
     /// The fit whose terms predict best the size that is left out; none with fewer than two sizes.
-    pub(crate) fn best(points: &[Point]) -> Option<Self> {
+    pub(crate) fn best(points: &[Point], models: Models) -> Option<Self> {
         let sizes = sizes(points);
         if sizes.len() < 2 {
             return None;
         }
         let mut best: Option<(f64, &[usize])> = None;
-        for model in MODELS.into_iter().filter(|model| model.len() < sizes.len()) {
+        for model in models.0.iter().copied().filter(|model| model.len() < sizes.len()) {
             let Some(error) = left_out(points, &sizes, model) else { continue };
             if best.is_none_or(|(least, chosen)| {
                 error < least * if model.len() > chosen.len() { BETTER } else { 1.0 }
@@ -173,14 +194,15 @@ mod tests {
 
     #[test]
     fn the_law_behind_the_points_is_found() {
-        let laws: [fn(f64, f64) -> f64; 4] = [
-            |_, _| 0.003,
-            |bytes, _| 1e-8 * bytes,
-            |bytes, _| 0.002 + 1e-8 * bytes,
-            |_, rows| 0.001 + 2e-8 * rows * rows.log2(),
+        type Law = fn(f64, f64) -> f64;
+        let laws: [(Models, Law); 4] = [
+            (Models::CONSTANT_OR_MORE, |_, _| 0.003),
+            (Models::OF_BYTES, |bytes, _| 1e-8 * bytes),
+            (Models::OF_SORTS, |bytes, _| 0.002 + 1e-8 * bytes),
+            (Models::OF_SORTS, |_, rows| 0.001 + 2e-8 * rows * rows.log2()),
         ];
-        for (number, law) in laws.into_iter().enumerate() {
-            let fit = Fit::best(&points(law)).unwrap();
+        for (number, (models, law)) in laws.into_iter().enumerate() {
+            let fit = Fit::best(&points(law), models).unwrap();
             let (predicted, true_value) = (fit.at(160e6, 3.2e6), law(160e6, 3.2e6));
             assert!(
                 (predicted / true_value - 1.0).abs() < 0.01,
@@ -192,7 +214,7 @@ mod tests {
     #[test]
     fn factors_are_never_negative() {
         // Falls with the size: nothing that grows.
-        let fit = Fit::best(&points(|bytes, _| 1.0 / bytes)).unwrap();
+        let fit = Fit::best(&points(|bytes, _| 1.0 / bytes), Models::CONSTANT_OR_MORE).unwrap();
         assert!(fit.factors.iter().all(|factor| *factor >= 0.0), "{fit:?}");
         // Starts below zero, which only a negative constant would show.
         let fit = Fit::of(&points(|bytes, _| 1e-8 * bytes - 0.005), &[0, 1]).unwrap();
@@ -200,10 +222,20 @@ mod tests {
     }
 
     #[test]
+    fn noise_has_no_growing_share() {
+        let noisy = points(|bytes, _| if bytes < 2e6 { 0.0011 } else { 0.001 });
+        let share = |models| Fit::best(&noisy, models).unwrap().growing_share(16e6, 3.2e5);
+        assert!(share(Models::OF_SORTS) < 0.05 && share(Models::CONSTANT_OR_MORE) < 0.05);
+        let growing = points(|bytes, _| 0.002 + 1e-8 * bytes);
+        let share = Fit::best(&growing, Models::OF_BYTES).unwrap().growing_share(16e6, 3.2e5);
+        assert!((share - 0.16 / 0.162).abs() < 0.01, "{share}");
+    }
+
+    #[test]
     fn one_size_gives_no_fit() {
-        assert_eq!(Fit::best(&points(|_, _| 1.0)[..2]), None);
+        assert_eq!(Fit::best(&points(|_, _| 1.0)[..2], Models::OF_SORTS), None);
         // Nor do points of zero: nothing to be relative to, and nothing to forecast.
-        let zero = Fit::best(&points(|_, _| 0.0)).map(|fit| fit.at(1e9, 1e7));
+        let zero = Fit::best(&points(|_, _| 0.0), Models::OF_SORTS).map(|fit| fit.at(1e9, 1e7));
         assert!(zero.is_none_or(|value| value == 0.0), "{zero:?}");
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 pub use self::boundary::{Boundary, Cause, Memory};
 use self::boundary::{Quantity, boundaries};
-use self::fit::{Fit, Point, sizes};
+use self::fit::{Fit, Models, Point, sizes};
 use crate::find::Class;
 use crate::outcome::{AtSize, Cost};
 
@@ -21,6 +21,8 @@ const TWO_SIDED_90: f64 = 1.645;
 const LEAST_OF_SECONDS: f64 = 0.10;
 /// The same of WAL, which varies little.
 const LEAST_OF_WAL: f64 = 0.03;
+/// The growing part must be at least this part of the value at the largest size, or its slope is not known.
+const LEAST_GROWTH: f64 = 0.25;
 /// Sizes up to this multiple of the largest measured one need no forecast.
 const MEASURED: f64 = 1.02;
 
@@ -59,6 +61,8 @@ pub enum Figure {
     },
     /// None: fewer than two sizes were measured.
     TooFewSizes,
+    /// None: the quantity grows with the tables, but most of it is the same at all measured sizes.
+    TooSmall,
 }
 
 /// The forecast of a statement; none if the size was measured itself, or nothing was.
@@ -122,11 +126,31 @@ fn figure(
             return Figure::Beyond { boundary, measure };
         }
     }
-    let Some(fit) = Fit::best(&points) else { return Figure::TooFewSizes };
+    let models = models(class, quantity);
+    let Some(fit) = Fit::best(&points, models) else { return Figure::TooFewSizes };
+    if models.grow() && fit.growing_share(largest.bytes as f64, largest.rows as f64) < LEAST_GROWTH {
+        return Figure::TooSmall;
+    }
     let value = fit.at(bytes, rows);
     let error = TWO_SIDED_90 * relative_error(&points, &fit, bytes).hypot(least);
     // As a factor: half as much is as far as twice as much.
     Figure::Value { value, low: value / (1.0 + error), high: value * (1.0 + error) }
+}
+
+/// The terms that a quantity of a class may have: what reads or writes rows grows with them, however little it grew between
+/// small tables; only seconds of sorts grow faster than the bytes.
+fn models(class: Class, quantity: Quantity) -> Models {
+    match (class, quantity) {
+        (Class::CatalogOnly | Class::Wait, _) => Models::CONSTANT_OR_MORE,
+        // A scan writes hardly any.
+        (Class::Scan | Class::ScanOfAnother | Class::SeveralTables, Quantity::Wal) => {
+            Models::CONSTANT_OR_MORE
+        }
+        (Class::Scan | Class::ScanOfAnother | Class::Copy, _) | (_, Quantity::Wal) => Models::OF_BYTES,
+        (Class::SeveralTables | Class::Rows | Class::IndexBuild | Class::Rewrite, Quantity::Seconds) => {
+            Models::OF_SORTS
+        }
+    }
 }
 
 /// The standard error of a forecast, as a part of it: the spread of the runs, and the error of the law where it was tried, at

@@ -270,6 +270,9 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
         ),
         Figure::TooFewSizes if is_quick => "not known: leave out --quick to measure several sizes".to_owned(),
         Figure::TooFewSizes => "not known: the tables are too small to differ in size".to_owned(),
+        Figure::TooSmall => {
+            "not known: it hardly grows between the measured sizes; give a larger --up-to".to_owned()
+        }
     };
     let (seconds, wal) = (figure(&forecast.seconds, &time), figure(&forecast.wal, &shown_bytes));
     format!(
