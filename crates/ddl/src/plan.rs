@@ -11,7 +11,7 @@ pub struct Plan {
     pub empty: Vec<String>,
     /// Sizes at which is measured, ascending.
     pub sizes: Vec<PlannedSize>,
-    /// Constraints of the migration that the rows satisfy, as SQL.
+    /// Constraints of the migration that the rows satisfy, as SQL, and `column=specification` of columns that it casts.
     pub suited: Vec<String>,
     /// Settings of the original that the migration's session gets.
     pub settings: Vec<(String, String)>,
