@@ -115,7 +115,7 @@ pub(crate) struct EmbeddedArgs {
     pub(crate) pg_bin: Option<PathBuf>,
 
     /// Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for
-    /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy all data of the instance) [default: the profile of the last `server start`, else bulk; testdb bench and ddl: stock]
+    /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy all data of the instance) [default: the profile of the last `server start`, else bulk; for testdb bench and ddl always stock]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
@@ -175,8 +175,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 /// Manage pgrig's own PostgreSQL
 ///
-/// A command that names no server starts the instance called default (or the one of --instance), uses it, and stops it
-/// when the command ends. The data stay. `pgrig server start` keeps an instance running, also for other programs. The files of an
+/// A command that names no server uses the instance called default (or the one of --instance). If the instance does not run, the command starts it, and stops it when it ends. The data stay. `pgrig server start` keeps an instance running, also for other programs. The files of an
 /// instance are under PGRIG_HOME (default: ~/.local/share/pgrig, for root /var/lib/pgrig). Its server listens on a Unix
 /// socket and does not run as root: if root starts it, it runs as user postgres or nobody.
 #[derive(Debug, Args)]
@@ -196,7 +195,7 @@ pub(crate) struct ServerArgs {
 pub(crate) enum ServerAction {
     /// Start an instance and leave it running
     ///
-    /// The instance remembers --profile and --set until the next `server start` with these options. If the instance already
+    /// The instance remembers --profile and --set. A later `server start` without --profile keeps the profile, and one without --set keeps the settings. If the instance already
     /// runs with other settings than you ask for, that is an error. The profile bulk sets wal_level=minimal,
     /// max_wal_senders=0, shared_buffers to a quarter of the memory, and a large max_wal_size.
     Start {

@@ -27,7 +27,7 @@ use crate::cmd::tps::args::TpsArgs;
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
 ///
 /// Name a server with -d, -h, -p, -U, or with PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE, as for psql. Otherwise pgrig starts and uses its own
-/// PostgreSQL (see `pgrig server --help`). Each measuring command saves its results in a run document (JSON), which
+/// PostgreSQL (see `pgrig server --help`). Each measuring command (a verb) saves its results in a run document (JSON), which
 /// compare, report and runs read.
 #[derive(Debug, Parser)]
 #[command(
@@ -52,7 +52,7 @@ use crate::cmd::tps::args::TpsArgs;
         Exit status:\n  \
         0    done\n  \
         1    the server, the network or the machine failed\n  \
-        2    the command line is wrong, or the request is impossible\n  \
+        2    the command line or your own SQL is wrong, or the request is impossible\n  \
         3    a condition of --fail-if is true, or a judged figure has a verdict that\n       \
         --fail-on names\n  \
         130  interrupted"

@@ -70,7 +70,7 @@ pub(crate) fn remedied(arguments: &[OsString], error: Error) -> Error {
         ErrorKind::InvalidSubcommand => verb(&words, &error),
         ErrorKind::UnknownArgument => argument(&words, &error),
         ErrorKind::InvalidValue => help(&words, &error),
-        ErrorKind::ValueValidation => number(&error),
+        ErrorKind::ValueValidation => sql_file(&words, &error).or_else(|| number(&error)),
         ErrorKind::MissingRequiredArgument => missing(&words),
         _ => None,
     };
@@ -250,6 +250,15 @@ fn unit(words: &[String], unit: &str) -> Option<String> {
     let number = words.get(at.checked_sub(1)?)?;
     let is_unit = UNITS.contains(&unit.to_ascii_lowercase().as_str()) && number.parse::<f64>().is_ok();
     is_unit.then(|| format!("write {number}{unit} without a space\n"))
+}
+
+/// The remedy for a file of SQL in the place of the size.
+fn sql_file(words: &[String], error: &Error) -> Option<String> {
+    let Some(ContextValue::String(file)) = error.get(ContextKind::InvalidValue) else { return None };
+    let is_sql = std::path::Path::new(file).extension().is_some_and(|end| end.eq_ignore_ascii_case("sql"));
+    let is_fill = words.first().is_some_and(|verb| verb == "fill");
+    (is_sql && is_fill)
+        .then(|| format!("unexpected argument {file}; to name a file of SQL, give --ddl {file}\n"))
 }
 
 /// A better message for an invalid number than Rust's.

@@ -8,8 +8,7 @@ use crate::app::runs::RUN;
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// Each side needs several runs for a verdict: at least four if one figure (tps, a latency, a time …) is judged, five for two to four figures, more for more figures. With fewer runs, compare prints the differences
-/// without a verdict: the trials of one run share the state of the machine, so they cannot show whether another run would
+/// Each side needs several runs for a verdict: at least four if one figure (tps, a latency, a time …) is judged, five for two to four figures, more for more figures. With fewer runs, compare prints the differences, and the verdict is inconclusive: the trials of one run share the state of the machine, so they cannot show whether another run would
 /// differ.
 #[derive(Debug, Args)]
 #[command(
@@ -21,7 +20,7 @@ use crate::app::runs::RUN;
         micro          ratio of each expression to the first one\n  \
         tps            tps, p95 of latency\n  \
         testdb bench   total time\n\n\
-        compare refuses runs that differ in the options of the command, server version, settings, machine \
+        compare refuses incomplete runs, and runs that differ in the options that change what they measure, server version, settings, machine \
         or transport (Unix socket, TCP or TLS), and names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
         this, since it runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \

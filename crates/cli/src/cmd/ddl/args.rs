@@ -82,7 +82,7 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Tables")]
     pub(crate) seed: u64,
 
-    /// Read the tables, statistics and settings of this database: name, URI (postgresql://…) or keyword string. pgrig reads only
+    /// Read the definitions of the tables, the statistics and the settings of this database: name, URI (postgresql://…) or keyword string. pgrig reads only
     /// its catalogs, in a read-only transaction
     #[arg(
         short,

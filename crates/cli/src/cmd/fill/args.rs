@@ -19,7 +19,7 @@ use crate::cmd::fill::mark::Marks;
 ///
 /// Without --table, --ddl, --model or --all-tables, pgrig creates the four tables of `pgbench -i`, with the same values,
 /// primary keys and statistics. SIZE is the size of the finished tables and indexes (pg_total_relation_size). If SIZE is
-/// 50 MB or more, pgbench's tables differ from it by 1 % at most; one table of your own, from 60 MB on, by 2 % (5 % with GIN, GiST or hash indexes); a whole schema, from 100 MB on, by 2 % (5 % with partitions). To complete an interrupted fill, run the same command again.
+/// 50 MB or more, the result differs from SIZE by 1 % at most for pgbench's tables. From 60 MB on, it differs by 2 % at most for one table of your own (5 % with GIN, GiST or hash indexes), and from 100 MB on, by 2 % at most for a whole schema (5 % with partitions). To complete an interrupted fill, run the same command again.
 #[derive(Clone, Debug, Args)]
 #[command(
     args_override_self = true,
@@ -36,7 +36,7 @@ pub(crate) struct FillArgs {
     #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, multiply the original's numbers of rows by SCALE, for example 0.1. With --ddl or --all-tables, multiply each table's number of rows by SCALE: the number from --rows or, without --rows, the default (10,000 for a table that references nothing)
+    /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, multiply the original's numbers of rows by SCALE, for example 0.1. With --ddl or --all-tables, multiply the number of rows of each table by SCALE: that of --rows, otherwise 10,000 for a table that references nothing, and 3 for each row of the largest table that it references
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
@@ -53,7 +53,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 
-    /// With --brim: leave at least SIZE free. If WAL and checkpoints need more, leave that much free
+    /// With --brim: leave at least SIZE free. If WAL and checkpoints need more, leave as much as they need
     #[arg(long, value_name = "SIZE", requires = "brim", help_heading = "Limits")]
     pub(crate) reserve: Option<Size>,
 
@@ -69,7 +69,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "MARKS", help_heading = "While it fills")]
     pub(crate) mark: Option<Marks>,
 
-    /// Each time the volume is full, wait up to DURATION for more free space, then continue. If none becomes free in that time, end as without this option [default without a value: 10min]
+    /// Each time the volume is full, wait up to DURATION for more free space, then continue. If none becomes free in that time, end the fill as if this option were not given [default without a value: 10min]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10min",
           require_equals = true, help_heading = "While it fills")]
     pub(crate) wait_for_space: Option<Length>,
@@ -84,7 +84,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
     pub(crate) level: Option<Level>,
 
-    /// Fill tables of SIZE at each level, drop them, and compare the times of the levels. Replaces the argument SIZE
+    /// Fill tables of SIZE at each level, drop them, and compare the times of the levels. Give it in place of SIZE
     #[arg(long, value_name = "SIZE", help_heading = "Presets",
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
     pub(crate) ladder: Option<Size>,
@@ -214,7 +214,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Steps")]
     pub(crate) drop: bool,
 
-    /// Start over in place of completing an interrupted fill. Rows that it loaded into your own tables stay
+    /// Do not complete an interrupted fill, but start over. Empty your own tables first: their rows stay
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
@@ -226,7 +226,7 @@ pub(crate) struct FillArgs {
     #[arg(long, conflicts_with = "method", help_heading = "Method")]
     pub(crate) server_side: bool,
 
-    /// Number of connections that load, or of threads that write pages [default: depends on cores and server]
+    /// Number of connections that load, or of threads that build pages (each has another thread that writes them) [default: depends on cores and server]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_STREAMS), help_heading = "Method")]
     pub(crate) streams: Option<u16>,
 

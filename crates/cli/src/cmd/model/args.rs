@@ -58,15 +58,14 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// Also replace each number, date or time that occurs in fewer than ROWS rows (texts are replaced in any case, and
+    /// Also replace each number, date or time that occurs in fewer than ROWS rows, if an unused value lies between its neighbours (texts are replaced in any case, and
     /// so are long numbers that fewer than ROWS rows share on average, such as phone numbers). For a table with fewer
     /// than ROWS rows, record only the number of rows
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 
     /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the column's most
-    /// common texts and the bounds of its histogram, including those that fewer than --k rows have. Of a column of
-    /// long numbers, it contains as much as of other numbers
+    /// common texts and the bounds of its histogram, including those that fewer than --k rows have. In a column of long numbers, the numbers are then treated like those of other columns: --k still applies
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 

@@ -51,7 +51,7 @@ pub(crate) enum RunsAction {
     /// Remove old runs
     ///
     /// Give --keep, --older-than, or both. With both, prune removes only runs that are older than AGE and not among the
-    /// newest N. It never removes running runs, or files that are not run documents.
+    /// newest N. It also removes truncated documents that are more than a day old. It never removes running runs or other files.
     Prune(PruneArgs),
     /// Write runs into one file, to import or compare elsewhere
     ///

@@ -9,8 +9,7 @@ use crate::cmd::fill::args::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitio
 
 /// Calculate the size of pgbench's tables from rows or scale, or the reverse, without a server
 ///
-/// Give SIZE, --scale or --rows; pgrig calculates the other two. The sizes are those of `pgrig fill` with the same
-/// options, exact to the block.
+/// Give SIZE, --scale or --rows; pgrig calculates the other two. The sizes are those that `pgrig fill` predicts with the same options.
 #[derive(Debug, Args)]
 #[command(
     group(ArgGroup::new("amount").required(true).args(["size", "scale", "rows"])),

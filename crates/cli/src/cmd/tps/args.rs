@@ -100,8 +100,7 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'R', long, value_name = "TPS", value_parser = rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
 
-    /// Count transactions that take longer than this as late. With -R, also skip a transaction that would start more than
-    /// this after its schedule. A number without a unit is in milliseconds
+    /// Count a transaction as late if it takes longer than DURATION. With -R, also skip a transaction that would start more than DURATION after its scheduled start. A number without a unit is in milliseconds
     #[arg(short = 'L', long, value_name = "DURATION", value_parser = milliseconds, help_heading = "Load")]
     pub(crate) latency_limit: Option<Duration>,
 
@@ -143,8 +142,7 @@ pub(crate) struct TpsArgs {
     #[arg(long, help_heading = "Results")]
     pub(crate) failures_detailed: bool,
 
-    /// Exit with status 3 if the condition is true: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions that
-    /// -R and -L skip count as slower than -L. pgrig judges all trials together
+    /// Exit with status 3 if the condition is true: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions that pgrig skips because of -R and -L count as slower than -L. pgrig judges all trials together
     #[arg(long, value_name = "CONDITION", help_heading = "Results")]
     pub(crate) fail_if: Vec<Threshold>,
 

@@ -80,7 +80,7 @@ pub(crate) struct NewArgs {
     #[arg(long = "for", value_name = "DURATION")]
     pub(crate) time: Option<Length>,
 
-    /// Keep the database when the owning process exits; drop it only by `pgrig testdb drop NAME` or `--all`. Not with --for
+    /// Keep the database when the owning process exits. Only `pgrig testdb drop NAME` and `pgrig testdb drop --all` drop it. Cannot be combined with --for
     #[arg(long, conflicts_with = "time")]
     pub(crate) keep: bool,
 
@@ -181,7 +181,7 @@ pub(crate) struct DropArgs {
     curl http://127.0.0.1:7432/database\n  \
     curl -X DELETE http://127.0.0.1:7432/databases/NAME\n\n\
     Requests:\n  \
-    GET /database               lend a database, by default for one hour\n    \
+    GET /database               lend a database, for an hour without &owner\n    \
         ?from=FILE, ?template=DBNAME, &unlogged   source; over TCP, only one that\n                                              \
         --from or --template names\n    \
         &for=SECONDS, &owner=PID                  end of the lease\n    \

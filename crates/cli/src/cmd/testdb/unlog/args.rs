@@ -40,7 +40,7 @@ pub(crate) struct UnlogArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Dump")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Compress the dump in this way [default: as the name of the output file says, otherwise as the input]
+    /// Compress the dump in this way [default: the compression that the name of the output file implies, otherwise that of the input]
     #[arg(long, value_enum, value_name = "METHOD", help_heading = "Dump")]
     pub(crate) compress: Option<Compress>,
 
