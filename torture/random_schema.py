@@ -523,7 +523,7 @@ class Maker:
                 parents = self.tables[:at] if roll < 0.8 else [table] if roll < 0.92 else self.tables[at + 1:]
                 parents = [parent for parent in parents if parent.keys and (table.unlogged or not parent.unlogged)]
                 if parents:
-                    # Those to tables that come later make circles.
+                    # Those to tables that come later make cycles.
                     nullable = roll >= 0.92 and self.chance(0.5) or 0.8 <= roll < 0.92
                     self.reference(table, self.random.choice(parents), nullable)
 

@@ -68,7 +68,7 @@ pub enum FillError {
          shared or in a partitioned table. Make one of these columns nullable during the fill, or exclude a table \
          (--exclude-table)"
     )]
-    Circle {
+    Cycle {
         /// The tables, in the direction of their references.
         tables: String,
         /// Names of the foreign keys.
@@ -80,7 +80,7 @@ pub enum FillError {
          ({why}). To have it checked after all rows, connect as the owner of {table}, or run ALTER TABLE {table} ALTER \
          CONSTRAINT {key} DEFERRABLE as the owner; role {role} is not"
     )]
-    CircleKey {
+    CycleKey {
         /// The foreign key's name.
         key: String,
         /// Its table.
@@ -405,8 +405,8 @@ impl Classified for FillError {
             | Self::Rows { .. }
             | Self::Streams { .. }
             | Self::Combination(_)
-            | Self::Circle { .. }
-            | Self::CircleKey { .. }
+            | Self::Cycle { .. }
+            | Self::CycleKey { .. }
             | Self::NothingToFill
             | Self::SchemaSize { .. }
             | Self::SchemaTooSmall { .. }

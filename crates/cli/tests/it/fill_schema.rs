@@ -222,11 +222,11 @@ fn a_limit_of_time_ends_the_fill_of_a_schema_and_the_same_command_does_the_rest(
 fn tables_that_reference_each_other() {
     let rig = Rig::new();
     let server = rig.server("");
-    let circle = "create table a(id int primary key, b int{1}); create table b(id int primary key, a int not null references a);
+    let cycle = "create table a(id int primary key, b int{1}); create table b(id int primary key, a int not null references a);
                 alter table a add foreign key (b) references b;";
-    // A key of the circle is created after the rows.
+    // A key of the cycle is created after the rows.
     for (method, b) in [("direct", " not null"), ("copy", " not null"), ("direct", ""), ("copy", "")] {
-        let ddl = script(&rig, &circle.replace("{1}", b));
+        let ddl = script(&rig, &cycle.replace("{1}", b));
         rig.done(&format!("fill --ddl {ddl} --rows 50 --method {method} -q"));
         assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (50, 50));
         assert_eq!(server.number("SELECT count(b) FROM a"), 50);
@@ -346,15 +346,15 @@ fn a_tree_is_completed_by_the_same_command() {
     }
 }
 
-/// Wherever it is killed, the same command creates the keys that close the circle.
+/// Wherever it is killed, the same command creates the keys that close the cycle.
 #[test]
-fn a_circle_is_completed_by_the_same_command() {
-    let circle = "create table a(id int primary key, b int not null); create table b(id int primary key, a int not null references a, t text);
+fn a_cycle_is_completed_by_the_same_command() {
+    let cycle = "create table a(id int primary key, b int not null); create table b(id int primary key, a int not null references a, t text);
                 alter table a add foreign key (b) references b;";
     for (version, method) in [("", "direct"), ("--pg-version 13", "copy")] {
         let rig = Rig::new();
         let server = rig.server(version);
-        let ddl = script(&rig, circle);
+        let ddl = script(&rig, cycle);
         let fill = format!("fill --ddl {ddl} --rows 150000 --method {method} -q");
         for kill in [
             "SELECT count(*) FROM pgrig_schema_fill",

@@ -4,7 +4,7 @@ use crate::support::{Rig, Running, Server};
 use nix::sys::signal::Signal;
 use testkit::until_some as until;
 
-/// A circle, a partitioned table that references, and whatever is changed last: table and sequence.
+/// A cycle, a partitioned table that references, and whatever is changed last: table and sequence.
 const SCHEMA: &str = "CREATE TABLE egg (id int PRIMARY KEY, hen int); \
     CREATE TABLE hen (id int PRIMARY KEY, egg int REFERENCES egg); \
     ALTER TABLE egg ADD CONSTRAINT laid_by FOREIGN KEY (hen) REFERENCES hen; \

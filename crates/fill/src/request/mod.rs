@@ -109,9 +109,9 @@ impl Request {
         check::combinations(self)
     }
 
-    /// Whether one transaction fills the table with others of a circle of references.
-    pub(crate) fn is_in_circle(&self) -> bool {
-        matches!(&self.subject, Subject::Table(own) if own.in_circle)
+    /// Whether one transaction fills the table with others of a cycle of references.
+    pub(crate) fn is_in_cycle(&self) -> bool {
+        matches!(&self.subject, Subject::Table(own) if own.in_cycle)
     }
 
     /// Whether this is the request that began a fill. For tables that existed before, the storage
@@ -165,7 +165,7 @@ pub struct OwnTable {
     pub together: Vec<String>,
     /// Whether one transaction fills it with other tables that it references and that reference it.
     #[serde(default)]
-    pub in_circle: bool,
+    pub in_cycle: bool,
 }
 
 /// Whether the triggers of a table of the user's run for the rows that are loaded.

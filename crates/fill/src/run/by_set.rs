@@ -30,7 +30,7 @@ impl BySet {
         filler.watched(session, &format!("LOCK TABLE {table} IN ROW EXCLUSIVE MODE")).await?;
         let found = Relation::of(&session.row(Relation::QUERY, &[&table, &Relation::NOTHING]).await?);
         if let Err(why) =
-            found.loads_without_triggers(filler.plan.triggers(), filler.plan.request.is_in_circle())
+            found.loads_without_triggers(filler.plan.triggers(), filler.plan.request.is_in_cycle())
         {
             let is_asked = !filler.plan.silenced.is_empty();
             direct::refuse(table, is_asked.then_some(&why))?;

@@ -55,15 +55,15 @@ pub(crate) struct Filler<'a> {
     /// Number of rows when rows were last frozen; none before the first time.
     pub(crate) frozen: tokio::sync::Mutex<Option<u64>>,
     /// The rows, if a transaction has loaded them together with those of other tables.
-    pub(crate) in_circle: OnceLock<InCircle>,
+    pub(crate) in_cycle: OnceLock<InCycle>,
     /// The ledger, once it exists.
     pub(crate) ledger: OnceLock<Ledger>,
     stop: watch::Sender<bool>,
 }
 
-/// Rows that came in the transaction of a circle of tables.
+/// Rows that came in the transaction of a cycle of tables.
 #[derive(Debug)]
-pub(crate) struct InCircle {
+pub(crate) struct InCycle {
     pub(crate) rows: u64,
     /// Time of the table's own rows.
     pub(crate) elapsed: Duration,
@@ -116,7 +116,7 @@ impl<'a> Filler<'a> {
         Self {
             governor,
             ballast,
-            in_circle: OnceLock::new(),
+            in_cycle: OnceLock::new(),
             ledger: OnceLock::new(),
             prober: tokio::sync::Mutex::new(prober),
             generated: Mutex::default(),

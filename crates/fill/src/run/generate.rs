@@ -16,7 +16,7 @@ use crate::probe::ProbeError;
 use crate::request::InitStep;
 use crate::run::chunk_loop::ChunkLoop;
 use crate::run::direct::Direct;
-use crate::run::filler::{Filler, InCircle};
+use crate::run::filler::{Filler, InCycle};
 use crate::run::growth::{EXTENSION, Growth, extends_by_many_pages};
 use crate::run::queue::Queue;
 use crate::run::rate::RateMeter;
@@ -35,7 +35,7 @@ impl Filler<'_> {
     /// Loads all chunks that are not loaded yet, and returns the number of loaded rows. `session`
     /// is in the transaction that created the tables, if the plan has a single transaction.
     pub(crate) async fn generate(&self, session: &Session) -> Result<u64, Cause> {
-        if let Some(InCircle { rows, .. }) = self.in_circle.get() {
+        if let Some(InCycle { rows, .. }) = self.in_cycle.get() {
             return Ok(*rows);
         }
         if let Some(governor) = &self.governor {

@@ -8,7 +8,7 @@
 //!   is truncated in the same transaction), by the server's own `generate_series`, or as finished pages ([`direct`]).
 //! - [`foreign_keys`] of finished pages, and of COPY where the role may turn triggers off ([`by_set`]), are proved before the
 //!   commit, all rows of a chunk at once.
-//! - A [`circle`] of tables that reference each other is loaded in one transaction, before the steps of each table.
+//! - A [`cycle`] of tables that reference each other is loaded in one transaction, before the steps of each table.
 //! - To resume is no mode of its own: the same loop runs with some chunks recorded as loaded. Before that, [`resume`]
 //!   compares the tables with the records: oids, the number of rows in each relation, first and last id, and whether
 //!   rows from before an append are there. Any other difference refuses the fill, with the command that begins anew.
@@ -18,9 +18,9 @@
 mod ballast;
 mod by_set;
 mod chunk_loop;
-mod circle;
 pub(crate) mod compression;
 pub(crate) mod copy;
+mod cycle;
 pub(crate) mod direct;
 mod filler;
 pub(crate) mod foreign_keys;
@@ -44,7 +44,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
-pub(crate) use circle::{Member, run_circle};
+pub(crate) use cycle::{Member, run_cycle};
 pub use rate::RateMeter;
 pub use rehearsal::{Rehearsed, Unwatched};
 

@@ -19,7 +19,7 @@ use crate::run::ballast::Ballast;
 use crate::run::compression::Compression;
 use crate::run::copy::Copy;
 use crate::run::direct::resources;
-use crate::run::filler::{Filler, Generated, InCircle};
+use crate::run::filler::{Filler, Generated, InCycle};
 use crate::run::rows::RowSource;
 use crate::sql::ddl::{self, FOREIGN_KEYS};
 use connect::ConnectError;
@@ -87,7 +87,7 @@ impl Filler<'_> {
                 InitStep::Drop => self.drop(&session).await?,
                 InitStep::Create => self.create(&session).await?,
                 InitStep::Generate => {
-                    if let Some(InCircle { elapsed, .. }) = self.in_circle.get() {
+                    if let Some(InCycle { elapsed, .. }) = self.in_cycle.get() {
                         started = started.checked_sub(*elapsed).unwrap_or(started);
                     }
                     loaded = Box::pin(self.generate(&session)).await?;

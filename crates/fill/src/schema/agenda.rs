@@ -11,7 +11,7 @@ use super::plan::SchemaPlan;
 /// Unit of work of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Task {
-    /// Fills the tables at these places, with their keys and indexes: one table, or a circle that one transaction loads.
+    /// Fills the tables at these places, with their keys and indexes: one table, or a cycle that one transaction loads.
     Tables {
         /// From 0.
         places: Vec<usize>,
@@ -79,12 +79,10 @@ impl Agenda {
         places.sort_by_key(|place| plan.tables[*place].recorded.until.is_some());
         let (to_fill, filled): (Vec<usize>, Vec<usize>) =
             places.into_iter().partition(|place| plan.tables[*place].plan().is_some());
-        let circle = |place: usize| plan.tables[place].recorded.circle.as_ref().map(|circle| circle.number);
+        let cycle = |place: usize| plan.tables[place].recorded.cycle.as_ref().map(|cycle| cycle.number);
         let mut groups: Vec<Vec<usize>> = Vec::with_capacity(to_fill.len());
         for place in to_fill {
-            match groups
-                .last_mut()
-                .filter(|group| circle(place).is_some() && circle(group[0]) == circle(place))
+            match groups.last_mut().filter(|group| cycle(place).is_some() && cycle(group[0]) == cycle(place))
             {
                 Some(group) => group.push(place),
                 None => groups.push(vec![place]),

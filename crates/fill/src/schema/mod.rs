@@ -7,7 +7,7 @@
 //!   earlier are known before their rows are there, because a value follows from its row number.
 //! - `record`: the table beside the filled ones from which an interrupted fill is completed.
 //! - `run`: [`run_schema`] creates the tables and carries out the plans, in the order that the `agenda` keeps.
-//!   Tables of a circle are one task.
+//!   Tables of a cycle are one task.
 
 mod agenda;
 mod create;

@@ -44,19 +44,19 @@ pub(super) struct RecordedTable {
     /// Whether one transaction empties and loads it.
     #[serde(default)]
     pub(super) whole: bool,
-    /// The circle of tables that one transaction loads, if it belongs to one.
-    #[serde(default)]
-    pub(super) circle: Option<InCircle>,
+    /// The cycle of tables that one transaction loads, if it belongs to one.
+    #[serde(default, alias = "circle")]
+    pub(super) cycle: Option<InCycle>,
 }
 
-/// A table's part in a circle of tables that one transaction loads.
+/// A table's part in a cycle of tables that one transaction loads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct InCircle {
-    /// Number of the circle, from 0.
+pub(super) struct InCycle {
+    /// Number of the cycle, from 0.
     pub(super) number: usize,
-    /// Names of the table's foreign keys to tables of the circle that are loaded after it.
+    /// Names of the table's foreign keys to tables of the cycle that are loaded after it.
     pub(super) later: Vec<String>,
-    /// Whether pages are possible for all tables of the circle.
+    /// Whether pages are possible for all tables of the cycle.
     pub(super) pages: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use crate::remains::Anew;
 use crate::request::InitStep;
 use crate::run::direct::resources;
-use crate::run::{Conduct, Member, Observer, run, run_circle, take_in_hand};
+use crate::run::{Conduct, Member, Observer, run, run_cycle, take_in_hand};
 use connect::Target;
 use server::interruption::{Ended, until_stopped};
 use server::quote::qualified;
@@ -142,9 +142,9 @@ impl SchemaRun<'_> {
 
     /// Fills the tables at these places.
     async fn tables(&self, places: &[usize]) -> Result<Vec<FilledTable>, FillError> {
-        let is_in_circle = |place: &usize| self.plan.tables[*place].recorded.circle.is_some();
-        if places.iter().any(is_in_circle) {
-            return self.circle(places).await;
+        let is_in_cycle = |place: &usize| self.plan.tables[*place].recorded.cycle.is_some();
+        if places.iter().any(is_in_cycle) {
+            return self.cycle(places).await;
         }
         let mut filled = Vec::with_capacity(places.len());
         for &place in places {
@@ -157,7 +157,7 @@ impl SchemaRun<'_> {
     }
 
     /// Fills the tables at these places, whose rows one transaction loads.
-    async fn circle(&self, places: &[usize]) -> Result<Vec<FilledTable>, FillError> {
+    async fn cycle(&self, places: &[usize]) -> Result<Vec<FilledTable>, FillError> {
         let to_fill: Vec<(usize, &PlannedTable, &Plan)> = places
             .iter()
             .filter_map(|&place| {
@@ -169,7 +169,7 @@ impl SchemaRun<'_> {
             to_fill.iter().map(|(place, table, _)| self.observer.table_started(*place, table)).collect();
         let mut members = Vec::with_capacity(to_fill.len());
         for ((place, table, plan), observer) in to_fill.iter().zip(&told) {
-            let later = table.recorded.circle.as_ref().map_or(&[][..], |circle| &circle.later);
+            let later = table.recorded.cycle.as_ref().map_or(&[][..], |cycle| &cycle.later);
             members.push(Member {
                 plan,
                 conduct: self.conduct(*place, plan).await?,
@@ -177,7 +177,7 @@ impl SchemaRun<'_> {
                 later,
             });
         }
-        let outcomes = run_circle(self.target, members, self.stop().boxed_local()).await;
+        let outcomes = run_cycle(self.target, members, self.stop().boxed_local()).await;
         let outcomes = outcomes
             .map_err(|(at, source)| failed(self.plan, (to_fill[at].0, self.agenda.filled()), source))?;
         let filled = to_fill.iter().zip(outcomes);

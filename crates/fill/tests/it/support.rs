@@ -43,7 +43,7 @@ impl Filling {
             plain: false,
             triggers: self.triggers,
             together: owned(self.together),
-            in_circle: false,
+            in_cycle: false,
         });
         Request { subject, method: MethodChoice::Auto, ..Request::new(Amount::Rows(self.rows), steps) }
     }

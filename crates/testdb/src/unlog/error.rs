@@ -160,7 +160,7 @@ fn not_owner(object: &str, owner: &str) -> String {
 
 fn disabled_triggers(constraint: &str, table: &str) -> String {
     format!(
-        "foreign key {constraint} of {table} is part of a circle, so pgrig must drop it and add it again, which \
+        "foreign key {constraint} of {table} is part of a cycle, so pgrig must drop it and add it again, which \
          would enable its disabled triggers (ALTER TABLE … DISABLE TRIGGER): enable them first"
     )
 }

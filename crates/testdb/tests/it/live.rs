@@ -93,31 +93,31 @@ async fn plan_of(database: &Database, request: &UnlogRequest) -> UnlogPlan {
 }
 
 #[test]
-fn circles_are_opened_where_it_costs_least() {
+fn cycles_are_opened_where_it_costs_least() {
     on_each_release(async |database| {
         let database = database.rich().await;
         let plan = plan_of(&database, &unlogged()).await;
-        // One of each circle; which one of the small tables' does not matter.
-        assert_eq!(plan.circles().count(), 2, "{:#?}", plan.steps);
-        assert!(plan.circles().all(|key| key.table.table.schema == "public"));
+        // One of each cycle; which one of the small tables' does not matter.
+        assert_eq!(plan.cycles().count(), 2, "{:#?}", plan.steps);
+        assert!(plan.cycles().all(|key| key.table.table.schema == "public"));
         let (of_two, of_three) = (["departments", "employees"], ["ring_a", "ring_b", "ring_c"]);
-        for circle in [of_two.as_slice(), of_three.as_slice()] {
-            let opened = plan.circles().filter(|key| circle.contains(&key.table.table.name.as_str()));
+        for cycle in [of_two.as_slice(), of_three.as_slice()] {
+            let opened = plan.cycles().filter(|key| cycle.contains(&key.table.table.name.as_str()));
             assert_eq!(opened.count(), 1);
         }
         // It is NOT VALID, so nothing has to be checked.
-        assert!(plan.circles().any(|key| key.name == "employees_department_fkey"));
+        assert!(plan.cycles().any(|key| key.name == "employees_department_fkey"));
     });
 }
 
 #[test]
-fn a_circle_with_disabled_triggers_is_refused() {
+fn a_cycle_with_disabled_triggers_is_refused() {
     on_each_release(async |database| {
-        let circle = "CREATE TABLE a (id int PRIMARY KEY, b int); \
+        let cycle = "CREATE TABLE a (id int PRIMARY KEY, b int); \
                       CREATE TABLE b (id int PRIMARY KEY, a int CONSTRAINT to_a REFERENCES a); \
                       ALTER TABLE a ADD CONSTRAINT to_b FOREIGN KEY (b) REFERENCES b; \
                       ALTER TABLE a DISABLE TRIGGER ALL; ALTER TABLE b DISABLE TRIGGER ALL";
-        database.sql(circle).await;
+        database.sql(cycle).await;
         let error = plan(&database.target, &unlogged()).await.unwrap_err();
         assert_says(&error, &["to_", "disabled", "--exclude-table public."]);
         assert!(error.is_usage());
@@ -130,15 +130,15 @@ fn a_circle_with_disabled_triggers_is_refused() {
 }
 
 #[test]
-fn a_circle_through_a_partitioned_table() {
+fn a_cycle_through_a_partitioned_table() {
     on_each_release(async |database| {
         // y → x and its partition; the partition alone → y: the constraint of y on x has to go and come again.
-        let circle = "CREATE TABLE x (id int PRIMARY KEY, y int) PARTITION BY LIST (id); \
+        let cycle = "CREATE TABLE x (id int PRIMARY KEY, y int) PARTITION BY LIST (id); \
                       CREATE TABLE x1 PARTITION OF x FOR VALUES IN (1); \
                       CREATE TABLE y (id int PRIMARY KEY, x int REFERENCES x); \
                       ALTER TABLE x1 ADD FOREIGN KEY (y) REFERENCES y; \
                       INSERT INTO x VALUES (1, NULL); INSERT INTO y VALUES (1, 1); UPDATE x SET y = 1";
-        database.sql(circle).await;
+        database.sql(cycle).await;
         let before = database.everything().await;
         run(&database, &unlogged()).await.unwrap();
         assert_eq!(database.of_persistence('u').await, ["public.x1", "public.y"]);

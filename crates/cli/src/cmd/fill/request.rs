@@ -135,7 +135,7 @@ impl FillArgs {
             plain: self.plain,
             triggers: self.triggers.into(),
             together: Vec::new(),
-            in_circle: false,
+            in_cycle: false,
         }))
     }
 

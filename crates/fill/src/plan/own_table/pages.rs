@@ -60,13 +60,13 @@ impl StoredTable {
         major: u32,
     ) -> Result<Self, FillError> {
         let name = qualified(&info.schema, &info.name);
-        let OwnTable { together, triggers, in_circle, .. } = own;
+        let OwnTable { together, triggers, in_cycle, .. } = own;
         let triggers = *triggers;
         let relation = Relation::of(&ask(connection, Relation::QUERY, &[&name, &together]).await?);
         let is_asked = triggers == Triggers::Off && !relation.triggers.is_empty();
-        let needs_triggers = match relation.loads_without_triggers(triggers, *in_circle) {
+        let needs_triggers = match relation.loads_without_triggers(triggers, *in_cycle) {
             Ok(()) if relation.foreign_keys.is_empty() && !is_asked => None,
-            Ok(()) if major < READS_BY_PLACE && !is_asked && !in_circle => Some(format!(
+            Ok(()) if major < READS_BY_PLACE && !is_asked && !in_cycle => Some(format!(
                 "PostgreSQL before {READS_BY_PLACE} cannot scan the rows of a chunk by TID range"
             )),
             Ok(()) => refuses_triggers_off(connection, major).await?,

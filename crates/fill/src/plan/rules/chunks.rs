@@ -43,7 +43,7 @@ impl Rules<'_> {
                     Spread::Hash { leaves } => self.rows().div_ceil(u64::from(leaves)),
                 }
             }
-            (None, _) if self.request.is_in_circle() => self.rows().max(1),
+            (None, _) if self.request.is_in_cycle() => self.rows().max(1),
             (None, Method::ChunkedCopy | Method::Server | Method::Reinsert) => match self.request.chunk {
                 Some(bytes) => self.rows_in(bytes),
                 None => match self.bulk.row_size {

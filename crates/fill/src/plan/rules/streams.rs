@@ -42,8 +42,8 @@ impl Rules<'_> {
         if is_tree && method != Method::Direct {
             return (NonZeroU16::MIN, "rows reference earlier rows of the table, which must be loaded first");
         }
-        if self.request.is_in_circle() && method != Method::Direct {
-            return (NonZeroU16::MIN, "one transaction loads all tables of the circle");
+        if self.request.is_in_cycle() && method != Method::Direct {
+            return (NonZeroU16::MIN, "one transaction loads all tables of the cycle");
         }
         if let Some(streams) = self.request.streams {
             return (streams, "--streams is given");

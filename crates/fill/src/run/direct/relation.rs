@@ -348,11 +348,11 @@ impl Relation {
     }
 
     /// Whether rows can be loaded with all triggers off, if their foreign keys are checked
-    /// afterwards. `in_circle`: one transaction loads all tables of a circle of references.
+    /// afterwards. `in_cycle`: one transaction loads all tables of a cycle of references.
     ///
     /// # Errors
     /// The reason why they cannot.
-    pub(crate) fn loads_without_triggers(&self, triggers: Triggers, in_circle: bool) -> Result<(), String> {
+    pub(crate) fn loads_without_triggers(&self, triggers: Triggers, in_cycle: bool) -> Result<(), String> {
         let named = |what: &str, names: &[String]| Err(format!("{what} {}", names.join(", ")));
         if self.kind != "r" {
             return Err("the table is partitioned".to_owned());
@@ -374,7 +374,7 @@ impl Relation {
             if key.has_period {
                 return Err(format!("{name} references a period"));
             }
-            if !in_circle && (key.is_self || key.is_circular) {
+            if !in_cycle && (key.is_self || key.is_circular) {
                 return Err(format!("{name} is part of a cycle of references"));
             }
             if !key.may_prove {

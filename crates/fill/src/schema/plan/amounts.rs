@@ -35,7 +35,7 @@ pub(super) struct Wanted {
 /// The shares of all tables, in their order.
 ///
 /// # Errors
-/// If a rule names a table that is not to be filled, or if rules refer to each other in a circle.
+/// If a rule names a table that is not to be filled, or if rules refer to each other in a cycle.
 pub(super) fn shares(
     tables: &[TableInfo],
     order: &[Placed],

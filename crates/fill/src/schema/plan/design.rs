@@ -5,13 +5,13 @@ use catalog::{CatalogError, Described, Planned, Scope, TableInfo, Wish, describe
 use rowgen::{ColumnSpec, Format};
 
 use super::amounts::{self, Wanted, is_named};
-use super::circles;
+use super::cycles;
 use super::order::{Placed, is_referenced};
 use super::weight::Weight;
 use super::{Planner, Postponed};
 use crate::error::FillError;
 use crate::plan::{Method, Sample};
-use crate::schema::record::{InCircle, RecordedTable};
+use crate::schema::record::{InCycle, RecordedTable};
 use crate::schema::request::Modelled;
 use server::quote::qualified;
 
@@ -85,7 +85,7 @@ impl Designed<'_> {
 
     /// The record of this table.
     pub(super) fn recorded(&self, why: String) -> RecordedTable {
-        let circle = self.placed.circle.map(|number| InCircle {
+        let cycle = self.placed.cycle.map(|number| InCycle {
             number,
             later: self.placed.later.iter().map(|key| key.name.clone()).collect(),
             pages: true,
@@ -101,7 +101,7 @@ impl Designed<'_> {
             postponed: Postponed::default(),
             until: self.until,
             whole: false,
-            circle,
+            cycle,
         }
     }
 }
@@ -119,7 +119,7 @@ impl<'a> Design<'a> {
     /// Tables that come later, or that the same transaction fills, and so are empty when the one at this place is truncated;
     /// as SQL names them.
     pub(super) fn together(&self, place: usize) -> Vec<String> {
-        let before = circles::members(self.order, place).filter(|&other| other < place);
+        let before = cycles::members(self.order, place).filter(|&other| other < place);
         let all =
             before.chain(place + 1..self.order.len()).map(|place| &self.tables[self.order[place].table]);
         all.map(|info| qualified(&info.schema, &info.name)).collect()
@@ -231,7 +231,7 @@ impl<'a> Design<'a> {
             all.push(designed);
         }
         let given = self.given()?;
-        circles::close(&mut all, self.order, |info, column| {
+        cycles::close(&mut all, self.order, |info, column| {
             given.iter().any(|(name, text)| {
                 is_named(info, name) && text.split_once('=').is_some_and(|(of, _)| of == column)
             })

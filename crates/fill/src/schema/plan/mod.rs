@@ -3,7 +3,7 @@
 //! All of it happens in one transaction that is rolled back. The tables that the SQL creates exist
 //! only within it.
 //!
-//! 1. [`tables`] reads the tables, [`order`] puts them in order, [`circles`] has some foreign keys created later, [`amounts`]
+//! 1. [`tables`] reads the tables, [`order`] puts them in order, [`cycles`] has some foreign keys created later, [`amounts`]
 //!    gives each its share of the rows;
 //! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known;
 //! 3. for a size, [`Sample`](crate::plan::Sample) loads some rows into temporary tables and measures what they and their indexes take, and
@@ -12,7 +12,7 @@
 //!    [`whole`], side by side.
 
 mod amounts;
-mod circles;
+mod cycles;
 mod design;
 mod order;
 mod postponed;
@@ -200,10 +200,10 @@ impl Planner<'_> {
         let (mut tables, left_out) = self.tables(&names).await?;
         warnings.extend(left_out);
         let order = order::order(&tables, self.request.ddl.is_some())?;
-        let circles = self.circles(&mut tables, &order).await?;
+        let cycles = self.cycles(&mut tables, &order).await?;
         let wanted = amounts::shares(&tables, &order, self.request)?;
         let mut create = create;
-        create.extend_from_slice(&circles.drops);
+        create.extend_from_slice(&cycles.drops);
         if self.request.persistence == Persistence::Unlogged {
             create.extend(self.unlogged(&tables, &order).await?);
         }
@@ -232,7 +232,7 @@ impl Planner<'_> {
         let drops = self.postpone(&mut planned).await?;
         self.load_whole(&tables, &mut planned, &drops).await?;
         create.extend(drops);
-        circles.plan(&mut planned);
+        cycles.plan(&mut planned);
         let size = match self.request.amount {
             SchemaAmount::Size(size) => Some(size),
             SchemaAmount::Rows(_) | SchemaAmount::Rules => None,

@@ -11,15 +11,15 @@ pub(super) struct Placed {
     pub(super) table: usize,
     /// Columns of foreign keys to tables that come later. They are NULL, so that an order exists.
     pub(super) cut: Vec<String>,
-    /// Foreign keys to tables that come later. They are created after the rows of those or, in a circle, checked after them.
+    /// Foreign keys to tables that come later. They are created after the rows of those or, in a cycle, checked after them.
     pub(super) later: Vec<ForeignKeyInfo>,
-    /// The circle that one transaction fills; its tables have neighbouring places. None for other tables.
-    pub(super) circle: Option<usize>,
+    /// The cycle that one transaction fills; its tables have neighbouring places. None for other tables.
+    pub(super) cycle: Option<usize>,
 }
 
 impl Placed {
     fn new(table: usize) -> Self {
-        Self { table, cut: Vec::new(), later: Vec::new(), circle: None }
+        Self { table, cut: Vec::new(), later: Vec::new(), cycle: None }
     }
 }
 
@@ -27,11 +27,11 @@ impl Placed {
 /// can be created after the rows.
 ///
 /// # Errors
-/// If tables reference each other, and no foreign key of the circle may be NULL, or come later.
+/// If tables reference each other, and no foreign key of the cycle may be NULL, or come later.
 pub(super) fn order(tables: &[TableInfo], are_new: bool) -> Result<Vec<Placed>, FillError> {
     let mut left: Vec<usize> = (0..tables.len()).collect();
     let mut placed = Vec::with_capacity(tables.len());
-    let mut circles = 0;
+    let mut cycles = 0;
     while !left.is_empty() {
         let ready = ready(tables, &left);
         if !ready.is_empty() {
@@ -39,15 +39,15 @@ pub(super) fn order(tables: &[TableInfo], are_new: bool) -> Result<Vec<Placed>, 
             placed.extend(ready.into_iter().map(Placed::new));
             continue;
         }
-        let circle = first_circle(tables, &left);
-        let opened = match (are_new, least_later(tables, &circle), least_cut(tables, &circle)) {
+        let cycle = first_cycle(tables, &left);
+        let opened = match (are_new, least_later(tables, &cycle), least_cut(tables, &cycle)) {
             (true, Some(later), _) => vec![later],
             (false, Some(_), None) => {
-                circles += 1;
-                one_transaction(tables, &circle, circles - 1)?
+                cycles += 1;
+                one_transaction(tables, &cycle, cycles - 1)?
             }
             (_, _, Some(cut)) => vec![cut],
-            (_, None, None) => return Err(circle_of_keys(tables, &circle)),
+            (_, None, None) => return Err(cycle_of_keys(tables, &cycle)),
         };
         left.retain(|table| opened.iter().all(|placed| placed.table != *table));
         placed.extend(opened);
@@ -62,7 +62,7 @@ fn ready(tables: &[TableInfo], left: &[usize]) -> Vec<usize> {
 }
 
 /// Of tables that all wait for others, some that reference each other, and no other table.
-fn first_circle(tables: &[TableInfo], left: &[usize]) -> Vec<usize> {
+fn first_cycle(tables: &[TableInfo], left: &[usize]) -> Vec<usize> {
     let reached = |from: usize| {
         let mut reached: Vec<usize> = Vec::new();
         let mut to_visit = vec![from];
@@ -80,20 +80,20 @@ fn first_circle(tables: &[TableInfo], left: &[usize]) -> Vec<usize> {
     left.iter().map(|&table| reached(table)).min_by_key(Vec::len).unwrap_or_default()
 }
 
-/// The tables of a circle in the order in which one transaction fills them.
-fn one_transaction(tables: &[TableInfo], circle: &[usize], number: usize) -> Result<Vec<Placed>, FillError> {
-    let mut left = circle.to_vec();
+/// The tables of a cycle in the order in which one transaction fills them.
+fn one_transaction(tables: &[TableInfo], cycle: &[usize], number: usize) -> Result<Vec<Placed>, FillError> {
+    let mut left = cycle.to_vec();
     let mut placed: Vec<Placed> = Vec::with_capacity(left.len());
     while !left.is_empty() {
         let ready = ready(tables, &left);
         if ready.is_empty() {
-            placed.push(least_later(tables, &left).ok_or_else(|| circle_of_keys(tables, &left))?);
+            placed.push(least_later(tables, &left).ok_or_else(|| cycle_of_keys(tables, &left))?);
         } else {
             placed.extend(ready.into_iter().map(Placed::new));
         }
         left.retain(|table| placed.iter().all(|placed| placed.table != *table));
     }
-    Ok(placed.into_iter().map(|placed| Placed { circle: Some(number), ..placed }).collect())
+    Ok(placed.into_iter().map(|placed| Placed { cycle: Some(number), ..placed }).collect())
 }
 
 /// Foreign keys of a table to others of these.
@@ -113,7 +113,7 @@ pub(super) fn is_referenced(key: &ForeignKeyInfo, table: &TableInfo) -> bool {
     !key.to_itself && key.referenced.schema == table.schema && key.referenced.table == table.name
 }
 
-/// Of tables that reference each other in a circle, the one whose foreign keys to the others may be
+/// Of tables that reference each other in a cycle, the one whose foreign keys to the others may be
 /// NULL and are fewest.
 fn least_cut(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
     let cut = |&table: &usize| {
@@ -130,7 +130,7 @@ fn least_cut(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
     least.map(|(table, cut)| Placed { cut, ..Placed::new(table) })
 }
 
-/// Of tables that reference each other in a circle, the one whose foreign keys to the others can be
+/// Of tables that reference each other in a cycle, the one whose foreign keys to the others can be
 /// created or checked later and are fewest. Their columns get keys that the other tables will have.
 /// Columns that are unique or computed are excluded, because their values must be known before.
 fn least_later(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
@@ -154,13 +154,13 @@ fn least_later(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
 }
 
 /// Names two tables that reference each other, directly or by way of others.
-fn circle_of_keys(tables: &[TableInfo], left: &[usize]) -> FillError {
+fn cycle_of_keys(tables: &[TableInfo], left: &[usize]) -> FillError {
     let step = |table: usize| {
         let key = keys_into(tables, table, left).next()?;
         let to = left.iter().copied().find(|&other| other != table && is_referenced(key, &tables[other]))?;
         Some((key, to))
     };
-    // After as many steps as there are tables, the walk along the keys is within a circle.
+    // After as many steps as there are tables, the walk along the keys is within a cycle.
     let mut at = left[0];
     for _ in left {
         at = step(at).map_or(at, |(_, to)| to);
@@ -174,5 +174,5 @@ fn circle_of_keys(tables: &[TableInfo], left: &[usize]) -> FillError {
             break;
         }
     }
-    FillError::Circle { tables: names.join(" → "), keys: keys.join(", ") }
+    FillError::Cycle { tables: names.join(" → "), keys: keys.join(", ") }
 }

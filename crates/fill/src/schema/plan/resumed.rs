@@ -3,7 +3,7 @@
 use catalog::{Scope, TableInfo};
 
 use super::{
-    PlannedTable, Planner, Postponed, PostponedKey, SchemaPlan, TableState, circles, postponed, tables, whole,
+    PlannedTable, Planner, Postponed, PostponedKey, SchemaPlan, TableState, cycles, postponed, tables, whole,
 };
 use crate::error::FillError;
 use crate::ledger;
@@ -28,7 +28,7 @@ impl Planner<'_> {
         let numbers: Vec<Option<usize>> = begun
             .tables
             .iter()
-            .map(|(recorded, _)| recorded.circle.as_ref().map(|circle| circle.number))
+            .map(|(recorded, _)| recorded.cycle.as_ref().map(|cycle| cycle.number))
             .collect();
         let shown: Vec<String> =
             begun.tables.iter().map(|(recorded, _)| recorded.described.name.clone()).collect();
@@ -51,7 +51,7 @@ impl Planner<'_> {
                     postponed::announce(&mut plan, &recorded.postponed);
                     let members: Vec<&str> =
                         (0..shown.len()).filter(is_member).map(|other| &*shown[other]).collect();
-                    circles::announce(&mut plan, &recorded, &members);
+                    cycles::announce(&mut plan, &recorded, &members);
                     TableState::ToFill(Box::new(plan))
                 }
             };

@@ -247,9 +247,9 @@ pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: 
         plain: all.plain,
         triggers: all.triggers,
         together,
-        in_circle: table.circle.is_some(),
+        in_cycle: table.cycle.is_some(),
     };
-    let is_copied = table.circle.as_ref().is_some_and(|circle| !circle.pages);
+    let is_copied = table.cycle.as_ref().is_some_and(|cycle| !cycle.pages);
     Request {
         subject: Subject::Table(own),
         append: all.append,

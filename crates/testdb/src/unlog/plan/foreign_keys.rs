@@ -45,7 +45,7 @@ pub(crate) fn held(
 }
 
 /// An order in which tables can be changed one by one, and the constraints that must be dropped
-/// meanwhile because they close a circle: the cheapest that suffice. Of tables that may come in any
+/// meanwhile because they close a cycle: the cheapest that suffice. Of tables that may come in any
 /// order, the first given comes first.
 pub(crate) fn order(tables: &[u32], edges: &[Edge]) -> (Vec<u32>, BTreeSet<u32>) {
     let edges: Vec<Edge> = edges.iter().filter(|edge| edge.first != edge.then).copied().collect();
@@ -53,19 +53,19 @@ pub(crate) fn order(tables: &[u32], edges: &[Edge]) -> (Vec<u32>, BTreeSet<u32>)
     loop {
         let kept: Vec<Edge> =
             edges.iter().filter(|edge| !dropped.contains(&edge.constraint)).copied().collect();
-        let ordered = without_circles(tables, &kept);
+        let ordered = without_cycles(tables, &kept);
         if ordered.len() == tables.len() {
             return (ordered, dropped);
         }
         let placed: HashSet<u32> = ordered.into_iter().collect();
         let left = kept.into_iter().filter(|edge| !placed.contains(&edge.first)).collect();
-        dropped.insert(cheapest_in_a_circle(left).constraint);
+        dropped.insert(cheapest_in_a_cycle(left).constraint);
     }
 }
 
-/// The tables that can be put in order: all tables, unless there are circles (Kahn's algorithm).
+/// The tables that can be put in order: all tables, unless there are cycles (Kahn's algorithm).
 /// Every edge must connect two of them.
-fn without_circles(tables: &[u32], edges: &[Edge]) -> Vec<u32> {
+fn without_cycles(tables: &[u32], edges: &[Edge]) -> Vec<u32> {
     let place: HashMap<u32, usize> =
         tables.iter().enumerate().map(|(place, table)| (*table, place)).collect();
     let mut awaited = vec![0_usize; tables.len()];
@@ -88,11 +88,11 @@ fn without_circles(tables: &[u32], edges: &[Edge]) -> Vec<u32> {
     ordered
 }
 
-/// The cheapest edge that is in a circle. At least one of the edges must be.
-fn cheapest_in_a_circle(mut edges: Vec<Edge>) -> Edge {
+/// The cheapest edge that is in a cycle. At least one of the edges must be.
+fn cheapest_in_a_cycle(mut edges: Vec<Edge>) -> Edge {
     edges.sort_by_key(|edge| (edge.cost, edge.constraint));
     let closes = |edge: &&Edge| reaches(&edges, edge.then, edge.first);
-    *edges.iter().find(closes).expect("tables that cannot be put in order are in a circle, or behind one")
+    *edges.iter().find(closes).expect("tables that cannot be put in order are in a cycle, or behind one")
 }
 
 fn reaches(edges: &[Edge], from: u32, to: u32) -> bool {
@@ -130,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn only_what_closes_a_circle_is_dropped() {
-        // 1 ⇄ 2 → 3 → 4 → 3: the cheapest edge of all, 2 → 3, is in no circle.
+    fn only_what_closes_a_cycle_is_dropped() {
+        // 1 ⇄ 2 → 3 → 4 → 3: the cheapest edge of all, 2 → 3, is in no cycle.
         let edges =
             [edge(1, 2, 1, 5), edge(2, 1, 2, 4), edge(2, 3, 3, 0), edge(3, 4, 4, 2), edge(4, 3, 5, 3)];
         let (ordered, dropped) = order(&[4, 3, 2, 1], &edges);

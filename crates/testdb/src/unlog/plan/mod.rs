@@ -54,7 +54,7 @@ impl fmt::Display for Object {
     }
 }
 
-/// A foreign key that closes a circle, so that it is dropped and added again.
+/// A foreign key that closes a cycle, so that it is dropped and added again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
     /// Its name.
@@ -72,7 +72,7 @@ pub struct ForeignKey {
 pub enum Step {
     /// Locks the table: no other session can read or write it from here on.
     Lock(Object),
-    /// Drops a foreign key that closes a circle.
+    /// Drops a foreign key that closes a cycle.
     DropForeignKey(ForeignKey),
     /// Changes the persistence.
     Set {
@@ -227,7 +227,7 @@ impl UnlogPlan {
     }
 
     /// The foreign keys that are dropped and added again.
-    pub fn circles(&self) -> impl Iterator<Item = &ForeignKey> {
+    pub fn cycles(&self) -> impl Iterator<Item = &ForeignKey> {
         self.steps.iter().filter_map(|step| match step {
             Step::AddForeignKey(key) => Some(key),
             _ => None,

@@ -40,14 +40,14 @@ INSERT INTO sales.orders (customer, amount, during, note)
     SELECT i, i, int4range(i * 2, i * 2 + 1), repeat(md5(i::text), 200) FROM generate_series(1, 200) i;
 INSERT INTO sales.lines SELECT i, 1, i FROM generate_series(1, 200) i;
 
--- Circles: of two, of three beside it, and with itself.
+-- Cycles: of two, of three beside it, and with itself.
 CREATE TABLE departments (id int PRIMARY KEY, head int);
 CREATE TABLE employees (id int PRIMARY KEY, department int NOT NULL, boss int REFERENCES employees);
 INSERT INTO departments VALUES (1, 1), (2, NULL);
 INSERT INTO employees VALUES (1, 1, NULL), (2, 1, 1), (3, 2, 1);
 ALTER TABLE departments ADD CONSTRAINT "head of" FOREIGN KEY (head) REFERENCES employees
     ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED;
-COMMENT ON CONSTRAINT "head of" ON departments IS 'circle; isn''t it?';
+COMMENT ON CONSTRAINT "head of" ON departments IS 'cycle; isn''t it?';
 ALTER TABLE employees ADD FOREIGN KEY (department) REFERENCES departments MATCH FULL NOT VALID;
 CREATE TABLE ring_a (id int PRIMARY KEY, next int);
 CREATE TABLE ring_b (id int PRIMARY KEY, next int REFERENCES ring_a);

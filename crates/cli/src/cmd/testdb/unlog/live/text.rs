@@ -52,7 +52,7 @@ pub(crate) fn plan(plan: &UnlogPlan, database: &str) -> String {
             ),
         );
     }
-    for key in plan.circles() {
+    for key in plan.cycles() {
         line(
             "cycle",
             &format!(
@@ -84,7 +84,7 @@ pub(crate) fn script(plan: &UnlogPlan) -> String {
             comment(CRASH);
         }
     }
-    for key in plan.circles() {
+    for key in plan.cycles() {
         comment(&format!(
             "foreign key \"{}\" of {} is part of a cycle: pgrig drops it and adds it again, which checks all rows",
             key.name, key.table

@@ -1,8 +1,8 @@
-//! Circles of foreign keys. Of each circle a foreign key is chosen that closes it: its columns have keys that a later table
+//! Cycles of foreign keys. Of each cycle a foreign key is chosen that closes it: its columns have keys that a later table
 //! will have.
 //!
 //! Where the SQL creates the tables, this key is dropped before the rows and created after those of both its tables. Tables
-//! that were there before keep it: one transaction fills all tables of the circle, and the key is checked before the commit.
+//! that were there before keep it: one transaction fills all tables of the cycle, and the key is checked before the commit.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use super::postponed::PostponedKey;
 use super::{PlannedTable, TableState};
 use crate::error::FillError;
 use crate::plan::{ForeignKeys, Method, Plan};
-use crate::schema::record::{InCircle, RecordedTable};
+use crate::schema::record::{InCycle, RecordedTable};
 use catalog::ForeignKeyInfo;
 use server::ask;
 use server::quote::{literal, qualified};
 
-/// Foreign keys that close circles and are created after the rows.
+/// Foreign keys that close cycles and are created after the rows.
 #[derive(Debug, Default)]
-pub(super) struct Circles {
+pub(super) struct Cycles {
     /// Statements that drop them.
     pub(super) drops: Vec<String>,
     keys: Vec<Closing>,
@@ -39,19 +39,19 @@ struct Closing {
 }
 
 impl Planner<'_> {
-    /// Removes the keys that close circles from the description of their tables; drops them, if the transaction has created
+    /// Removes the keys that close cycles from the description of their tables; drops them, if the transaction has created
     /// the tables.
-    pub(super) async fn circles(
+    pub(super) async fn cycles(
         &self,
         tables: &mut [TableInfo],
         order: &[Placed],
-    ) -> Result<Circles, FillError> {
-        let mut circles = Circles::default();
+    ) -> Result<Cycles, FillError> {
+        let mut cycles = Cycles::default();
         if order.iter().all(|placed| placed.later.is_empty()) {
-            return Ok(circles);
+            return Ok(cycles);
         }
         if self.request.ddl.is_some() {
-            circles = self.dropped(tables, order).await?;
+            cycles = self.dropped(tables, order).await?;
         }
         for Placed { table, later, .. } in order {
             let info = &mut tables[*table];
@@ -62,12 +62,12 @@ impl Planner<'_> {
                 column.not_null = false;
             }
         }
-        Ok(circles)
+        Ok(cycles)
     }
 
-    /// Drops the keys that close circles.
-    async fn dropped(&self, tables: &[TableInfo], order: &[Placed]) -> Result<Circles, FillError> {
-        let mut circles = Circles::default();
+    /// Drops the keys that close cycles.
+    async fn dropped(&self, tables: &[TableInfo], order: &[Placed]) -> Result<Cycles, FillError> {
+        let mut cycles = Cycles::default();
         // Definitions are written for the search path, and run with another one.
         let path: String = ask(self.connection, "SELECT current_setting('search_path')", &[]).await?.get(0);
         self.run("SET LOCAL search_path = ''").await?;
@@ -75,18 +75,18 @@ impl Planner<'_> {
             for key in later {
                 let info = &tables[*table];
                 let name = qualified(&info.schema, &info.name);
-                let query = include_str!("../../sql/schema_circle.sql");
+                let query = include_str!("../../sql/schema_cycle.sql");
                 let row = ask(self.connection, query, &[&name, &key.name]).await?;
                 let drops: String = row.get("drops");
                 self.run(&drops).await?;
-                circles.drops.push(drops);
+                cycles.drops.push(drops);
                 let why = format!(
                     "foreign key {} is part of a cycle, so pgrig creates it after the rows of both tables",
                     key.name
                 );
                 let referenced = (key.referenced.schema.clone(), key.referenced.table.clone());
                 let makes = row.get::<_, Vec<String>>("makes").join("; ");
-                circles.keys.push(Closing {
+                cycles.keys.push(Closing {
                     at,
                     key: PostponedKey { name: key.name.clone(), makes, referenced },
                     why,
@@ -94,10 +94,10 @@ impl Planner<'_> {
             }
         }
         self.run(&format!("SELECT set_config('search_path', {}, true)", literal(&path))).await?;
-        Ok(circles)
+        Ok(cycles)
     }
 
-    /// Has all tables of a circle filled by pages or, if one of them cannot be, all by COPY.
+    /// Has all tables of a cycle filled by pages or, if one of them cannot be, all by COPY.
     ///
     /// # Errors
     /// If COPY cannot load a row before the row that it references.
@@ -109,13 +109,13 @@ impl Planner<'_> {
     ) -> Result<(), FillError> {
         let order = design.order;
         let is_copied = |at: usize, planned: &[PlannedTable]| {
-            let circle = order[at].circle;
-            circle.is_some() && members(order, at).any(|at| !has_pages(&planned[at]))
+            let cycle = order[at].cycle;
+            cycle.is_some() && members(order, at).any(|at| !has_pages(&planned[at]))
         };
         let copied: Vec<usize> = (0..order.len()).filter(|&at| is_copied(at, planned)).collect();
         for at in copied {
-            if let Some(circle) = &mut planned[at].recorded.circle {
-                circle.pages = false;
+            if let Some(cycle) = &mut planned[at].recorded.cycle {
+                cycle.pages = false;
             }
             let recorded = planned[at].recorded.clone();
             let mut plan = self.plan_of(designed[at].info.clone(), &recorded, design.together(at)).await?;
@@ -128,7 +128,7 @@ impl Planner<'_> {
         }
         for (at, Placed { later, .. }) in order.iter().enumerate() {
             let Some(plan) = planned[at].plan() else { continue };
-            if !later.is_empty() && !has_pages(&planned[at]) && planned[at].recorded.circle.is_some() {
+            if !later.is_empty() && !has_pages(&planned[at]) && planned[at].recorded.cycle.is_some() {
                 self.refuse_early_check(designed[at].info, plan, later).await?;
             }
         }
@@ -155,7 +155,7 @@ impl Planner<'_> {
             let row =
                 ask(self.connection, include_str!("../../sql/may_defer.sql"), &[&table, &key.name]).await?;
             if !row.get::<_, bool>("is_deferrable") && !row.get::<_, bool>("may_alter") {
-                return Err(FillError::CircleKey {
+                return Err(FillError::CycleKey {
                     key: key.name.clone(),
                     table: info.shown(),
                     referenced: key.referenced.shown(),
@@ -172,15 +172,15 @@ fn has_pages(table: &PlannedTable) -> bool {
     table.plan().is_some_and(|plan| plan.method == Method::Direct)
 }
 
-/// Places of the tables of the circle that the table at this place belongs to; none if it belongs to no circle.
+/// Places of the tables of the cycle that the table at this place belongs to; none if it belongs to no cycle.
 pub(super) fn members(order: &[Placed], at: usize) -> impl Iterator<Item = usize> {
-    let circle = order[at].circle;
-    (0..order.len()).filter(move |&other| circle.is_some() && order[other].circle == circle)
+    let cycle = order[at].cycle;
+    (0..order.len()).filter(move |&other| cycle.is_some() && order[other].cycle == cycle)
 }
 
-/// Mentions in the plan of a table that one transaction fills all tables of its circle.
+/// Mentions in the plan of a table that one transaction fills all tables of its cycle.
 pub(super) fn announce(plan: &mut Plan, recorded: &RecordedTable, tables: &[&str]) {
-    let Some(InCircle { later, .. }) = &recorded.circle else { return };
+    let Some(InCycle { later, .. }) = &recorded.cycle else { return };
     plan.reasons.retain(|reason| !reason.starts_with("chunk by chunk"));
     let how = match (&plan.foreign_keys, plan.method) {
         (ForeignKeys::RowByRow(_), method) if method != Method::Direct => "the server checks",
@@ -196,7 +196,7 @@ pub(super) fn announce(plan: &mut Plan, recorded: &RecordedTable, tables: &[&str
     });
 }
 
-impl Circles {
+impl Cycles {
     /// Makes the plan create the keys after the rows.
     pub(super) fn plan(self, planned: &mut [PlannedTable]) {
         for Closing { at, key, why } in self.keys {
@@ -209,7 +209,7 @@ impl Circles {
     }
 }
 
-/// Gives the columns of keys that close circles values that will be keys of the later tables.
+/// Gives the columns of keys that close cycles values that will be keys of the later tables.
 /// `is_given` says whether the user describes a column of a table.
 ///
 /// # Errors
@@ -247,7 +247,7 @@ pub(super) fn close(
                     )));
                 }
                 None => {
-                    return Err(FillError::Circle {
+                    return Err(FillError::Cycle {
                         tables: format!("{} → {} → {}", names.0, names.1, names.0),
                         keys: key.name.clone(),
                     });

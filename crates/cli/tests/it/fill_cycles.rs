@@ -15,7 +15,7 @@ const RENTAL: &str = "
     alter table store add constraint store_manager foreign key (manager_id) references staff;
     comment on constraint store_manager on store is 'the manager';
     create table rental(id int primary key, staff_id int not null references staff, store_id int not null references store);";
-/// Three tables in a circle, one of which references itself; and two circles that share a table, where one key may be NULL.
+/// Three tables in a cycle, one of which references itself; and two cycles that share a table, where one key may be NULL.
 const OTHERS: &str = "
     create table one(id int primary key, two int not null);
     create table two(id int primary key, three int not null, up int references two);
@@ -55,7 +55,7 @@ fn rows_of(server: &Server<'_>, table: &str) -> i64 {
 }
 
 #[test]
-fn one_transaction_fills_a_circle() {
+fn one_transaction_fills_a_cycle() {
     for version in ["", "--pg-version 13"] {
         let rig = Rig::new();
         let server = rig.server(version);
@@ -123,9 +123,9 @@ fn one_transaction_fills_a_circle() {
     }
 }
 
-/// A partitioned table, a table with triggers, and a table outside that references the circle.
+/// A partitioned table, a table with triggers, and a table outside that references the cycle.
 #[test]
-fn circles_with_obstacles() {
+fn cycles_with_obstacles() {
     let rig = Rig::new();
     let server = rig.server("");
     server.execute(
@@ -169,9 +169,9 @@ fn circles_with_obstacles() {
     assert_eq!((rows_of(&server, "parts"), rows_of(&server, "noted"), server.number(missing)), (300, 300, 0));
 }
 
-/// Wherever it is killed, the tables of a circle have all rows or none, and the same command completes the fill.
+/// Wherever it is killed, the tables of a cycle have all rows or none, and the same command completes the fill.
 #[test]
-fn a_circle_is_completed_after_a_kill() {
+fn a_cycle_is_completed_after_a_kill() {
     for (version, role, method) in
         [("", "postgres", "direct"), ("", "clerk", "copy"), ("--pg-version 13", "postgres", "copy")]
     {
@@ -186,13 +186,13 @@ fn a_circle_is_completed_after_a_kill() {
         let fill = format!("fill --all-tables --rows 100000 --method {method} -q -d {url}");
         for kill in [
             "SELECT count(*) FROM pg_class WHERE relname = 'pgrig_chunks_store'",
-            // Its transaction has begun to load the circle.
+            // Its transaction has begun to load the cycle.
             "SELECT count(*) FROM pg_locks WHERE relation = 'staff'::regclass AND granted AND pid <> pg_backend_pid()
                 AND mode IN ('RowExclusiveLock', 'AccessExclusiveLock')",
             "SELECT count(*) FROM (SELECT FROM staff LIMIT 1) AS loaded",
         ] {
             let pgrig = rig.spawn(&fill);
-            until("the circle is reached", || server.number(kill) > 0);
+            until("the cycle is reached", || server.number(kill) > 0);
             pgrig.signal(Signal::SIGKILL);
             pgrig.end();
             let rows = (rows_of(&server, "staff"), rows_of(&server, "store"));

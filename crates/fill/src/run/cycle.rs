@@ -1,8 +1,8 @@
-//! Tables that reference each other in a circle, and were there before the fill: one transaction loads all of them, and their
+//! Tables that reference each other in a cycle, and were there before the fill: one transaction loads all of them, and their
 //! foreign keys hold when it commits.
 //!
 //! Pages and rows by COPY with triggers off are proved at the end, once all tables have their rows. Where the server checks
-//! the rows that COPY loads, it checks the keys that close the circle at the end: a key that is not deferrable is made so,
+//! the rows that COPY loads, it checks the keys that close the cycle at the end: a key that is not deferrable is made so,
 //! within the transaction only. The other steps of each table come after the commit.
 
 use std::pin::pin;
@@ -13,7 +13,7 @@ use futures_util::future::LocalBoxFuture;
 use measure::Unit;
 
 use super::by_set::BySet;
-use super::filler::{Filler, InCircle};
+use super::filler::{Filler, InCycle};
 use super::load_chunk::LoadedParts;
 use super::rate::RateMeter;
 use super::{Conduct, Observer, direct, failed, governor};
@@ -27,7 +27,7 @@ use server::Session;
 use server::interruption::{Ended, until_stopped};
 use server::quote::identifier;
 
-/// A table of a circle.
+/// A table of a cycle.
 pub(crate) struct Member<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) conduct: Conduct,
@@ -36,11 +36,11 @@ pub(crate) struct Member<'a> {
     pub(crate) later: &'a [String],
 }
 
-/// Fills the tables of a circle. `interrupt` resolves when the user wants to stop.
+/// Fills the tables of a cycle. `interrupt` resolves when the user wants to stop.
 ///
 /// # Errors
 /// The place of the table that cannot be filled, with the reason.
-pub(crate) fn run_circle<'a>(
+pub(crate) fn run_cycle<'a>(
     target: &'a Target,
     members: Vec<Member<'a>>,
     interrupt: LocalBoxFuture<'a, ()>,
@@ -62,31 +62,31 @@ pub(crate) fn run_circle<'a>(
             filler.must_complete = conduct.must_complete;
             fillers.push((filler, later));
         }
-        let circle = Circle { members: fillers, at: AtomicUsize::new(0) };
-        let stop = || circle.members.iter().for_each(|(filler, _)| filler.stop());
-        let result = match until_stopped(target, interrupt, pin!(circle.fill()), stop).await {
+        let cycle = Cycle { members: fillers, at: AtomicUsize::new(0) };
+        let stop = || cycle.members.iter().for_each(|(filler, _)| filler.stop());
+        let result = match until_stopped(target, interrupt, pin!(cycle.fill()), stop).await {
             Ended::Done(result) => Some(result),
             Ended::Stopped(Some(Ok(Ok(outcomes)))) => return Ok(outcomes),
             // Cancelled statements end with an error of their own.
             Ended::Stopped(_) => None,
         };
-        let at = circle.at.load(Ordering::Relaxed);
+        let at = cycle.at.load(Ordering::Relaxed);
         match result {
             Some(Ok(Ok(outcomes))) => Ok(outcomes),
             Some(Err(refused)) => Err((at, refused)),
-            Some(Ok(Err(cause))) => Err((at, failed(&circle.members[at].0, Some(cause)).await)),
-            None => Err((at, failed(&circle.members[at].0, None).await)),
+            Some(Ok(Err(cause))) => Err((at, failed(&cycle.members[at].0, Some(cause)).await)),
+            None => Err((at, failed(&cycle.members[at].0, None).await)),
         }
     })
 }
 
-struct Circle<'a> {
+struct Cycle<'a> {
     members: Vec<(Filler<'a>, &'a [String])>,
     /// The member that is being worked on.
     at: AtomicUsize,
 }
 
-impl<'a> Circle<'a> {
+impl<'a> Cycle<'a> {
     /// The members one after the other.
     fn each(&self) -> impl Iterator<Item = (&Filler<'a>, &'a [String])> {
         self.members.iter().enumerate().map(|(at, (filler, later))| {
@@ -155,16 +155,16 @@ impl<'a> Circle<'a> {
             rows.push((filler, loading.load(filler, later, &session).await?));
         }
         loading.commit(&session).await?;
-        for (filler, in_circle) in rows {
-            filler.progress.commit_rows(in_circle.rows);
+        for (filler, in_cycle) in rows {
+            filler.progress.commit_rows(in_cycle.rows);
             filler.look_at_volumes();
-            filler.in_circle.set(in_circle).expect("it is loaded once");
+            filler.in_cycle.set(in_cycle).expect("it is loaded once");
         }
         Ok(())
     }
 }
 
-/// The transaction that loads a circle.
+/// The transaction that loads a cycle.
 #[derive(Default)]
 struct Loading {
     /// Tables that it truncates, qualified and quoted.
@@ -183,7 +183,7 @@ impl Loading {
         filler: &Filler<'_>,
         later: &[String],
         session: &Session,
-    ) -> Result<InCircle, Cause> {
+    ) -> Result<InCycle, Cause> {
         let (plan, started) = (filler.plan, Instant::now());
         let table = plan.bulk_qualified();
         let meter = RateMeter::start("rows-sent", Unit::Rows);
@@ -212,7 +212,7 @@ impl Loading {
         }
         let rows = loaded.rows;
         self.loaded.push(loaded);
-        Ok(InCircle { rows, elapsed: started.elapsed() })
+        Ok(InCycle { rows, elapsed: started.elapsed() })
     }
 
     /// Checks all foreign keys, and commits.
