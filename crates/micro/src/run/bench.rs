@@ -64,6 +64,7 @@ impl<'a> Bench<'a> {
     /// Applies settings for samples of so many rows, creates what candidates need, and runs the
     /// user's setup.
     pub(crate) async fn begin(&self, connection: &Connection, rows: u64) -> Result<Vec<Given>, MicroError> {
+        self.check_teardown().await?;
         let settings = set(&self.session, self.request, rows).await?;
         let listeners = listeners(&self.session).await?;
         self.notes.borrow_mut().extend(listeners);
@@ -80,6 +81,19 @@ impl<'a> Bench<'a> {
             self.session.run(setup).await.map_err(script)?;
         }
         Ok(settings)
+    }
+
+    /// Checks the syntax of the user's teardown, without executing it.
+    async fn check_teardown(&self) -> Result<(), MicroError> {
+        let Some(teardown) = &self.request.teardown else { return Ok(()) };
+        // The server parses all statements of a query before it executes the first, which fails.
+        match self.session.run(&format!("SELECT 1/0;\n{teardown}")).await {
+            Err(source) if source.sqlstate() == Some(&SqlState::SYNTAX_ERROR) => {
+                Err(MicroError::Script { what: "--teardown", source })
+            }
+            Err(source) if source.sqlstate() != Some(&SqlState::DIVISION_BY_ZERO) => Err(source.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Runs the user's teardown.
