@@ -64,8 +64,8 @@ pub enum FillError {
     },
     /// Tables that reference each other, so that none can come first.
     #[error(
-        "the foreign keys {keys} of {tables} form a cycle, and all their columns are NOT NULL and unique, computed, \
-         shared or in a partitioned table. Make one of these columns nullable during the fill, or exclude a table \
+        "the foreign keys {keys} of {tables} form a cycle, and all their columns are NOT NULL and referenced, part of a \
+         larger key, computed, shared or in a partitioned table. Make one of these columns nullable during the fill, or exclude a table \
          (--exclude-table)"
     )]
     Cycle {

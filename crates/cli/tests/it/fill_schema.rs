@@ -235,14 +235,32 @@ fn tables_that_reference_each_other() {
         assert_valid(&server);
         server.execute("DROP TABLE a, b CASCADE");
     }
-    // A foreign key with unique columns cannot come later.
-    let unique = script(
+    // Two tables one to one: the key that comes later takes the other table's keys in turn.
+    let one_to_one = script(
         &rig,
         "create table c(id int primary key, d int not null unique);
-         create table d(id int primary key, c int not null unique references c);
-         alter table c add foreign key (d) references d;",
+         create table d(id uuid primary key default gen_random_uuid(), n int unique not null, c int not null unique references c);
+         alter table c add foreign key (d) references d(n);",
     );
-    let refused = rig.run(&format!("fill --ddl {unique} --rows 50"));
+    for method in ["direct", "copy"] {
+        rig.done(&format!("fill --ddl {one_to_one} --rows 50 --method {method} -q"));
+        // Once more: the new rows reference new rows.
+        rig.done(&format!("fill --ddl {one_to_one} --rows 30 --append --method copy -q"));
+        assert_eq!((rows_of(&server, "c"), rows_of(&server, "d")), (80, 80));
+        assert_valid(&server);
+        server.execute("DROP TABLE c, d CASCADE");
+    }
+    let refused = rig.run(&format!("fill --ddl {one_to_one} --rows c=60,d=50"));
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("at most as many rows"), "{refused:#?}");
+    // A key that is itself referenced cannot come later.
+    let shared = script(
+        &rig,
+        "create table c(id int primary key);
+         create table d(id int primary key references c);
+         alter table c add foreign key (id) references d;",
+    );
+    let refused = rig.run(&format!("fill --ddl {shared} --rows 50"));
     assert_eq!(refused.code, Some(2), "{refused:#?}");
     assert!(["public.c", "public.d"].iter().all(|name| refused.stderr.contains(name)), "{refused:#?}");
     assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname IN ('c', 'd')"), 0);

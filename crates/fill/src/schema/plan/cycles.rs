@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use catalog::{Planned, TableInfo};
-use rowgen::{Keys, Pick, Reference, Values};
+use rowgen::{Keys, Pick, Reference, Turn, Values};
 
 use super::Planner;
 use super::design::{Design, Designed};
-use super::order::{Placed, is_referenced};
+use super::order::{Placed, is_referenced, is_unique};
 use super::postponed::PostponedKey;
 use super::{PlannedTable, TableState};
 use crate::error::FillError;
@@ -230,6 +230,7 @@ pub(super) fn close(
                 first_row: parent.described.first_row,
             };
             let names = (designed[place].info.shown(), parent.info.shown());
+            let rows = designed[place].described.table.rows.saturating_sub(designed[place].described.first_row);
             let (info, table) = (designed[place].info, &mut designed[place].described.table);
             let mut columns: Vec<_> =
                 table.columns.iter_mut().filter(|column| key.columns.contains(&column.name)).collect();
@@ -253,8 +254,24 @@ pub(super) fn close(
                     });
                 }
             };
+            let is_unique = is_unique(info, key);
+            if is_unique && rows > keys.count() {
+                return Err(FillError::Combination(format!(
+                    "{} gets {rows} rows, each of which references another one of the {} rows of {} (the columns of \
+                     {} are unique): give {} at most as many rows with --rows",
+                    names.0,
+                    keys.count(),
+                    names.1,
+                    key.name,
+                    names.0,
+                )));
+            }
             for (position, column) in columns.into_iter().enumerate() {
-                let pick = Pick::Random { name: key.name.clone() };
+                let pick = if is_unique {
+                    Pick::InTurn(Turn::EACH)
+                } else {
+                    Pick::Random { name: key.name.clone() }
+                };
                 column.values =
                     Values::Reference(Reference { keys: Arc::clone(&keys), column: position, pick });
                 column.not_null = true;

@@ -1,6 +1,6 @@
 //! The order of the tables: each after those that it references.
 
-use catalog::{ColumnInfo, ForeignKeyInfo, Source, TableInfo};
+use catalog::{ColumnInfo, ForeignKeyInfo, KeyElement, KeyInfo, Source, TableInfo};
 
 use crate::error::FillError;
 
@@ -132,25 +132,51 @@ fn least_cut(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
 
 /// Of tables that reference each other in a cycle, the one whose foreign keys to the others can be
 /// created or checked later and are fewest. Their columns get keys that the other tables will have.
-/// Columns that are unique or computed are excluded, because their values must be known before.
+/// Columns that are computed or part of another key are excluded, because their values must be known before.
 fn least_later(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
     let later = |&table: &usize| {
         let info = &tables[table];
-        let is_free = |name: &String| {
-            let is_key = info.keys.iter().any(|key| key.columns().any(|of| of == name));
+        let is_free = |of_key: &ForeignKeyInfo, name: &String| {
+            let is_key = info.keys.iter().any(|key| {
+                key.columns().any(|of| of == name) && !(is_one_to_one(key, of_key) && !is_target(tables, info, key))
+            });
             let is_given = |column: &ColumnInfo| matches!(column.source, Source::Generated { .. });
             let is_shared = info.foreign_keys.iter().filter(|key| key.columns.contains(name)).count() > 1;
             !is_key && !is_shared && info.column(name).is_some_and(|column| !is_given(column))
         };
         let later: Vec<ForeignKeyInfo> = keys_into(tables, table, left).cloned().collect();
-        let are_free = later.iter().all(|key| !key.period && key.columns.iter().all(is_free));
+        let are_free = later.iter().all(|key| !key.period && key.columns.iter().all(|name| is_free(key, name)));
         let is_plain = info.partitions.is_none() && info.partition_of.is_none();
         (is_plain && are_free).then_some(Placed { later, ..Placed::new(table) })
     };
     // A key that is deferrable can be checked later by any role.
     let is_fixed = |key: &ForeignKeyInfo| !key.definition.contains(" DEFERRABLE");
-    let cost = |placed: &Placed| (placed.later.iter().any(is_fixed), placed.later.len());
+    // A key without unique columns leaves the number of rows free.
+    let are_unique = |placed: &Placed| placed.later.iter().any(|key| is_unique(&tables[placed.table], key));
+    let cost = |placed: &Placed| (placed.later.iter().any(is_fixed), are_unique(placed), placed.later.len());
     left.iter().filter_map(later).min_by_key(cost)
+}
+
+/// Whether the columns of a foreign key are those of a unique key, so that no two rows reference the same one.
+fn is_one_to_one(key: &KeyInfo, of: &ForeignKeyInfo) -> bool {
+    let plain = |element: &KeyElement| {
+        element.equality && element.column.as_ref().is_some_and(|name| of.columns.contains(name))
+    };
+    !key.exclusion && key.elements.len() == of.columns.len() && key.elements.iter().all(plain)
+}
+
+/// Whether the columns of a foreign key of this table are unique.
+pub(super) fn is_unique(table: &TableInfo, key: &ForeignKeyInfo) -> bool {
+    table.keys.iter().any(|of| is_one_to_one(of, key))
+}
+
+/// Whether a foreign key of one of the tables references columns of this key.
+fn is_target(tables: &[TableInfo], table: &TableInfo, key: &KeyInfo) -> bool {
+    let references = |of: &ForeignKeyInfo| {
+        let is_to_it = of.referenced.schema == table.schema && of.referenced.table == table.name;
+        is_to_it && key.columns().any(|name| of.referenced.columns.iter().any(|of| of == name))
+    };
+    tables.iter().flat_map(|table| &table.foreign_keys).any(references)
 }
 
 /// Names two tables that reference each other, directly or by way of others.
