@@ -71,6 +71,14 @@ fn each_verb_works_as_it_says() {
             assert_eq!(ran.code == Some(0), works, "{version} {role} {command}: {shown}{ran:#?}");
         }
         rig.done("testdb drop --all");
+        // A table that a role may not read has no statistics for it.
+        server.execute("CREATE TABLE desk.hidden (n int); CREATE TABLE desk.seen (n int); GRANT SELECT ON desk.seen TO writer");
+        let shown = rig.done(&format!("doctor -d {}", url("writer"))).stdout;
+        let lacks = "yes, without statistics of 1 of 2 tables, for which writer lacks SELECT";
+        assert_eq!(answer(&shown, "model"), lacks, "{shown}");
+        let captured = rig.done(&format!("model capture -d {} -o -", url("writer")));
+        assert!(captured.stderr.contains("hidden") && !captured.stderr.contains("seen"), "{captured:#?}");
+        assert_eq!(answer(&rig.done("doctor").stdout, "model"), "yes");
     }
 }
 

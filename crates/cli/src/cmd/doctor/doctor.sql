@@ -1,4 +1,7 @@
 -- The rights of this session's role that verbs depend on.
+WITH own_tables AS (
+       SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.relkind IN ('r', 'p') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema')
 SELECT r.rolsuper AS is_superuser,
        r.rolsuper OR r.rolcreatedb AS may_create_databases,
        has_database_privilege(current_database(), 'CREATE') AS may_create_schemas,
@@ -10,6 +13,8 @@ SELECT r.rolsuper AS is_superuser,
        (SELECT quote_ident(min(n.nspname)) FROM pg_namespace n
          WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
            AND has_schema_privilege(n.oid, 'CREATE')) AS a_schema,
-       pg_has_role(current_user, 'pg_monitor', 'USAGE') AS may_monitor
+       pg_has_role(current_user, 'pg_monitor', 'USAGE') AS may_monitor,
+       (SELECT count(*) FROM own_tables) AS tables,
+       (SELECT count(*) FROM own_tables WHERE NOT has_any_column_privilege(oid, 'SELECT')) AS unreadable_tables
   FROM pg_roles r
  WHERE r.rolname = current_user

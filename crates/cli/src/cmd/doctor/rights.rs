@@ -17,6 +17,10 @@ pub(super) struct Rights {
     has_blockio_schema: bool,
     /// A schema in which it may create tables, quoted.
     a_schema: Option<String>,
+    /// Number of tables outside the system's schemas.
+    tables: i64,
+    /// Number of those of which the role may read no column.
+    unreadable_tables: i64,
 }
 
 impl Rights {
@@ -30,6 +34,8 @@ impl Rights {
             may_monitor: row.get("may_monitor"),
             has_blockio_schema: row.get("has_blockio_schema"),
             a_schema: row.get("a_schema"),
+            tables: row.get("tables"),
+            unreadable_tables: row.get("unreadable_tables"),
         })
     }
 
@@ -53,7 +59,7 @@ impl Rights {
     }
 
     /// Each verb, with the extent to which it works, and the reason if that is not complete.
-    pub(super) fn verbs(&self, survey: &Survey) -> [(&'static str, String); 5] {
+    pub(super) fn verbs(&self, survey: &Survey) -> [(&'static str, String); 7] {
         let Survey { server, site, .. } = survey;
         let role = shown(&server.role);
         let read_only = if server.in_recovery {
@@ -109,6 +115,26 @@ impl Rights {
             None if self.may_create_databases => "yes".to_owned(),
             None => format!("no: run ALTER ROLE {role} CREATEDB"),
         };
-        [("fill", fill), ("blockio", blockio), ("tps", tps), ("micro", micro), ("testdb", testdb)]
+        let ddl = "yes: it only reads this database, and measures on pgrig's own server".to_owned();
+        [
+            ("fill", fill),
+            ("model", self.model(&role)),
+            ("blockio", blockio),
+            ("tps", tps),
+            ("micro", micro),
+            ("ddl", ddl),
+            ("testdb", testdb),
+        ]
+    }
+
+    /// Whether a model can be captured, on a standby too.
+    fn model(&self, role: &str) -> String {
+        match (self.tables, self.unreadable_tables) {
+            (0, _) => "nothing to capture: this database has no tables".to_owned(),
+            (_, 0) => "yes".to_owned(),
+            (tables, unreadable) => format!(
+                "yes, without statistics of {unreadable} of {tables} tables, for which {role} lacks SELECT"
+            ),
+        }
     }
 }

@@ -230,7 +230,8 @@ pub(super) fn close(
                 first_row: parent.described.first_row,
             };
             let names = (designed[place].info.shown(), parent.info.shown());
-            let rows = designed[place].described.table.rows.saturating_sub(designed[place].described.first_row);
+            let rows =
+                designed[place].described.table.rows.saturating_sub(designed[place].described.first_row);
             let (info, table) = (designed[place].info, &mut designed[place].described.table);
             let mut columns: Vec<_> =
                 table.columns.iter_mut().filter(|column| key.columns.contains(&column.name)).collect();

@@ -138,14 +138,16 @@ fn least_later(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
         let info = &tables[table];
         let is_free = |of_key: &ForeignKeyInfo, name: &String| {
             let is_key = info.keys.iter().any(|key| {
-                key.columns().any(|of| of == name) && !(is_one_to_one(key, of_key) && !is_target(tables, info, key))
+                key.columns().any(|of| of == name)
+                    && !(is_one_to_one(key, of_key) && !is_target(tables, info, key))
             });
             let is_given = |column: &ColumnInfo| matches!(column.source, Source::Generated { .. });
             let is_shared = info.foreign_keys.iter().filter(|key| key.columns.contains(name)).count() > 1;
             !is_key && !is_shared && info.column(name).is_some_and(|column| !is_given(column))
         };
         let later: Vec<ForeignKeyInfo> = keys_into(tables, table, left).cloned().collect();
-        let are_free = later.iter().all(|key| !key.period && key.columns.iter().all(|name| is_free(key, name)));
+        let are_free =
+            later.iter().all(|key| !key.period && key.columns.iter().all(|name| is_free(key, name)));
         let is_plain = info.partitions.is_none() && info.partition_of.is_none();
         (is_plain && are_free).then_some(Placed { later, ..Placed::new(table) })
     };
