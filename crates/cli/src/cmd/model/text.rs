@@ -20,16 +20,22 @@ pub(super) fn captured(model: &Model, file: &Path, length: usize) -> String {
     let columns: usize = model.tables.iter().map(|table| table.columns.len()).sum();
     let rows: u64 = model.tables.iter().map(|table| table.rows).sum();
     let total: u64 = model.tables.iter().map(size).sum();
-    let name = file.display();
-    format!(
-        "{} tables, {columns} columns, {} rows, {} in the original; model {} ({})\n\n\
-         look at it: pgrig model show {name}\n\
-         fill as many rows: pgrig fill --model {name}",
+    let read = format!(
+        "{} tables, {columns} columns, {} rows, {} in the original",
         model.tables.len(),
         count(rows as f64),
         bytes(total),
-        name,
-        bytes(length as u64)
+    );
+    let size = bytes(length as u64);
+    // Standard output has no name that the next commands could use.
+    if file == Path::new("-") {
+        return format!("{read}; model on standard output ({size})");
+    }
+    let name = file.display();
+    format!(
+        "{read}; model {name} ({size})\n\n\
+         look at it: pgrig model show {name}\n\
+         fill as many rows: pgrig fill --model {name}"
     )
 }
 

@@ -230,8 +230,6 @@ pub(super) fn close(
                 first_row: parent.described.first_row,
             };
             let names = (designed[place].info.shown(), parent.info.shown());
-            let rows =
-                designed[place].described.table.rows.saturating_sub(designed[place].described.first_row);
             let (info, table) = (designed[place].info, &mut designed[place].described.table);
             let mut columns: Vec<_> =
                 table.columns.iter_mut().filter(|column| key.columns.contains(&column.name)).collect();
@@ -256,17 +254,6 @@ pub(super) fn close(
                 }
             };
             let is_unique = is_unique(info, key);
-            if is_unique && rows > keys.count() {
-                return Err(FillError::Combination(format!(
-                    "{} gets {rows} rows, each of which references another one of the {} rows of {} (the columns of \
-                     {} are unique): give {} at most as many rows with --rows",
-                    names.0,
-                    keys.count(),
-                    names.1,
-                    key.name,
-                    names.0,
-                )));
-            }
             for (position, column) in columns.into_iter().enumerate() {
                 let pick = if is_unique {
                     Pick::InTurn(Turn::EACH)
