@@ -139,7 +139,7 @@ fn least_later(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
         let is_free = |of_key: &ForeignKeyInfo, name: &String| {
             let is_key = info.keys.iter().any(|key| {
                 key.columns().any(|of| of == name)
-                    && !(is_one_to_one(key, of_key) && !is_target(tables, info, key))
+                    && (!is_one_to_one(key, of_key) || is_target(tables, info, key))
             });
             let is_given = |column: &ColumnInfo| matches!(column.source, Source::Generated { .. });
             let is_shared = info.foreign_keys.iter().filter(|key| key.columns.contains(name)).count() > 1;
