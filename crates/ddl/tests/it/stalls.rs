@@ -12,6 +12,8 @@ const SCHEMA: &str = "
     CREATE TABLE keyless (n int);
     CREATE TABLE parted (id int PRIMARY KEY, n int) PARTITION BY RANGE (id);
     CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
+    CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, twice int GENERATED ALWAYS AS (2) STORED, n int);
+    CREATE TABLE only_made (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
 ";
 
 fn probing(migration: &str, probes: Probes) -> Request {
@@ -89,6 +91,16 @@ fn a_transaction_that_is_open_before_makes_a_queue() {
     let blocked = outcome.statements[1].blocked.as_ref().unwrap();
     assert!(blocked.failed.as_ref().unwrap().contains("lock timeout"), "{blocked:?}");
     assert!(outcome.statements[1].stall.as_ref().unwrap().failed.is_none());
+}
+
+#[test]
+fn a_writer_sets_a_column_that_the_server_does_not_make() {
+    let server = server(18);
+    let migration = "ALTER TABLE made ADD a int; ALTER TABLE only_made ADD a int";
+    let probed = measured(&server, &probing(migration, Probes::default())).unwrap().probed.unwrap();
+    assert!(probed.stopped.is_empty(), "{probed:?}");
+    assert!(probed.names.contains(&"writer public.made".to_owned()), "{probed:?}");
+    assert!(probed.unprobed[0].starts_with("writes of public.only_made: "), "{probed:?}");
 }
 
 #[test]

@@ -265,8 +265,9 @@ async fn asked(
     if own_read.is_none() || own_write.is_none() {
         let session = Session::open(target).await?;
         let rows = session.rows(include_str!("../../sql/keys.sql"), &[&candidates.oids]).await?;
-        let columns = |oid: u32| -> Option<Vec<String>> {
-            rows.iter().find(|row| row.get::<_, u32>("oid") == oid).map(|row| row.get("columns"))
+        let columns = |oid: u32| -> Option<(Vec<String>, Option<String>)> {
+            let row = rows.iter().find(|row| row.get::<_, u32>("oid") == oid)?;
+            Some((row.get("columns"), row.get("written")))
         };
         for (number, oid) in candidates.oids.iter().enumerate() {
             let Some(table) = candidates.tables.get(*oid) else { continue };
@@ -275,7 +276,7 @@ async fn asked(
                 unprobed.push(format!("{name}: pgrig probes the {TABLES} largest tables"));
                 continue;
             }
-            let Some(columns) = columns(*oid) else {
+            let Some((columns, written)) = columns(*oid) else {
                 unprobed.push(format!(
                     "{name}: it has no key to look rows up by; give --probe-read and --probe-write"
                 ));
@@ -286,15 +287,21 @@ async fn asked(
                 unprobed.push(format!("{name}: it has no rows"));
                 continue;
             }
-            let first = &columns[0];
             let table = table.sql();
-            let read = keys.iter().map(|key| format!("SELECT * FROM {table} WHERE {key}"));
-            let write = keys.iter().map(|key| format!("UPDATE {table} SET {first} = {first} WHERE {key}"));
             if own_read.is_none() {
-                asked.push(Asked { kind: ProbeKind::Read, name: name.clone(), statements: read.collect() });
+                let read = keys.iter().map(|key| format!("SELECT * FROM {table} WHERE {key}")).collect();
+                asked.push(Asked { kind: ProbeKind::Read, name: name.clone(), statements: read });
             }
             if own_write.is_none() {
-                asked.push(Asked { kind: ProbeKind::Write, name, statements: write.collect() });
+                let Some(set) = written else {
+                    unprobed.push(format!(
+                        "writes of {name}: the server makes all its values; give --probe-write"
+                    ));
+                    continue;
+                };
+                let write =
+                    keys.iter().map(|key| format!("UPDATE {table} SET {set} = {set} WHERE {key}")).collect();
+                asked.push(Asked { kind: ProbeKind::Write, name, statements: write });
             }
         }
         session.close().await;
