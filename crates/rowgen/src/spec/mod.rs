@@ -16,20 +16,25 @@
 //! | `constant(value)` | the same in every row | all types |
 //! | `null` | NULL | all types |
 //! | `nulls(fraction,specification)` | NULL in a fraction of the rows (0.1: every tenth), otherwise as specified | all types |
-//! | `text(n)`, `text(low,high)` | n characters (low to high) of words: compress to about a third | text, `bytea` |
-//! | `random(n)`, `random(low,high)` | random characters (in `bytea` bytes): hardly compress | text, `bytea` |
-//! | `blank(n)`, `blank(low,high)` | spaces (in `bytea` zeros): compress to nearly nothing | text, `bytea` |
+//! | `text(n)`, `text(low,high)` | n characters (or low to high) of words; a compressed text has about a third of its size | text, `bytea` |
+//! | `random(n)`, `random(low,high)` | random characters (in `bytea` bytes); compression saves little | text, `bytea` |
+//! | `blank(n)`, `blank(low,high)` | spaces (in `bytea` zeros); compression removes nearly all of them | text, `bytea` |
 //! | `email`, `user-name`, `url`, `domain`, `sku` | e-mail addresses, user names, URLs, domains, SKUs; `email(unique)` puts the row's number into each, so that all differ | text |
 //! | `first-name`, `last-name`, `full-name`, `company`, `title`, `sentence`, `city`, `country`, `country-code`, `street`, `postcode`, `phone`, `ip`, `currency` | made-up values of this kind | text |
 //! | `latitude`, `longitude`, `price`, `percent`, `age`, `year` | numbers in the usual range: -90 to 90, -180 to 180, 1.00 to 999.99, 0 to 100, 18 to 90, 1990 to 2025 | numbers |
 //! | `reference(table.column)` | values of that column, at random | all types |
+//! | `default` | none: left to the column's default, identity or generation expression | all types |
+//!
+//! Specifications of model files:
+//!
+//! | specification | values | for |
+//! |---|---|---|
 //! | `statistics(distinct,correlation,common(v*share,…),histogram(bound,…))` | values with these statistics: n_distinct, correlation, most common values with their frequencies, histogram bounds, as in `pg_stats`: `statistics(-0.5, 0.1, common(9.99*0.2), histogram(1,5,20,900))` | numbers, dates and times, boolean, enums |
 //! | `repeated(distinct,correlation,common(place*share,…),specification)` | `distinct` different values of the inner specification. `common` names a frequent value by its place in the order of these values, from 0 (the first) to 1 (the last), and its share: `repeated(200, 0, common(0.5*0.3), letters(lower,5,9))` | all types |
 //! | `letters(alphabet,length,…)` | texts over an alphabet (digits, hex, upper, lower, mixed or words); each text sorts after the text of the row before; the numbers are quantiles of the text lengths | text |
 //! | `keys(distinct,correlation,common(place*share,…),histogram(place,…),rows(number*fraction,…))` | keys of the referenced table. distinct: number of different keys (negative: fraction of all keys); common and histogram: the most frequent keys and the histogram's bounds, each by its place in the order of the keys (0 to 1); rows(number*fraction): of the other keys, this fraction has this number of rows each | columns of foreign keys |
 //! | `greater(column,spec1,spec2)`, `above(…)`, `lesser(…)` | the greater of the value of `column` (whose specification is spec1) and a value of spec2. Use `greater` for CHECK (a <= b), and `above` for CHECK (a < b). `lesser` takes the lesser of the two | numbers, dates and times |
 //! | `ranked(column,correlation,nulls,links(link,…),specification)` | the specification's values, in an order that depends on another column, which may depend on a third one, and so on. The links name the columns of this chain in their order; the last one names the column before this one. `pgrig model capture` writes links of three kinds, `cells`, `normal` and `stretches`: see [Models](../methodology/model.md#columns-that-depend-on-each-other) | columns with statistics, repeated or keys |
-//! | `default` | none: left to the column's default, identity or generation expression | all types |
 //!
 //! Values are written as in SQL, without quotes; in single quotes they may hold commas, parentheses,
 //! stars and blanks at the ends, with a quote doubled. Steps and widths of times have units:
