@@ -1,4 +1,4 @@
-//! Direct fills that are interrupted, killed, run out of space, or lose their server: nothing is left that
+//! Fills by direct pages that are interrupted, killed, run out of space, or lose their server: nothing is left that
 //! should not be, and what is committed is there.
 
 use std::path::{Path, PathBuf};

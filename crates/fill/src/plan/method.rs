@@ -18,7 +18,7 @@ pub enum Method {
     Reinsert,
     /// COPY (FREEZE) at fillfactor 100, then VACUUM FULL at the final one.
     Explode,
-    /// Finished pages written into the files of each leaf, in the transaction that creates or truncates it.
+    /// Direct pages written into the files of each leaf, in the transaction that creates or truncates it.
     Direct,
 }
 

@@ -272,7 +272,7 @@ pub enum MethodChoice {
     Reinsert,
     /// Dense COPY, then VACUUM FULL at the final fillfactor.
     Explode,
-    /// Finished pages, written straight into the tables' files.
+    /// Direct pages, written straight into the tables' files.
     Direct,
 }
 

@@ -5,8 +5,8 @@
 //! - A *chunk* is what one transaction loads. [`generate`] prepares the loop for all methods: in [`chunk_loop`] each
 //!   stream takes the next chunk from the [`queue`], [`crate::limits`] lets it begin, and [`load_chunk`] loads it.
 //! - The [`sink`] is how rows get into their relation: by COPY ([`copy`]; frozen if the chunk is a whole leaf that
-//!   is truncated in the same transaction), by the server's own `generate_series`, or as finished pages ([`direct`]).
-//! - [`foreign_keys`] of finished pages, and of COPY where the role may turn triggers off ([`by_set`]), are proved before the
+//!   is truncated in the same transaction), by the server's own `generate_series`, or as direct pages ([`direct`]).
+//! - [`foreign_keys`] of direct pages, and of COPY where the role may turn triggers off ([`by_set`]), are proved before the
 //!   commit, all rows of a chunk at once.
 //! - A [`cycle`] of tables that reference each other is loaded in one transaction, before the steps of each table.
 //! - To resume is no mode of its own: the same loop runs with some chunks recorded as loaded. Before that, [`resume`]

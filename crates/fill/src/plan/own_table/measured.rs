@@ -25,7 +25,7 @@ const SAMPLES: usize = 3;
 const CHANGE: f64 = 0.1;
 
 impl Look<'_> {
-    /// The number of rows that take `size` bytes with their indexes as finished pages; `described`
+    /// The number of rows that take `size` bytes with their indexes as direct pages; `described`
     /// has the rows without an end.
     pub(super) async fn rows_for(
         &self,

@@ -30,7 +30,7 @@ use server::quote::{identifier, qualified, shown_qualified};
 use server::{Survey, ask, schema_for_tables};
 
 /// Looks at the table, or at the one that --ddl creates in a transaction that is rolled back. `may_write_pages` says
-/// whether request and server allow finished pages.
+/// whether request and server allow direct pages.
 ///
 /// # Errors
 /// If the request does not suit the table.
@@ -141,7 +141,7 @@ struct Look<'a> {
     request: &'a Request,
     own: &'a OwnTable,
     specs: Vec<ColumnSpec>,
-    /// Whether request and server allow finished pages.
+    /// Whether request and server allow direct pages.
     may_write_pages: bool,
 }
 
@@ -307,7 +307,7 @@ impl Look<'_> {
         self.facts(request, info, rows, stored, until_size).await
     }
 
-    /// Describes so many rows, and has the server judge a sample. For finished pages the server
+    /// Describes so many rows, and has the server judge a sample. For direct pages the server
     /// gives no values, so pgrig gives the values of defaults and sequences too.
     async fn rows(
         &self,

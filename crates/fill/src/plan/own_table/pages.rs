@@ -1,4 +1,4 @@
-//! Decides whether a user's table can be filled with finished pages, with how many rows, and the
+//! Decides whether a user's table can be filled with direct pages, with how many rows, and the
 //! space that they take.
 
 use std::collections::BTreeSet;

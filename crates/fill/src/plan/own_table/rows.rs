@@ -49,7 +49,7 @@ pub(super) struct DescribedRows {
     pub(super) most: Option<(u64, String)>,
     /// The number of rows that take the requested size, if it was measured, and that size.
     pub(super) measured: Option<(u64, Sizes)>,
-    /// Why finished pages are not possible, if the rows are described for COPY.
+    /// Why direct pages are not possible, if the rows are described for COPY.
     pub(super) refused: Option<NotDirect>,
     /// Warnings for the user.
     pub(super) warnings: Vec<String>,
@@ -91,10 +91,10 @@ impl OwnTableFacts {
         }
     }
 
-    /// The finished pages of the rows; `rows` is their number if an interrupted fill has decided it.
+    /// The direct pages of the rows; `rows` is their number if an interrupted fill has decided it.
     ///
     /// # Errors
-    /// Why finished pages cannot be written.
+    /// Why direct pages cannot be written.
     pub(in crate::plan) fn pages(
         &self,
         request: &Request,
@@ -104,7 +104,7 @@ impl OwnTableFacts {
         self.stored.pages(request, geometry, &self.rows, rows)
     }
 
-    /// The rows to load: as finished pages if those are given, else up to `most` by COPY.
+    /// The rows to load: as direct pages if those are given, else up to `most` by COPY.
     ///
     /// # Errors
     /// If COPY is to load them without triggers, and that is not possible.

@@ -37,7 +37,7 @@ impl PgrigTablesFacts {
         self.existing.as_ref().map(|existing| existing.wide_ids)
     }
 
-    /// The rows to load, written as finished pages if `direct`.
+    /// The rows to load, written as direct pages if `direct`.
     pub(super) fn bulk(
         &self,
         request: &Request,

@@ -137,7 +137,7 @@ pub(super) fn resolve(
     })
 }
 
-/// Whether request and server allow finished pages, regardless of the table.
+/// Whether request and server allow direct pages, regardless of the table.
 pub(super) fn may_write_pages(
     survey: &Survey,
     data_directory: &Result<DataDirectory, NotDirect>,

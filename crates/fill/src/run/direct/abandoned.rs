@@ -1,4 +1,4 @@
-//! Removes the files that a crash of the server leaves of direct fills.
+//! Removes the files that a crash of the server leaves of fills by direct pages.
 //!
 //! A file is removed only if a [record](super::record) names it and all of the following is proved:
 //! the server has crashed or was started since, and is out of recovery; the data directory is this

@@ -1,4 +1,4 @@
-//! `--method direct`: finished pages written straight into a new table's files, past the server.
+//! `--method direct`: direct pages written straight into a new table's files, past the server.
 //!
 //! The table is created in the transaction that fills it, so no other session can see it before the
 //! commit, and the server removes its files if the transaction does not commit. All requirements

@@ -77,7 +77,7 @@ fn name(plan: &SchemaPlan, table: &PlannedTable) -> String {
     if several { format!("{}.{}", table.schema, table.name) } else { table.name.clone() }
 }
 
-/// Why tables are not filled with finished pages, each reason once.
+/// Why tables are not filled with direct pages, each reason once.
 fn reasons(plan: &SchemaPlan) -> String {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for table in &plan.tables {
