@@ -56,12 +56,13 @@ pub enum Better {
 
 /// The figures that are judged by default, for each verb. They are few, because each further figure
 /// makes a false verdict more likely, or true differences harder to detect.
-const JUDGED: [(&str, &[&str]); 5] = [
+const JUDGED: [(&str, &[&str]); 6] = [
     ("tps", &[TPS, "latency-p95"]),
     ("fill", &[TOTAL]),
     ("blockio", &[TOTAL, "create", "scan-first", "cluster"]),
     ("micro", &[TIMES]),
     ("testdb", &[TOTAL, TPS]),
+    ("ddl", &["time"]),
 ];
 
 /// Succeeded transactions by elapsed seconds.
@@ -76,6 +77,9 @@ const BLOCKIO: &str = "blockio";
 /// The trial of all processes of `blockio` together.
 const ALL_PROCESSES: &str = "total";
 const MICRO: &str = "micro";
+const DDL: &str = "ddl";
+/// Event of a statement of `ddl` that does work: others concern only the session or the transaction, or failed.
+const FOUND: &str = "found";
 /// Configuration of the judged trials of `micro`.
 const ROUND: &str = "round";
 /// Rows of a round of `micro`.
@@ -166,6 +170,9 @@ pub fn figures(run: &Run) -> Vec<(Figure, f64)> {
 }
 
 fn of_trial(verb: &str, trial: &Trial) -> Vec<(Figure, f64)> {
+    if verb == DDL && !trial.events.iter().any(|event| event.what["event"] == FOUND) {
+        return Vec::new();
+    }
     let transactions = trial.value(SUCCEEDED).filter(|_| trial.value(ELAPSED).is_some());
     let named =
         |(name, unit, value): (&str, FigureUnit, f64)| (Figure::new(&trial.config, name, unit), value);
@@ -306,6 +313,18 @@ mod tests {
         let found = named(&trial("total", &steps), "blockio");
         assert_eq!(found[0], ("total".to_owned(), FigureUnit::Seconds, 3.0));
         assert_eq!(found.len(), 4, "{found:?}");
+    }
+
+    #[test]
+    fn statements_that_only_begin_or_end_a_transaction_have_no_figures() {
+        let mut statement = trial("2: ALTER TABLE t ADD a int", &[("time", 0.1, Unit::Seconds)]);
+        assert_eq!(named(&statement, "ddl"), []);
+        let what = serde_json::json!({ "event": "found" });
+        statement.events.push(crate::run::Event { at: 0.0, text: String::new(), what });
+        assert_eq!(named(&statement, "ddl"), [("time".to_owned(), FigureUnit::Seconds, 0.1)]);
+        let figures =
+            [Figure::new("2", "time", FigureUnit::Seconds), Figure::new("2", "stall", FigureUnit::Seconds)];
+        assert_eq!(judged("ddl", &figures.iter().collect::<Vec<_>>()), [true, false]);
     }
 
     #[test]

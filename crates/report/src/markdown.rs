@@ -33,6 +33,9 @@ pub(crate) fn markdown(documents: &[Document]) -> String {
             for sentence in &section.text {
                 let _ = write!(text, "{}\n\n", cell(sentence));
             }
+            if let Some((title, first)) = &section.first {
+                let _ = write!(text, "### {}\n\n{}", cell(title), table(first));
+            }
             for plot in &section.plots {
                 let _ = write!(text, "### {}\n\n{}\n\n", cell(&plot.title), cell(&plot.caption));
                 // Long series are to be looked at.

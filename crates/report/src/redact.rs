@@ -40,7 +40,11 @@ impl Names {
         self.value("name", &mut run.plan);
         self.environment(&mut run);
         for trial in &mut run.trials {
-            trial.config = self.word("configuration", &trial.config);
+            trial.config = match trial.config.split_once(": ") {
+                // The number of a statement, and its text.
+                Some((number, sql)) if run.verb == "ddl" => format!("{number}: {}", self.of("SQL", sql)),
+                _ => self.word("configuration", &trial.config),
+            };
             for observation in &mut trial.observations {
                 observation.name = self.quantity(&observation.name);
             }

@@ -322,6 +322,9 @@ fn section(page: &mut String, section: &Section) {
     for text in &section.text {
         let _ = writeln!(page, "<p>{}</p>", html(&unbroken(text)));
     }
+    if let Some((title, table)) = &section.first {
+        self::table(page, title, table, true);
+    }
     for plot in &section.plots {
         figure(page, plot);
     }
@@ -346,10 +349,15 @@ fn figure(page: &mut String, plot: &Plot) {
 /// Appends a table in a closed `details` element. Cells have no end tags: HTML does not need them,
 /// and long tables have many cells.
 fn folded(page: &mut String, title: &str, table: &Table) {
+    self::table(page, title, table, false);
+}
+
+fn table(page: &mut String, title: &str, table: &Table, is_open: bool) {
     let title = html(title);
+    let open = if is_open { " open class=\"first\"" } else { "" };
     let _ = write!(
         page,
-        "<details><summary>{title}</summary>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table>\n<tr>"
+        "<details{open}><summary>{title}</summary>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table>\n<tr>"
     );
     for name in &table.header {
         // An empty header would name nothing.
@@ -362,7 +370,7 @@ fn folded(page: &mut String, title: &str, table: &Table) {
     for row in &table.rows {
         *page += "\n<tr>";
         for cell in row {
-            let _ = write!(page, "<td>{}", html(cell));
+            let _ = write!(page, "<td>{}", html(&if is_open { unbroken(cell) } else { cell.clone() }));
         }
     }
     *page += "\n</table></div></details>\n";

@@ -18,7 +18,8 @@ const DISTINCT: usize = 400;
 
 pub(super) fn svg(plot: &Plot, chart: &Lines, width: Width) -> String {
     let points = || chart.series.iter().flat_map(|line| &line.points);
-    let (xs, ys): (Vec<f64>, Vec<f64>) = points().copied().unzip();
+    let (xs, mut ys): (Vec<f64>, Vec<f64>) = points().copied().unzip();
+    ys.extend(chart.series.iter().flat_map(|line| &line.intervals).flat_map(|(_, low, high)| [*low, *high]));
     let (keys, top) = legend(&keys(chart), width);
     let (axes, plane) = Plane::new((&chart.x, &xs), (&chart.y, &ys), &chart.spans, top, width);
     let mut drawn = keys + &axes;
@@ -43,6 +44,14 @@ pub(super) fn svg(plot: &Plot, chart: &Lines, width: Width) -> String {
             html(&line.name),
             path(line, &chart.x, &plane)
         );
+        for (x, low, high) in &line.intervals {
+            let (x, low, high) = (plane.x.at(*x), plane.y.at(*low), plane.y.at(*high));
+            let _ = writeln!(
+                drawn,
+                "<path class=\"mark whisker w{style}\" d=\"M{:.1} {low:.1}h8m-4 0V{high:.1}m-4 0h8\"/>",
+                x - 4.0
+            );
+        }
         if line.points.len() <= MARKED {
             for point in &line.points {
                 drawn += &marker(style, plane.x.at(point.0), plane.y.at(point.1));

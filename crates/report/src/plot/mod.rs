@@ -19,6 +19,7 @@ mod thin;
 
 pub(crate) use canvas::{NARROW, STYLE, WIDE, Width};
 pub(crate) use lines::together as intervals_of_a_point;
+pub(crate) use plane::numbered;
 pub(crate) use table::{MOST as MOST_PERIODS, Table};
 
 use crate::quantity::Quantity;
@@ -50,6 +51,8 @@ pub(crate) enum Chart {
     Groups(Groups),
     /// Lengths from zero, a row each.
     Bars(Bars),
+    /// Lengths that are made of parts, a row each: the groups are the parts.
+    Parts(Bars),
     /// Numbers in cells, coloured by size.
     Heat(Heat),
 }
@@ -79,6 +82,8 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// x never decreases.
     pub(crate) points: Vec<(f64, f64)>,
+    /// For some of these x, the lower and the upper end of an interval around the point.
+    pub(crate) intervals: Vec<(f64, f64, f64)>,
     /// Drawing of a long series.
     pub(crate) long: Long,
 }
@@ -210,7 +215,7 @@ pub(crate) enum Colours {
 
 impl Line {
     pub(crate) fn new(name: &str, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.to_owned(), points, long: Long::Medians }
+        Self { name: name.to_owned(), points, intervals: Vec::new(), long: Long::Medians }
     }
 }
 
@@ -232,7 +237,8 @@ impl Plot {
             Chart::Stack(chart) => stack::svg(self, chart, width),
             Chart::Dots(chart) => dots::svg(self, chart, width),
             Chart::Groups(chart) => groups::svg(self, chart, width),
-            Chart::Bars(chart) => bars::svg(self, chart, width),
+            Chart::Bars(chart) => bars::svg(self, chart, false, width),
+            Chart::Parts(chart) => bars::svg(self, chart, true, width),
             Chart::Heat(chart) => heat::svg(self, chart, width),
         }
     }
@@ -244,7 +250,7 @@ impl Plot {
             Chart::Stack(chart) => table::of_stack(chart),
             Chart::Dots(chart) => table::of_dots(chart),
             Chart::Groups(chart) => table::of_groups(chart),
-            Chart::Bars(chart) => table::of_bars(chart),
+            Chart::Bars(chart) | Chart::Parts(chart) => table::of_bars(chart),
             Chart::Heat(chart) => table::of_heat(chart),
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::canvas::{Width, described, is_narrow, minor, rule, text, text_width, titled, x_axis};
 use super::scale::{Scale, Spread, range};
 use super::{Axis, Span, SpanKind};
-use crate::escape::html;
+use crate::escape::{html, shortened};
 
 /// Intervals between points, as a multiple of the typical one, over which no line is drawn: nothing was observed there.
 const GAP: f64 = 2.5;
@@ -15,6 +15,28 @@ const LANES: [SpanKind; 2] = [SpanKind::Checkpoint, SpanKind::Maintenance];
 const LANE: f64 = 11.0;
 const BAR: f64 = 7.0;
 const LEAST: f64 = 3.0;
+
+/// Moments that get a number; more could not be told apart.
+const NUMBERED: usize = 9;
+
+/// Several moments as a sentence, each with the number that it has in a drawing; nothing of one, which the legend names.
+pub(crate) fn numbered(spans: &[Span]) -> String {
+    let moments: Vec<&Span> = lines(spans).collect();
+    if !(2..=NUMBERED).contains(&moments.len()) {
+        return String::new();
+    }
+    let named = |(number, span): (usize, &&Span)| {
+        let whole = span.text.split(" (").next().unwrap_or_default();
+        let text = whole.split(": ").take(2).collect::<Vec<_>>().join(": ");
+        format!("({}) {}", number + 1, shortened(&text, 80))
+    };
+    format!(" Marked: {}.", moments.iter().enumerate().map(named).collect::<Vec<_>>().join("; "))
+}
+
+/// The moments that take no time.
+fn lines(spans: &[Span]) -> impl Iterator<Item = &Span> {
+    spans.iter().filter(|span| span.kind == SpanKind::Moment && span.from >= span.until)
+}
 
 /// The place of a drawing with two axes.
 pub(super) struct Plane {
@@ -98,6 +120,13 @@ impl Plane {
                     "<path class=\"moment\" d=\"M{from:.1} {top:.1}V{bottom:.1}\"><title>{title}</title></path>"
                 )
             };
+        }
+        let numbers = lines(spans).count();
+        for (number, span) in lines(spans).enumerate().filter(|_| (2..=NUMBERED).contains(&numbers)) {
+            // Two that are near each other are not at the same height.
+            let y = top + if number % 2 == 0 { 12.0 } else { 26.0 };
+            let x = (self.x.at(span.from) - 3.0).max(self.x.pixels.0 + 8.0);
+            drawn += &text(x, y, "end count name", &(number + 1).to_string());
         }
         let kinds = LANES.into_iter().filter(|kind| spans.iter().any(|span| span.kind == *kind));
         for (number, kind) in kinds.enumerate() {

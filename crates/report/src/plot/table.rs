@@ -48,7 +48,16 @@ pub(super) fn of_lines(chart: &Lines) -> Table {
             let (low, high) = (values().reduce(f64::min), values().reduce(f64::max));
             match (low, high) {
                 (Some(low), Some(high)) if y(low) != y(high) => format!("{} to {}", y(low), y(high)),
-                (Some(low), _) => y(low),
+                (Some(value), _) => {
+                    let is_here = |interval: &&(f64, f64, f64)| {
+                        last == 0 && interval.0.to_bits() == period[0].0.to_bits()
+                    };
+                    let interval = chart.series[line].intervals.iter().find(is_here);
+                    interval.map_or_else(
+                        || y(value),
+                        |(_, low, high)| format!("{} ({} to {})", y(value), y(*low), y(*high)),
+                    )
+                }
                 _ => "–".to_owned(),
             }
         });

@@ -6,10 +6,11 @@ use serde_json::Value;
 use super::intervals::rates;
 use super::together::grouped;
 use super::tps::text;
-use super::{Section, Shown, dots, trials};
+use super::{Section, Shown, dots, marks, trials};
 use crate::document::{configs, median, series};
+use crate::escape::shortened;
 use crate::plot::scale::Spread;
-use crate::plot::{Axis, Bars, Chart, Grouped, Line, Lines, Plot, Span, SpanKind, Table};
+use crate::plot::{Axis, Bars, Chart, Grouped, Line, Lines, Plot, Span, SpanKind, Table, numbered};
 use crate::quantity::Quantity;
 
 /// The trial of a schema that sums up its tables.
@@ -87,8 +88,10 @@ fn rate(trial: &Trial) -> Option<Plot> {
             text: event.text.clone(),
         })
         .collect();
-    let marked =
-        if spans.is_empty() { String::new() } else { format!(" {} events are marked.", spans.len()) };
+    let marked = match spans.as_slice() {
+        [only] => format!(" Marked: {}.", shortened(&only.text, 80)),
+        several => numbered(several),
+    };
     let caption = format!(
         "pgrig sent between {} and {} rows per second.{marked}",
         Quantity::Count.text(low),
@@ -434,7 +437,7 @@ pub(super) fn ladder(run: &Run) -> Shown {
             )
         },
     );
-    let caption = format!("Each circle is a trial, each line the median. {result}.");
+    let caption = format!("{}. {result}.", marks(&rows));
     let flags: &Value = &run.request["ladder"]["levels"];
     let mut table = Table::new(&["level", "flags", "median time"]);
     for level in &levels {

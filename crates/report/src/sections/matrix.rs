@@ -4,7 +4,7 @@ use measure::Run;
 use serde_json::Value;
 
 use super::tps::{text, tps};
-use super::{Section, Shown, dots, latency, log_dots, trials};
+use super::{Section, Shown, dots, latency, log_dots, marks, trials};
 use crate::document::{configs, median};
 use crate::plot::{Chart, Colours, Heat, Line, Plot};
 use crate::quantity::Quantity;
@@ -30,7 +30,8 @@ pub(super) fn shown(run: &Run) -> Shown {
         per_second(worst.value)
     );
     let caption = format!(
-        "Each circle is a trial, each line the median of a cell: {} to {} transactions per second.",
+        "{}. The cells have {} to {} transactions per second.",
+        marks(&rates),
         per_second(worst.value),
         per_second(best.value)
     );

@@ -1,6 +1,7 @@
 //! The sections of a report: a module for each verb makes them from documents.
 
 pub(crate) mod blockio;
+mod ddl;
 mod fill;
 mod history;
 mod intervals;
@@ -14,7 +15,7 @@ mod together;
 mod tps;
 mod waits;
 
-use measure::{Run, Status};
+use measure::{Median, Run, Sample, Status};
 
 use crate::plot::scale::Spread;
 use crate::plot::{Axis, Chart, Dot, Dots, Plot, Table};
@@ -26,6 +27,8 @@ pub(crate) struct Section {
     pub(crate) title: String,
     /// Sentences before the plots.
     pub(crate) text: Vec<String>,
+    /// A table that is shown before the plots without a click, with its title.
+    pub(crate) first: Option<(String, Table)>,
     pub(crate) plots: Vec<Plot>,
     /// Tables with their titles.
     pub(crate) tables: Vec<(String, Table)>,
@@ -85,11 +88,15 @@ fn of_one(run: &Run) -> Shown {
         "micro" => micro::shown(run),
         "testdb" => testdb::shown(run),
         "model" => model::shown(run),
+        "ddl" => ddl::shown(run),
         verb => Shown { result: format!("A run of {verb}"), sections: Vec::new() },
     }
 }
 
-/// A row of dots for each configuration: trials and their median.
+/// With fewer trials, all of them say more than an interval of their median.
+const FEWEST: usize = 6;
+
+/// A row of dots for each configuration: trials and their median; with six trials or more, its 95 % interval.
 pub(crate) fn trials(
     run: &Run,
     configs: &[String],
@@ -98,10 +105,20 @@ pub(crate) fn trials(
     let row = |config: &String| {
         let observed: Vec<f64> =
             run.trials.iter().filter(|trial| trial.config == *config).filter_map(&value).collect();
-        let value = crate::document::median(&observed)?;
-        Some(Dot { name: config.clone(), value, interval: None, observed, remark: String::new() })
+        let Median { median: value, interval, .. } = Median::of(&Sample::new(observed.clone())?);
+        let interval = (observed.len() >= FEWEST).then_some((interval.low, interval.high));
+        Some(Dot { name: config.clone(), value, interval, observed, remark: String::new() })
     };
     configs.iter().filter_map(row).collect()
+}
+
+/// The sentence on the marks of such rows.
+pub(crate) fn marks(rows: &[Dot]) -> &'static str {
+    if rows.iter().any(|row| row.interval.is_some()) {
+        "Each circle is a trial, each dot the median, with its 95 % interval"
+    } else {
+        "Each circle is a trial, each short line the median"
+    }
 }
 
 /// Dots on an axis that starts at zero.

@@ -178,7 +178,7 @@ fn compared(sides: &Sides, comparison: &Comparison) -> Section {
     if !differences.rows.is_empty() {
         tables.push(("Differences between the runs".to_owned(), differences));
     }
-    Section { title: "Comparison".to_owned(), text, plots, tables }
+    Section { title: "Comparison".to_owned(), text, plots, tables, ..Section::default() }
 }
 
 /// Differences of each run from the oldest: the list that a comparison has.

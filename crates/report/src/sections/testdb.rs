@@ -3,7 +3,7 @@
 use measure::Run;
 
 use super::tps::tps;
-use super::{Section, Shown, trials};
+use super::{Section, Shown, marks, trials};
 use crate::document::{configs, median, values};
 use crate::plot::scale::Spread;
 use crate::plot::{Axis, Bars, Chart, Dots, Plot};
@@ -30,7 +30,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     let result = format!("Best median: {} with {}{beside}", best.name, quantity.text(best.value));
     let normal = rows.iter().find(|row| row.name == "normal").map(|row| row.value);
     let reference = if normal.is_some() { ", the line through all rows that of normal" } else { "" };
-    let caption = format!("Each circle is a trial, each short line the median{reference}. {result}.");
+    let caption = format!("{}{reference}. {result}.", marks(&rows));
     let axis = Axis::new(label, quantity, Spread::Linear);
     let chart = Chart::Dots(Dots { axis, rows, reference: normal, band: None });
     let mut plots = vec![Plot::new(

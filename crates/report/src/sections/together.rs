@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::intervals::{rates, without};
 use super::latency;
 use super::tps::{CONFIG, short_end, tps};
-use super::{Section, fill};
+use super::{Section, ddl, fill};
 use crate::document::{configs, series, values};
 use crate::plot::scale::Spread;
 use crate::plot::{Axis, Chart, Grouped, Groups, Line, Lines, Plot};
@@ -79,6 +79,7 @@ pub(super) fn section(runs: &[&Run], names: &[String]) -> Option<Section> {
             .flatten()
             .collect()
         }
+        "ddl" => all.ddl(),
         "model" => {
             let shares = all.groups("share", Quantity::Share, Spread::Linear, shares);
             shares.map(|chart| chart.plot("fidelity", "Fidelity")).into_iter().collect()
@@ -188,6 +189,21 @@ impl Runs<'_> {
             self.lines(|run| Some(latency::percentiles(&latency::merged(run, None, "latency")?)));
         plots.extend(latency::plot(percentiles));
         plots
+    }
+
+    fn ddl(self) -> Vec<Plot> {
+        let of = |name: &str, title: &str, label: &str, quantity| {
+            let chart = self.groups(label, quantity, Spread::Log, |run| ddl::each(run, name));
+            chart.map(|chart| chart.plot(name, title))
+        };
+        [
+            of("time", "Time of each statement", "time", Quantity::Seconds),
+            of("wal", "WAL of each statement", "bytes of WAL", Quantity::Bytes),
+            of("stall", "Longest wait of a reader or writer", "wait", Quantity::Seconds),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     fn fill(self) -> Vec<Plot> {

@@ -11,7 +11,9 @@ use super::{Section, Shown, waits};
 use crate::document::{median, series, values};
 use crate::escape::shortened;
 use crate::plot::scale::Spread;
-use crate::plot::{Axis, Bars, Chart, Line, Lines, Long, Plot, Span, SpanKind, Table, intervals_of_a_point};
+use crate::plot::{
+    Axis, Bars, Chart, Line, Lines, Long, Plot, Span, SpanKind, Table, intervals_of_a_point, numbered,
+};
 use crate::quantity::Quantity;
 
 pub(super) const CONFIG: &str = "tps";
@@ -155,7 +157,7 @@ fn rate(trial: &Trial) -> Option<Plot> {
     };
     let [low, high] = [low, high].map(|rate| Quantity::PerSecond.text(rate));
     let between = if low == high { low } else { format!("Between {low} and {high}") };
-    let caption = format!("{between} transactions per second; {marked}.{summed_up}");
+    let caption = format!("{between} transactions per second; {marked}.{}{summed_up}", numbered(&spans));
     let y = Axis::new("transactions per second", Quantity::PerSecond, Spread::Linear);
     Some(Plot::new("tps", "Transactions per second over time", caption, over_time(y, lines, spans)))
 }

@@ -12,7 +12,7 @@ use crate::{changed, document};
 const ROUNDED: f64 = 0.11;
 
 /// From a value to a pixel, by the description of an axis in a drawing.
-fn pixel(scale: &str, value: f64) -> f64 {
+pub(crate) fn pixel(scale: &str, value: f64) -> f64 {
     let parts: Vec<&str> = scale.split(' ').collect();
     let straight = |value: f64| match parts[0] {
         "linear" => value,
@@ -26,19 +26,19 @@ fn pixel(scale: &str, value: f64) -> f64 {
 }
 
 /// The quantity of a mark, and its value in the document.
-type Expected = Vec<(String, f64)>;
+pub(crate) type Expected = Vec<(String, f64)>;
 
 /// A plot, and what of it is looked up.
-struct Case {
-    runs: Vec<Document>,
-    plot: &'static str,
-    marks: Marks,
+pub(crate) struct Case {
+    pub(crate) runs: Vec<Document>,
+    pub(crate) plot: &'static str,
+    pub(crate) marks: Marks,
     /// Straight from the run document, without pgrig's code for reports.
-    expected: fn(&Run) -> Expected,
+    pub(crate) expected: fn(&Run) -> Expected,
 }
 
 /// Kinds of marks.
-enum Marks {
+pub(crate) enum Marks {
     /// Points of a line: x and y, one after the other.
     Line(&'static str),
     /// Ends of the bars of a group, by row.
@@ -69,7 +69,8 @@ fn number(text: &str, before: &str) -> f64 {
 fn rows(svg: &str) -> Vec<(String, &str)> {
     let row = |part: &'_ str| {
         let title = part.split("</title>").next().unwrap();
-        title.rsplit_once(": ").unwrap().0.replace("&#39;", "'")
+        let name = title.rsplit_once(": ").unwrap().0;
+        name.replace("&#39;", "'").replace("&lt;", "<").replace("&gt;", ">")
     };
     svg.split("<g><title>").skip(1).map(|part| (row(part), part.split("</g>").next().unwrap())).collect()
 }
@@ -133,7 +134,7 @@ fn look(case: &Case, svg: &str) -> Vec<(String, f64, f64)> {
 }
 
 /// The sum or the difference of a pixel and a width is rounded twice.
-fn check(case: &Case) {
+pub(crate) fn check(case: &Case) {
     let svg = svg(case);
     let found = look(case, &svg);
     assert!(found.len() > 1, "{}", case.plot);
@@ -165,7 +166,7 @@ fn series(run: &Run, name: &str) -> Vec<(f64, f64)> {
     run.trials[0].series.iter().find(|series| series.name == name).unwrap().points.clone()
 }
 
-fn points(all: impl IntoIterator<Item = (f64, f64)>) -> Expected {
+pub(crate) fn points(all: impl IntoIterator<Item = (f64, f64)>) -> Expected {
     all.into_iter().flat_map(|(x, y)| [(format!("x {x}"), x), (format!("y at {x}"), y)]).collect()
 }
 

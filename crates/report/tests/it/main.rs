@@ -2,6 +2,7 @@
 
 mod colours;
 mod coordinates;
+mod ddl;
 mod page;
 mod pictures;
 mod plots;
@@ -10,9 +11,10 @@ mod private;
 use report::Document;
 
 /// Real runs, without blanks.
-pub(crate) const DOCUMENTS: [(&str, &str); 11] = [
+pub(crate) const DOCUMENTS: [(&str, &str); 12] = [
     ("blockio", include_str!("../documents/blockio.json")),
     ("compat", include_str!("../documents/compat.json")),
+    ("ddl", include_str!("../documents/ddl.json")),
     ("fill", include_str!("../documents/fill.json")),
     ("ladder", include_str!("../documents/ladder.json")),
     ("matrix", include_str!("../documents/matrix.json")),

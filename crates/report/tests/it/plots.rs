@@ -188,6 +188,36 @@ fn a_short_last_interval_draws_no_spike() {
 }
 
 #[test]
+fn marks_of_a_full_volume_are_numbered_and_named() {
+    let run = changed("fill", |run| {
+        let points = (1..=9_u32).map(|second| (f64::from(second), 1e5)).collect();
+        run.trials.truncate(1);
+        run.trials[0].series =
+            vec![Series { points, ..Series::new("rows-sent", Unit::Seconds, Unit::Count) }];
+        run.trials[0].events = [
+            (3.0, "80 % used: crossed after 333 MB of heap (82.3 % used)", "mark-crossed"),
+            (7.5, "stopped after 365 MB of heap", "stopped"),
+        ]
+        .map(|(at, text, event)| Event { at, text: text.to_owned(), what: json!({ "event": event }) })
+        .to_vec();
+    });
+    let svg = plot(&[run], "fill-rows.svg");
+    assert!(
+        svg.contains(
+            "Marked: (1) 80 % used: crossed after 333 MB of heap; (2) stopped after 365 MB of heap."
+        ),
+        "{svg}"
+    );
+    assert_eq!(svg.matches("class=\"end count name\"").count(), 2);
+    let x = attribute(&svg, "data-x");
+    for (line, at) in
+        svg.split("class=\"moment\" d=\"M").filter(|part| part.contains("<title>")).zip([3.0, 7.5])
+    {
+        assert!((value(x, line.split(' ').next().unwrap().parse().unwrap()) - at).abs() < 0.02, "{line}");
+    }
+}
+
+#[test]
 fn a_document_without_waits_over_time_has_the_other_plots() {
     let names: Vec<String> = svgs(&[document("tps")]).into_iter().map(|(name, _)| name).collect();
     assert!(names.contains(&"tps-latency.svg".to_owned()), "{names:?}");

@@ -19,7 +19,8 @@ use crate::app::runs::RUN;
         blockio        total, create, scan-first, cluster\n  \
         micro          ratio of each expression to the first one\n  \
         tps            tps, p95 of latency\n  \
-        testdb bench   total time\n\n\
+        testdb bench   total time\n  \
+        ddl            time of each statement\n\n\
         compare refuses incomplete runs, and runs that differ in the options that change what they measure, server version, settings, machine \
         or transport (Unix socket, TCP or TLS), and names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
         this, since it runs both sides in turn.\n\n{RUN}\n\n\

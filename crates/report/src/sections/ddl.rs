@@ -1,0 +1,384 @@
+//! Statements of a migration: class, locks, cost, waits of readers and writers, and forecasts.
+
+mod forecast;
+mod waits;
+
+use measure::{Run, Trial, Unit};
+use serde_json::Value;
+
+use super::tps::text;
+use super::{Section, Shown, log_dots};
+use crate::document::median;
+use crate::escape::shortened;
+use crate::plot::scale::Spread;
+use crate::plot::{Axis, Bars, Chart, Dot, Grouped, Plot, Table};
+use crate::quantity::Quantity;
+
+/// Statements that are drawn in a plot.
+const MOST: usize = 30;
+/// Relations that are named for a lock.
+const RELATIONS: usize = 2;
+/// A statement that concerns only the session or the transaction is drawn if it takes this share of the whole time: a COMMIT
+/// may check constraints.
+const NOTABLE: f64 = 0.01;
+/// Observations that have a column of their own.
+const KNOWN: [&str; 5] = ["time", "locks-held", "wal", "stall", "stall-blocked"];
+
+pub(super) fn shown(run: &Run) -> Shown {
+    let statements: Vec<Statement> = run.trials.iter().map(Statement::of).collect();
+    if statements.is_empty() {
+        return Shown { result: "No statement was measured".to_owned(), sections: Vec::new() };
+    }
+    let mut overview = Section::new("Statements", costs(&statements));
+    overview.first = Some(("All statements".to_owned(), overview_table(&statements)));
+    overview.tables = proofs(&statements).into_iter().collect();
+    let mut sections = vec![overview, locks(&statements)];
+    sections.extend(waits::sections(&statements, run.request["probes"]["blocker"]["secs"].as_f64()));
+    sections.extend(forecast::section(&statements));
+    Shown { result: result(run, &statements), sections }
+}
+
+/// A statement, and the parts of its events.
+struct Statement<'a> {
+    trial: &'a Trial,
+    found: Option<&'a Value>,
+    failed: Option<&'a Value>,
+    /// Ascending.
+    sizes: Vec<Size<'a>>,
+    stall: Option<&'a Value>,
+    blocked: Option<&'a Value>,
+    forecast: Option<&'a Value>,
+}
+
+/// The runs of a statement at one size.
+struct Size<'a> {
+    bytes: f64,
+    rows: f64,
+    runs: &'a [Value],
+}
+
+impl<'a> Statement<'a> {
+    fn of(trial: &'a Trial) -> Self {
+        let part = |event: &str, part: &str| {
+            let found = trial.events.iter().find(|one| one.what["event"] == event)?;
+            Some(&found.what[part])
+        };
+        let size = |size: &'a Value| {
+            let runs = size["runs"].as_array()?.as_slice();
+            Some(Size { bytes: size["bytes"].as_f64()?, rows: size["rows"].as_f64()?, runs })
+        };
+        let sizes = part("measured", "sizes").and_then(Value::as_array);
+        Self {
+            trial,
+            found: part("found", "found"),
+            failed: part("failed", "failed"),
+            sizes: sizes.into_iter().flatten().filter_map(size).collect(),
+            stall: part("stall", "stall"),
+            blocked: part("stall-blocked", "stall"),
+            forecast: part("forecast", "forecast"),
+        }
+    }
+
+    fn name(&self) -> String {
+        self.trial.config.clone()
+    }
+
+    /// A name for sentences.
+    fn short(&self) -> String {
+        let (number, sql) = self.trial.config.split_once(": ").unwrap_or(("", &self.trial.config));
+        format!("statement {number}, {}", shortened(sql, 60))
+    }
+
+    fn class(&self) -> String {
+        match (self.failed, self.found) {
+            (Some(_), _) => "not measurable".to_owned(),
+            (None, Some(found)) => class_name(&text(&found["class"])),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The values of the runs at the largest size.
+    fn observed(&self, of: &str) -> Vec<f64> {
+        self.sizes.last().map_or_else(Vec::new, |size| size.values(of))
+    }
+
+    fn locks(&self) -> impl Iterator<Item = &'a Value> + use<'a> {
+        let all = self.found.and_then(|found| found["locks"].as_array());
+        all.into_iter().flatten().filter(|lock| lock["is_new"] != true)
+    }
+
+    /// The work of others that its locks block, as text for people.
+    fn blocks(&self) -> &'static str {
+        let all: Vec<&str> = self.locks().filter_map(|lock| blocks(&text(&lock["mode"]))).collect();
+        all.iter()
+            .copied()
+            .find(|blocked| blocked.starts_with("reads"))
+            .or(all.first().copied())
+            .unwrap_or("")
+    }
+
+    /// Whether it runs outside of transactions.
+    fn is_alone(&self) -> bool {
+        self.found.is_some_and(|found| found["is_alone"] == true)
+    }
+}
+
+impl Size<'_> {
+    fn values(&self, of: &str) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| run[of].as_f64()).collect()
+    }
+}
+
+/// The name of a class for people.
+fn class_name(class: &str) -> String {
+    match class {
+        "scan-of-another" => "scan of another table".to_owned(),
+        "several-tables" => "scan of several tables".to_owned(),
+        other => other.replace('-', " "),
+    }
+}
+
+/// The work of others that a mode blocks (documentation, "Table-Level Locks"); none if it blocks neither reads nor writes of rows.
+fn blocks(mode: &str) -> Option<&'static str> {
+    match mode {
+        "ACCESS-EXCLUSIVE" => Some("reads and writes"),
+        "EXCLUSIVE" | "SHARE-ROW-EXCLUSIVE" | "SHARE" => Some("writes"),
+        _ => None,
+    }
+}
+
+fn result(run: &Run, statements: &[Statement]) -> String {
+    let mut classes: Vec<(String, usize)> = Vec::new();
+    for class in statements.iter().map(Statement::class).filter(|class| !class.is_empty()) {
+        match classes.iter_mut().find(|(known, _)| *known == class) {
+            Some((_, count)) => *count += 1,
+            None => classes.push((class, 1)),
+        }
+    }
+    let classes: Vec<String> = classes.into_iter().map(|(class, count)| format!("{count} {class}")).collect();
+    let sum = |name: &str| statements.iter().filter_map(|one| one.trial.value(name)).sum::<f64>();
+    let tables = run.plan["sizes"].as_array().and_then(|sizes| sizes.last()?["bytes"].as_f64());
+    let tables =
+        tables.map_or_else(String::new, |bytes| format!(" on tables of {}", Quantity::Bytes.text(bytes)));
+    let longest = statements.iter().filter_map(|one| one.trial.value("stall")).reduce(f64::max);
+    let waited = longest.map_or_else(String::new, |stall| {
+        format!("; readers or writers waited for up to {}", Quantity::Seconds.text(stall))
+    });
+    let number = statements.len();
+    let named = if number == 1 { "1 statement".to_owned() } else { format!("{number} statements") };
+    let classes = if classes.is_empty() { String::new() } else { format!(" ({})", classes.join(", ")) };
+    format!(
+        "{named}{classes} took {} and wrote {} of WAL{tables}{waited}",
+        Quantity::Seconds.text(sum("time")),
+        Quantity::Bytes.text(sum("wal"))
+    )
+}
+
+/// A row for each statement, with all that was observed.
+fn overview_table(statements: &[Statement]) -> Table {
+    let mut header: Vec<String> =
+        ["statement", "class", "blocks", "time", "locks held", "WAL", "longest wait of others"]
+            .map(str::to_owned)
+            .to_vec();
+    let mut columns: Vec<&str> = vec!["time", "locks-held", "wal", "stall"];
+    let mut add = |name, title: String| {
+        columns.push(name);
+        header.push(title);
+    };
+    let all = || statements.iter().flat_map(|one| &one.trial.observations);
+    if all().any(|one| one.name == "stall-blocked") {
+        add("stall-blocked", "the same with --blocker".to_owned());
+    }
+    let mut others: Vec<&str> = Vec::new();
+    for one in all().filter(|one| !KNOWN.contains(&one.name.as_str())) {
+        if !others.contains(&one.name.as_str()) {
+            others.push(&one.name);
+        }
+    }
+    for name in others {
+        add(name, name.replace('-', " "));
+    }
+    let row = |one: &Statement| {
+        let value = |name: &&str| {
+            let found = one.trial.observations.iter().find(|observation| observation.name == **name);
+            let is_held = *name == "locks-held" && (one.blocks().is_empty() || one.is_alone());
+            found
+                .filter(|_| !is_held)
+                .map_or_else(String::new, |found| quantity(found.unit).text(found.value))
+        };
+        let start = [one.name(), one.class(), one.blocks().to_owned()];
+        start.into_iter().chain(columns.iter().map(value)).collect()
+    };
+    Table { header, rows: statements.iter().map(row).collect() }
+}
+
+fn quantity(unit: Unit) -> Quantity {
+    match unit {
+        Unit::Seconds => Quantity::Seconds,
+        Unit::Bytes => Quantity::Bytes,
+        Unit::Rows | Unit::Blocks | Unit::Count => Quantity::Count,
+    }
+}
+
+/// Why each statement has its class, and why others could not be measured.
+fn proofs(statements: &[Statement]) -> Option<(String, Table)> {
+    let mut table = Table::new(&["statement", "work", "relation", "proof"]);
+    for one in statements {
+        for work in one.found.and_then(|found| found["works"].as_array()).into_iter().flatten() {
+            let kind = class_name(&text(&work["kind"]));
+            table.add([one.name(), kind, text(&work["relation"]), proof(&work["proof"])]);
+        }
+        if let Some(failed) = one.failed {
+            let why = format!("{} {}", text(&failed["message"]), text(&failed["remedy"]));
+            table.add([one.name(), "not measurable".to_owned(), String::new(), why.trim_end().to_owned()]);
+        }
+    }
+    (!table.rows.is_empty()).then(|| ("Proof of each class".to_owned(), table))
+}
+
+fn proof(proof: &Value) -> String {
+    let read = &proof["read"];
+    let count = |name: &str| read[name].as_f64().filter(|count| *count > 0.0);
+    let said =
+        |name: &str, what: &str| count(name).map(|count| format!("{} {what}", Quantity::Count.text(count)));
+    let file = proof["file"].is_array().then(|| "new file".to_owned());
+    let vacuumed =
+        (proof["is_vacuumed"] == true).then(|| "the server counted a VACUUM or ANALYZE".to_owned());
+    let all = [
+        file,
+        said("inserted", "rows inserted"),
+        said("updated", "rows updated"),
+        said("deleted", "rows deleted"),
+        said("returned", "rows or entries read by scans"),
+        vacuumed,
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Time and WAL of each statement at the largest measured size.
+fn costs(statements: &[Statement]) -> Vec<Plot> {
+    let whole: f64 = statements.iter().filter_map(|one| one.trial.value("time")).sum();
+    let is_drawn = |one: &&Statement| {
+        one.found.is_some() || one.trial.value("time").is_some_and(|time| time > NOTABLE * whole)
+    };
+    let drawn: Vec<&Statement> = statements.iter().filter(is_drawn).take(MOST).collect();
+    let row = |one: &&Statement| {
+        let observed = one.observed("seconds");
+        Some(Dot {
+            name: one.name(),
+            value: median(&observed)?,
+            interval: None,
+            observed,
+            remark: one.class(),
+        })
+    };
+    let rows: Vec<Dot> = drawn.iter().filter_map(row).collect();
+    let longest = rows.iter().max_by(|one, other| one.value.total_cmp(&other.value));
+    let mut plots = Vec::new();
+    if let Some(longest) = longest {
+        let caption = format!(
+            "At the largest measured size. Each circle is a run, each short line the median; the longest statement takes {}: {}.",
+            Quantity::Seconds.text(longest.value),
+            longest.name
+        );
+        plots.push(Plot::new(
+            "times",
+            "Time of each statement",
+            caption,
+            log_dots("time", Quantity::Seconds, rows),
+        ));
+    }
+    let rows: Vec<(String, Vec<Option<f64>>)> = drawn
+        .iter()
+        .filter_map(|one| Some((one.name(), vec![Some(one.trial.value("wal").filter(|wal| *wal > 0.0)?)])))
+        .collect();
+    let most = rows.iter().max_by(|one, other| one.1[0].unwrap_or(0.0).total_cmp(&other.1[0].unwrap_or(0.0)));
+    if let Some((name, bytes)) = most {
+        let caption = format!(
+            "At the largest measured size (medians); the most, {}, is of {name}.",
+            Quantity::Bytes.text(bytes[0].unwrap_or(0.0))
+        );
+        let axis = Axis::new("bytes of WAL", Quantity::Bytes, Spread::Linear);
+        let chart = Bars { axis, groups: vec![String::new()], rows };
+        plots.push(Plot::new("wal", "WAL of each statement", caption, Chart::Bars(chart)));
+    }
+    plots
+}
+
+/// The locks that block readers or writers, with the time for which they are held; and all locks as a table.
+fn locks(statements: &[Statement]) -> Section {
+    let mut rows: Vec<Dot> = Vec::new();
+    let mut table = Table::new(&["statement", "lock", "relation", "blocks", "held"]);
+    for one in statements {
+        let observed = one.observed("held");
+        let held = median(&observed);
+        let at_most = if one.is_alone() { "at most " } else { "" };
+        let shown =
+            held.map_or_else(String::new, |held| format!("{at_most}{}", Quantity::Seconds.text(held)));
+        let mut modes: Vec<(String, Vec<String>)> = Vec::new();
+        for lock in one.locks() {
+            let (mode, relation) = (text(&lock["mode"]), text(&lock["relation"]));
+            let blocked = blocks(&mode).unwrap_or_default().to_owned();
+            table.add([one.name(), mode.replace('-', " "), relation.clone(), blocked, shown.clone()]);
+            match modes.iter_mut().find(|(known, _)| *known == mode) {
+                Some((_, relations)) => relations.push(relation),
+                None => modes.push((mode, vec![relation])),
+            }
+        }
+        let number = one.trial.config.split(": ").next().unwrap_or_default();
+        for (mode, relations) in modes {
+            let (Some(blocked), Some(value)) = (blocks(&mode), held) else { continue };
+            let name = format!("{number}: {} on {}", mode.replace('-', " "), listed(&relations));
+            let remark = format!("{blocked}{}", if at_most.is_empty() { "" } else { " (at most)" });
+            rows.push(Dot { name, value, interval: None, observed: observed.clone(), remark });
+        }
+    }
+    rows.truncate(MOST);
+    let mut section = Section::new("Locks", Vec::new());
+    let longest = rows
+        .iter()
+        .filter(|row| row.remark.starts_with("reads"))
+        .max_by(|one, other| one.value.total_cmp(&other.value));
+    let longest = longest.or_else(|| rows.iter().max_by(|one, other| one.value.total_cmp(&other.value)));
+    if let Some(longest) = longest {
+        let caption = format!(
+            "Locks that block reads or writes of rows, and how long each is held, from the beginning of the statement to the end of \
+             its transaction: circles are runs, short lines medians, beside them what the lock blocks. The longest that blocks {} is \
+             held for {} ({}).",
+            longest.remark,
+            Quantity::Seconds.text(longest.value),
+            longest.name
+        );
+        let chart = log_dots("time for which the lock is held", Quantity::Seconds, rows);
+        section.plots.push(Plot::new("locks", "Locks that block others", caption, chart));
+    } else {
+        section.text.push("No statement takes a lock that blocks reads or writes of rows.".to_owned());
+    }
+    section.tables.push(("All locks".to_owned(), table));
+    section
+}
+
+fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(RELATIONS);
+    let shown = names.iter().take(RELATIONS).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// An observation of each statement with its work, for runs beside each other.
+pub(super) fn each(run: &Run, name: &str) -> Vec<(String, Grouped)> {
+    let of = |trial: &Trial| {
+        let one = Statement::of(trial);
+        one.found?;
+        let runs = match name {
+            "time" => one.observed("seconds"),
+            "wal" => one.observed("wal"),
+            _ => Vec::new(),
+        };
+        let interval = runs.iter().copied().reduce(f64::min).zip(runs.iter().copied().reduce(f64::max));
+        Some((
+            one.name(),
+            Grouped { value: trial.value(name)?, interval: interval.filter(|_| runs.len() > 1) },
+        ))
+    };
+    run.trials.iter().filter_map(of).collect()
+}
