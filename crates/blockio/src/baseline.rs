@@ -42,7 +42,7 @@ impl Baseline {
         let refuse = |why: String| Err(BlockioError::Baseline(why));
         if run.verb != "blockio" {
             return refuse(format!(
-                "the run is of {}, not of blockio: give a run that pgrig runs list --verb blockio shows",
+                "that is a run of {}, not of blockio: give a run that pgrig runs list --verb blockio shows",
                 run.verb
             ));
         }

@@ -234,8 +234,8 @@ pub enum CatalogError {
     },
     /// A referenced table has rows, but none that may be referenced (again).
     #[error(
-        "all rows of {referenced} that {columns} of {table} can reference ({constraint}) are referenced already, or \
-         other constraints exclude them: fill {referenced} with more rows first"
+        "{columns} of {table} can reference no more rows of {referenced} ({constraint}): all are referenced already, or \
+         other constraints exclude them. Fill {referenced} with more rows first"
     )]
     NoKeyLeft {
         /// Schema and name.
@@ -294,8 +294,8 @@ pub enum CatalogError {
     },
     /// A foreign key with PERIOD.
     #[error(
-        "{table}: pgrig cannot make values for the period of {constraint} ({definition}): give its columns with \
-         --column, or drop the constraint before the fill and create it again afterwards"
+        "{table}: pgrig cannot make values for the period of {constraint} ({definition}): give values for its columns \
+         with --column, or drop the constraint before the fill and create it again afterwards"
     )]
     Period {
         /// Schema and name.
@@ -307,8 +307,8 @@ pub enum CatalogError {
     },
     /// A row has to reference itself, by a key that is not known beforehand.
     #[error(
-        "column {column} of {table} must reference {referenced} of the same table: give {referenced} values of its own \
-         with --column '{referenced}=serial', or {column} with --column"
+        "column {column} of {table} must reference {referenced} of the same table: give values for {referenced} \
+         (--column '{referenced}=serial') or for {column} with --column"
     )]
     SelfReference {
         /// Schema and name.

@@ -188,7 +188,7 @@ impl Document {
             'S' => Some("a sequence"),
             'i' | 'I' => Some("an index"),
             'c' => Some("a composite type"),
-            _ => Some("no table"),
+            _ => Some("not a table"),
         };
         let of_the_server = matches!(self.schema.as_str(), "pg_catalog" | "information_schema" | "pg_toast");
         let what = what

@@ -87,7 +87,7 @@ pub enum ConnectError {
     )]
     NoSystemRoots(String),
     /// No host was named, and no local server listens.
-    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}. Start a local server on that port, name a server with -h HOST and -p PORT, or use pgrig's own PostgreSQL: leave out all connection options and names of databases (with --instance default, names are its databases), and unset PGHOST, PGPORT and PGDATABASE", searched(.directories))]
+    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}. Start a local server on that port, name a server with -h HOST and -p PORT, or use pgrig's own PostgreSQL: give --instance default (-d then names one of its databases), or leave out all connection options and database names, and unset PGHOST, PGPORT and PGDATABASE", searched(.directories))]
     NoSocket {
         /// The port looked for.
         port: u16,

@@ -58,13 +58,13 @@ pub enum DumpError {
     /// Not a valid name of a table.
     #[error("\"{0}\" is not a table name: write [schema.]table, with double quotes where SQL needs them")]
     Name(String),
-    /// A table to keep that the dump does not create.
+    /// A table to leave logged that the dump does not create.
     #[error("--exclude-table {0}: the dump does not create a logged table of that name")]
     NoSuchTable(String),
     /// A table that must stay logged was found in one pass, after it had been made unlogged.
     #[error(
-        "table {table} has been made unlogged, but {why}: give the dump as a file, which pgrig can read twice, or \
-         keep the table: --exclude-table '{table}'"
+        "pgrig has already made table {table} unlogged, but {why}: give the dump as a file, which pgrig can read twice, or \
+         leave the table logged: --exclude-table '{table}'"
     )]
     TooLate {
         /// The table that had to stay as it was.

@@ -70,7 +70,7 @@ impl fmt::Display for Why {
             Self::Asked => f.write_str("as given with --exclude-table"),
             Self::Referenced { by } => write!(f, "referenced by {by}, which is logged"),
             Self::Published { publication } => write!(f, "published by {publication}"),
-            Self::PartitionOf { kept } => write!(f, "partition of the kept table {kept}"),
+            Self::PartitionOf { kept } => write!(f, "partition of {kept}, which stays logged"),
             Self::View => f.write_str("a rule makes it a view"),
         }
     }

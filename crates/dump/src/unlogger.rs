@@ -266,7 +266,7 @@ impl Unlogger {
     }
 
     fn hold_partition(&mut self, partition: &Relation, parent: &Relation) -> Result<(), DumpError> {
-        self.must_be_left(partition, || format!("it is a partition of {parent}, a table to keep"))?;
+        self.must_be_left(partition, || format!("it is a partition of {parent}, which stays logged"))?;
         self.hold_partitioned(partition, Why::PartitionOf { kept: parent.to_string() })
     }
 

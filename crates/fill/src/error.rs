@@ -77,8 +77,8 @@ pub enum FillError {
     /// A foreign key of such tables, whose check cannot wait until all rows are there.
     #[error(
         "{key} of {table} references {referenced}, which references {table}, and the server checks the key row by row \
-         ({why}). To have it checked after all rows, connect as the owner of {table}, or run ALTER TABLE {table} ALTER \
-         CONSTRAINT {key} DEFERRABLE as the owner; role {role} is not"
+         ({why}). Role {role} does not own {table}, so pgrig cannot defer the check: connect as the owner of {table}, \
+         or run as the owner ALTER TABLE {table} ALTER CONSTRAINT {key} DEFERRABLE"
     )]
     CycleKey {
         /// The foreign key's name.
@@ -130,7 +130,9 @@ pub enum FillError {
     #[error("another session changed the tables after this fill was planned. Repeat the command")]
     SchemaChanged,
     /// The user wants to stop, and no table is being filled.
-    #[error("interrupted: {filled} of {of} tables are filled and stay; the same command completes the fill")]
+    #[error(
+        "interrupted: {filled} of {of} tables are filled and stay; to complete the fill, repeat the command"
+    )]
     SchemaInterrupted {
         /// Tables that are filled.
         filled: usize,
@@ -149,7 +151,7 @@ pub enum FillError {
     },
     /// A table of a schema could not be filled.
     #[error(
-        "{table}: {source} {filled} of {of} tables are filled and stay; the same command completes the fill{}",
+        "{table}: {source} {filled} of {of} tables are filled and stay; to complete the fill, repeat the command{}",
         anew.of_all()
     )]
     OfTable {
@@ -342,7 +344,7 @@ pub enum FillError {
     },
     /// The rows are to be loaded by COPY without triggers, but the table needs its triggers.
     #[error(
-        "--triggers off is not possible for {table}, whose rows come by COPY: {why}. Leave the option out; the triggers \
+        "--triggers off is not possible for {table}, which pgrig fills by COPY: {why}. Leave the option out; the triggers \
          then run for each row"
     )]
     Triggers {

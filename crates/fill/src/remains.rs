@@ -172,10 +172,10 @@ impl fmt::Display for Remains {
                 }
             }
             Self::Tables { table, rows, complete, resumable, is_stuck, anew, unlogged, append } => {
-                let same = if *is_stuck {
-                    "Once the cause is removed, the same command"
+                let again = if *is_stuck {
+                    "To complete the fill, remove the cause and repeat the command"
                 } else {
-                    "The same command"
+                    "To complete the fill, repeat the command"
                 };
                 let all = if *complete { "all " } else { "" };
                 write!(
@@ -186,18 +186,17 @@ impl fmt::Display for Remains {
                     match anew {
                         Anew::Replace => write!(
                             f,
-                            " {same} completes it. To start over, give --no-resume{}.",
+                            " {again}. To start over, give --no-resume{}.",
                             if *append { "" } else { " --drop" }
                         )?,
                         Anew::Empty => write!(
                             f,
-                            " {same} completes it. To start over, run TRUNCATE {table} and give --no-resume; to add \
+                            " {again}. To start over, run TRUNCATE {table} and give --no-resume; to add \
                              to the rows, give --no-resume --append."
                         )?,
-                        Anew::Drop => write!(
-                            f,
-                            " {same} completes it. To start over, drop {table} and give --no-resume."
-                        )?,
+                        Anew::Drop => {
+                            write!(f, " {again}. To start over, drop {table} and give --no-resume.")?;
+                        }
                         Anew::WithOthers => {}
                     }
                 }
@@ -207,10 +206,10 @@ impl fmt::Display for Remains {
                 write!(f, " If the server crashed, its recovery empties these unlogged tables.")?;
                 match (*resumable, *append) {
                     (false, _) => Ok(()),
-                    (true, false) => write!(f, " The same command then fills them again."),
+                    (true, false) => write!(f, " To fill them again, repeat the command."),
                     (true, true) => write!(
                         f,
-                        " The rows from before this fill are then lost too: the same command reports that."
+                        " The rows from before this fill are then lost too; the repeated command reports that."
                     ),
                 }
             }

@@ -169,7 +169,12 @@ impl Threshold {
                     }
                 };
                 let (more, skipped) = (self.metric.show(least), human::grouped(skipped));
-                (missed, format!("{name} is more than {more} with {skipped} skipped, {relation}"))
+                (
+                    missed,
+                    format!(
+                        "{name}, with {skipped} skipped transactions, is more than {more}, which is {relation}"
+                    ),
+                )
             }
             Err(why) => (true, format!("{name} is not known: {why}")),
         };

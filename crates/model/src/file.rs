@@ -381,7 +381,7 @@ impl Table {
                 return Err(wrong("two columns have this name"));
             }
             if !(0.0..=1.0).contains(&column.nulls) {
-                return Err(wrong("nulls must be from 0 to 1"));
+                return Err(wrong("\"nulls\" must be from 0 to 1"));
             }
             column.values.check().map_err(|problem| wrong(&problem))?;
             self.check_follows(column).map_err(|problem| wrong(&problem))?;
@@ -391,8 +391,8 @@ impl Table {
                 if *other == column.name || !others.any(|column| column.name == *other) || !is_number(&column)
                 {
                     return Err(wrong(&format!(
-                        "not_below and above need statistics of both columns, this one and {other}: remove them, or give both \
-                         columns \"statistics\""
+                        "\"not_below\" and \"above\" need statistics of both columns, this one and {other}: remove them, or give \
+                         both columns \"statistics\""
                     )));
                 }
             }
@@ -421,16 +421,16 @@ impl Table {
             |column: &Column| matches!(column.values, Values::Fill { .. } | Values::Serial { .. });
         let Some((other, _)) = self.followed(column) else {
             return Err(format!(
-                "follows names {name}, which is not a column of the table: correct the name"
+                "\"follows\" names {name}, which is not a column of the table: correct the name"
             ));
         };
         if is_filled(column) || is_filled(other) {
             return Err(format!(
-                "follows names {name}: both columns must have values of their own, not \"fill\" or \"serial\""
+                "\"follows\" names {name}: both columns must have values of their own, not \"fill\" or \"serial\""
             ));
         }
         if let Some(problem) = how.problem() {
-            return Err(format!("follows names {name}: {problem}"));
+            return Err(format!("\"follows\" names {name}: {problem}"));
         }
         let mut links = 0;
         let mut last = column;
@@ -480,30 +480,32 @@ impl Values {
                 ));
             }
             if lengths.is_empty() {
-                return Err("lengths must have a number".to_owned());
+                return Err("\"lengths\" must have a number".to_owned());
             }
             if !lengths.is_sorted() {
-                return Err("lengths must ascend".to_owned());
+                return Err("\"lengths\" must ascend".to_owned());
             }
         }
         if let Self::Any { lengths: Some((least, greatest)), .. } = self
             && !(1..=*greatest).contains(least)
         {
-            return Err("lengths must be the least, from 1 on, and the greatest".to_owned());
+            return Err("\"lengths\" must be the least length, 1 or more, and the greatest one".to_owned());
         }
         let (Self::Keys { common, .. } | Self::Letters { common, .. } | Self::Any { common, .. }) = self
         else {
             return Ok(());
         };
         if !common.iter().all(|(place, share)| (0.0..=1.0).contains(place) && *share >= 0.0) {
-            return Err("common must have places from 0 to 1, each with a share of at least 0".to_owned());
+            return Err(
+                "each entry of \"common\" must have a place from 0 to 1 and a share of at least 0".to_owned()
+            );
         }
         if let Self::Keys { bounds, .. } = self
             && !(bounds.is_sorted()
                 && bounds.len() != 1
                 && bounds.iter().all(|place| (0.0..=1.0).contains(place)))
         {
-            return Err("bounds must be two places and more, from 0 to 1, in ascending order".to_owned());
+            return Err("\"bounds\" must be two or more places from 0 to 1, in ascending order".to_owned());
         }
         Ok(())
     }
@@ -512,7 +514,10 @@ impl Values {
         if let Some(distinct) = self.distinct()
             && (distinct == 0.0 || distinct < -1.0 || !distinct.is_finite())
         {
-            return Err("distinct must be above 0, or from -1 to below 0; a list needs a value".to_owned());
+            return Err(
+                "\"distinct\" must be above 0, or at least -1 and below 0; a list needs at least one value"
+                    .to_owned(),
+            );
         }
         let correlation = match self {
             Self::Keys { correlation, .. }
@@ -549,7 +554,7 @@ impl Values {
             && !are_rows(rows)
         {
             return Err(
-                "rows must be numbers from 0 on with fractions that add up to 1, and one number above 0"
+                "\"rows\" must be numbers, 0 or more, with fractions that add up to 1; at least one number must be above 0"
                     .to_owned(),
             );
         }

@@ -120,7 +120,8 @@ const RESERVED: [(&str, &str); 10] = [
     ("log_destination", "to see the log, run pgrig server logs"),
     (
         "restart_after_crash",
-        "leave it out: a server of pgrig server start restarts itself, and one that stops with its command does not",
+        "leave it out: a server that pgrig server start keeps running restarts itself after a crash; a server that runs for one \
+         command does not",
     ),
 ];
 

@@ -137,7 +137,7 @@ impl Values {
                         )?;
                         let fits =
                             !matches!(member, Some(Member::Of(count)) if *count < rows.div_ceil(*groups));
-                        check.that(fits, "the groups have more members than the member column has numbers: give a larger number")?;
+                        check.that(fits, "a group has more rows than the member column has values: give a larger number of these values")?;
                     }
                     Pick::Random { .. } => {}
                     Pick::Earlier { first, .. } => {
@@ -309,14 +309,14 @@ impl Check<'_> {
         let some = spread.weights.iter().any(|(weight, fraction)| *weight > 0.0 && *fraction > 0.0);
         self.that(
             weights && (some || spread.weights.is_empty()),
-            "rows must be numbers from 0 on, and one above 0",
+            "rows must be numbers, 0 or more, and at least one above 0",
         )?;
         self.that(bounds, "give at least two bounds, from 0 to 1 and ascending")
     }
 
     fn counts(&self, distinct: f64, correlation: f64) -> Result<(), Unsuited> {
         let is_number = distinct.is_finite() && distinct != 0.0 && distinct >= -1.0;
-        self.that(is_number, "the number of different values must be above 0, or from -1 to below 0")?;
+        self.that(is_number, "the number of different values must be above 0, or at least -1 and below 0")?;
         self.that((-1.0..=1.0).contains(&correlation), "the correlation must be from -1 to 1")
     }
 

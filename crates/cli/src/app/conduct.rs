@@ -227,7 +227,7 @@ impl Finished {
 fn farewell(chosen: &Chosen, document: &Path, printer: &Printer) {
     if let Some(instance) = chosen.stopped_instance() {
         let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
-        printer.say(format!("the server is stopped again; to look at it: pgrig server psql{named}"));
+        printer.say(format!("the server is stopped again; to look at its data: pgrig server psql{named}"));
     }
     printer.say(format!("run document: {}", document.display()));
 }

@@ -169,10 +169,14 @@ async fn hear(quiet: bool) {
     tokio::select! {
         () = signals.next() => {
             let _ = tokio::time::timeout(LAST_CANCEL, connect::cancel_everything()).await;
-            leave("error: pgrig ended at once and did not check the server: run pgrig server status");
+            leave(
+                "error: pgrig ended at once, and may have left settings or tables of the server changed: to restore them, run \
+                 pgrig server status",
+            );
         }
         () = silence() => leave(
-            "error: pgrig ended, because the server does not answer: when it answers again, run pgrig server status",
+            "error: pgrig ended, because the server does not answer, and may have left its settings or tables changed: to restore \
+             them, run pgrig server status when the server answers again",
         ),
     }
 }

@@ -293,8 +293,8 @@ fn commands_that_cannot_be_judged_are_refused_before_anything_runs() {
     let rig = Rig::new();
     for (options, commands, said) in [
         ("", ["pgrig tps -S", "ls"], "command b (ls): begin the command with pgrig"),
-        ("", ["pgrig tps -S", "pgrig size 1GB"], "give a command of the verb fill"),
-        ("", ["pgrig tps -S", "pgrig blockio 1GB"], "its verb differs from the verb of the first"),
+        ("", ["pgrig tps -S", "pgrig size 1GB"], "give one of fill, blockio"),
+        ("", ["pgrig tps -S", "pgrig blockio 1GB"], "its pgrig command differs from that of command a"),
         ("", ["pgrig tps --json x", "pgrig tps"], "leave out --json and --label"),
         ("", ["pgrig tps --explain", "pgrig tps"], "only shows a plan"),
         ("", ["pgrig tps -f 'x", "pgrig tps"], "the command has an unclosed quote"),

@@ -96,7 +96,7 @@ fn an_interrupted_parallel_copy_names_what_is_there() {
     let rig = Rig::new();
     let ran = interrupted(&rig, PARALLEL, Signal::SIGTERM);
     assert!(ran.stderr.contains("State: public.pgbench_accounts"), "{ran:#?}");
-    assert!(ran.stderr.contains("The same command completes it"), "{ran:#?}");
+    assert!(ran.stderr.contains("To complete the fill, repeat the command"), "{ran:#?}");
     assert_eq!(tables(&rig), 4);
     let server = rig.server("");
     let rows = server.number("SELECT count(*) FROM pgbench_accounts");

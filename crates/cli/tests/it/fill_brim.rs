@@ -351,7 +351,9 @@ fn a_disk_that_somebody_else_fills_fails_what_has_to_fit() {
     let fill = format!("fill 120MB --streams 1 --chunk 30MB --unlogged --data-only {SMALL}");
     let ran = take_all(&rig, &fill);
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    for said in ["disk full (53100)", "--wait-for-space", "--brim", "The same command completes it"] {
+    for said in
+        ["disk full (53100)", "--wait-for-space", "--brim", "To complete the fill, repeat the command"]
+    {
         assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
     }
     std::fs::remove_file(hog(&rig)).unwrap();

@@ -377,7 +377,7 @@ fn a_full_disk_ends_it_and_everything_goes() {
             assert!(ran.stderr.contains("Nothing was committed"), "{ran:#?}");
             assert_no_trace(&server, &rig);
         } else {
-            assert!(ran.stderr.contains("The same command completes it"), "{ran:#?}");
+            assert!(ran.stderr.contains("To complete the fill, repeat the command"), "{ran:#?}");
             Proof::of(&server, &data, "public").until_no_orphans();
         }
     }

@@ -201,14 +201,14 @@ fn a_limit_of_time_ends_the_fill_of_a_schema_and_the_same_command_does_the_rest(
     let stopped = rig.done(&format!("{fill} --for 0.1s"));
     assert!(
         stopped.stderr.contains("0.1 s have passed")
-            && stopped.stderr.contains("the same command does the rest"),
+            && stopped.stderr.contains("to fill the rest, repeat the command"),
         "{stopped:#?}"
     );
     assert_eq!(stopped.stderr.matches("passed before the fill began").count(), 1, "{stopped:#?}");
     assert!(rows_of(&server, "order_items") < 300_000);
     let done = rig.done(&format!("{fill} --for 1h"));
     assert!(
-        done.stderr.contains("an interrupted fill") && !done.stderr.contains("does the rest"),
+        done.stderr.contains("an interrupted fill") && !done.stderr.contains("to fill the rest"),
         "{done:#?}"
     );
     for (table, rows) in [("customers", 2000), ("orders", 60_000), ("order_items", 300_000)] {
@@ -509,7 +509,7 @@ fn what_does_not_go_together_is_refused() {
         ("--rows 10 --column products.price=null".to_owned(), "price"),
         ("--rows 10 --drop".to_owned(), "--drop"),
         ("--rows orders=10 --fillfactor 10".to_owned(), "--fillfactor"),
-        ("--rows 10 --brim".to_owned(), "one table is filled"),
+        ("--rows 10 --brim".to_owned(), "pgrig fills only one table"),
         ("--rows orders=10 -I dtg".to_owned(), "--init-steps"),
         ("--rows orders=10 --server-side".to_owned(), "--method copy or direct"),
         ("--rows orders=10 --append".to_owned(), "leave out --append"),
@@ -638,7 +638,7 @@ fn an_interrupted_fill_says_how_to_go_on() {
     pgrig.signal(Signal::SIGINT);
     let ran = pgrig.end();
     assert_eq!(ran.code, Some(130), "{ran:#?}");
-    let said = "of 5 tables are filled and stay; the same command completes the fill. To start over, run TRUNCATE on \
+    let said = "of 5 tables are filled and stay; to complete the fill, repeat the command. To start over, run TRUNCATE on \
                 the tables, and";
     assert!(ran.stderr.contains(said), "{ran:#?}");
     drop(gate);

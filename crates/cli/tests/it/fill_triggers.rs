@@ -49,7 +49,7 @@ fn an_error_of_a_row_is_told_with_what_helps() {
     server.execute(WATCHED);
     let ran = rig.run("fill --table t --rows 3");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    assert!(ran.stderr.contains("Once the cause is removed, the same command completes it"), "{ran:#?}");
+    assert!(ran.stderr.contains("To complete the fill, remove the cause and repeat the command"), "{ran:#?}");
     let ran = rig.run("fill --table t --rows 4");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     let said = "public.t has an unfinished fill that another command began: repeat that command to complete it, or give \
@@ -76,7 +76,7 @@ fn it_is_refused_where_the_role_may_not_or_nothing_has_triggers() {
         let ran = rig.run(&format!("fill --table t --rows 100 --triggers off -d {clerk}"));
         assert_eq!(ran.code, Some(2), "{version}: {ran:#?}");
         let why = format!(
-            "for public.t, whose rows come by COPY: role clerk may not set session_replication_role: {remedy}"
+            "for public.t, which pgrig fills by COPY: role clerk may not set session_replication_role: {remedy}"
         );
         assert!(ran.stderr.contains(&why), "{version}: {ran:#?}");
         assert_eq!(server.number("SELECT count(*) FROM t"), 0);

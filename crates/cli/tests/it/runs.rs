@@ -192,7 +192,7 @@ fn a_baseline_is_named_by_the_same_words() {
     }
     let ran = rig.run("blockio 10MB --baseline latest:micro");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("the run is of micro, not of blockio"), "{ran:#?}");
+    assert!(ran.stderr.contains("that is a run of micro, not of blockio"), "{ran:#?}");
     // That of the refused one was never begun.
     assert_eq!(fs::read_dir(rig.home.path().join("runs")).unwrap().count(), 4);
 }
@@ -314,7 +314,7 @@ fn documents_go_from_home_to_home_as_they_are() {
         ("cut", fresh.clone() + &text[..text.len() - 3], "document 4: it is not a run document"),
         ("path", fresh.clone() + &fresh.replace(new, "../../escaped"), "is not a run id"),
         ("newer", fresh.clone() + &newer, "use a newer pgrig"),
-        ("changed", fresh.clone() + &changed, "is saved with another document"),
+        ("changed", fresh.clone() + &changed, "a saved run has the id"),
         (
             "two",
             fresh.clone() + &fresh.replace("10.0", "20.0").replace("\"done\"", "\"failed\""),

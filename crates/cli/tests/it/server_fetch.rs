@@ -86,7 +86,7 @@ fn an_archive_is_installed_without_a_network_and_runs() {
     assert!(fetched.stdout.starts_with("PostgreSQL 18.6 is installed in "), "{fetched:#?}");
     assert_eq!(versions(&rig), [Major::NEWEST.pinned()]);
     let again = run(&rig, &format!("server fetch --pg-version 18 --from {}", jar.display()));
-    assert!(again.stdout.starts_with("PostgreSQL 18.6 was installed before in "), "{again:#?}");
+    assert!(again.stdout.starts_with("PostgreSQL 18.6 is already installed in "), "{again:#?}");
     assert_eq!(versions(&rig), [Major::NEWEST.pinned()]);
 
     let filled = run(&rig, "fill 5MB");

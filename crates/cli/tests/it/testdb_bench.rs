@@ -92,7 +92,7 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
                 "dangerous, unlogged+dangerous: ",
                 "--allow-dangerous-settings",
                 "no -d, -h, -p, -U",
-                "tmpfs: pgrig does not move the data of a named server to memory",
+                "tmpfs: pgrig does not move the data of your server to memory",
             ],
         );
         let all = "--variants unlogged+dangerous+template,dangerous --allow-dangerous-settings";

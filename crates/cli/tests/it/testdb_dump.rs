@@ -273,7 +273,9 @@ fn archives_give_what_their_sql_gives() {
         let ran = through_pipe(&rig, "testdb unlog", &archive);
         assert_eq!(ran.code, Some(2), "{ran:#?}");
         assert!(
-            ran.stderr.contains("table app.cities has been made unlogged, but partitioned table app.visits"),
+            ran.stderr.contains(
+                "pgrig has already made table app.cities unlogged, but partitioned table app.visits"
+            ),
             "{}",
             ran.stderr
         );

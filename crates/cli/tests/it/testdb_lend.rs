@@ -199,7 +199,7 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         lending.server.execute(&format!("DROP DATABASE {mine}"));
         let listed = rig.done("testdb list").stdout;
         let unfinished = listed.lines().find(|line| line.starts_with(foreign)).unwrap();
-        assert!(unfinished.contains("making by another keeper"), "{listed}");
+        assert!(unfinished.contains("making of another keeper"), "{listed}");
         assert!(!unfinished.contains(" s "), "nobody knows its age: {listed}");
         let next = lending.new_database("");
         assert!(spares.contains(&name(&next)), "a spare is handed out, and no other");

@@ -71,7 +71,7 @@ fn remedy(state: &SqlState) -> Option<&'static str> {
             Some("add it to the schema, or to the migration before this statement")
         }
         state if [SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_DATABASE].contains(state) => Some(
-            "pgrig runs the migration several times: leave out of it what belongs to the whole server, such as roles",
+            "pgrig runs the migration several times: remove statements that create objects of the whole server, such as roles",
         ),
         state if *state == SqlState::INSUFFICIENT_PRIVILEGE => Some(
             "the migration runs as the role of pgrig's connection: grant the right in the schema, or leave out SET ROLE",

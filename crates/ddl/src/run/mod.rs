@@ -197,7 +197,7 @@ impl Measurement<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(Option<Probed>, Option<Probed>), DdlError> {
         let Some(probes) = &self.request.probes else { return Ok((None, None)) };
-        observer.stage("measuring the waits of readers and writers meanwhile");
+        observer.stage("measuring the waits of readers and writers during the migration");
         let (free, found) = site.stall(largest, statements, probes, None).await?;
         statements.iter_mut().zip(found).for_each(|(one, stall)| one.stall = stall);
         let Some(blocker) = probes.blocker else { return Ok((Some(free), None)) };

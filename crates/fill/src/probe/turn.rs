@@ -67,12 +67,12 @@ impl Display for TurningPoint {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} took {} while the table had at most {}, and {} from {} on",
+            "{} took {} while the table had at most {}; from {} on, they took {}",
             self.kind.plural(),
             human::latency(self.quick),
             human::bytes(self.quick_up_to),
-            human::latency(self.slow),
             human::bytes(self.slow_from),
+            human::latency(self.slow),
         )?;
         if self.out_of_cache { f.write_str(", because the table is larger than the cache") } else { Ok(()) }
     }

@@ -32,7 +32,7 @@ fn steps(request: &Request) -> Checked {
     let early = |step| steps.include(step) && steps.include(Create) && !steps.order(Create, step);
     refuse(
         steps.include(Drop) && !steps.include(Create),
-        "the step d drops the tables and t, which creates them, is missing: add t, or leave out d",
+        "the step d drops the tables, but the step t, which creates them, is missing: add t, or leave out d",
     )?;
     refuse(
         steps.include(Drop) && steps.iter().next() != Some(Drop),

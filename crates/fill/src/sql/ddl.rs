@@ -187,7 +187,7 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
     {
         ". Install it on that server, or leave it out of the statements"
     } else if error.code() == Some(&SqlState::ACTIVE_SQL_TRANSACTION) {
-        ". pgrig runs the statements in one transaction: leave out CONCURRENTLY, and create databases and tablespaces before"
+        ". pgrig runs the statements in one transaction: leave out CONCURRENTLY, and create databases and tablespaces first"
     } else if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
         ". Grant that to this role (for a schema: GRANT CREATE ON SCHEMA public TO …), connect as another role, or give \
          another --schema"

@@ -105,8 +105,8 @@ fn referencing_first(mut left: Vec<Member>) -> Result<Vec<Loggable>, SettingsErr
             let names: Vec<String> = left.iter().map(|member| member.loggable.table.qualified()).collect();
             return Err(SettingsError::Table {
                 table: names.join(", "),
-                why: "their foreign keys form a cycle, so no table can be the first: drop one of the foreign keys, or leave these \
-                      tables out of --tables".to_owned(),
+                why: "their foreign keys form a cycle, so pgrig cannot make any of them unlogged before the others: drop one of \
+                      the foreign keys, or leave these tables out of --tables".to_owned(),
             });
         };
         ordered.push(left.remove(next).loggable);

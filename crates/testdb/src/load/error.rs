@@ -102,7 +102,9 @@ fn copy_line(context: &str) -> Option<u64> {
 
 fn remedy_for_command(command: &str) -> &'static str {
     match command {
-        "\\connect" | "\\c" => "dump one database, without --create (pg_dumpall dumps several: pg_dump each)",
+        "\\connect" | "\\c" => {
+            "dump one database with pg_dump, without --create (pg_dumpall dumps several databases)"
+        }
         _ => "give only SQL",
     }
 }

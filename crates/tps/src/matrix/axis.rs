@@ -163,7 +163,7 @@ fn durability(text: &str) -> Result<Durability, &'static str> {
 }
 
 fn clients(text: &str) -> Result<usize, &'static str> {
-    text.parse().ok().filter(|clients| *clients > 0).ok_or("give numbers of connections, from 1 on")
+    text.parse().ok().filter(|clients| *clients > 0).ok_or("give numbers of connections, 1 or more")
 }
 
 fn protocol(text: &str) -> Result<Protocol, &'static str> {

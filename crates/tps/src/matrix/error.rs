@@ -26,7 +26,7 @@ pub enum MatrixError {
         cost: &'static str,
     },
     /// A setting makes the level "normal" impossible.
-    #[error("the server runs with {name} = {shown}, so level normal cannot be measured: {remedy}")]
+    #[error("the server runs with {name} = {shown}, so pgrig cannot measure durability=normal: {remedy}")]
     NotNormal {
         /// The setting.
         name: String,
@@ -37,7 +37,7 @@ pub enum MatrixError {
     },
     /// An unlogged table makes the level "normal" impossible.
     #[error(
-        "table {table} is unlogged, so level normal cannot be measured: run ALTER TABLE {table} SET LOGGED first, \
+        "table {table} is unlogged, so pgrig cannot measure durability=normal: run ALTER TABLE {table} SET LOGGED first, \
          or fill it without --unlogged"
     )]
     Unlogged {

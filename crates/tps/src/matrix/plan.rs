@@ -57,7 +57,9 @@ impl Matrix {
         }
         let unlogged = Cell::all(&self.axes).iter().any(Cell::is_unlogged);
         if !self.tables.is_empty() && !unlogged {
-            return refused("--tables needs durability=unlogged: leave it out, or add that level".to_owned());
+            return refused(
+                "--tables needs durability=unlogged: leave it out, or add durability=unlogged".to_owned(),
+            );
         }
         Ok(())
     }
@@ -293,7 +295,7 @@ async fn cold(connection: &Connection, looked: &Looked) -> Result<Option<String>
     let restarting = looked.settings.iter().find(|found| found.effect == Effect::Restart);
     if let Some(found) = restarting {
         return Ok(Some(format!(
-            "each other value of {} restarts the server, which empties its cache. Give --warm-up 10, so that the \
+            "each change of {} restarts the server, which empties its cache. Give --warm-up 10, so that the \
              cold start does not count",
             found.before.name
         )));

@@ -73,7 +73,7 @@ fn others(watched: &Watched) -> Option<String> {
         1 => "another session ran".to_owned(),
         _ => format!("up to {most} other sessions ran"),
     };
-    Some(format!("{sessions} at the same time, in {busy} of {} samples", counts.len()))
+    Some(format!("{sessions} during the measurement, in {busy} of {} samples", counts.len()))
 }
 
 /// Resources of this machine at their limit.

@@ -160,7 +160,8 @@ impl<'p> Selection<'p> {
             if found.is_in_the_future() {
                 let start = plain(&found.head.started_at).into_owned();
                 self.printer.warn(format!(
-                    "{word} starts in the future ({start}): the clock was set back since, so another run may be newer"
+                    "the start of {word} ({start}) is in the future: the clock was set back after that run, so another run may \
+                     be newer"
                 ));
             }
             return Ok(vec![found]);

@@ -112,7 +112,7 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
         let parsed = line::parse(&words).map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
         let Some(save) = parsed.verb.save() else {
             return Err(refused(
-                "give a command of the verb fill, blockio, micro, tps or testdb bench".to_owned(),
+                "give one of fill, blockio, micro, tps and testdb bench".to_owned(),
             ));
         };
         if save.json.is_some() || save.label.is_some() {
@@ -124,7 +124,8 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
         let kind = std::mem::discriminant(&parsed.verb);
         if *verb.get_or_insert(kind) != kind {
             return Err(refused(
-                "its verb differs from the verb of the first command: give commands of one verb".to_owned(),
+                "its pgrig command differs from that of command a: give one pgrig command with different options"
+                    .to_owned(),
             ));
         }
         // Another build of pgrig, if a path names it.

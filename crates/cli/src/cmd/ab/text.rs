@@ -150,8 +150,8 @@ pub(crate) fn notes(runs: &[Vec<Run>]) -> Vec<String> {
 
 /// Commands that repeat the comparison of the saved runs.
 pub(crate) fn again(labels: &[&str]) -> String {
-    let commands = labels[1..]
-        .iter()
-        .map(|label| format!("the same runs again: pgrig compare --paired --anyway {} {label}", labels[0]));
+    let commands = labels[1..].iter().map(|label| {
+        format!("to compare these runs again: pgrig compare --paired --anyway {} {label}", labels[0])
+    });
     commands.collect::<Vec<_>>().join("\n")
 }

@@ -355,7 +355,7 @@ pub(crate) fn hints(arguments: &BlockioArgs, plan: &Plan, run: &Run) -> Vec<Stri
     if !arguments.compat {
         let gigabytes = plan.request.size as f64 / 1e9;
         let again = again(arguments, &format!("{gigabytes}GB"), true);
-        hints.push(format!("the published statements: {again}"));
+        hints.push(format!("to run the published statements: {again}"));
     }
     if plan.request.keep {
         hints.push(format!("kept: schema {}; the next pgrig blockio in this schema drops it", plan.schema));

@@ -97,7 +97,7 @@ fn refuse_other_verbs(sides: &Sides) -> Result<(), Usage> {
     match all().find(|run| run.verb != first.verb) {
         None => Ok(()),
         Some(other) => Err(Usage(format!(
-            "run {} is of {}, and run {} of {}: give runs of one verb",
+            "run {} is a run of {}, and run {} one of {}: give runs of one command",
             first.id,
             plain(&first.verb),
             other.id,

@@ -26,7 +26,7 @@ const RELATIONS: usize = 6;
 /// Output of --explain.
 pub(crate) fn request(request: &Request) -> String {
     let amount = match &request.amount {
-        Amount::AsOriginal => "as many rows as there".to_owned(),
+        Amount::AsOriginal => "with as many rows as the original".to_owned(),
         Amount::Size(size) => format!("{} in all", bytes(*size)),
         Amount::Sizes(_) => "as --size says".to_owned(),
         Amount::Rows(rows) if request.schema.rows.is_empty() => format!("{} rows in each", grouped(*rows)),
@@ -48,8 +48,8 @@ pub(crate) fn request(request: &Request) -> String {
         Effort::Full => "to time it, five times at each of two smaller sizes, and three times at the largest",
     };
     text + &format!(
-        "\n\npgrig runs the migration on empty tables, to see which it uses, and fills these up to {}. Each measured statement \
-         runs in copies of the database: to read what it does, and {runs}.",
+        "\n\npgrig runs the migration on empty tables, to see which tables it uses, and fills those up to {}. It runs each \
+         measured statement in copies of the database: to read what the statement does, and {runs}.",
         bytes(request.up_to)
     )
 }
@@ -80,7 +80,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
         let _ = write!(text, "\n  left empty   {} that no statement uses", plan.empty.len());
     }
     for rule in plan.suited.iter().take(NAMED) {
-        let _ = write!(text, "\n  rows suit    {}", cut(rule, 66));
+        let _ = write!(text, "\n  values       {}", cut(rule, 66));
     }
     if !plan.settings.is_empty() {
         let set: Vec<String> = plan.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -168,7 +168,7 @@ fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
         text.push_str(if found.is_alone {
             "\n   lock    none was seen"
         } else {
-            "\n   lock    none on tables that were there, beyond those of its transaction"
+            "\n   lock    no new lock on an existing table (its transaction may hold some already)"
         });
     }
     if let (Some(held), true) = (one.held(), found.strongest().is_some())
@@ -263,9 +263,9 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
             format!("{} ({} to {})", shown(*value), shown(*low), shown(*high))
         }
         Figure::Beyond { boundary, measure } => format!(
-            "not known, since {} is crossed at about {}: --up-to {} measures it",
-            boundary.cause.name(),
+            "not known: from about {} on, the work exceeds {}; to measure that, give --up-to {}",
             bytes(boundary.at),
+            boundary.cause.name(),
             shown_bytes(*measure as f64 * all).replace(' ', ""),
         ),
         Figure::TooFewSizes if is_quick => "not known: leave out --quick to measure several sizes".to_owned(),

@@ -88,7 +88,7 @@ fn resting(instance: &Instance, state: &InstanceState, printer: &Printer) -> Res
         if name == pgserver::Spec::default().name { String::new() } else { format!(" --instance {name}") };
     line(
         printer,
-        "verbs",
+        "commands",
         &format!(
             "not checked, since the server does not run: pgrig server start{named}, then pgrig doctor{named}"
         ),

@@ -77,7 +77,7 @@ impl Rights {
             }
             None if site.own => "yes, by writing pages directly".to_owned(),
             None if survey.data_directory.is_some() => {
-                "yes, by COPY; pages are written directly with --method direct".to_owned()
+                "yes, by COPY; --method direct writes pages directly".to_owned()
             }
             None => "yes, by COPY; --until-free, --reserve and --mark need the server's machine".to_owned(),
         };
@@ -86,7 +86,9 @@ impl Rights {
             None if !self.may_create_schemas && !self.has_blockio_schema => {
                 let grant = format!("run GRANT CREATE ON DATABASE {} TO {role}", shown(&server.database));
                 match &self.a_schema {
-                    Some(schema) => format!("only with --schema {schema}; to do without, {grant}"),
+                    Some(schema) => {
+                        format!("only with --schema {schema}; to use it without --schema, {grant}")
+                    }
                     None => format!("no: {grant}"),
                 }
             }

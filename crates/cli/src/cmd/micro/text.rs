@@ -29,7 +29,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     }
     let shortest = plan.arms.iter().filter(|arm| arm.role == Role::Candidate);
     let shortest = shortest.filter_map(|arm| arm.sample).reduce(f64::min);
-    let subtracted = if plan.has_empty() { ", subtracted with the empty loop" } else { "" };
+    let subtracted = if plan.has_empty() { ", which pgrig subtracts (empty loop)" } else { "" };
     let fixed = plan
         .fixed_share()
         .map_or(String::new(), |share| format!("; {} of that is overhead{subtracted}", percent(share)));
@@ -47,7 +47,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
         (true, _) => "all candidates, the empty loop and the first candidate again",
         (false, _) => "all candidates and the first one again",
     };
-    line("a round", format!("{with}, shuffled and balanced"));
+    line("a round", format!("{with}, in balanced random order"));
     line(
         "rounds",
         format!(
@@ -146,7 +146,10 @@ fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
         ));
     }
     if judged.pairs.iter().any(|pair| pair.autocorrelated) {
-        lines.push("successive rounds are correlated: they were resampled in blocks".to_owned());
+        lines.push(
+            "successive rounds are correlated: for the intervals, pgrig resampled groups of successive rounds (block bootstrap)"
+                .to_owned(),
+        );
     }
     lines.join("\n")
 }

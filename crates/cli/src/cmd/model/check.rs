@@ -478,7 +478,7 @@ fn not_promised(original: &Original) -> String {
         Original::Database(_) => false,
     };
     if asked {
-        return "a model does not reproduce dependence among three columns that no two of them show, nor dependence between \
+        return "a model does not reproduce dependence that only three or more columns together show, nor dependence between \
                 columns of different tables"
             .to_owned();
     }
@@ -503,8 +503,8 @@ fn notes(
     }
     if !fidelity.missing.is_empty() {
         notes.push(format!(
-            "the copy has no such column, or no statistics of it that this role can read: {}. If it has, run ANALYZE on the \
-             copy as the tables' owner",
+            "the copy lacks these columns, or this role can read no statistics of them: {}. If the columns exist, run ANALYZE \
+             on the copy as the tables' owner",
             fidelity.missing.join(", ")
         ));
     }

@@ -106,14 +106,14 @@ pub(super) fn left_out(queries: &[Query], executed: &[Executed], name: &str, sec
         .collect();
     let late = (!late.is_empty()).then(|| {
         format!(
-            "these queries took longer than {seconds} s on the {name} and are not in the rows of scans and joins: {}. To include \
-             them, give a longer --execute-timeout",
+            "the lines \"scans\" and \"joins\" leave out these queries, because they took longer than {seconds} s on the {name}: \
+             {}. To include them, give a longer --execute-timeout",
             late.join(", ")
         )
     });
     let failed = queries.iter().zip(executed).filter_map(|(query, executed)| match executed {
         Executed::Failed(why) => Some(format!(
-            "query {} failed on the {name} and is not in the rows of scans and joins: {why}",
+            "the lines \"scans\" and \"joins\" leave out query {}, because it failed on the {name}: {why}",
             query.name
         )),
         Executed::Plan(_) | Executed::TimedOut => None,

@@ -320,7 +320,7 @@ pub(super) fn fidelity(
     if fields > 0 {
         let _ = write!(
             text,
-            "\nnot promised {within} of {fields} fields of tables with fewer rows than --k are as in the original"
+            "\nbelow --k   {within} of {fields} fields of tables with fewer than --k rows are as in the original"
         );
     }
     text
@@ -356,8 +356,12 @@ pub(super) fn smaller(sizes: &[Sizes]) -> Vec<String> {
         "Indexes that grow row by row have pages that are half full",
         "REINDEX TABLE",
     );
-    let heaps =
-        note(of(|bytes| bytes.heap), "heaps", "Tables that are updated have room of old rows", "VACUUM FULL");
+    let heaps = note(
+        of(|bytes| bytes.heap),
+        "heaps",
+        "Updated tables have free space of old row versions",
+        "VACUUM FULL",
+    );
     indexes.into_iter().chain(heaps).collect()
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure
     }
     if shown.is_empty() {
         printer.say(if all.is_empty() {
-            "no saved run yet: each measuring verb saves its runs"
+            "no saved run yet: each measuring command saves its runs"
         } else {
             "no saved run matches"
         });
@@ -43,7 +43,9 @@ pub(crate) fn run(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure
     show(&shown, &all, printer)?;
     let future = shown.iter().filter(|saved| saved.is_in_the_future()).count();
     if future > 0 {
-        printer.say(format!("note: {future} of these start in the future: the clock was set back since"));
+        printer.say(format!(
+            "note: the start of {future} of these is in the future: the clock was set back after those runs"
+        ));
     }
     Ok(())
 }

@@ -91,7 +91,9 @@ fn is_saved(store: &Store, document: &Document) -> Result<bool, String> {
         }
         Err(error) => Err(format!("cannot read {}: {error}", path.display())),
         Ok(saved) if saved.trim_ascii() == document.text.trim().as_bytes() => Ok(true),
-        Ok(_) => Err(format!("run {id} is saved with another document (to replace it: pgrig runs rm {id})")),
+        Ok(_) => Err(format!(
+            "a saved run has the id {id} and a different document (to replace it, run pgrig runs rm {id} first)"
+        )),
     }
 }
 

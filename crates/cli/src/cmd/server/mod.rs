@@ -113,7 +113,7 @@ fn psql(
 
 fn fetch(home: &Home, major: Option<Major>, from: Option<&Path>, printer: &Printer) -> Result<(), Failure> {
     let Fetched { version, dir, is_new } = pgserver::fetch(home, major, from, &|event| printer.say(event))?;
-    let is_there = if is_new { "is installed in" } else { "was installed before in" };
+    let is_there = if is_new { "is installed in" } else { "is already installed in" };
     printer.result(format!("PostgreSQL {version} {is_there} {}", dir.display()))?;
     Ok(())
 }

@@ -120,8 +120,8 @@ pub(crate) fn results(
 
 fn why_nothing(plan: &Plan, outcome: &Outcome) -> &'static str {
     match outcome.end {
-        End::Interrupted => "the run was interrupted before a transaction that counts had ended",
-        End::Lost => "clients were lost before a transaction that counts had ended",
+        End::Interrupted => "the run was interrupted before a counted transaction ended",
+        End::Lost => "clients were lost before a counted transaction ended",
         End::Complete if plan.request.rate.is_some() => {
             "no transaction was due in that time: give a higher rate, or more time"
         }
@@ -183,7 +183,12 @@ fn transactions(arguments: &TpsArgs, request: &Request, outcome: &Outcome) -> St
         );
     }
     if let Some(limit) = &limit {
-        row("late", counts.late, counts.succeeded, format!("of the succeeded ones, took more than {limit}"));
+        row(
+            "late",
+            counts.late,
+            counts.succeeded,
+            format!("of those that succeeded; took more than {limit}"),
+        );
     }
     align_right(&mut table, 1..3);
     trimmed(&table)

@@ -273,7 +273,7 @@ async fn asked(
             let Some(table) = candidates.tables.get(*oid) else { continue };
             let name = table.plain_name();
             if number >= TABLES {
-                unprobed.push(format!("{name}: pgrig probes the {TABLES} largest tables"));
+                unprobed.push(format!("{name}: pgrig probes only the {TABLES} largest tables"));
                 continue;
             }
             let Some((columns, written)) = columns(*oid) else {

@@ -194,7 +194,7 @@ impl Look<'_> {
             (None, several) => {
                 let limited = self.request.in_chunks || self.request.chunk.is_some();
                 let why = if limited {
-                    "without SIZE, --rows or --scale, and with --brim, --until-free or --probe, one table is filled; "
+                    "without SIZE, --rows and --scale, or with --brim, --until-free or --probe, pgrig fills only one table; "
                 } else {
                     ""
                 };

@@ -51,7 +51,7 @@ impl Rules<'_> {
         if method == Method::Direct {
             return (
                 builders(self.site),
-                "threads that build pages, one for each core; each has another thread that writes its pages",
+                "threads that build pages, one for each core; for each of these, another thread writes the pages",
             );
         }
         if let RowSize::Estimated { .. } = self.bulk.row_size {

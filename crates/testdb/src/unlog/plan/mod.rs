@@ -174,7 +174,7 @@ pub enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Kept => f.write_str("kept, as given with --exclude-table"),
+            Self::Kept => f.write_str("as given with --exclude-table"),
             Self::ReferencedBy { table, is_partitioned: true } => {
                 write!(f, "the partitioned table {table}, which is always logged, references it")
             }

@@ -115,7 +115,9 @@ fn columns(plan: &SchemaPlan) -> String {
 pub(super) fn stopped(reason: &StopReason, outcome: &SchemaOutcome, plan: &SchemaPlan) -> String {
     let filled = plan.tables.iter().filter(|table| table.plan().is_none()).count() + outcome.tables.len();
     let of = plan.tables.len();
-    format!("stopped, because {reason}: {filled} of {of} tables are filled; the same command does the rest")
+    format!(
+        "stopped, because {reason}: {filled} of {of} tables are filled; to fill the rest, repeat the command"
+    )
 }
 
 /// The result: a line for each table, then the whole.

@@ -89,7 +89,7 @@ async fn measure(
         tmpfs: match &own {
             Ok(()) => Ok(&memory),
             Err(how) => Err(format!(
-                "pgrig does not move the data of a named server to memory: use pgrig's own server ({how})"
+                "pgrig does not move the data of your server to memory: use pgrig's own server ({how})"
             )),
         },
         own,

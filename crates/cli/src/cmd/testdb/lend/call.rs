@@ -75,10 +75,8 @@ impl<'a> Caller<'a> {
                 Some((keeper, Err(error @ CallError::Gone(_)))) => {
                     if gone.count(keeper) >= KEEPERS {
                         let log = self.place.log();
-                        let told = format!(
-                            "the background process of pgrig testdb ended {KEEPERS} times: read its log {}",
-                            log.display()
-                        );
+                        let told =
+                            format!("the keeper ended {KEEPERS} times: read its log {}", log.display());
                         return Err(error).context(told);
                     }
                     // A keeper that is ending answers until it has dropped the lent databases.

@@ -45,7 +45,7 @@ fn row(database: &Listed, now: Timestamp) -> [String; 7] {
     let Listed { name, state, source, own, owner, created, bytes: size, expires } = database;
     // An unfinished database has no comment yet, so its age is unknown.
     let age = if *state == ListedState::Making { String::new() } else { length(now, *created, 1) };
-    let state = if *own { state.to_string() } else { format!("{state} by another keeper") };
+    let state = if *own { state.to_string() } else { format!("{state} of another keeper") };
     [
         name.clone(),
         state,

@@ -52,7 +52,7 @@ pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
     for (effect, how) in [
         (Effect::Session, "in pgrig's own sessions only"),
         (Effect::Reload, "of the whole server, by ALTER SYSTEM; restored afterwards"),
-        (Effect::Restart, "of the whole server, by restarting it"),
+        (Effect::Restart, "of the whole server, with a restart; restored afterwards"),
     ] {
         let names = plan.varied(effect);
         if !names.is_empty() {

@@ -91,7 +91,7 @@ impl Observer for UnlogProgress<'_> {
             Some(_) => "sequences".to_owned(),
             None => match step {
                 Step::Lock(_) => "locking".to_owned(),
-                _ => "foreign keys of cycles".to_owned(),
+                _ => "foreign keys in cycles".to_owned(),
             },
         };
         self.bar.set_message(text.clone());

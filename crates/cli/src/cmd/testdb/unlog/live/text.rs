@@ -34,12 +34,15 @@ pub(crate) fn plan(plan: &UnlogPlan, database: &str) -> String {
         &format!("{} and {} to {after}", counted(tables, "table"), counted(sequences, "sequence")),
     );
     if tables > 0 {
-        let logged =
-            if plan.direction == Direction::Logged { ", and to the WAL, unless it is minimal" } else { "" };
+        let logged = if plan.direction == Direction::Logged {
+            ", writes as much WAL unless wal_level is minimal,"
+        } else {
+            ""
+        };
         line(
             "disk",
             &format!(
-                "the server rewrites {}{logged}, and needs as much extra space until the transaction ends",
+                "the server rewrites {}{logged} and needs as much extra space until the transaction ends",
                 bytes(plan.bytes())
             ),
         );
@@ -131,7 +134,7 @@ pub(crate) fn done(plan: &UnlogPlan, done: &Unlogged, times: &Times, database: &
         done.durability.0.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let _ = write!(text, "active: {}", settings.join(", "));
     if plan.direction == Direction::Unlogged {
-        let _ = write!(text, "\n{CRASH}; to make them logged again: the same command with --back");
+        let _ = write!(text, "\n{CRASH}; to make them logged again, repeat the command with --back");
     }
     text
 }
