@@ -111,7 +111,7 @@ fn heat(run: &Run, cells: &[String]) -> Option<Plot> {
         cells: numbers,
     };
     let scattered = if scatters.is_empty() {
-        " With one trial in each cell, it is not known by how much chance makes them differ.".to_owned()
+        " With one trial in each cell, pgrig cannot tell how much of a difference is chance.".to_owned()
     } else {
         format!(
             " The trials of a cell differ by up to {} ({}): cells of one colour differ by less than that.",

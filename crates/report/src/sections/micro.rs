@@ -88,9 +88,7 @@ fn cheapest(own: &[Dot]) -> String {
     let alike: Vec<&str> = own.iter().filter(|row| start(row) <= end).map(|row| row.name.as_str()).collect();
     let said = match alike.as_slice() {
         [_] => format!("the cheapest is {}", least.name),
-        several if several.len() == own.len() => {
-            "no one is the cheapest, as all intervals overlap".to_owned()
-        }
+        several if several.len() == own.len() => "none is the cheapest, as all intervals overlap".to_owned(),
         several => format!("the intervals of the cheapest, {}, overlap", several.join(" and ")),
     };
     let none: Vec<&str> = own.iter().filter(|row| start(row) <= 0.0).map(|row| row.name.as_str()).collect();

@@ -129,7 +129,7 @@ fn rate(trial: &Trial) -> Option<Plot> {
         ("failed", "failed"),
         ("skipped", "skipped"),
         ("retries", "retries"),
-        ("late", "late (among the succeeded)"),
+        ("late", "late (among those that succeeded)"),
     ];
     let line = |(name, shown): (&str, &str)| Some(Line::new(shown, rates(series(trial, name)?)));
     let lines: Vec<Line> = named.into_iter().filter_map(line).collect();
@@ -178,7 +178,7 @@ fn summed_up(lines: &[Line]) -> String {
     if !highest.is_empty() {
         let _ = write!(
             text,
-            " Each point of {} is the highest interval of those in its place.",
+            " Each point of {} is the highest value of the intervals that it stands for.",
             highest.join(" and ")
         );
     }

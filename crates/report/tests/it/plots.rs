@@ -348,7 +348,9 @@ fn a_history_is_marked_only_where_it_changes() {
     let changed = history(25, 1.2);
     let page = html(&changed);
     assert!(
-        page.contains("Changed with 2026-10-02 04:00:00: the median of the 12 runs from there is"),
+        page.contains(
+            "Changed with 2026-10-02 04:00:00: the median of the 12 runs from this run on differs by"
+        ),
         "{page}"
     );
     assert!(page.contains("◀ changed:") && page.contains("of 100 reports"));
