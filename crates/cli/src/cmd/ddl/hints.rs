@@ -61,8 +61,17 @@ fn way(found: &Found, text: &str) -> Option<&'static str> {
                 "ADD CONSTRAINT … NOT VALID is catalog only; VALIDATE CONSTRAINT in a later transaction blocks no writes",
             )
         }
+        Class::ScanOfAnother if has("attach partition") && is_attached(found, text) => Some(
+            "first add to the attached table a CHECK constraint that implies the new bounds (and IS NOT NULL): the server then \
+             skips the scan",
+        ),
         Class::ScanOfAnother if has("attach partition") => Some(
-            "a CHECK constraint on the scanned table that excludes the new bounds, added NOT VALID and validated, saves the scan",
+            "first add to the default partition a CHECK constraint that excludes the new bounds, NOT VALID, and validate it: the \
+             server then skips the scan",
+        ),
+        Class::SeveralTables if has("attach partition") => Some(
+            "first add CHECK constraints, NOT VALID, and validate them: to the attached table one that implies the new bounds (and \
+             IS NOT NULL), to the default partition one that excludes them; the server then skips the scans",
         ),
         Class::Rewrite if has(" add ") && has("default") => Some(
             "a constant default does not rewrite the table: add the column without the volatile default, SET DEFAULT, then \
@@ -73,4 +82,14 @@ fn way(found: &Found, text: &str) -> Option<&'static str> {
         ),
         _ => None,
     }
+}
+
+/// Whether the scanned table is the one that ATTACH PARTITION names: otherwise it is the default partition.
+fn is_attached(found: &Found, text: &str) -> bool {
+    let plain = |name: &str| name.trim().replace('"', "").to_lowercase();
+    let named = text.split("attach partition ").nth(1).and_then(|rest| rest.split(" for values").next());
+    let named = plain(named.unwrap_or_default());
+    let is_named =
+        |name: &str| named == name || named.strip_suffix(name).is_some_and(|schema| schema.ends_with('.'));
+    found.works.iter().any(|work| is_named(&plain(&work.relation)))
 }
