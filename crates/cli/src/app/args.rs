@@ -70,7 +70,7 @@ pub(crate) struct ServerChoice {
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Option<String>,
 
-    /// Host name, or directory of the Unix socket [default: PGHOST; the local socket, if another option or a variable names a server (see pgrig --help); otherwise pgrig's own PostgreSQL]
+    /// Host name, or directory of the Unix socket [default: PGHOST; without it, the local socket if another option or variable names a server (see pgrig --help), otherwise pgrig's own PostgreSQL]
     #[arg(short = 'h', long)]
     pub(crate) host: Option<String>,
 
@@ -119,7 +119,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Change a setting of the profile, for example work_mem=64MB; may be repeated. If you give --set,
+    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or in place of one of them; may be repeated. If you give --set,
     /// all --set options of the last `server start` have no effect
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
@@ -175,7 +175,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 /// Manage pgrig's own PostgreSQL
 ///
-/// A command that names no server uses the instance called default (or the one of --instance). If the instance does not run, the command starts it, and stops it when it ends. The data stay. `pgrig server start` keeps an instance running, also for other programs. The files of an
+/// A command that names no server uses the instance called default (or the one of --instance). If the instance does not run, the command starts it, and stops it at the end of the command. The data stay. `pgrig server start` keeps an instance running, also for other programs. The files of an
 /// instance are under PGRIG_HOME (default: ~/.local/share/pgrig, for root /var/lib/pgrig). Its server listens on a Unix
 /// socket and does not run as root: if root starts it, it runs as user postgres or nobody.
 #[derive(Debug, Args)]
@@ -196,12 +196,12 @@ pub(crate) enum ServerAction {
     /// Start an instance and leave it running
     ///
     /// The instance remembers --profile and --set. A later `server start` without --profile keeps the profile, and one without --set keeps the settings. If the instance already
-    /// runs with other settings than you ask for, that is an error. The profile bulk sets wal_level=minimal,
+    /// runs with settings that differ from those you ask for, the command fails. The profile bulk sets wal_level=minimal,
     /// max_wal_senders=0, shared_buffers to a quarter of the memory, and a large max_wal_size.
     Start {
         #[command(flatten)]
         embedded: EmbeddedArgs,
-        /// Also listen on a free port of 127.0.0.1, with a password; `pgrig server url` then prints a URI with both
+        /// Also listen on a free port of 127.0.0.1, with a password; `pgrig server url` then prints a URI with this port and password
         #[arg(long)]
         tcp: bool,
     },

@@ -16,13 +16,13 @@ What does my migration lock, scan or rewrite?      pgrig ddl migration.sql -d my
 Which setting makes my tests faster?               pgrig testdb bench -- COMMAND
 How does each test get a fresh database?           pgrig testdb new --from schema.sql
 Did my change make it slower?                      pgrig compare before after
-How do I look at a run, or show it?                pgrig report latest
+How do I see a run, or share it?                   pgrig report latest
 What have I measured so far?                       pgrig runs list
 
 Try first:
-  pgrig doctor        shows what works on this machine and with your server
-  pgrig fill 100MB    fills a PostgreSQL of pgrig's own, downloaded when first used
-  pgrig VERB --help   lists options, with examples (-? too; -h is the server's host)
+  pgrig doctor          shows what works on this machine and with your server
+  pgrig fill 100MB      fills a PostgreSQL of pgrig's own, downloaded when first used
+  pgrig COMMAND --help  lists options and examples (or -?; -h names the host)
 ";
 
 /// The text, without the commands that this build does not have.

@@ -22,26 +22,26 @@ const INSTEAD: [(&[&str], &str); 18] = [
         &["migrate", "migration", "lint", "alter"],
         "pgrig ddl FILE measures what a migration does to your tables",
     ),
-    (&["io", "disk", "fio", "storage"], "pgrig blockio"),
+    (&["io", "disk", "fio", "storage"], "use pgrig blockio"),
     (
         &["list", "ls", "status", "ps"],
         "use pgrig runs list (saved runs), pgrig server status (instances) or pgrig testdb list (databases for tests)",
     ),
     (
         &["start", "stop", "restart", "url", "logs", "psql", "fetch", "download", "install", "prune"],
-        "pgrig server start, stop, restart, url, logs, psql, fetch or prune",
+        "use pgrig server start, stop, restart, url, logs, psql, fetch or prune",
     ),
     (&["check", "info", "env", "config", "setup"], "pgrig doctor shows what works here"),
-    (&["diff", "cmp"], "pgrig compare BASELINE CANDIDATE"),
-    (&["new", "serve", "unlog", "template"], "pgrig testdb new, serve or unlog"),
+    (&["diff", "cmp"], "use pgrig compare BASELINE CANDIDATE"),
+    (&["new", "serve", "unlog", "template"], "use pgrig testdb new, serve or unlog"),
     (
         &["history", "results", "export", "import", "rm", "show"],
-        "pgrig runs list, show, rm, prune, export or import",
+        "use pgrig runs list, show, rm, prune, export or import",
     ),
-    (&["matrix"], "pgrig tps --matrix durability"),
-    (&["ladder"], "pgrig fill --ladder SIZE"),
-    (&["uuid", "suite", "expr"], "pgrig micro 'EXPR' 'EXPR', or pgrig micro --suite uuid"),
-    (&["version"], "pgrig --version"),
+    (&["matrix"], "use pgrig tps --matrix durability"),
+    (&["ladder"], "use pgrig fill --ladder SIZE"),
+    (&["uuid", "suite", "expr"], "use pgrig micro 'EXPR' 'EXPR', or pgrig micro --suite uuid"),
+    (&["version"], "use pgrig --version"),
     (
         &["createdb", "create", "clone", "copy"],
         "pgrig testdb new lends a fresh database; pgrig server psql runs CREATE DATABASE",
@@ -145,8 +145,12 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
         }
         (second, [fill, first, ..]) if fill == "fill" && !second.starts_with('-') => {
             let is_size = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
-            let database = if is_size(second) { first } else { second };
-            Some(format!("unexpected argument {second}; to name a database, give -d {database}\n"))
+            let database = match (is_size(first), is_size(second)) {
+                (_, false) => second,
+                (false, true) if !first.starts_with('-') => first,
+                _ => return Some(format!("unexpected argument {second}: give one SIZE\n")),
+            };
+            Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
         }
         (option, [server, psql, ..]) if server == "server" && psql == "psql" && option.starts_with('-') => {
             Some(format!("write psql's options after --: pgrig server psql -- {option} …\n"))

@@ -32,7 +32,7 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "N", default_value = "10", value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u16,
 
-    /// Test after this round, too, and stop if all judged figures differ; several rounds are separated by commas. Each
+    /// Test after this round, too, and stop if all judged figures differ; separate several rounds with commas. Each
     /// additional test makes all tests stricter
     #[arg(long, value_name = "ROUND", value_delimiter = ',', value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) look: Vec<u16>,

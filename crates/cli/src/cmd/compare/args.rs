@@ -6,12 +6,16 @@ use measure::compare::Options;
 
 use crate::app::runs::RUN;
 
+/// Help of --figures where the list follows.
+const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. More figures need more runs for a verdict [default: the list below]";
+
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
 /// Each side needs several runs for a verdict: at least four if one figure (tps, a latency, a time …) is judged, five for two to four figures, more for more figures. With fewer runs, compare prints the differences, and the verdict is inconclusive: the trials of one run share the state of the machine, so they cannot show whether another run would
 /// differ.
 #[derive(Debug, Args)]
 #[command(
+    mut_arg("figures", |figures| figures.help(FIGURES)),
     override_usage = "pgrig compare [OPTIONS] <BASELINE> <CANDIDATE>\n       \
         pgrig compare [OPTIONS] --baseline <RUN>... --candidate <RUN>...",
     after_help = format!("compare needs no server. It judges these figures, and prints all others without a verdict:\n  \
@@ -21,8 +25,8 @@ use crate::app::runs::RUN;
         tps            tps, p95 of latency\n  \
         testdb bench   total time\n  \
         ddl            time of each statement\n\n\
-        compare refuses incomplete runs, and runs that differ in the options that change what they measure, server version, settings, machine \
-        or transport (Unix socket, TCP or TLS), and names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
+        compare refuses incomplete runs, and runs that differ in server version, settings, machine, transport (Unix socket, TCP or TLS), \
+        or an option that changes what they measure. It names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
         this, since it runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \
         pgrig tps -T 30 --label before           # five times, before the change\n  \
@@ -71,7 +75,7 @@ pub(crate) struct JudgeArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) figures: Vec<String>,
 
-    /// Exit with status 3 if a judged figure has this verdict; several are separated by commas
+    /// Exit with status 3 if a judged figure has this verdict; separate several with commas
     #[arg(long, value_enum, value_name = "VERDICT", value_delimiter = ',')]
     pub(crate) fail_on: Vec<FailOn>,
 

@@ -27,10 +27,10 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 
 /// Measure what a migration does to your tables: scans, rewrites, locks, WAL
 ///
-/// On its own PostgreSQL, pgrig creates your tables in databases of its own, fills those that the migration uses, at three sizes, and
-/// runs the migration on copies. For each statement it reports the class (catalog only, scan, rewrite …) with the proof, the
-/// locks, the seconds and the bytes of WAL, and a forecast of these for the size that you name. A changed file (relfilenode)
-/// proves a rewrite, and the server's counters of the statement's own transaction prove a scan. At the end, pgrig drops the
+/// pgrig creates your tables in new databases on its own PostgreSQL. It fills the tables that the migration uses, to three sizes,
+/// and runs the migration on copies. For each statement it reports the class (catalog only, scan, rewrite …) with the proof, the
+/// locks, the seconds and the bytes of WAL. It forecasts the seconds and the WAL for the size that --size or --rows gives. A
+/// changed file (relfilenode) proves a rewrite, and the server's counters of the statement's own transaction prove a scan. At the end, pgrig drops the
 /// databases. It never runs the migration on the database that -d names. Seconds hold only for this machine; on other
 /// servers, expect the same classes, locks and WAL.
 #[derive(Clone, Debug, Args)]
@@ -56,25 +56,25 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
     pub(crate) model: Option<PathBuf>,
 
-    /// Rows of each table for which you want to know; or of single tables: --rows orders=1000000,items=3*orders. With -d and
-    /// --model, no table has more rows than the original [default: those of the original; with --schema-file 100000]
+    /// Forecast for this number of rows in each table, or in single tables: --rows orders=1000000,items=3*orders. With -d and
+    /// --model, no table has more rows than the original [default: as many as the original; with --schema-file, 100000]
     #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
     pub(crate) rows: Option<Rows>,
 
-    /// Size for which you want to know: of all tables that the migration uses, with their indexes, or of single tables:
+    /// Forecast for this size of all tables that the migration uses, with their indexes, or of single tables:
     /// --size orders=500GB
     #[arg(long, value_name = "SIZE|TABLE=SIZE", value_parser = sizes, help_heading = "Tables")]
     pub(crate) size: Option<Sizes>,
 
-    /// Fill no more than this
+    /// Fill all tables together with at most SIZE
     #[arg(long, value_name = "SIZE", default_value = UP_TO, help_heading = "Tables")]
     pub(crate) up_to: Size,
 
-    /// Measure at one size, once; otherwise at three sizes: five times at each of the smaller two, three times at the largest
+    /// Measure at one size, once. Without --quick, pgrig measures at three sizes: five times at each of the two smaller ones, three times at the largest
     #[arg(long, help_heading = "Tables")]
     pub(crate) quick: bool,
 
-    /// Values of a column, if the migration needs others: TABLE.COLUMN=SPEC (see pgrig fill); may be repeated
+    /// Set the values of a column, if the migration needs values other than the default ones: TABLE.COLUMN=SPEC (see pgrig fill); may be repeated
     #[arg(long, value_name = "TABLE.COLUMN=SPEC", help_heading = "Tables")]
     pub(crate) column: Vec<String>,
 
@@ -89,7 +89,7 @@ pub(crate) struct DdlArgs {
         long = "dbname",
         value_name = "DBNAME",
         conflicts_with_all = ["schema_file", "model"],
-        help_heading = "Database that is only read"
+        help_heading = "Database (pgrig only reads it)"
     )]
     pub(crate) dbname: Option<String>,
 
@@ -98,7 +98,7 @@ pub(crate) struct DdlArgs {
         short = 'h',
         long,
         conflicts_with_all = ["schema_file", "model"],
-        help_heading = "Database that is only read"
+        help_heading = "Database (pgrig only reads it)"
     )]
     pub(crate) host: Option<String>,
 
@@ -107,7 +107,7 @@ pub(crate) struct DdlArgs {
         short,
         long,
         conflicts_with_all = ["schema_file", "model"],
-        help_heading = "Database that is only read"
+        help_heading = "Database (pgrig only reads it)"
     )]
     pub(crate) port: Option<String>,
 
@@ -117,7 +117,7 @@ pub(crate) struct DdlArgs {
         long = "username",
         value_name = "USERNAME",
         conflicts_with_all = ["schema_file", "model"],
-        help_heading = "Database that is only read"
+        help_heading = "Database (pgrig only reads it)"
     )]
     pub(crate) username: Option<String>,
 
@@ -126,25 +126,25 @@ pub(crate) struct DdlArgs {
         long,
         value_name = "URI",
         conflicts_with_all = ["instance", "pg_version", "pg_bin", "profile", "set"],
-        help_heading = "Server that is measured"
+        help_heading = "Server for the measurement"
     )]
     pub(crate) scratch: Option<String>,
 
-    /// Statement of a reader that uses the tables meanwhile, for example 'SELECT * FROM orders WHERE id = 42' [default: lookups
+    /// Statement of a reader that uses the tables during the migration, for example 'SELECT * FROM orders WHERE id = 42' [default: lookups
     /// by key]
-    #[arg(long, value_name = "SQL", help_heading = "Readers and writers meanwhile")]
+    #[arg(long, value_name = "SQL", help_heading = "Readers and writers during the migration")]
     pub(crate) probe_read: Option<String>,
 
-    /// Statement of a writer that uses the tables meanwhile [default: updates by key]
-    #[arg(long, value_name = "SQL", help_heading = "Readers and writers meanwhile")]
+    /// Statement of a writer that uses the tables during the migration [default: updates by key]
+    #[arg(long, value_name = "SQL", help_heading = "Readers and writers during the migration")]
     pub(crate) probe_write: Option<String>,
 
     /// Run the migration once more while a transaction that has read the tables stays open for this time: readers and writers
     /// queue behind the migration, which waits for that transaction
-    #[arg(long, value_name = "DURATION", help_heading = "Readers and writers meanwhile")]
+    #[arg(long, value_name = "DURATION", help_heading = "Readers and writers during the migration")]
     pub(crate) blocker: Option<Length>,
 
-    /// Exit with status 3 if a statement has this class (class=rewrite), takes this lock or a stronger one (lock=SHARE), or holds such a lock for longer than a time ('lock=ACCESS EXCLUSIVE>1s'), or lets a reader or writer wait for longer ('stall>500ms'); may be repeated
+    /// Exit with status 3 if a statement has this class (class=rewrite), takes this lock or a stronger one (lock=SHARE), holds such a lock longer than a limit ('lock=ACCESS EXCLUSIVE>1s'), or makes a reader or writer wait longer than a limit ('stall>500ms'); may be repeated
     #[arg(long, value_name = "CONDITION", help_heading = "Output")]
     pub(crate) fail_if: Vec<Gate>,
 
@@ -173,7 +173,7 @@ fn rows(text: &str) -> Result<Rows, String> {
     }
     match text.parse() {
         Ok(rows) if rows > 0 => Ok(Rows::Each(rows)),
-        _ => Err("give a number of rows from 1 on, or TABLE=ROWS, for example orders=1000000".to_owned()),
+        _ => Err("give a number of rows, 1 or more, or TABLE=ROWS, for example orders=1000000".to_owned()),
     }
 }
 

@@ -18,8 +18,8 @@ use crate::cmd::fill::mark::Marks;
 /// Fill a server with test data of a given size
 ///
 /// Without --table, --ddl, --model or --all-tables, pgrig creates the four tables of `pgbench -i`, with the same values,
-/// primary keys and statistics. SIZE is the size of the finished tables and indexes (pg_total_relation_size). If SIZE is
-/// 50 MB or more, the result differs from SIZE by 1 % at most for pgbench's tables. From 60 MB on, it differs by 2 % at most for one table of your own (5 % with GIN, GiST or hash indexes), and from 100 MB on, by 2 % at most for a whole schema (5 % with partitions). To complete an interrupted fill, run the same command again.
+/// primary keys and statistics. SIZE is the size of the finished tables and indexes (pg_total_relation_size).
+/// The result differs from SIZE by at most 1 % for pgbench's tables (from 50 MB on), 2 % for one table of your own (from 60 MB on; 5 % with GIN, GiST or hash indexes), and 2 % for a whole schema (from 100 MB on; 5 % with partitions). To complete an interrupted fill, run the same command again.
 #[derive(Clone, Debug, Args)]
 #[command(
     args_override_self = true,
@@ -36,7 +36,7 @@ pub(crate) struct FillArgs {
     #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, multiply the original's numbers of rows by SCALE, for example 0.1. With --ddl or --all-tables, multiply the number of rows of each table by SCALE: that of --rows, otherwise 10,000 for a table that references nothing, and 3 for each row of the largest table that it references
+    /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, multiply the original's numbers of rows by SCALE, for example 0.1. With --ddl or --all-tables, multiply each table's number of rows by SCALE. --rows gives that number; without --rows, it is 10,000 for a table that references no other table, and otherwise 3 times the rows of the largest table that it references
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
@@ -49,7 +49,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "How much")]
     pub(crate) append: bool,
 
-    /// Fill the data volume, but leave free the space that the server needs for WAL and checkpoints, or more with --reserve
+    /// Fill the data volume, except for the space that the server needs for WAL and checkpoints (to leave more free, give --reserve)
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 
@@ -84,7 +84,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
     pub(crate) level: Option<Level>,
 
-    /// Fill tables of SIZE at each level, drop them, and compare the times of the levels. Give it in place of SIZE
+    /// Fill tables of SIZE at each level, drop them, and compare the times of the levels. Give --ladder in place of SIZE
     #[arg(long, value_name = "SIZE", help_heading = "Presets",
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
     pub(crate) ladder: Option<Size>,
@@ -143,7 +143,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_enum, default_value = "blank", help_heading = "Tables")]
     pub(crate) payload: Filler,
 
-    /// Fill this one table: TABLE or SCHEMA.TABLE. It exists, or --ddl creates it. The rows satisfy its constraints
+    /// Fill this one table: TABLE or SCHEMA.TABLE. It must exist, or --ddl must create it. The rows satisfy its constraints
     #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) table: Option<String>,
 
@@ -178,8 +178,8 @@ pub(crate) struct FillArgs {
     /// nulls(fraction,SPEC), text(n), random(n), blank(n), reference(table.column), default; or a kind of values:
     /// email, user-name, first-name, last-name, full-name, company, city, country, country-code, street, postcode,
     /// phone, url, domain, ip, currency, sku, title, sentence, latitude, longitude, price, percent, age, year.
-    /// email(unique) makes all values differ. Model files use further kinds of SPEC. The guide explains all:
-    /// docs/src/verbs/fill.md, "Values of columns".
+    /// email(unique) makes all values differ. Model files use further kinds of SPEC. "Values of
+    /// columns" in docs/src/verbs/fill.md of pgrig's source explains all of them.
     #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own tables")]
     pub(crate) column: Vec<String>,
 
@@ -191,7 +191,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Your own tables")]
     pub(crate) plain: bool,
 
-    /// on: run the triggers on INSERT of each row. off: skip them. --method direct cannot run triggers: if a table has
+    /// on: run the row-level INSERT triggers. off: skip them. --method direct cannot run triggers: if a table has
     /// one, direct needs --triggers off. The rows satisfy foreign keys in any case
     #[arg(long, value_enum, default_value = "on", value_name = "STATE", help_heading = "Your own tables")]
     pub(crate) triggers: Triggering,
@@ -214,7 +214,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Steps")]
     pub(crate) drop: bool,
 
-    /// Do not complete an interrupted fill, but start over. Empty your own tables first: their rows stay
+    /// Do not complete an interrupted fill, but start over. pgrig does not delete the rows of your own tables: TRUNCATE them first
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
@@ -226,7 +226,7 @@ pub(crate) struct FillArgs {
     #[arg(long, conflicts_with = "method", help_heading = "Method")]
     pub(crate) server_side: bool,
 
-    /// Number of connections that load, or of threads that build pages (each has another thread that writes them) [default: depends on cores and server]
+    /// Number of connections that load, or of threads that build pages (for each of these, another thread writes the pages) [default: depends on cores and server]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_STREAMS), help_heading = "Method")]
     pub(crate) streams: Option<u16>,
 
@@ -410,7 +410,7 @@ pub(crate) enum Method {
     Server,
     /// COPY of one set of rows again and again; ids continue, but in hash partitions they repeat
     Reinsert,
-    /// COPY into full pages, which VACUUM FULL then spreads to the fillfactor
+    /// COPY into full pages; then VACUUM FULL rewrites them at the fillfactor
     Explode,
     /// Finished pages, written to the tables' files on the server's machine
     Direct,

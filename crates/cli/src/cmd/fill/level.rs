@@ -19,7 +19,7 @@ pub(crate) enum Level {
     Sparse,
     #[value(name = "5", help = "level 4 in two streams")]
     Parallel,
-    #[value(name = "bonus", help = "level 4 in partitions, rows repeated")]
+    #[value(name = "bonus", help = "level 4 in partitions, method reinsert")]
     Bonus,
 }
 

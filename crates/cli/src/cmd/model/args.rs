@@ -37,7 +37,7 @@ pub(crate) enum ModelAction {
     Show(ShowArgs),
     /// Compare a copy's statistics, and with --queries its plans, with those of the original
     ///
-    /// pgrig runs ANALYZE five times on the copy, takes the median of each value in pg_stats (a field), and compares it with the value in the original: the present one or, with --analyze-original, the mean of eleven ANALYZE runs. A field agrees if they differ by at most 3·√2 standard deviations. The standard deviation is measured in these five runs or, with --analyze-original, in eleven runs on the original.
+    /// pgrig runs ANALYZE five times on the copy, takes the median of each value in pg_stats (a field), and compares it with the value in the original: the present one or, with --analyze-original, the mean of eleven ANALYZE runs. A field agrees if the two values differ by at most 3·√2 standard deviations. The standard deviation is measured in these five runs or, with --analyze-original, in eleven runs on the original.
     ///
     /// For ORIGINAL and COPY, give a value as for -d of other commands. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
@@ -58,14 +58,14 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// Also replace each number, date or time that occurs in fewer than ROWS rows, if an unused value lies between its neighbours (texts are replaced in any case, and
-    /// so are long numbers that fewer than ROWS rows share on average, such as phone numbers). For a table with fewer
-    /// than ROWS rows, record only the number of rows
+    /// Also replace each number, date or time that occurs in fewer than ROWS rows, if an unused value lies between its neighbours (pgrig always replaces
+    /// texts; it also replaces long numbers, such as phone numbers, if on average fewer than ROWS rows have the same number).
+    /// For a table with fewer than ROWS rows, record only the number of rows
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 
     /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the column's most
-    /// common texts and the bounds of its histogram, including those that fewer than --k rows have. In a column of long numbers, the numbers are then treated like those of other columns: --k still applies
+    /// common texts and the bounds of its histogram, including those that fewer than --k rows have. In a column of long numbers, pgrig then treats the numbers as it treats short ones: --k still applies
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 

@@ -58,9 +58,9 @@ pub(crate) enum RunsAction {
     /// The file contains the documents unchanged, one after the other. jq can read it. Every command that takes RUN,
     /// except runs rm, accepts the file.
     Export(ExportArgs),
-    /// Import runs from files that runs export, --json or report wrote
+    /// Import runs from the files of `runs export`, --json or `report`
     ///
-    /// import skips a run that is already saved. If a saved run has the same id and another content, or a document is
+    /// import skips a run that is already saved. If a saved run has the same id and different content, or a document is
     /// damaged, import fails and saves nothing.
     Import(ImportArgs),
 }
@@ -127,7 +127,7 @@ pub(crate) struct PruneArgs {
     #[arg(long, value_name = "AGE", value_parser = length)]
     pub(crate) older_than: Option<SignedDuration>,
 
-    /// List the runs that would go, and remove none
+    /// List the runs that prune would remove, and remove none
     #[arg(long, visible_alias = "dry-run")]
     pub(crate) explain: bool,
 }

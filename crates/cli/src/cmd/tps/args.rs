@@ -113,7 +113,7 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'C', long, help_heading = "Load")]
     pub(crate) connect: bool,
 
-    /// Try a transaction that fails with a serialization error or a deadlock at most N times; 0: no limit
+    /// If a transaction fails with a serialization error or a deadlock, repeat it, with at most N tries in all; 0: no limit
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(crate) max_tries: u32,
 
@@ -122,7 +122,7 @@ pub(crate) struct TpsArgs {
     #[arg(short, long, help_heading = "Load")]
     pub(crate) no_vacuum: bool,
 
-    /// Run for this time before pgrig counts
+    /// Run for this time before the measurement begins
     #[arg(long = "warm-up", alias = "warmup", value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) warmup: Duration,
 
@@ -344,7 +344,7 @@ const ELSEWHERE: [(&[&str], &str); 12] = [
     (&["--exit-on-abort"], "pgrig always exits with status 1 if a client fails"),
     (
         &["--continue-on-error"],
-        "a client ends at any other SQL error; for serialization failures and deadlocks, give --max-tries N",
+        "--max-tries N repeats transactions after serialization failures and deadlocks; any other SQL error ends the client",
     ),
     (&["--report-latencies"], "its new name is -r, --report-per-command"),
     (&["--debug"], "--explain shows the plan"),
