@@ -5,10 +5,12 @@ use std::fmt::Write;
 use crate::document::{Document, began};
 use crate::escape::is_hidden;
 use crate::page::{conditions_of, parts, repeat};
-use crate::plot::Table;
+use crate::plot::{Chart, Table};
 
 /// Rows of a table that a summary shows.
 const MOST: usize = 60;
+/// Rows of a series that a summary shows: longer ones are to be looked at.
+const MOST_OF_SERIES: usize = 40;
 
 /// The report.
 pub(crate) fn markdown(documents: &[Document]) -> String {
@@ -38,8 +40,8 @@ pub(crate) fn markdown(documents: &[Document]) -> String {
             }
             for plot in &section.plots {
                 let _ = write!(text, "### {}\n\n{}\n\n", cell(&plot.title), cell(&plot.caption));
-                // Long series are to be looked at.
-                if plot.table().rows.len() <= MOST {
+                let is_series = matches!(plot.drawing, Chart::Lines(_) | Chart::Stack(_));
+                if plot.table().rows.len() <= if is_series { MOST_OF_SERIES } else { MOST } {
                     text += &table(&plot.table());
                 }
             }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Bars, Dots, Groups, Heat, Layer, Line, Lines, Stack};
 
-/// Most rows of a table, and periods of a stack: longer series are summed up.
+/// Most periods of a stack and of a line of medians.
 pub(crate) const MOST: usize = 240;
+/// Most rows of a table of a series: a longer one is summed up.
+const ROWS: usize = 60;
 
 /// Rows and columns of text.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +39,7 @@ pub(super) fn of_lines(chart: &Lines) -> Table {
         }
     }
     let all: Vec<(f64, Vec<Option<f64>>)> = by_x.into_values().collect();
-    let together = all.len().div_ceil(MOST).max(1);
+    let together = all.len().div_ceil(ROWS).max(1);
     let y = |value: f64| chart.y.quantity.text(value);
     let rows = all.chunks(together).map(|period| {
         let x = |at: usize| chart.x.quantity.text(period[at].0);
