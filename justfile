@@ -16,6 +16,10 @@ test:
     cargo test --workspace --locked
     @cat target/tmp/skipped/* 2>/dev/null | sed 's/^/skipped: /' || true
 
+# Classes and locks of pgrig ddl on all versions of PostgreSQL, of which `just test` takes the oldest and the newest
+test-ddl-releases:
+    PGRIG_TEST_RELEASES=all cargo test -p pgrig-ddl --locked statements
+
 # What rowgen makes in a second, without a server
 bench-rowgen:
     cargo bench -p pgrig-rowgen

@@ -2,6 +2,10 @@
 
 Each round measures the statements at --rows, and then at a tenth of that size and less, with a forecast at --rows. An
 interval holds if the value that was measured is within it. Prints a line for each statement and quantity, and a summary.
+Rounds of the same options on the same day are added to the same record.
+
+The settings are small enough that their boundaries lie below the measured sizes, but no smaller: with shared_buffers of 4 MB,
+PostgreSQL 18 hands the blocks of a scan one by one to its I/O workers, and the time of the same scan varies by a factor of four.
 """
 
 import argparse
@@ -23,6 +27,7 @@ CREATE TABLE orders (
     id bigint PRIMARY KEY, customer_id bigint NOT NULL, state int, total int, note varchar(60), created timestamp);
 CREATE INDEX orders_created ON orders (created);
 """
+QUANTITIES = ("seconds", "wal", "space")
 STATEMENTS = [
     "ALTER TABLE orders ADD a text",
     "ALTER TABLE orders ADD CHECK (total > -2000000000) NOT VALID",
@@ -46,13 +51,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pgrig", default=str(REPO / "target/release/pgrig"))
     parser.add_argument("--pg-version", default="18")
-    parser.add_argument("--rows", type=int, default=2_000_000, help="of the larger table, at the size of the forecast")
+    parser.add_argument("--rows", type=int, default=1_500_000, help="of the larger table, at the size of the forecast")
     parser.add_argument("--set", action="append",
-                        default=["maintenance_work_mem=1MB", "shared_buffers=4MB", "max_wal_size=20GB"])
+                        default=["maintenance_work_mem=1MB", "shared_buffers=64MB", "max_wal_size=20GB"])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--record", default=str(REPO / "records"), help="directory; empty for none")
     options = parser.parse_args()
     rounds = []
+    record = Path(options.record, f"{datetime.date.today()}-ddl-forecast-pg{options.pg_version}-{options.rows}-rows.json")
+    earlier = json.loads(record.read_text()) if options.record and record.exists() else {"rounds": 0, "pairs": []}
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "PGRIG_HOME": home}
         schema, migration = Path(home) / "schema.sql", Path(home) / "migration.sql"
@@ -60,23 +67,24 @@ def main():
         # A transaction each, rolled back: every statement finds the same tables.
         migration.write_text("".join(f"BEGIN;\n{statement};\nROLLBACK;\n" for statement in STATEMENTS))
         try:
-            for number in range(options.rounds):
+            for number in range(earlier["rounds"], earlier["rounds"] + options.rounds):
                 rounds.append(measured(options, environment, schema, migration, number))
         finally:
             subprocess.run([options.pgrig, "server", "destroy", "--instance", "ddl"], env=environment, check=False,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     pairs = [pair for found in rounds for pair in found]
-    summary = {quantity: summed([pair for pair in pairs if pair["quantity"] == quantity])
-               for quantity in ("seconds", "wal")}
     for pair in pairs:
         print(line(pair))
+    pairs = earlier["pairs"] + pairs
+    summary = {quantity: summed([pair for pair in pairs if pair["quantity"] == quantity])
+               for quantity in QUANTITIES}
     for quantity, found in summary.items():
         print(f"{quantity}: {found}")
     if options.record:
-        name = f"{datetime.date.today()}-ddl-forecast-pg{options.pg_version}-{options.rows}-rows.json"
-        record = {"machine": platform.platform(), "cores": os.cpu_count(), "options": vars(options),
-                  "statements": STATEMENTS, "summary": summary, "pairs": pairs}
-        Path(options.record, name).write_text(json.dumps(record, indent=1) + "\n")
+        given = {name: value for name, value in vars(options).items() if name in ("pg_version", "rows", "set")}
+        found = {"machine": platform.platform(), "cores": os.cpu_count(), "options": given,
+                 "rounds": earlier["rounds"] + options.rounds, "statements": STATEMENTS, "summary": summary, "pairs": pairs}
+        record.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def measured(options, environment, schema, migration, seed):
@@ -101,12 +109,19 @@ def measured(options, environment, schema, migration, seed):
         if "found" not in events or "forecast" not in events:
             continue
         real = large[config]["measured"]["sizes"][-1]
-        for quantity in ("seconds", "wal"):
+        for quantity in QUANTITIES:
             pairs.append({"statement": config, "class": events["found"]["found"]["class"], "quantity": quantity,
                           "forecast": events["forecast"]["forecast"][quantity],
                           "bytes": [events["measured"]["sizes"][-1]["bytes"], real["bytes"]],
-                          "real": statistics.median(cost[quantity] for cost in real["runs"])})
+                          "real": events_real(large[config], quantity)})
     return pairs
+
+
+def events_real(events, quantity):
+    """The value that was measured; files that did not grow count as one block, as in the forecast."""
+    if quantity == "space":
+        return max(8192, events["found"]["found"]["space"]["files"])
+    return statistics.median(cost[quantity] for cost in events["measured"]["sizes"][-1]["runs"])
 
 
 def value(pair):

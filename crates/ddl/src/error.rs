@@ -34,6 +34,14 @@ pub enum ScriptError {
         /// Line of the statement.
         line: u64,
     },
+    /// A transaction within --single-transaction.
+    #[error("line {line}: {command} begins or ends a transaction: leave out --single-transaction")]
+    Transaction {
+        /// The command.
+        command: String,
+        /// Its line.
+        line: u64,
+    },
     /// Nothing to measure.
     #[error("the migration has no statement: give a file with SQL, or -c 'ALTER TABLE …'")]
     Empty,

@@ -9,27 +9,31 @@
 //! - `run/`: `databases` are made, marked and dropped; `look` runs each statement and reads what changed; `blockers`
 //!   holds statements that run outside transactions, so that their locks can be read; `cost` times them, undisturbed; `stall`
 //!   measures the waits of readers and writers meanwhile.
+//! - `better`: statements that do the same with weaker locks, made of the `parts` of the text; measured in the same way.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
-//! - [`Outcome`]: statements with class, proof, locks, seconds and bytes of WAL.
+//! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
 //!
 //! Start reading at [`run()`] and [`find`]. A composition of engines: it may use `fill` and `catalog`; no engine may
 //! use it. It must not know the command line or how a run document is saved.
 
+mod better;
 mod error;
 pub mod find;
 mod forecast;
 mod outcome;
+mod parts;
 mod plan;
 mod request;
 mod run;
 mod schema;
 mod script;
 
+pub use better::better_way;
 pub use error::{DdlError, ScriptError};
 pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
 pub use outcome::{
-    AtSize, Baseline, Cost, Failed, Found, Outcome, ProbeKind, Probed, Spread, Stall, StatementOutcome,
-    Stopped, TableAt, Wait,
+    Alternative, AtSize, Baseline, Cost, Failed, Found, Outcome, ProbeKind, Probed, Space, Spread, Stall,
+    StatementOutcome, Stopped, TableAt, Wait,
 };
 pub use plan::{Plan, PlannedSize, PlannedTable};
 pub use request::{Amount, Effort, Probes, Request, TableSize};

@@ -22,6 +22,17 @@ pub struct Outcome {
     pub probed_blocked: Option<Probed>,
     /// Tables that statements used and that had no rows, each with the number of the first such statement.
     pub unfilled: Vec<(String, usize)>,
+    /// Better ways that were measured.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// A better way of a statement, measured in its place.
+#[derive(Clone, Debug, Serialize)]
+pub struct Alternative {
+    /// The number of the statement that it replaces.
+    pub number: usize,
+    /// Its statements.
+    pub statements: Vec<StatementOutcome>,
 }
 
 /// A statement, and what was found.
@@ -40,6 +51,9 @@ pub struct StatementOutcome {
     pub tables: Vec<String>,
     /// Its cost at each size, ascending; nothing if it did not run.
     pub measured: Vec<AtSize>,
+    /// Its disk space at each size at which it was looked at, ascending.
+    #[serde(skip)]
+    pub(crate) spaces: Vec<SpaceAt>,
     /// Its cost at the size that the user asked for, if that is larger than the largest measured one.
     pub forecast: Option<Forecast>,
     /// The longest waits of readers and writers meanwhile.
@@ -61,6 +75,8 @@ pub struct Found {
     pub is_alone: bool,
     /// Times that it waited for transactions of others.
     pub waits: usize,
+    /// Disk space that it takes while it runs.
+    pub space: Space,
     /// OIDs of the tables that decide on its cost.
     #[serde(skip)]
     pub(crate) tables: BTreeSet<u32>,
@@ -73,6 +89,30 @@ impl Found {
     /// The strongest lock on a relation that others may use.
     pub fn strongest(&self) -> Option<LockMode> {
         self.locks.iter().filter(|lock| !lock.is_new).map(|lock| lock.mode).max()
+    }
+}
+
+/// Disk space at its peak, beyond the space before, without WAL. Bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Space {
+    /// Files of the database: tables and indexes, new files beside those that they replace.
+    pub files: u64,
+    /// Temporary files, for example of sorts; none if the role may not see them.
+    pub temporary: Option<u64>,
+}
+
+/// Disk space at one size of the tables.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SpaceAt {
+    pub(crate) bytes: u64,
+    pub(crate) rows: u64,
+    pub(crate) space: Space,
+}
+
+impl Space {
+    /// All of it.
+    pub fn all(self) -> u64 {
+        self.files + self.temporary.unwrap_or_default()
     }
 }
 
@@ -253,11 +293,37 @@ impl Outcome {
     /// A trial of the run document for each statement that ran.
     pub fn trials(&self) -> Vec<Trial> {
         let ran = self.statements.iter().filter(|one| !one.measured.is_empty() || one.failed.is_some());
-        ran.map(StatementOutcome::trial).collect()
+        ran.map(|one| {
+            let mut trial = one.trial();
+            for alternative in self.alternatives.iter().filter(|other| other.number == one.number) {
+                let what =
+                    serde_json::json!({ "event": "alternative", "statements": alternative.statements });
+                trial.events.push(Event { at: 0.0, text: "a better way".to_owned(), what });
+            }
+            trial
+        })
+        .collect()
     }
 }
 
 impl StatementOutcome {
+    /// Of statements that have not run.
+    pub(crate) fn of_all(statements: &[Statement]) -> Vec<Self> {
+        let outcome = |(statement, number): (&Statement, usize)| Self {
+            number,
+            statement: statement.clone(),
+            found: None,
+            failed: None,
+            tables: Vec::new(),
+            measured: Vec::new(),
+            spaces: Vec::new(),
+            forecast: None,
+            stall: None,
+            blocked: None,
+        };
+        statements.iter().zip(1..).map(outcome).collect()
+    }
+
     /// Whether it concerns only the session or the transaction.
     pub fn is_aside(&self) -> bool {
         matches!(self.statement.kind, StatementKind::Transaction | StatementKind::Session)
@@ -286,6 +352,14 @@ impl StatementOutcome {
                 if let Some(spread) = spread {
                     trial.observe(name, spread.median, unit);
                 }
+            }
+        }
+        if let Some(space) = self.found.as_ref().map(|found| found.space) {
+            #[expect(clippy::cast_precision_loss, reason = "documents have floating numbers")]
+            let mut tell = |name: &str, bytes: u64| trial.observe(name, bytes as f64, Unit::Bytes);
+            tell("space-files", space.files);
+            if let Some(temporary) = space.temporary {
+                tell("space-temporary", temporary);
             }
         }
         for (name, stall) in [("stall", &self.stall), ("stall-blocked", &self.blocked)] {

@@ -15,6 +15,8 @@ pub struct Plan {
     pub suited: Vec<String>,
     /// Settings of the original that the migration's session gets.
     pub settings: Vec<(String, String)>,
+    /// Seconds that all takes, at speeds that pgrig assumes.
+    pub seconds: u64,
     /// Warnings for the user.
     #[serde(skip)]
     pub warnings: Vec<String>,

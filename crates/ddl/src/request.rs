@@ -23,6 +23,8 @@ pub struct Request {
     pub effort: Effort,
     /// Readers and writers meanwhile; none if their waits are not measured.
     pub probes: Option<Probes>,
+    /// Whether better ways are measured, too, where one is known.
+    pub alternatives: bool,
     /// Specifications of single columns: `table.column=specification`.
     pub columns: Vec<String>,
     /// Seed of the random values.

@@ -1,5 +1,6 @@
 //! The tables that a migration finds: from a file of SQL, a model, or a database whose catalogs are read.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use catalog::CatalogError;
@@ -10,6 +11,7 @@ use model::{Model, Privacy, Table};
 use serde::Serialize;
 
 use crate::error::DdlError;
+use crate::script::{Script, Statement, StatementKind};
 
 /// Settings of a database that decide how a migration is planned and what it writes, as far as a session can set them.
 const SETTINGS: [&str; 12] = [
@@ -55,7 +57,7 @@ impl Schema {
     /// # Errors
     /// If it has psql's own commands.
     pub fn of_script(text: &str, origin: &str) -> Result<Self, DdlError> {
-        let sql = sql_of_script(text).map_err(of_schema(origin))?;
+        let sql = sql_of_script(&without_transactions(text)).map_err(of_schema(origin))?;
         Ok(Self {
             origin: origin.to_owned(),
             sql,
@@ -119,6 +121,23 @@ impl Schema {
     /// Tables that have no rows in the original.
     pub(crate) fn empty(&self) -> Vec<String> {
         self.rows.iter().filter(|(_, rows)| **rows == 0).map(|(table, _)| table.clone()).collect()
+    }
+}
+
+/// The text without BEGIN and COMMIT, which Django and Alembic write around what they create: pgrig runs it in a transaction of
+/// its own.
+fn without_transactions(text: &str) -> Cow<'_, str> {
+    fn is_edge(one: &Statement) -> bool {
+        let line = one.in_one_line().to_ascii_lowercase();
+        let word = line.split(' ').next().unwrap_or_default();
+        one.kind == StatementKind::Transaction && ["begin", "start", "commit", "end"].contains(&word)
+    }
+    match Script::read(text, None) {
+        Ok(script) if script.statements.iter().any(is_edge) => {
+            let kept = script.statements.iter().filter(|one| !is_edge(one));
+            kept.map(|one| one.sql.trim_end_matches(';').to_owned() + ";\n").collect::<String>().into()
+        }
+        _ => text.into(),
     }
 }
 

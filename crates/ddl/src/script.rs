@@ -70,6 +70,29 @@ impl Script {
         Ok(Self { statements })
     }
 
+    /// The migration in one transaction, as psql's --single-transaction runs it.
+    ///
+    /// # Errors
+    /// If it has transactions of its own.
+    pub fn in_one_transaction(mut self) -> Result<Self, ScriptError> {
+        let is_edge = |one: &&Statement| one.kind == StatementKind::Transaction;
+        if let Some(edge) = self.statements.iter().find(is_edge) {
+            return Err(ScriptError::Transaction { command: edge.in_one_line(), line: edge.line });
+        }
+        let (Some(first), Some(last)) = (self.statements.first(), self.statements.last()) else {
+            return Ok(self);
+        };
+        let edge = |sql: &str, of: &Statement| Statement {
+            sql: sql.to_owned(),
+            kind: StatementKind::Transaction,
+            ..of.clone()
+        };
+        let (begin, commit) = (edge("BEGIN;", first), edge("COMMIT;", last));
+        self.statements.insert(0, begin);
+        self.statements.push(commit);
+        Ok(self)
+    }
+
     /// One migration of several, in order.
     ///
     /// # Errors
@@ -185,7 +208,7 @@ impl Statement {
 }
 
 /// The tokens of a text, as far as it can be read.
-fn tokens(text: &str) -> Vec<(Kind, &str)> {
+pub(crate) fn tokens(text: &str) -> Vec<(Kind, &str)> {
     let (mut tokens, mut at) = (Vec::new(), 0);
     while let Ok(Some((kind, length))) = Text::whole(text).from(at).token() {
         tokens.push((kind, &text[at..at + length]));
@@ -294,6 +317,16 @@ mod tests {
             let script = Script::read(sql, None).unwrap();
             assert_eq!(script.statements[0].target().as_deref(), target, "{sql}");
         }
+    }
+
+    #[test]
+    fn one_transaction_is_around_all() {
+        let of = |text: &str| Script::read(text, None).unwrap().in_one_transaction();
+        let texts: Vec<String> =
+            of("SELECT 1; SELECT 2").unwrap().statements.into_iter().map(|one| one.sql).collect();
+        assert_eq!(texts, ["BEGIN;", "SELECT 1;", "SELECT 2", "COMMIT;"]);
+        assert!(of("SELECT 1;\nCOMMIT").unwrap_err().to_string().starts_with("line 2: COMMIT"));
+        assert_eq!(of("").unwrap().statements, []);
     }
 
     #[test]

@@ -67,3 +67,30 @@ fn a_database_of_no_server_gets_the_remedy_for_pgrig_s_own() {
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert_says(&ran.stderr, &["cannot read database shop", "-d \"$(pgrig server url shop)\""]);
 }
+
+/// The files of a migration as Flyway and psql have them, without a server.
+#[test]
+fn files_are_transactions_in_the_order_of_their_versions() {
+    let rig = Rig::new();
+    let file = |name: &str, text: &str| {
+        let path = rig.home.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let schema = file("schema.sql", "CREATE TABLE t (id int PRIMARY KEY, n int);");
+    let (second, tenth) = (file("V2__b.sql", "SELECT 2;"), file("V10__a.sql", "SELECT 10;"));
+    let explained = format!("--schema-file {schema} --explain");
+    let ran = rig.run(&format!("ddl {second} {tenth} -1 {explained}"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:#?}");
+    let kinds: Vec<&str> =
+        ran.stdout.lines().filter_map(|line| line.trim().split_once("  ")?.1.split("  ").next()).collect();
+    assert_eq!(kinds, ["transaction", "measured", "transaction"].repeat(2), "{ran:#?}");
+
+    let ran = rig.run(&format!("ddl {tenth} {second} {explained}"));
+    assert_says(&ran.stderr, &["V2__b.sql runs after V10__a.sql", "in the order of their versions"]);
+
+    let own = file("own.sql", "BEGIN;\nSELECT 1;\nCOMMIT;");
+    let ran = rig.run(&format!("ddl {own} -1 {explained}"));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_says(&ran.stderr, &["own.sql, line 1: BEGIN", "leave out --single-transaction"]);
+}

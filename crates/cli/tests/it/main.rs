@@ -6,6 +6,7 @@ mod ci_workflow;
 mod compare;
 mod completions;
 mod ddl;
+mod ddl_accidents;
 mod dependencies;
 mod docs;
 mod docs_examples;

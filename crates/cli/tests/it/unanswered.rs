@@ -19,13 +19,14 @@ fn silent_port() -> (TcpListener, u16) {
 }
 
 /// One command of each verb that needs a server.
-const VERBS: [&str; 9] = [
+const VERBS: [&str; 10] = [
     "fill 5MB",
     "fill 5MB --streams 2 --chunk 1MB --method copy",
     "tps -T 1",
     "tps -T 1 --matrix clients=1,2",
     "micro random()",
     "blockio 0.1GB",
+    "ddl -c VACUUM",
     "testdb unlog",
     "testdb bench --trials 1 -- true",
     "testdb list",
@@ -223,7 +224,7 @@ fn a_signal_cancels_what_runs_in_the_server() {
 }
 
 /// Verbs, and when they are in the middle.
-const IN_THE_MIDDLE: [(&str, &str); 7] = [
+const IN_THE_MIDDLE: [(&str, &str); 9] = [
     ("fill 2GB --schema one --method copy --streams 1", "query LIKE 'COPY%'"),
     ("fill 2GB --schema two --method copy --streams 2 --chunk 1MB --unlogged", "query LIKE 'COPY%'"),
     ("micro random() --budget 100s", "query LIKE '%generate_series%'"),
@@ -231,20 +232,35 @@ const IN_THE_MIDDLE: [(&str, &str); 7] = [
     ("tps -T 100 -f SCRIPT", "query LIKE 'SELECT pg_sleep%'"),
     ("tps -T 100 -f SCRIPT --matrix clients=1,2", "query LIKE 'SELECT pg_sleep%'"),
     ("testdb bench --trials 5 --tps SCRIPT --variants normal", "query LIKE 'SELECT pg_sleep%'"),
+    ("ddl COST --schema-file SCHEMA", SLEEPS),
+    ("ddl STALL --schema-file SCHEMA", SLEEPS),
 ];
 
 #[test]
 fn a_signal_ends_pgrig_though_its_peer_has_gone_silent() {
     let rig = Rig::new();
-    let server = rig.server("--tcp");
-    let script = rig.home.path().join("sleep.sql");
-    std::fs::write(&script, "SELECT pg_sleep(0.05);\n").unwrap();
+    let server = rig.server("--tcp --set wal_level=replica");
+    let file = |name: &str, text: &str| {
+        let path = rig.home.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let script = file("sleep.sql", "SELECT pg_sleep(0.05);\n");
+    let schema = file("schema.sql", "CREATE TABLE t (id int PRIMARY KEY);\n");
+    // Each sleeps in one of the copies in which ddl runs it.
+    let sleeping = |copy: &str| {
+        let sleep = format!("IF current_database() LIKE 'pgrig%{copy}' THEN PERFORM pg_sleep(600); END IF");
+        file(&format!("{copy}.sql"), &format!("DO $$ BEGIN {sleep}; END $$;\n"))
+    };
+    let (cost, stall, one) = (sleeping("cost"), sleeping("stall"), file("one.sql", "SELECT 1;\n"));
     server.execute("CREATE SCHEMA one; CREATE SCHEMA two; CREATE SCHEMA three");
     for (verb, condition) in IN_THE_MIDDLE {
         for signals in [1, 2] {
             let proxy = Proxy::to(&server);
-            let verb = verb.replace("SCRIPT", script.to_str().unwrap());
-            let pgrig = rig.spawn(&format!("{verb} -d {}", proxy.url(&server)));
+            let names = [("SCRIPT", &script), ("COST", &cost), ("STALL", &stall), ("SCHEMA", &schema)];
+            let verb = names.iter().fold(verb.to_owned(), |verb, (name, file)| verb.replace(name, file));
+            let option = if verb.starts_with("ddl") { "--scratch" } else { "-d" };
+            let pgrig = rig.spawn(&format!("{verb} {option} {}", proxy.url(&server)));
             let mut pgrig = until_at_work(&server, pgrig, &format!("({condition})"));
             proxy.freeze(true);
             (0..signals).for_each(|_| pgrig.signal(Signal::SIGINT));
@@ -252,6 +268,15 @@ fn a_signal_ends_pgrig_though_its_peer_has_gone_silent() {
             let ran = pgrig.end();
             assert_eq!(ran.code, Some(130), "{verb}: {ran:#?}");
             proxy.freeze(false);
+            if verb.starts_with("ddl") {
+                // The statement sleeps on: the server does not look at its client. The next run ends it.
+                let leads = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgrig_ddl%'";
+                until("the leading session ends", || (server.number(leads) == 0).then_some(()));
+                rig.done(&format!(
+                    "ddl {one} --schema-file {schema} --quick --rows 1 --scratch {}",
+                    server.url
+                ));
+            }
             until("its sessions end", || (at_work(&server, "true") == 0).then_some(()));
         }
     }

@@ -105,6 +105,8 @@ pub struct Relation {
     pub bytes: i64,
     /// Rows that the planner assumes.
     pub rows: f64,
+    /// Whether the server raised `table_rewrite` for it in the statement.
+    pub is_rewritten: bool,
     /// Counters of the transaction.
     pub read: Read,
 }

@@ -46,6 +46,8 @@ pub struct Proof {
     pub file: Option<(u32, u32)>,
     /// Reads and writes of the statement, if it ran in a transaction.
     pub read: Option<Read>,
+    /// Whether the server raised the event `table_rewrite` for it.
+    pub is_event: bool,
     /// Whether the server counted a VACUUM or ANALYZE of the table.
     pub is_vacuumed: bool,
 }
@@ -70,7 +72,7 @@ pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: 
         if relation.file != earlier.file {
             anew.insert(oid);
             let file = Some((earlier.file, relation.file));
-            let proof = Proof { file, read, is_vacuumed: false };
+            let proof = Proof { file, read, is_event: relation.is_rewritten, is_vacuumed: false };
             // TRUNCATE gives it an empty file, and reads nothing.
             let is_read = read.is_none_or(|read| read.scans > 0 || read.blocks > 0);
             if relation.tablespace != earlier.tablespace && read.is_none_or(|read| read.scans == 0) {
@@ -83,7 +85,7 @@ pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: 
         let is_vacuumed = vacuumed.contains(&oid);
         let by_index = if is_counted { entries(before, after, oid) } else { 0 };
         let is_scanned = read.is_some_and(|read| read.scans > 0) || is_whole(by_index, earlier.rows);
-        let proof = Proof { file: None, read, is_vacuumed };
+        let proof = Proof { file: None, read, is_event: false, is_vacuumed };
         if read.is_some_and(|read| read.written() > 0) {
             add(WorkKind::Rows, proof);
         }
@@ -107,7 +109,7 @@ pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: 
             table,
             relation: relation.name.clone(),
             kind: if is_moved { WorkKind::Copy } else { WorkKind::IndexBuild },
-            proof: Proof { file, read: read(oid), is_vacuumed: false },
+            proof: Proof { file, read: read(oid), is_event: false, is_vacuumed: false },
         });
     }
     works.sort_by_key(|work| work.kind);

@@ -61,6 +61,10 @@ const DIRTY: f64 = 0.2;
 /// Part of the machine's memory that read tables can stay in.
 const CACHED: f64 = 0.5;
 
+/// Indexes, a part of the tables, are changed at random places: their blocks are found in shared_buffers until the tables are so
+/// many times larger.
+const SCATTERED: f64 = 4.0;
+
 /// The quantity that is forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
@@ -96,7 +100,7 @@ pub(crate) fn boundaries(
             vec![(Cause::Cache, machine * CACHED), (Cause::MaintenanceWorkMem, sort_at)]
         }
         (Quantity::Seconds, Class::Rows) => vec![
-            (Cause::SharedBuffers, buffers),
+            (Cause::SharedBuffers, buffers * SCATTERED),
             (Cause::MaxWalSize, wal_at),
             (Cause::Cache, machine * DIRTY),
         ],

@@ -13,7 +13,7 @@ pub use self::boundary::{Boundary, Cause, Memory};
 use self::boundary::{Quantity, boundaries};
 use self::fit::{Fit, Models, Point, sizes};
 use crate::find::Class;
-use crate::outcome::{AtSize, Cost};
+use crate::outcome::{AtSize, Cost, SpaceAt};
 
 /// The quantile of the normal distribution that leaves 5 % on either side.
 const TWO_SIDED_90: f64 = 1.645;
@@ -23,6 +23,12 @@ const LEAST_OF_SECONDS: f64 = 0.10;
 const LEAST_OF_WAL: f64 = 0.03;
 /// The growing part must be at least this part of the value at the largest size, or its slope is not known.
 const LEAST_GROWTH: f64 = 0.25;
+/// A file grows by blocks of so many bytes.
+const BLOCK: u64 = 8192;
+/// Files that grow by less than this may be those of catalogs alone.
+const LEAST_SPACE: u64 = 1 << 20;
+/// Tables beyond this part of shared_buffers are read through a ring of buffers (heapam.c: initscan).
+const RING: f64 = 0.25;
 /// Sizes up to this multiple of the largest measured one need no forecast.
 const MEASURED: f64 = 1.02;
 
@@ -37,6 +43,8 @@ pub struct Forecast {
     pub seconds: Figure,
     /// Bytes of WAL.
     pub wal: Figure,
+    /// Bytes of the database's files at their peak, beyond those before.
+    pub space: Figure,
 }
 
 /// A forecast of one quantity.
@@ -69,8 +77,8 @@ pub enum Figure {
 pub(crate) fn forecast(
     class: Class,
     measured: &[AtSize],
-    bytes: u64,
-    rows: u64,
+    spaces: &[SpaceAt],
+    (bytes, rows): (u64, u64),
     memory: Memory,
 ) -> Option<Forecast> {
     let largest = measured.last()?;
@@ -82,7 +90,21 @@ pub(crate) fn forecast(
     };
     let seconds = of(Quantity::Seconds, &|cost| cost.seconds, LEAST_OF_SECONDS);
     let wal = of(Quantity::Wal, &|cost| cost.wal as f64, LEAST_OF_WAL);
-    Some(Forecast { bytes, rows, seconds, wal })
+    Some(Forecast { bytes, rows, seconds, wal, space: space(spaces, bytes as f64, rows as f64) })
+}
+
+/// The forecast of disk space from the sizes at which a statement was looked at.
+fn space(spaces: &[SpaceAt], bytes: f64, rows: f64) -> Figure {
+    let point = |at: &SpaceAt| Point {
+        bytes: at.bytes as f64,
+        rows: at.rows as f64,
+        value: at.space.files.max(BLOCK) as f64,
+    };
+    let points: Vec<Point> = spaces.iter().map(point).collect();
+    let grows = spaces.last().is_some_and(|largest| largest.space.files > LEAST_SPACE);
+    let models = if grows { Models::OF_BYTES } else { Models::CONSTANT_OR_MORE };
+    let Some(fit) = Fit::best(&points, models) else { return Figure::TooFewSizes };
+    interval(&points, &fit, (bytes, rows), LEAST_OF_WAL)
 }
 
 fn figure(
@@ -108,6 +130,14 @@ fn figure(
     let wal_of_byte = largest.wal().map_or(0.0, |wal| wal.median / (largest.bytes as f64).max(1.0));
     let of_row = largest.bytes as f64 / (largest.rows as f64).max(1.0);
     let mut points = points;
+    if quantity == Quantity::Seconds && is_scan(class) {
+        let ring = memory.shared_buffers as f64 * RING;
+        let beyond: Vec<Point> = points.iter().filter(|point| point.bytes >= ring).copied().collect();
+        // Repeated scans of smaller tables find them in shared_buffers.
+        if bytes > ring && sizes(&beyond).len() >= 2 {
+            points = beyond;
+        }
+    }
     for boundary in boundaries(class, quantity, memory, of_row, wal_of_byte) {
         let at = boundary.at as f64;
         if at >= bytes {
@@ -131,10 +161,19 @@ fn figure(
     if models.grow() && fit.growing_share(largest.bytes as f64, largest.rows as f64) < LEAST_GROWTH {
         return Figure::TooSmall;
     }
+    interval(&points, &fit, (bytes, rows), least)
+}
+
+/// The value of a fit with its interval.
+fn interval(points: &[Point], fit: &Fit, (bytes, rows): (f64, f64), least: f64) -> Figure {
     let value = fit.at(bytes, rows);
-    let error = TWO_SIDED_90 * relative_error(&points, &fit, bytes).hypot(least);
+    let error = TWO_SIDED_90 * relative_error(points, fit, bytes).hypot(least);
     // As a factor: half as much is as far as twice as much.
     Figure::Value { value, low: value / (1.0 + error), high: value * (1.0 + error) }
+}
+
+fn is_scan(class: Class) -> bool {
+    matches!(class, Class::Scan | Class::ScanOfAnother | Class::SeveralTables)
 }
 
 /// The terms that a quantity of a class may have: what reads or writes rows grows with them, however little it grew between
@@ -202,7 +241,7 @@ mod tests {
     #[test]
     fn a_law_of_the_bytes_is_continued() {
         let measured = measured(|bytes, run| bytes * 1e-9 * (1.0 + 0.02 * run as f64));
-        let found = forecast(Class::Scan, &measured, 1600 * MB, 16 * MB, memory()).unwrap();
+        let found = forecast(Class::Scan, &measured, &[], (1600 * MB, 16 * MB), memory()).unwrap();
         let Figure::Value { value, low, high } = found.seconds else { panic!("{found:?}") };
         assert!((value / 1.632 - 1.0).abs() < 0.05 && low < 1.6 && high > 1.7, "{found:?}");
         let Figure::Value { value, low, high } = found.wal else { panic!("{found:?}") };
@@ -214,7 +253,7 @@ mod tests {
         let straight = measured(|bytes, run| bytes * 1e-9 * (1.0 + 0.02 * run as f64));
         let bent = measured(|bytes, _| bytes.powf(1.2) * 1e-9);
         let width = |measured: &[AtSize], bytes: u64| {
-            let found = forecast(Class::Scan, measured, bytes, bytes / 100, memory()).unwrap();
+            let found = forecast(Class::Scan, measured, &[], (bytes, bytes / 100), memory()).unwrap();
             let Figure::Value { low, high, .. } = found.seconds else { panic!("{found:?}") };
             high / low
         };
@@ -226,22 +265,22 @@ mod tests {
     fn beyond_a_boundary_there_is_the_size_to_measure() {
         let measured = measured(|bytes, _| bytes * 1e-9);
         // Memory for 1.14 million sorted rows: 114 MB. One size is beyond it, and two are wanted.
-        let found = forecast(Class::IndexBuild, &measured, 1600 * MB, 16 * MB, memory()).unwrap();
+        let found = forecast(Class::IndexBuild, &measured, &[], (1600 * MB, 16 * MB), memory()).unwrap();
         let Figure::Beyond { boundary, measure } = found.seconds else { panic!("{found:?}") };
         assert_eq!(boundary.cause, Cause::MaintenanceWorkMem);
         assert_eq!(measure, boundary.at * 4);
         assert!(matches!(found.wal, Figure::Value { .. }), "{found:?}");
         // Once two are, the figure is there.
         let small = Memory { maintenance_work_mem: 16 * MB, ..memory() };
-        let found = forecast(Class::IndexBuild, &measured, 1600 * MB, 16 * MB, small).unwrap();
+        let found = forecast(Class::IndexBuild, &measured, &[], (1600 * MB, 16 * MB), small).unwrap();
         assert!(matches!(found.seconds, Figure::Value { .. }), "{found:?}");
         // A scan does not sort, and rows that are changed write WAL until there is a checkpoint.
-        let found = forecast(Class::Scan, &measured, 20_000 * MB, 200 * MB, memory()).unwrap();
+        let found = forecast(Class::Scan, &measured, &[], (20_000 * MB, 200 * MB), memory()).unwrap();
         assert!(matches!(
             found.seconds,
             Figure::Beyond { boundary: Boundary { cause: Cause::Cache, .. }, .. }
         ));
-        let found = forecast(Class::Rows, &measured, 20_000 * MB, 200 * MB, memory()).unwrap();
+        let found = forecast(Class::Rows, &measured, &[], (20_000 * MB, 200 * MB), memory()).unwrap();
         assert!(matches!(
             found.wal,
             Figure::Beyond { boundary: Boundary { cause: Cause::MaxWalSize, .. }, .. }
@@ -251,15 +290,34 @@ mod tests {
     #[test]
     fn what_was_measured_is_not_forecast_and_one_size_is_too_few() {
         let measured = measured(|bytes, _| bytes * 1e-9);
-        assert_eq!(forecast(Class::Scan, &measured, 160 * MB, MB, memory()), None);
-        assert_eq!(forecast(Class::Scan, &[], 160 * MB, MB, memory()), None);
-        let found = forecast(Class::Scan, &measured[2..], 1600 * MB, 16 * MB, memory()).unwrap();
+        assert_eq!(forecast(Class::Scan, &measured, &[], (160 * MB, MB), memory()), None);
+        assert_eq!(forecast(Class::Scan, &[], &[], (160 * MB, MB), memory()), None);
+        let found = forecast(Class::Scan, &measured[2..], &[], (1600 * MB, 16 * MB), memory()).unwrap();
         assert_eq!((found.seconds, found.wal), (Figure::TooFewSizes, Figure::TooFewSizes));
         // A statement whose cost is the same at all sizes.
-        let found =
-            forecast(Class::CatalogOnly, &measured_at(0.001), 20_000 * MB, 200 * MB, memory()).unwrap();
+        let found = forecast(Class::CatalogOnly, &measured_at(0.001), &[], (20_000 * MB, 200 * MB), memory())
+            .unwrap();
         let Figure::Value { value, .. } = found.seconds else { panic!("{found:?}") };
         assert!((value - 0.001).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn files_grow_with_the_tables_or_not_at_all() {
+        let at = |bytes: u64, files: u64| SpaceAt {
+            bytes,
+            rows: bytes / 100,
+            space: crate::outcome::Space { files, temporary: None },
+        };
+        let value = |spaces: &[SpaceAt]| match space(spaces, 1e10, 1e8) {
+            Figure::Value { value, low, high } => {
+                assert!(low < value && value < high);
+                value
+            }
+            other => panic!("{other:?}"),
+        };
+        assert!((value(&[at(MB, MB / 2), at(100 * MB, 50 * MB)]) / 5e9 - 1.0).abs() < 0.01);
+        assert!((value(&[at(MB, 0), at(100 * MB, 0)]) - 8192.0).abs() < 1.0);
+        assert_eq!(space(&[at(MB, 0)], 1e10, 1e8), Figure::TooFewSizes);
     }
 
     fn measured_at(cost: f64) -> Vec<AtSize> {

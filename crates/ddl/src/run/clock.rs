@@ -1,39 +1,134 @@
-//! The time that is left: from the work that is done.
+//! The time that a measurement takes: before it from assumed speeds, and then from the work that is done.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Work of one copy, however small: the server makes a database and drops it.
-const FIXED: f64 = 0.05;
+use crate::find::{Class, LockMode};
+use crate::outcome::Found;
+use crate::plan::PlannedTable;
 
-/// Counts the fills and runs of a measurement. A fill or a run of the largest size is one unit of work, and a little.
+/// Seconds of one copy, however small: the server makes a database and drops it.
+const FIXED: f64 = 0.3;
+/// Seconds of a run with readers and writers, beyond those of the statements.
+const PROBED: f64 = 2.0;
+/// Bytes of tables that are filled in a second, with their indexes.
+const FILLED: f64 = 40e6;
+/// Bytes that are copied and forced to disk in a second.
+const COPIED: f64 = 300e6;
+
+/// Seconds of work at the largest size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Speeds {
+    /// Of a fill.
+    fill: f64,
+    /// Of a run of the migration in a copy.
+    run: f64,
+}
+
+/// A piece of work; sizes are parts of the largest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Work {
+    /// The tables are filled.
+    Fill(f64),
+    /// The migration runs.
+    Run(f64),
+    /// It runs at the largest size while readers and writers use the tables, and a transaction that is open for so long.
+    Probed(Duration),
+}
+
+impl Speeds {
+    /// Assumed for tables of so many bytes, and for what the statements did without rows: each with the names of its tables.
+    pub(crate) fn assumed(
+        tables: &[PlannedTable],
+        bytes: u64,
+        statements: &[(Class, BTreeSet<String>)],
+    ) -> Self {
+        let of = |(class, names): &(Class, BTreeSet<String>)| {
+            let of_tables = tables.iter().filter(|table| names.contains(&table.name));
+            of_tables.map(|table| table.bytes as f64).sum::<f64>() / speed(*class)
+        };
+        let bytes = bytes as f64;
+        Self { fill: bytes / FILLED, run: bytes / COPIED + statements.iter().map(of).sum::<f64>() }
+    }
+
+    fn of(self, work: Work) -> f64 {
+        FIXED
+            + match work {
+                Work::Fill(part) => self.fill * part,
+                Work::Run(part) => self.run * part,
+                Work::Probed(blocker) => self.run + PROBED + blocker.as_secs_f64(),
+            }
+    }
+}
+
+/// The class of a statement that ran without rows, by which its time is estimated.
+pub(crate) fn class_of(found: &Found) -> Class {
+    // Without rows, none was changed.
+    let changes = found.held.values().any(|modes| modes.contains(&LockMode::RowExclusive));
+    if changes { found.class.max(Class::Rows) } else { found.class }
+}
+
+/// Bytes of tables in a second.
+fn speed(class: Class) -> f64 {
+    match class {
+        Class::CatalogOnly | Class::Wait => f64::INFINITY,
+        Class::Scan | Class::ScanOfAnother => 500e6,
+        Class::Copy => 300e6,
+        Class::SeveralTables => 200e6,
+        Class::IndexBuild => 100e6,
+        Class::Rewrite => 50e6,
+        Class::Rows => 20e6,
+    }
+}
+
+/// Counts work that is done.
 pub(crate) struct Clock {
     began: Instant,
+    speeds: Speeds,
     done: f64,
     all: f64,
 }
 
 impl Clock {
-    /// Of sizes, as fractions of the largest, with the runs at each.
-    pub(crate) fn begin(sizes: &[(f64, usize)]) -> Self {
-        // A fill and the runs at each size, and a look at the largest.
-        let of_size = |(part, runs): &(f64, usize)| {
-            work(*part) * (1.0 + f64::from(u32::try_from(*runs).unwrap_or(u32::MAX)))
-        };
-        Self { began: Instant::now(), done: 0.0, all: sizes.iter().map(of_size).sum::<f64>() + work(1.0) }
+    pub(crate) fn begin(speeds: Speeds, works: impl IntoIterator<Item = Work>) -> Self {
+        let all = works.into_iter().map(|work| speeds.of(work)).sum();
+        Self { began: Instant::now(), speeds, done: 0.0, all }
     }
 
-    /// A fill or a run of that size, or a look at it, is done.
-    pub(crate) fn did(&mut self, part: f64) {
-        self.done += work(part);
+    pub(crate) fn did(&mut self, work: Work) {
+        self.done += self.speeds.of(work);
+    }
+
+    /// The time of all work, as it was assumed.
+    pub(crate) fn all(&self) -> Duration {
+        Duration::from_secs_f64(self.all)
     }
 
     /// The time that is left, if all goes on as it went.
     pub(crate) fn left(&self) -> Duration {
-        let of_one = self.began.elapsed().as_secs_f64() / self.done.max(FIXED);
-        Duration::from_secs_f64(of_one * (self.all - self.done).max(0.0))
+        let pace = self.began.elapsed().as_secs_f64() / self.done.max(FIXED);
+        Duration::from_secs_f64(pace * (self.all - self.done).max(0.0))
     }
 }
 
-fn work(part: f64) -> f64 {
-    FIXED + part
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_take_the_time_of_their_class_and_tables() {
+        let table = |name: &str, bytes: u64| PlannedTable { name: name.to_owned(), rows: 1, bytes };
+        let tables = [table("a", 1_000_000_000), table("b", 1_000_000_000)];
+        let of = |class: Class, names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            Speeds::assumed(&tables, 2_000_000_000, &[(class, names)]).run
+        };
+        let nothing = of(Class::CatalogOnly, &["a", "b"]);
+        assert!((of(Class::Rewrite, &["a"]) - nothing - 20.0).abs() < 1e-6);
+        assert!((of(Class::Rewrite, &["a", "b"]) - nothing - 40.0).abs() < 1e-6);
+        let speeds = Speeds { fill: 10.0, run: 5.0 };
+        let works = [Work::Fill(1.0), Work::Run(0.5), Work::Probed(Duration::from_secs(30))];
+        let clock = Clock::begin(speeds, works);
+        assert!((clock.all().as_secs_f64() - (10.0 + 2.5 + 37.0 + 3.0 * FIXED)).abs() < 1e-6);
+    }
 }

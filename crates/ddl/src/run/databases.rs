@@ -40,6 +40,16 @@ impl Databases {
         Ok(Self { outside: target.clone(), name, lead, version })
     }
 
+    /// The database of the user's connection.
+    pub(crate) fn outside(&self) -> &Target {
+        &self.outside
+    }
+
+    /// The server's version (`server_version_num`).
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
     /// A name for a run.
     pub(crate) fn name() -> String {
         format!("{PREFIX}{:016x}", fastrand::u64(..))

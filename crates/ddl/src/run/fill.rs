@@ -41,6 +41,8 @@ pub(crate) struct Filler<'a> {
 pub(crate) struct Scales {
     /// The largest; less than 1 if the amount of the user is larger than what is filled.
     pub(crate) largest: f64,
+    /// Whether that is the amount of the user.
+    pub(crate) is_whole: bool,
     /// Rows of tables whose size the user gave.
     pub(crate) rules: Vec<RowsRule>,
     /// The largest plan.
@@ -82,7 +84,9 @@ impl Filler<'_> {
         self.leave_out(session, survey, sight).await?;
         let mut rules = Vec::new();
         let plan = self.plan(session, survey, sight, &rules).await?;
-        let Some(mut plan) = plan else { return Ok(Scales { largest: 1.0, rules, plan: None }) };
+        let Some(mut plan) = plan else {
+            return Ok(Scales { largest: 1.0, is_whole: true, rules, plan: None });
+        };
         if let Amount::Sizes(sizes) = &self.request.amount {
             for size in sizes {
                 rules.push(RowsRule {
@@ -102,7 +106,7 @@ impl Filler<'_> {
         };
         let largest = f64::min(wanted, most);
         let plan = self.plan(session, survey, largest, &rules).await?;
-        Ok(Scales { largest, rules, plan })
+        Ok(Scales { largest, is_whole: wanted <= most, rules, plan })
     }
 
     /// Rows at scale 1, about.

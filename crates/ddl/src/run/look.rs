@@ -11,6 +11,7 @@ use crate::find::{Class, Held, Kind, Lock, Read, Relation, Relations, Work, show
 use crate::outcome::{Failed, Found};
 use crate::run::blockers::Blockers;
 use crate::run::failure;
+use crate::run::space::Sampler;
 use crate::run::watch::{WaitsFor, Watcher};
 use crate::script::{Statement, StatementKind};
 
@@ -35,6 +36,7 @@ pub(crate) struct Look<'a> {
     target: &'a Target,
     session: Session,
     watcher: Watcher,
+    sampler: Sampler,
     is_in_transaction: bool,
 }
 
@@ -45,11 +47,19 @@ struct Reading {
 }
 
 impl<'a> Look<'a> {
-    /// Connects to a copy. `target` of the sessions that only watch has none of the original's settings.
-    pub(crate) async fn begin(target: &'a Target, migrating: &Target) -> Result<Self, ConnectError> {
+    /// Connects to a copy. `target` of the sessions that only watch has none of the original's settings; `outside` is another
+    /// database.
+    pub(crate) async fn begin(
+        target: &'a Target,
+        migrating: &Target,
+        outside: &Target,
+    ) -> Result<Self, ConnectError> {
         let session = Session::open(migrating).await?;
         let watcher = Watcher::new(Session::open(target).await?, session.pid().await?);
-        Ok(Self { target, session, watcher, is_in_transaction: false })
+        // Only a superuser may; it corroborates what the files prove.
+        let _ = failure::refused(session.run(include_str!("../sql/rewritten.sql")).await)?;
+        let sampler = Sampler::begin(outside, target.dbname()).await?;
+        Ok(Self { target, session, watcher, sampler, is_in_transaction: false })
     }
 
     /// Runs a statement.
@@ -77,10 +87,12 @@ impl<'a> Look<'a> {
         if is_own {
             self.session.run("BEGIN").await?;
         }
+        self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
         let vacuums = self.vacuums(statement).await?;
         let before = self.reading().await?;
         let target = self.target_of(statement).await?;
-        if let Err(error) = failure::refused(self.session.run(&statement.sql).await)? {
+        let (run, space) = self.sampler.during(self.session.run(&statement.sql)).await?;
+        if let Err(error) = failure::refused(run)? {
             if is_own {
                 self.session.run("ROLLBACK").await?;
                 // It does not run in a transaction; or a body of it ends one.
@@ -106,11 +118,13 @@ impl<'a> Look<'a> {
             locks,
             is_alone: false,
             waits: 0,
+            space,
         })))
     }
 
     /// Runs a statement outside of transactions, and reads its locks whenever it waits.
     async fn alone(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
+        self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
         let vacuums = self.vacuums(statement).await?;
         let before = self.relations().await?;
         let target = self.target_of(statement).await?;
@@ -118,7 +132,8 @@ impl<'a> Look<'a> {
         let mut blockers = Blockers::begin(self.target, &tables).await?;
         let mut held = Held::default();
         let mut waits = 0;
-        let run = self.held_up(&statement.sql, &mut blockers, &mut held, &mut waits).await;
+        let held_up = self.held_up(&statement.sql, &mut blockers, &mut held, &mut waits);
+        let (run, space) = self.sampler.during(held_up).await?;
         blockers.end().await;
         if let Err(error) = failure::refused(run)? {
             return Ok(Looked::Failed(failure::of(&error)));
@@ -135,6 +150,7 @@ impl<'a> Look<'a> {
             locks,
             is_alone: true,
             waits,
+            space,
         })))
     }
 
@@ -180,6 +196,7 @@ impl<'a> Look<'a> {
                 parent: row.get("parent"),
                 bytes: row.get("bytes"),
                 rows: row.get("rows"),
+                is_rewritten: row.get("rewritten"),
                 read: Read {
                     scans: row.get("scans"),
                     returned: row.get("returned"),
@@ -227,6 +244,7 @@ impl<'a> Look<'a> {
     }
 
     pub(crate) async fn end(self) {
+        self.sampler.close().await;
         self.watcher.close().await;
         self.session.close().await;
     }

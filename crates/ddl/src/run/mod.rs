@@ -3,6 +3,7 @@
 
 mod blockers;
 mod clock;
+mod copies;
 mod cost;
 mod databases;
 mod failure;
@@ -10,6 +11,9 @@ mod fill;
 mod goal;
 mod look;
 mod rehearse;
+mod rounds;
+mod settings;
+mod space;
 mod stall;
 mod suit;
 mod watch;
@@ -23,23 +27,24 @@ use connect::Target;
 use futures_util::future::LocalBoxFuture;
 use server::fault::caught;
 use server::interruption::{Ended, until_stopped};
-use server::{DataDirectory, Session, Survey};
+use server::{DataDirectory, Session};
 use tokio::sync::watch as channel;
 
-use self::clock::Clock;
-use self::cost::Run;
+use self::clock::{Clock, Speeds, Work, class_of};
+use self::copies::Copies;
 use self::databases::Databases;
 use self::fill::{Filled, Filler, Scales};
-use self::look::{Look, Looked};
-use self::rehearse::{Shape, Tables, changed};
-use self::stall::Candidates;
+use self::rehearse::{Shape, Table, Tables, changed};
+use self::rounds::Rounds;
+use self::settings::Conditions;
+use crate::better::{self, Better};
 use crate::error::DdlError;
-use crate::find::shown_relation;
+use crate::find::{Class, shown_relation};
 use crate::forecast::{Memory, forecast};
-use crate::outcome::{AtSize, Outcome, Probed, Stall, StatementOutcome, TableAt};
+use crate::outcome::{Alternative, Found, Outcome, StatementOutcome, TableAt};
 use crate::plan::{Plan, PlannedSize, PlannedTable};
-use crate::request::{Amount, Probes, Request};
-use crate::script::StatementKind;
+use crate::request::{Amount, Request};
+use crate::script::Statement;
 
 /// The server on which is measured.
 pub struct Site<'a> {
@@ -58,7 +63,7 @@ pub trait Observer {
     /// A stage begins: a phrase for people.
     fn stage(&mut self, text: &str);
     /// A statement begins to be looked at, of so many.
-    fn statement(&mut self, number: usize, of: usize);
+    fn statement(&mut self, number: usize, of: usize, statement: &Statement);
     /// So much time is left, about.
     fn left(&mut self, left: Duration);
 }
@@ -100,6 +105,18 @@ pub fn run<'a>(
     })
 }
 
+/// What the migration did without rows.
+struct Rehearsed<'a> {
+    /// The fills that it needs.
+    recipe: Filler<'a>,
+    /// Tables that stay empty though they could be filled, because no statement uses them.
+    unused: Vec<String>,
+    /// Of each statement its class and the names of its tables.
+    works: Vec<(Class, BTreeSet<String>)>,
+    /// Whether better ways will be measured.
+    has_better: bool,
+}
+
 struct Measurement<'a> {
     site: &'a Site<'a>,
     request: &'a Request,
@@ -110,127 +127,71 @@ struct Measurement<'a> {
 impl Measurement<'_> {
     async fn run(&self, name: &str, observer: &mut dyn Observer) -> Result<Outcome, DdlError> {
         let databases = Databases::begin(self.target, name.to_owned()).await?;
-        let (settings, memory) = self.settings().await?;
+        let conditions = settings::read(self.site, self.request, self.target).await?;
+        let Conditions { settings, memory, warning } = conditions;
         let site = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
-        let mut recipe = self.rehearse(&site, observer).await?;
-        let mut unused = recipe.empty.clone();
-        let known_empty = self.request.schema.empty();
-        unused.retain(|name| !known_empty.contains(name));
+        let Rehearsed { mut recipe, unused, works, has_better } = self.rehearse(&site, observer).await?;
         let empty = databases.create("plan").await?;
         let scales = recipe.scales(&empty).await?;
         databases.drop(&empty).await?;
-        observer.planned(&self.plan(&recipe, &scales, settings.clone()));
 
-        let sizes = self.request.effort.sizes();
-        let mut clock = Clock::begin(sizes);
+        let mut plan = self.plan(&recipe, &scales, settings.clone());
+        let (effort, probes) = (self.request.effort, self.request.probes.as_ref());
+        let speeds = Speeds::assumed(&plan.tables, plan.bytes(), &works);
+        let fills = effort.sizes().iter().map(|(part, _)| Work::Fill(*part));
+        let times = if has_better { 2 } else { 1 };
+        let runs = std::iter::repeat_n(rounds::works(effort, probes), times).flatten();
+        let mut clock = Clock::begin(speeds, fills.chain(runs));
+        plan.seconds = clock.all().as_secs();
+        plan.warnings.extend(warning);
+        observer.planned(&plan);
+
         let mut filled: Vec<Filled> = Vec::new();
-        let mut statements = self.statements();
-        for (number, (part, _)) in sizes.iter().enumerate() {
-            observer.stage(&format!("filling the tables, size {} of {}", number + 1, sizes.len()));
+        let mut statements = StatementOutcome::of_all(&self.request.script.statements);
+        for (number, (part, _)) in effort.sizes().iter().enumerate() {
+            observer.stage(&format!("filling the tables, size {} of {}", number + 1, effort.sizes().len()));
             let database = databases.create(&format!("size{number}")).await?;
             let scale = scales.largest * part;
             filled.push(recipe.fill(database, scale, &scales.rules, self.interrupt()).await?);
-            clock.did(*part);
-            if number == 0 && sizes.len() > 1 {
-                // A statement that fails does so early, and the first run tells how long all take.
-                site.look_at_all(&filled[0], &mut statements, observer).await?;
-                site.time(&mut statements, &filled, 0).await?;
-                clock.did(*part);
-                observer.left(clock.left());
+            clock.did(Work::Fill(*part));
+            if number == 0 && effort.sizes().len() > 1 {
+                let mut rounds = Rounds { site: &site, effort, probes, clock: &mut clock, observer };
+                rounds.first(&filled, &mut statements).await?;
             }
         }
-        let goal = goal::goal(self.request, &scales, &filled);
-        let Some(largest) = filled.last() else { return Ok(Outcome::default()) };
-        observer.stage("looking at each statement");
-        site.look_at_all(largest, &mut statements, observer).await?;
-        clock.did(1.0);
-        self.rounds(&site, &filled, &mut statements, &mut clock, observer).await?;
-        for one in &mut statements {
-            let Some(found) = &one.found else { continue };
-            let (bytes, rows) = sized(&one.tables, &goal);
-            one.forecast = forecast(found.class, &one.measured, bytes, rows, memory);
-        }
-        let (probed, probed_blocked) = self.stalls(&site, largest, &mut statements, observer).await?;
-        let bytes = largest.tables.iter().map(|table| table.bytes).sum();
-        let unfilled = unfilled(&statements, &largest.tables, &unused);
-        Ok(Outcome { statements, bytes, probed, probed_blocked, unfilled })
-    }
-
-    /// Times the statements: the sizes in turn, so that a machine which becomes slower changes all sizes alike.
-    async fn rounds(
-        &self,
-        site: &Copies<'_>,
-        filled: &[Filled],
-        statements: &mut [StatementOutcome],
-        clock: &mut Clock,
-        observer: &mut dyn Observer,
-    ) -> Result<(), DdlError> {
-        let sizes = self.request.effort.sizes();
-        let most = sizes.iter().map(|(_, runs)| *runs).max().unwrap_or_default();
-        let all: usize = sizes.iter().map(|(_, runs)| runs).sum();
-        let mut done = usize::from(sizes.len() > 1);
-        for round in 0..most {
-            for (place, (part, _)) in sizes.iter().enumerate().filter(|(_, (_, runs))| round < *runs) {
-                // The first run at the smallest size was before.
-                if round == 0 && place == 0 && sizes.len() > 1 {
-                    continue;
-                }
-                done += 1;
-                observer.stage(&format!("timing the statements, run {done} of {all}"));
-                site.time(statements, filled, place).await?;
-                clock.did(*part);
-                if done < all {
-                    observer.left(clock.left());
-                }
+        // What is measured itself is not forecast, though files are a little smaller or larger than planned. Those of an original may
+        // be bloated.
+        let is_measured = scales.is_whole && self.request.amount != Amount::AsOriginal;
+        let goal = if is_measured { Vec::new() } else { goal::goal(self.request, &scales, &filled) };
+        let mut rounds = Rounds { site: &site, effort, probes, clock: &mut clock, observer };
+        let (meanwhile, blocked) = rounds.all(&filled, &mut statements).await?;
+        forecast_all(&mut statements, &goal, memory);
+        let alternatives = match better::migration(&statements, databases.version()) {
+            Some(better) if self.request.alternatives => {
+                rounds.observer.stage("measuring better ways");
+                alternatives(&mut rounds, &filled, better, &goal, memory).await?
             }
-        }
-        Ok(())
-    }
-
-    /// Measures the waits of readers and writers at the largest size; again with a blocker, if there is one.
-    async fn stalls(
-        &self,
-        site: &Copies<'_>,
-        largest: &Filled,
-        statements: &mut [StatementOutcome],
-        observer: &mut dyn Observer,
-    ) -> Result<(Option<Probed>, Option<Probed>), DdlError> {
-        let Some(probes) = &self.request.probes else { return Ok((None, None)) };
-        observer.stage("measuring the waits of readers and writers during the migration");
-        let (free, found) = site.stall(largest, statements, probes, None).await?;
-        statements.iter_mut().zip(found).for_each(|(one, stall)| one.stall = stall);
-        let Some(blocker) = probes.blocker else { return Ok((Some(free), None)) };
-        observer.stage(&format!("the same, with a transaction that is open for {} s", blocker.as_secs_f64()));
-        let (behind, found) = site.stall(largest, statements, probes, Some(blocker)).await?;
-        statements.iter_mut().zip(found).for_each(|(one, stall)| one.blocked = stall);
-        Ok((Some(free), Some(behind)))
-    }
-
-    fn statements(&self) -> Vec<StatementOutcome> {
-        let statements = self.request.script.statements.iter().zip(1..);
-        let outcome = |(statement, number): (&crate::script::Statement, usize)| StatementOutcome {
-            number,
-            statement: statement.clone(),
-            found: None,
-            failed: None,
-            tables: Vec::new(),
-            measured: Vec::new(),
-            forecast: None,
-            stall: None,
-            blocked: None,
+            _ => Vec::new(),
         };
-        statements.map(outcome).collect()
+        let largest = filled.last().map_or(&[][..], |largest| largest.tables.as_slice());
+        let bytes = largest.iter().map(|table| table.bytes).sum();
+        let unfilled = unfilled(&statements, largest, &unused);
+        Ok(Outcome { statements, bytes, probed: meanwhile, probed_blocked: blocked, unfilled, alternatives })
     }
 
     /// Runs the migration on empty tables, and decides which are filled, and with what.
-    async fn rehearse(&self, site: &Copies<'_>, observer: &mut dyn Observer) -> Result<Filler<'_>, DdlError> {
+    async fn rehearse(
+        &self,
+        site: &Copies<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Rehearsed<'_>, DdlError> {
         let empty = site.databases.create("empty").await?;
         let session = Session::open(&empty).await?;
         ::fill::create_schema(&session.connection, &self.request.schema.sql).await?;
         session.close().await;
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
-        let mut statements = self.statements();
+        let mut statements = StatementOutcome::of_all(&self.request.script.statements);
         let migrated = site.look(&empty, &mut statements, observer).await?;
         let after = Shape::read(&migrated).await?;
         site.databases.drop(&migrated).await?;
@@ -243,15 +204,27 @@ impl Measurement<'_> {
             }
         }
         let named: Vec<&str> = named.iter().map(|(_, name)| *name).collect();
-        let used = tables.used(&statements, &named);
+        let mut used = tables.used(&statements, &named);
+        let is_named = |table: &Table| named.iter().any(|name| table.is_named(name));
+        let is_filled = |table: &Table| is_named(table) || !table.is_of_versions();
+        used.retain(|oid| tables.get(*oid).is_none_or(is_filled));
         let unused = tables.filled().filter(|(oid, _)| !used.contains(oid));
+        let mut known_empty = self.request.schema.empty();
+        let of_versions = tables.filled().map(|(_, table)| table).filter(|table| table.is_of_versions());
+        known_empty.extend(of_versions.map(Table::plain_name));
         let mut empty_ones: Vec<String> = unused.map(|(_, table)| table.plain_name()).collect();
         empty_ones.extend(self.request.schema.empty());
         let changed = changed(&statements);
         let additions = suit::additions(&empty, &tables, [&before, &after], &changed).await?;
         site.databases.drop(&empty).await?;
         let specs = before.casts.specs(&after.casts, &tables, &changed);
-        Ok(Filler { site: self.site, request: self.request, empty: empty_ones, additions, specs })
+        let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
+        let recipe = Filler { site: self.site, request: self.request, empty: empty_ones, additions, specs };
+        let name = |oid: &u32| tables.get(tables.get(*oid)?.root()).map(Table::shown);
+        let work = |found: &Found| (class_of(found), found.tables.iter().filter_map(name).collect());
+        let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
+        let better = better::migration(&statements, site.databases.version());
+        Ok(Rehearsed { recipe, unused, works, has_better: self.request.alternatives && better.is_some() })
     }
 
     /// The tables that options name, each with its option.
@@ -297,6 +270,7 @@ impl Measurement<'_> {
                 .chain(recipe.specs.clone())
                 .collect(),
             settings,
+            seconds: 0,
             warnings: planned.map_or_else(Vec::new, |plan| plan.warnings.clone()),
         }
     }
@@ -309,176 +283,40 @@ impl Measurement<'_> {
             let _ = stopped.wait_for(|stopped| *stopped).await;
         })
     }
+}
 
-    /// The settings of the original that this server knows, and the server's memory. Refuses a server on which WAL would not
-    /// be measured.
-    async fn settings(&self) -> Result<(Vec<(String, String)>, Memory), DdlError> {
-        let session = Session::open(self.target).await?;
-        let survey = Survey::for_tables(&session.connection, self.site.directory, self.site.pgrig).await?;
-        if survey.server.wal_level == "minimal" {
-            return Err(DdlError::WalLevel);
-        }
-        let original = &self.request.schema.settings;
-        let known: Vec<&String> = original.keys().collect();
-        let query = "SELECT name FROM pg_catalog.pg_settings WHERE name = ANY ($1)";
-        let known: Vec<String> =
-            session.rows(query, &[&known]).await?.iter().map(|row| row.get("name")).collect();
-        session.close().await;
-        let known = original.iter().filter(|(name, _)| known.contains(name));
-        let settings: Vec<_> = known.map(|(name, value)| (name.clone(), value.clone())).collect();
-
-        let session = Session::open(&with_settings(self.target, &settings)).await?;
-        let query = "SELECT pg_catalog.pg_size_bytes(current_setting('maintenance_work_mem')) AS sort, \
-                     pg_catalog.pg_size_bytes(current_setting('max_wal_size')) AS wal";
-        let row = session.row(query, &[]).await?;
-        session.close().await;
-        let whole = |name: &str| u64::try_from(row.get::<_, i64>(name)).unwrap_or_default();
-        let is_here = survey.environment.server_is_local == Some(true);
-        let memory = Memory {
-            shared_buffers: survey.server.shared_buffers,
-            maintenance_work_mem: whole("sort"),
-            max_wal_size: whole("wal"),
-            machine: if is_here { survey.environment.client.memory } else { 0 },
-        };
-        Ok((settings, memory))
+/// The forecasts for tables of these sizes.
+fn forecast_all(statements: &mut [StatementOutcome], goal: &[TableAt], memory: Memory) {
+    for one in statements {
+        let Some(found) = &one.found else { continue };
+        let (bytes, rows) = sized(&one.tables, goal);
+        one.forecast = forecast(found.class, &one.measured, &one.spaces, (bytes, rows), memory);
     }
 }
 
-/// Runs the migration in copies of databases.
-struct Copies<'a> {
-    databases: &'a Databases,
-    settings: &'a [(String, String)],
-}
-
-impl Copies<'_> {
-    async fn look_at_all(
-        &self,
-        filled: &Filled,
-        statements: &mut [StatementOutcome],
-        observer: &mut dyn Observer,
-    ) -> Result<(), DdlError> {
-        let copy = self.look(&filled.database, statements, observer).await?;
-        for one in statements {
-            let oids = one.found.as_ref().map(|found| &found.tables);
-            let is_of = |table: &&TableAt| oids.is_some_and(|oids| oids.contains(&table.oid));
-            one.tables = filled.tables.iter().filter(is_of).map(|table| table.name.clone()).collect();
-        }
-        Ok(self.databases.drop(&copy).await?)
+/// Measures better ways: as the migration itself, in its place.
+async fn alternatives(
+    rounds: &mut Rounds<'_>,
+    filled: &[Filled],
+    better: Better,
+    goal: &[TableAt],
+    memory: Memory,
+) -> Result<Vec<Alternative>, DdlError> {
+    let mut statements = StatementOutcome::of_all(&better.statements);
+    if rounds.effort.sizes().len() > 1 {
+        rounds.first(filled, &mut statements).await?;
     }
-
-    /// Looks at the statements in a copy, which it returns. If one fails, begins anew without it.
-    async fn look(
-        &self,
-        original: &Target,
-        statements: &mut [StatementOutcome],
-        observer: &mut dyn Observer,
-    ) -> Result<Target, DdlError> {
-        loop {
-            let copy = self.databases.copy(original, "look").await?;
-            if self.look_once(&copy, statements, observer).await? {
-                return Ok(copy);
-            }
-            self.databases.drop(&copy).await?;
+    rounds.all(filled, &mut statements).await?;
+    forecast_all(&mut statements, goal, memory);
+    let mut found: Vec<Alternative> = Vec::new();
+    for (one, of) in statements.into_iter().zip(better.of) {
+        let Some(number) = of else { continue };
+        match found.last_mut().filter(|last| last.number == number) {
+            Some(last) => last.statements.push(one),
+            None => found.push(Alternative { number, statements: vec![one] }),
         }
     }
-
-    /// Whether all statements ran that had not failed before.
-    async fn look_once(
-        &self,
-        copy: &Target,
-        statements: &mut [StatementOutcome],
-        observer: &mut dyn Observer,
-    ) -> Result<bool, DdlError> {
-        let migrating = self.with_settings(copy);
-        let mut look = Look::begin(copy, &migrating).await?;
-        let of = statements.len();
-        let mut all_ran = true;
-        let until = runnable(statements);
-        for one in statements[..until].iter_mut().filter(|one| one.failed.is_none()) {
-            observer.statement(one.number, of);
-            match look.statement(&one.statement).await? {
-                Looked::Ran(found) => one.found = found,
-                Looked::Failed(failed) => {
-                    (one.found, one.failed) = (None, Some(failed));
-                    all_ran = false;
-                    break;
-                }
-            }
-        }
-        look.end().await;
-        Ok(all_ran)
-    }
-
-    /// Times the statements in a copy of the size at this place. If one fails that did not before, begins anew without it.
-    async fn time(
-        &self,
-        statements: &mut [StatementOutcome],
-        filled: &[Filled],
-        place: usize,
-    ) -> Result<(), DdlError> {
-        let of = &filled[place];
-        loop {
-            let copy = self.databases.copy(&of.database, "cost").await?;
-            let run =
-                cost::measure(&copy, &self.with_settings(&copy), &statements[..runnable(statements)]).await?;
-            self.databases.drop(&copy).await?;
-            match run {
-                Run::Failed(number, failed) => statements[number].failed = Some(failed),
-                Run::Done(costs) => {
-                    for (one, cost) in statements.iter_mut().zip(costs) {
-                        let Some(cost) = cost else { continue };
-                        if one.measured.len() <= place {
-                            let (bytes, rows) = sized(&one.tables, &of.tables);
-                            one.measured.push(AtSize { bytes, rows, runs: Vec::new() });
-                        }
-                        one.measured[place].runs.push(cost);
-                    }
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    /// The waits of readers and writers in a copy, those of each statement by its place.
-    async fn stall(
-        &self,
-        filled: &Filled,
-        statements: &[StatementOutcome],
-        probes: &Probes,
-        blocker: Option<Duration>,
-    ) -> Result<(Probed, Vec<Option<Stall>>), DdlError> {
-        let copy = self.databases.copy(&filled.database, "stall").await?;
-        let tables = Tables::read(&copy).await?;
-        let held = statements.iter().filter_map(|one| one.found.as_ref()).flat_map(|found| found.held.keys());
-        let roots: BTreeSet<u32> = held.filter_map(|oid| Some(tables.get(*oid)?.root())).collect();
-        let mut oids: Vec<u32> =
-            tables.filled().map(|(oid, _)| oid).filter(|oid| roots.contains(oid)).collect();
-        let bytes =
-            |oid: &u32| filled.tables.iter().find(|table| table.oid == *oid).map_or(0, |table| table.bytes);
-        oids.sort_by_key(|oid| std::cmp::Reverse(bytes(oid)));
-        let candidates = Candidates { tables: &tables, oids };
-        let until = runnable(statements);
-        let migrating = self.with_settings(&copy);
-        let measured = stall::measure(&copy, &migrating, &statements[..until], &candidates, probes, blocker);
-        let found = measured.await?;
-        self.databases.drop(&copy).await?;
-        Ok((found.probed, found.stalls))
-    }
-
-    fn with_settings(&self, target: &Target) -> Target {
-        with_settings(target, self.settings)
-    }
-}
-
-fn with_settings(target: &Target, settings: &[(String, String)]) -> Target {
-    settings.iter().fold(target.clone(), |target, (name, value)| target.with_setting(name, value))
-}
-
-/// The statements before this place run: after a failure of one that begins or ends a transaction, none does.
-fn runnable(statements: &[StatementOutcome]) -> usize {
-    let ends =
-        |one: &StatementOutcome| one.failed.is_some() && one.statement.kind == StatementKind::Transaction;
-    statements.iter().position(ends).unwrap_or(statements.len())
+    Ok(found)
 }
 
 /// Bytes and rows of these tables; of all if none is named.

@@ -10,9 +10,26 @@ use server::Session;
 use server::quote::qualified;
 use sql::{Kind as Token, Text};
 
-use crate::find::LockMode;
+use crate::find::{LockMode, shown_relation};
 use crate::outcome::StatementOutcome;
 use crate::run::suit::{Casts, Rule};
+
+/// Tables in which frameworks note the migrations that ran: Rails, Django, Alembic, Flyway, Liquibase, Diesel, SQLx, goose, Prisma,
+/// Knex. No rows are generated for them.
+const VERSIONS: [&str; 12] = [
+    "schema_migrations",
+    "ar_internal_metadata",
+    "django_migrations",
+    "alembic_version",
+    "flyway_schema_history",
+    "databasechangelog",
+    "databasechangeloglock",
+    "__diesel_schema_migrations",
+    "_sqlx_migrations",
+    "goose_db_version",
+    "_prisma_migrations",
+    "knex_migrations",
+];
 
 /// A relation that may have rows.
 #[derive(Clone, Debug)]
@@ -28,6 +45,16 @@ impl Table {
     /// `schema.name`, as a fill has it.
     pub(crate) fn plain_name(&self) -> String {
         format!("{}.{}", self.schema, self.name)
+    }
+
+    /// Whether a framework notes its migrations there.
+    pub(crate) fn is_of_versions(&self) -> bool {
+        VERSIONS.contains(&self.name.as_str())
+    }
+
+    /// Its name for people.
+    pub(crate) fn shown(&self) -> String {
+        shown_relation(&self.schema, &self.name)
     }
 
     /// Schema and name as SQL.

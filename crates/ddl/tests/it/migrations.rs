@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ddl::find::Class;
-use ddl::{Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site};
+use ddl::{Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site, Statement};
 use server::DataDirectory;
 use testkit::{Server, assert_says, block_on, spec};
 use tokio::sync::oneshot;
@@ -119,7 +119,7 @@ fn interrupted(server: &Server) {
         fn planned(&mut self, _: &Plan) {}
         fn stage(&mut self, _: &str) {}
         fn left(&mut self, _: Duration) {}
-        fn statement(&mut self, number: usize, _: usize) {
+        fn statement(&mut self, number: usize, _: usize, _: &Statement) {
             if number == 2 {
                 self.0.take().unwrap().send(()).unwrap();
             }

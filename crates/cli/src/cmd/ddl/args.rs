@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ddl::{Amount, Effort, Probes, Request, Schema, Script, TableSize};
+use ddl::{Amount, Effort, Probes, Request, Schema, Script, ScriptError, TableSize};
 use fill::RowsRule;
 use model::Model;
 use pgserver::Profile;
@@ -39,6 +39,7 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
     pgrig ddl -c 'ALTER TABLE orders ADD COLUMN note text' -d shop\n  \
     pgrig ddl migration.sql --schema-file app.sql --size orders=500GB --up-to 2GB\n  \
     pgrig ddl migration.sql --schema-file app.sql --fail-if class=rewrite")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct DdlArgs {
     /// Files of the migration, in order
     #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
@@ -47,6 +48,10 @@ pub(crate) struct DdlArgs {
     /// Statements of the migration, in place of files; may be repeated
     #[arg(short, long, value_name = "SQL", help_heading = "Migration")]
     pub(crate) command: Vec<String>,
+
+    /// Run each file in one transaction, as Rails and Flyway do, and psql -1; or all statements of -c
+    #[arg(short = '1', long, help_heading = "Migration")]
+    pub(crate) single_transaction: bool,
 
     /// SQL file that creates the tables as they are before the migration, for example a dump of pg_dump --schema-only
     #[arg(long, value_name = "FILE", conflicts_with = "model", help_heading = "Tables")]
@@ -144,6 +149,11 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "DURATION", help_heading = "Readers and writers during the migration")]
     pub(crate) blocker: Option<Length>,
 
+    /// Measure better ways, too, where pgrig can write them: indexes CONCURRENTLY, constraints NOT VALID and validated later, new
+    /// columns without a volatile default and an update in batches
+    #[arg(long, help_heading = "Migration")]
+    pub(crate) alternatives: bool,
+
     /// Exit with status 3 if a statement has this class (class=rewrite), takes this lock or a stronger one (lock=SHARE), holds such a lock longer than a limit ('lock=ACCESS EXCLUSIVE>1s'), or makes a reader or writer wait longer than a limit ('stall>500ms'); may be repeated
     #[arg(long, value_name = "CONDITION", help_heading = "Output")]
     pub(crate) fail_if: Vec<Gate>,
@@ -215,13 +225,36 @@ impl DdlArgs {
         for path in &self.files {
             let name = path.display().to_string();
             let text = input::file(path).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
-            let read = Script::read(&text, Some(&name));
+            let read = Script::read(&text, Some(&name)).and_then(|script| self.in_transactions(script));
             scripts.push(read.map_err(|error| Usage(format!("{name}, {error}")))?);
         }
-        for text in &self.command {
-            scripts.push(Script::read(text, None)?);
+        if !self.command.is_empty() {
+            let texts: Vec<_> =
+                self.command.iter().map(|text| Script::read(text, None)).collect::<Result<_, _>>()?;
+            scripts.push(self.in_transactions(Script::of(texts)?)?);
         }
         Ok(Script::of(scripts)?)
+    }
+
+    fn in_transactions(&self, script: Script) -> Result<Script, ScriptError> {
+        if self.single_transaction { script.in_one_transaction() } else { Ok(script) }
+    }
+
+    /// Files of Flyway's that are not in the order of their versions, as a warning: a shell sorts V10 before V2.
+    pub(crate) fn disorder(&self) -> Option<String> {
+        let version = |path: &PathBuf| -> Option<(Vec<u64>, String)> {
+            let name = path.file_name()?.to_str()?;
+            let (version, _) = name.strip_prefix('V')?.split_once("__")?;
+            let parts = version.split(['.', '_']).map(str::parse).collect::<Result<_, _>>().ok()?;
+            Some((parts, name.to_owned()))
+        };
+        let versions: Vec<_> = self.files.iter().filter_map(version).collect();
+        let [(_, before), (_, after)] = versions.windows(2).find(|pair| pair[0].0 > pair[1].0)? else {
+            return None;
+        };
+        Some(format!(
+            "{after} runs after {before}, which has a later version: give the files in the order of their versions"
+        ))
     }
 
     /// The origin of the tables.
@@ -272,7 +305,17 @@ impl DdlArgs {
             write: self.probe_write.clone(),
             blocker: self.blocker.map(|blocker| blocker.0),
         });
-        Request { schema, script, amount, up_to: self.up_to.0, effort, probes, columns, seed: self.seed }
+        Request {
+            schema,
+            script,
+            amount,
+            up_to: self.up_to.0,
+            effort,
+            probes,
+            alternatives: self.alternatives,
+            columns,
+            seed: self.seed,
+        }
     }
 
     /// The server on which is measured: by default an instance for migrations only, with PostgreSQL's default settings.

@@ -26,6 +26,9 @@ use crate::cmd::ddl::progress::Progress;
 /// Measures the migration that the arguments name.
 pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure> {
     let script = arguments.script()?;
+    if let Some(disorder) = arguments.disorder() {
+        printer.warn(disorder);
+    }
     let schema = match arguments.origin()? {
         Origin::Read(schema) => schema,
         Origin::Database(choice) => {

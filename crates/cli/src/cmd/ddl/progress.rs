@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ddl::{Observer, Plan, Request};
+use ddl::{Observer, Plan, Request, Statement};
 
 use crate::app::conduct::Recording;
 use crate::app::json;
@@ -48,8 +48,7 @@ impl Observer for Progress<'_> {
         self.printer.say(format!("about {} left", rough(left)));
     }
 
-    fn statement(&mut self, number: usize, of: usize) {
-        let statement = &self.request.script.statements[number - 1];
+    fn statement(&mut self, number: usize, of: usize, statement: &Statement) {
         self.printer.say(format!("  {number} of {of}: {}", text::cut(&statement.in_one_line(), 60)));
     }
 }

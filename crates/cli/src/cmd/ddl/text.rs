@@ -7,8 +7,8 @@ use std::time::Duration;
 use comfy_table::Table;
 use ddl::find::{Lock, LockMode, Work, WorkKind};
 use ddl::{
-    Amount, AtSize, Effort, Figure, Found, Outcome, Plan, PlannedSize, Probed, Request, Spread, Stall,
-    StatementKind, StatementOutcome, Wait,
+    Alternative, Amount, AtSize, Effort, Figure, Found, Outcome, Plan, PlannedSize, Probed, Request, Space,
+    Spread, Stall, StatementKind, StatementOutcome, Wait,
 };
 use measure::human::{bytes, grouped, time};
 
@@ -20,6 +20,8 @@ const NAMED: usize = 8;
 const WIDTH: usize = 80;
 /// Least characters of a statement in that table.
 const STATEMENT: usize = 12;
+/// Least bytes of files that are more than changes of catalogs.
+const SPACE: u64 = 1 << 20;
 /// Relations that are named for each lock or work.
 const RELATIONS: usize = 6;
 
@@ -76,6 +78,8 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
         sizes(&|size| bytes(size.bytes)),
         sizes(&|size| size.runs.to_string()),
     );
+    let time = rough(Duration::from_secs(plan.seconds));
+    let _ = write!(text, "\n  time         about {time}, at speeds that pgrig assumes until it has measured");
     if !plan.empty.is_empty() {
         let _ = write!(text, "\n  left empty   {} that no statement uses", plan.empty.len());
     }
@@ -187,9 +191,56 @@ fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
             let _ = write!(text, "\n   {name}   {}", waits(stall));
         }
     }
+    if let Some(space) = space(found.space) {
+        let _ = write!(text, "\n   space   {space}");
+    }
     text += &costs(one);
     text += &forecast(one, of);
+    for alternative in of.alternatives.iter().filter(|other| other.number == one.number) {
+        text += &better(one, alternative);
+    }
     Some(text)
+}
+
+/// Disk space at its peak, if it is more than changes of catalogs take.
+fn space(space: Space) -> Option<String> {
+    let files = (space.files >= SPACE).then(|| format!("{} of files", bytes(space.files)));
+    let temporary = space.temporary.filter(|temporary| *temporary > 0);
+    let temporary = temporary.map(|temporary| format!("{} of temporary files", bytes(temporary)));
+    let parts: Vec<String> = files.into_iter().chain(temporary).collect();
+    (!parts.is_empty()).then(|| format!("{} more at its peak", parts.join(" and ")))
+}
+
+/// A better way beside the statement, each with its sums and its longest stall.
+fn better(one: &StatementOutcome, alternative: &Alternative) -> String {
+    let mut text = String::new();
+    for (number, step) in alternative.statements.iter().enumerate() {
+        let line = cut(&step.statement.in_one_line(), 66);
+        let _ = write!(text, "\n   {}  {line}", if number == 0 { "better" } else { "      " });
+        if let Some(failed) = &step.failed {
+            let _ = write!(text, "\n           failed: {}", failed.message);
+            continue;
+        }
+        let _ = write!(text, "\n           {}", in_short(std::slice::from_ref(step)));
+    }
+    if alternative.statements.iter().all(|step| step.failed.is_none()) {
+        let _ = write!(text, "\n   in all  {}", in_short(&alternative.statements));
+        let _ = write!(text, "\n   before  {}", in_short(std::slice::from_ref(one)));
+    }
+    text
+}
+
+/// Seconds, WAL, stall and the strongest lock of some statements.
+fn in_short(statements: &[StatementOutcome]) -> String {
+    let largest = || statements.iter().filter_map(StatementOutcome::largest);
+    let seconds: f64 = largest().filter_map(AtSize::seconds).map(|seconds| seconds.median).sum();
+    let wal: f64 = largest().filter_map(AtSize::wal).map(|wal| wal.median).sum();
+    let stalls = statements.iter().filter_map(|one| one.stall.as_ref()?.longest());
+    let stall = stalls.map(|wait| wait.seconds).reduce(f64::max);
+    let strongest = statements.iter().filter_map(|one| one.found.as_ref()?.strongest()).max();
+    let stall = stall.map_or(String::new(), |stall| format!(", stall {}", time(stall)));
+    let lock = strongest.map_or(String::new(), |mode| format!(", {mode}"));
+    format!("{}, WAL {}{stall}{lock}", time(seconds), shown_bytes(wal))
 }
 
 /// Cost at each size, if there are several.
@@ -275,12 +326,16 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
         }
     };
     let (seconds, wal) = (figure(&forecast.seconds, &time), figure(&forecast.wal, &shown_bytes));
-    format!(
-        "\n   at {}  {seconds}\n   {:>width$}  WAL {wal}",
-        bytes(forecast.bytes),
-        "",
-        width = bytes(forecast.bytes).len() + 3
-    )
+    let size = bytes(forecast.bytes);
+    let width = size.len() + 3;
+    let mut text = format!("\n   at {size}  {seconds}\n   {:>width$}  WAL {wal}", "");
+    if let Figure::Value { value, .. } = forecast.space
+        && value >= SPACE as f64
+    {
+        let space = figure(&forecast.space, &shown_bytes);
+        let _ = write!(text, "\n   {:>width$}  {space} of files more at its peak", "");
+    }
+    text
 }
 
 fn spread(seconds: Spread) -> String {
@@ -330,7 +385,8 @@ fn grouped_works(works: &[Work]) -> Vec<String> {
                 (WorkKind::Scan, Some(_)) => "all entries read of an index of".to_owned(),
                 (WorkKind::Scan, None) => "the server counted a VACUUM or ANALYZE of".to_owned(),
             };
-            format!("{proof} {}", listed(&names))
+            let event = if first.is_some_and(|proof| proof.is_event) { " (event table_rewrite)" } else { "" };
+            format!("{proof} {}{event}", listed(&names))
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ddl::{Amount, DdlError, Effort, Observer, Outcome, Plan, Request, Schema, Script, Site};
+use ddl::{Amount, DdlError, Effort, Observer, Outcome, Plan, Request, Schema, Script, Site, Statement};
 use server::DataDirectory;
 use testkit::{Server, block_on, spec};
 
@@ -12,7 +12,7 @@ pub(crate) struct Unwatched;
 impl Observer for Unwatched {
     fn planned(&mut self, _: &Plan) {}
     fn stage(&mut self, _: &str) {}
-    fn statement(&mut self, _: usize, _: usize) {}
+    fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
     fn left(&mut self, _: Duration) {}
 }
 
@@ -32,6 +32,7 @@ pub(crate) fn request(schema: &str, migration: &str, amount: Amount) -> Request 
         up_to: 1 << 30,
         effort: Effort::Quick,
         probes: None,
+        alternatives: false,
         columns: Vec::new(),
         seed: 1,
     }

@@ -1,0 +1,327 @@
+//! A better way, where one is known for work that was measured: in words, and as statements that can be measured, too.
+
+use crate::find::{Class, WorkKind};
+use crate::outcome::{Found, StatementOutcome};
+use crate::parts::{Action, Parts};
+use crate::script::{Statement, StatementKind};
+
+/// Batches of a backfill.
+const BATCHES: u32 = 4;
+/// The first release that reads a range of blocks without the whole table (nodeTidrangescan.c).
+const RANGES: u32 = 140_000;
+
+/// A better way of a statement, in words; none if none is known, or the statement blocks nobody.
+pub fn better_way(found: &Found, statement: &Statement) -> Option<&'static str> {
+    let text = statement.in_one_line().to_ascii_lowercase();
+    let has = |words: &str| text.contains(words);
+    let builds = found.works.iter().any(|work| work.kind == WorkKind::IndexBuild);
+    let blocks = found.strongest().is_some_and(|mode| mode.blocks().is_some());
+    if !blocks {
+        return None;
+    }
+    match found.class {
+        Class::IndexBuild if text.starts_with("create ") => {
+            Some("CREATE INDEX CONCURRENTLY, outside of a transaction, does not block writes")
+        }
+        Class::IndexBuild if text.starts_with("reindex") => {
+            Some("REINDEX … CONCURRENTLY does not block writes")
+        }
+        Class::IndexBuild if builds && has("alter table") && (has("unique") || has("primary key")) => Some(
+            "build the index first with CREATE UNIQUE INDEX CONCURRENTLY, then ADD CONSTRAINT … USING INDEX is catalog only",
+        ),
+        Class::Scan | Class::SeveralTables if has("set not null") => Some(
+            "first ADD CONSTRAINT … CHECK (… IS NOT NULL) NOT VALID, then VALIDATE CONSTRAINT, which blocks nobody: SET NOT NULL \
+             is then catalog only",
+        ),
+        Class::Scan | Class::SeveralTables
+            if has(" add ") && (has("check") || has("foreign key") || has("references")) =>
+        {
+            Some(
+                "ADD CONSTRAINT … NOT VALID is catalog only; VALIDATE CONSTRAINT in a later transaction blocks no writes",
+            )
+        }
+        Class::ScanOfAnother if has("attach partition") && is_attached(found, &text) => Some(
+            "first add to the attached table a CHECK constraint that implies the new bounds (and IS NOT NULL): the server then \
+             skips the scan",
+        ),
+        Class::ScanOfAnother if has("attach partition") => Some(
+            "first add to the default partition a CHECK constraint that excludes the new bounds, NOT VALID, and validate it: the \
+             server then skips the scan",
+        ),
+        Class::SeveralTables if has("attach partition") => Some(
+            "first add CHECK constraints, NOT VALID, and validate them: to the attached table one that implies the new bounds (and \
+             IS NOT NULL), to the default partition one that excludes them; the server then skips the scans",
+        ),
+        Class::Rewrite if has(" add ") && has("default") => Some(
+            "a constant default does not rewrite the table: add the column without the volatile default, SET DEFAULT, then \
+             update the rows in batches",
+        ),
+        Class::Rewrite if has(" type ") => Some(
+            "add a column of the new type, copy the values in batches (a trigger keeps it current), and swap the names",
+        ),
+        Class::Rewrite if text.starts_with("refresh") => {
+            Some("REFRESH MATERIALIZED VIEW CONCURRENTLY, which needs a unique index, does not block readers")
+        }
+        _ => None,
+    }
+}
+
+/// Whether the scanned table is the one that ATTACH PARTITION names: otherwise it is the default partition.
+fn is_attached(found: &Found, text: &str) -> bool {
+    let plain = |name: &str| name.trim().replace('"', "").to_lowercase();
+    let named = text.split("attach partition ").nth(1).and_then(|rest| rest.split(" for values").next());
+    let named = plain(named.unwrap_or_default());
+    let is_named =
+        |name: &str| named == name || named.strip_suffix(name).is_some_and(|schema| schema.ends_with('.'));
+    found.works.iter().any(|work| is_named(&plain(&work.relation)))
+}
+
+/// A migration in which better ways replace statements.
+pub(crate) struct Better {
+    /// Its statements.
+    pub(crate) statements: Vec<Statement>,
+    /// For each the number of the statement that it replaces, if it does.
+    pub(crate) of: Vec<Option<usize>>,
+}
+
+/// The migration with the better ways that pgrig can write; none if there is none. `version` is the server's.
+pub(crate) fn migration(statements: &[StatementOutcome], version: u32) -> Option<Better> {
+    let mut better = Better { statements: Vec::new(), of: Vec::new() };
+    for (place, one) in statements.iter().enumerate() {
+        let transaction = transaction(statements, place);
+        let ways = one
+            .found
+            .as_ref()
+            .filter(|found| transaction != Transaction::Bound && better_way(found, &one.statement).is_some())
+            .and_then(|found| written(found, &one.statement, one.number, version));
+        let Some(ways) = ways else {
+            better.push(one.statement.clone(), None);
+            continue;
+        };
+        let like = |sql: String, kind: StatementKind| Statement { sql, kind, ..one.statement.clone() };
+        if transaction == Transaction::Open {
+            better.push(like("COMMIT".to_owned(), StatementKind::Transaction), None);
+        }
+        for sql in ways {
+            better.push(like(sql, StatementKind::Measured), Some(one.number));
+        }
+        if transaction == Transaction::Open {
+            better.push(like("BEGIN".to_owned(), StatementKind::Transaction), None);
+        }
+    }
+    better.of.iter().any(Option::is_some).then_some(better)
+}
+
+impl Better {
+    fn push(&mut self, statement: Statement, of: Option<usize>) {
+        self.statements.push(statement);
+        self.of.push(of);
+    }
+}
+
+/// The transaction in which a statement is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transaction {
+    /// Its own.
+    None,
+    /// One that is committed, and can be committed before it, too.
+    Open,
+    /// One that is rolled back, or has savepoints: statements do not move out of it.
+    Bound,
+}
+
+fn transaction(statements: &[StatementOutcome], place: usize) -> Transaction {
+    let is_edge = |one: &&StatementOutcome| one.statement.kind == StatementKind::Transaction;
+    let word = |one: &StatementOutcome| {
+        one.statement.in_one_line().split([' ', ';']).next().map(str::to_ascii_lowercase).unwrap_or_default()
+    };
+    let before = statements[..place].iter().rfind(is_edge).map(word);
+    let after = statements[place + 1..].iter().find(is_edge).map(word);
+    match (before.as_deref(), after.as_deref()) {
+        (Some("begin" | "start"), Some("commit" | "end")) => Transaction::Open,
+        (Some("begin" | "start" | "savepoint" | "release"), _) | (_, Some("savepoint" | "release")) => {
+            Transaction::Bound
+        }
+        _ => Transaction::None,
+    }
+}
+
+/// The better way of a statement as statements; none if pgrig cannot write it.
+fn written(found: &Found, statement: &Statement, number: usize, version: u32) -> Option<Vec<String>> {
+    let parts = Parts::of(&statement.sql);
+    if let Some(sql) = parts.concurrently() {
+        return Some(vec![sql]);
+    }
+    let (table, action) = parts.alter_table()?;
+    let alter = |action: String| format!("ALTER TABLE {table} {action}");
+    let own = format!("pgrig_better_{number}");
+    Some(match action {
+        Action::Key { name, kind, columns, rest } => {
+            let name = name.unwrap_or(&own);
+            vec![
+                format!("CREATE UNIQUE INDEX CONCURRENTLY {name} ON {table} {columns}"),
+                alter(
+                    format!("ADD CONSTRAINT {name} {kind} USING INDEX {name} {rest}").trim_end().to_owned(),
+                ),
+            ]
+        }
+        Action::Rule { name, rule } => {
+            let name = name.unwrap_or(&own);
+            vec![
+                alter(format!("ADD CONSTRAINT {name} {rule} NOT VALID")),
+                alter(format!("VALIDATE CONSTRAINT {name}")),
+            ]
+        }
+        Action::SetNotNull { column } => not_null(&alter, &own, column),
+        Action::AddColumn { column, typed, default, is_not_null } => {
+            let tables = found.works.iter().filter(|work| work.kind == WorkKind::Rewrite).count();
+            if tables != 1 || version < RANGES {
+                return None;
+            }
+            let mut ways = vec![
+                alter(format!("ADD COLUMN {column} {typed}")),
+                alter(format!("ALTER COLUMN {column} SET DEFAULT {default}")),
+            ];
+            ways.extend((0..BATCHES).map(|batch| batch_of(table, column, batch)));
+            if is_not_null {
+                ways.extend(not_null(&alter, &own, column));
+            }
+            ways
+        }
+    })
+}
+
+fn not_null(alter: &dyn Fn(String) -> String, name: &str, column: &str) -> Vec<String> {
+    vec![
+        alter(format!("ADD CONSTRAINT {name} CHECK ({column} IS NOT NULL) NOT VALID")),
+        alter(format!("VALIDATE CONSTRAINT {name}")),
+        alter(format!("ALTER COLUMN {column} SET NOT NULL")),
+        alter(format!("DROP CONSTRAINT {name}")),
+    ]
+}
+
+/// The update of a part of the blocks that the table had when it was last vacuumed; the last one takes all that is left.
+fn batch_of(table: &str, column: &str, batch: u32) -> String {
+    let block = |batch: u32| {
+        format!(
+            "(SELECT format('(%s,0)', (relpages::bigint + 1) * {batch} / {BATCHES}) FROM pg_catalog.pg_class WHERE oid = {}::regclass)::tid",
+            server::quote::literal(table)
+        )
+    };
+    let to = if batch + 1 < BATCHES {
+        format!("ctid < {}", block(batch + 1))
+    } else {
+        // Rows that the migration had changed before are behind these blocks, as are those of the batches before.
+        format!("{column} IS NULL")
+    };
+    format!("UPDATE {table} SET {column} = DEFAULT WHERE ctid >= {} AND {to}", block(batch))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::find::{Kind, Lock, LockMode, Proof, Work};
+    use crate::outcome::Space;
+    use crate::script::Script;
+
+    fn found(class: Class, kind: WorkKind) -> Found {
+        let lock = Lock { relation: "t".to_owned(), kind: Kind::Table, mode: LockMode::Share, is_new: false };
+        let proof = Proof { file: None, read: None, is_event: false, is_vacuumed: false };
+        Found {
+            class,
+            works: vec![Work { oid: 1, table: 1, relation: "t".to_owned(), kind, proof }],
+            locks: vec![lock],
+            is_alone: false,
+            waits: 0,
+            space: Space::default(),
+            tables: BTreeSet::new(),
+            held: BTreeMap::new(),
+        }
+    }
+
+    fn better(text: &str, class: Class, kind: WorkKind) -> Vec<(String, Option<usize>)> {
+        let script = Script::read(text, None).unwrap();
+        let statements = StatementOutcome::of_all(&script.statements).into_iter().map(|mut one| {
+            if one.statement.kind == StatementKind::Measured {
+                one.found = Some(found(class, kind));
+            }
+            one
+        });
+        let Some(better) = migration(&statements.collect::<Vec<_>>(), 180_000) else { return Vec::new() };
+        better.statements.into_iter().map(|one| one.sql).zip(better.of).collect()
+    }
+
+    #[test]
+    fn statements_are_written_the_better_way() {
+        let (scan, index) = ((Class::Scan, WorkKind::Scan), (Class::IndexBuild, WorkKind::IndexBuild));
+        for (sql, (class, kind), wanted) in [
+            (
+                "CREATE UNIQUE INDEX IF NOT EXISTS i ON t (a)",
+                index,
+                &["CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS i ON t (a)"][..],
+            ),
+            ("REINDEX (VERBOSE) TABLE \"T\"", index, &["REINDEX (VERBOSE) TABLE CONCURRENTLY \"T\""]),
+            (
+                "ALTER TABLE ONLY public.t ADD CONSTRAINT k PRIMARY KEY (a, b) DEFERRABLE",
+                index,
+                &[
+                    "CREATE UNIQUE INDEX CONCURRENTLY k ON public.t (a, b)",
+                    "ALTER TABLE public.t ADD CONSTRAINT k PRIMARY KEY USING INDEX k DEFERRABLE",
+                ],
+            ),
+            (
+                "ALTER TABLE t ADD FOREIGN KEY (u) REFERENCES u (id) ON DELETE CASCADE;",
+                scan,
+                &[
+                    "ALTER TABLE t ADD CONSTRAINT pgrig_better_1 FOREIGN KEY (u) REFERENCES u (id) ON DELETE CASCADE NOT VALID",
+                    "ALTER TABLE t VALIDATE CONSTRAINT pgrig_better_1",
+                ],
+            ),
+            (
+                "ALTER TABLE t ALTER COLUMN \"a b\" SET NOT NULL",
+                scan,
+                &[
+                    "ALTER TABLE t ADD CONSTRAINT pgrig_better_1 CHECK (\"a b\" IS NOT NULL) NOT VALID",
+                    "ALTER TABLE t VALIDATE CONSTRAINT pgrig_better_1",
+                    "ALTER TABLE t ALTER COLUMN \"a b\" SET NOT NULL",
+                    "ALTER TABLE t DROP CONSTRAINT pgrig_better_1",
+                ],
+            ),
+            // Several actions, and rules that pgrig does not write.
+            ("ALTER TABLE t ALTER a SET NOT NULL, ALTER b SET NOT NULL", scan, &[]),
+            ("ALTER TABLE t ADD UNIQUE NULLS NOT DISTINCT (a)", index, &[]),
+        ] {
+            let found: Vec<String> = better(sql, class, kind).into_iter().map(|(sql, _)| sql).collect();
+            assert_eq!(found, wanted, "{sql}");
+        }
+        let rewrite = better(
+            "ALTER TABLE t ADD COLUMN c uuid NOT NULL DEFAULT gen_random_uuid()",
+            Class::Rewrite,
+            WorkKind::Rewrite,
+        );
+        assert_eq!(rewrite.len(), 2 + 4 + 4);
+        assert_eq!(rewrite[0].0, "ALTER TABLE t ADD COLUMN c uuid");
+        assert_eq!(rewrite[1].0, "ALTER TABLE t ALTER COLUMN c SET DEFAULT gen_random_uuid()");
+    }
+
+    #[test]
+    fn a_transaction_is_committed_before_the_better_way() {
+        let of = |text: &str| better(text, Class::IndexBuild, WorkKind::IndexBuild);
+        let found = of("SET lock_timeout = '1s'; BEGIN; CREATE INDEX i ON t (a); COMMIT");
+        let texts: Vec<&str> = found.iter().map(|(sql, _)| sql.as_str()).collect();
+        let wanted = [
+            "SET lock_timeout = '1s';",
+            "BEGIN;",
+            "COMMIT",
+            "CREATE INDEX CONCURRENTLY i ON t (a)",
+            "BEGIN",
+            "COMMIT",
+        ];
+        assert_eq!(texts, wanted);
+        assert_eq!(found[3].1, Some(3));
+        assert_eq!(of("BEGIN; CREATE INDEX i ON t (a); ROLLBACK"), []);
+        assert_eq!(of("BEGIN; SAVEPOINT s; CREATE INDEX i ON t (a); COMMIT"), []);
+    }
+}

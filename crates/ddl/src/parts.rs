@@ -1,0 +1,196 @@
+//! The parts of a statement's text, as far as a better way is made of them.
+
+use sql::Kind;
+
+use crate::script::tokens;
+
+/// A statement's tokens, without blanks and comments.
+pub(crate) struct Parts<'a> {
+    text: &'a str,
+    tokens: Vec<Part<'a>>,
+}
+
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    kind: Kind,
+    text: &'a str,
+    at: usize,
+}
+
+/// An action of ALTER TABLE.
+pub(crate) enum Action<'a> {
+    /// ADD UNIQUE or PRIMARY KEY, the columns in parentheses.
+    Key { name: Option<&'a str>, kind: &'static str, columns: &'a str, rest: &'a str },
+    /// ADD CHECK or FOREIGN KEY.
+    Rule { name: Option<&'a str>, rule: &'a str },
+    /// ALTER COLUMN … SET NOT NULL.
+    SetNotNull { column: &'a str },
+    /// ADD COLUMN with a default.
+    AddColumn { column: &'a str, typed: &'a str, default: &'a str, is_not_null: bool },
+}
+
+impl<'a> Parts<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let text = text.trim_end().trim_end_matches(';').trim_end();
+        let mut at = 0;
+        let mut parts = Vec::new();
+        for (kind, token) in tokens(text) {
+            if !matches!(kind, Kind::Blank | Kind::Comment) {
+                parts.push(Part { kind, text: token, at });
+            }
+            at += token.len();
+        }
+        Self { text, tokens: parts }
+    }
+
+    /// The statement with CONCURRENTLY, if it is CREATE INDEX, REINDEX or REFRESH MATERIALIZED VIEW without it.
+    pub(crate) fn concurrently(&self) -> Option<String> {
+        let word = if self.begins(0, &["create", "index"]) || self.begins(0, &["create", "unique", "index"]) {
+            self.find(0, &["index"])
+        } else if self.begins(0, &["reindex"]) {
+            self.find(1, &["table", "index", "schema", "database"])
+        } else if self.begins(0, &["refresh", "materialized", "view"]) {
+            Some(2)
+        } else {
+            None
+        }?;
+        if self.begins(word + 1, &["concurrently"]) {
+            return None;
+        }
+        let end = self.end(word);
+        Some(format!("{} CONCURRENTLY{}", &self.text[..end], &self.text[end..]))
+    }
+
+    /// The table and the only action of ALTER TABLE, if it is one that is known.
+    pub(crate) fn alter_table(&self) -> Option<(&'a str, Action<'a>)> {
+        if !self.begins(0, &["alter", "table"]) {
+            return None;
+        }
+        let mut at = 2;
+        for optional in ["if", "exists", "only"] {
+            at += usize::from(self.begins(at, &[optional]));
+        }
+        let first = at;
+        self.name(at)?;
+        while self.tokens.get(at + 1)?.text == "." {
+            at += 2;
+            self.name(at)?;
+        }
+        let table = self.slice(first, at + 1);
+        at += 1;
+        if self.outer(at).any(|place| self.tokens[place].text == ",") {
+            return None;
+        }
+        let action = if self.begins(at, &["alter"]) { self.alter_column(at + 1) } else { self.add(at) };
+        Some((table, action?))
+    }
+
+    fn alter_column(&self, at: usize) -> Option<Action<'a>> {
+        let at = at + usize::from(self.begins(at, &["column"]));
+        let column = self.name(at)?;
+        let is_all = self.tokens.len() == at + 4;
+        (self.begins(at + 1, &["set", "not", "null"]) && is_all).then_some(Action::SetNotNull { column })
+    }
+
+    fn add(&self, at: usize) -> Option<Action<'a>> {
+        if !self.begins(at, &["add"]) {
+            return None;
+        }
+        let mut at = at + 1;
+        let mut name = None;
+        if self.begins(at, &["constraint"]) {
+            name = Some(self.name(at + 1)?);
+            at += 2;
+        }
+        let end = self.tokens.len();
+        if self.begins(at, &["check"]) || self.begins(at, &["foreign", "key"]) {
+            return Some(Action::Rule { name, rule: self.slice(at, end) });
+        }
+        for (kind, words) in [("UNIQUE", &["unique"][..]), ("PRIMARY KEY", &["primary", "key"])] {
+            if self.begins(at, words) {
+                let open = at + words.len();
+                let close = self.closing(open)?;
+                let known = ["deferrable", "not", "initially"];
+                if close + 1 < end && !known.iter().any(|word| self.begins(close + 1, &[word])) {
+                    return None;
+                }
+                let (columns, rest) = (self.slice(open, close + 1), self.slice(close + 1, end));
+                return Some(Action::Key { name, kind, columns, rest });
+            }
+        }
+        if name.is_some() { None } else { self.add_column(at) }
+    }
+
+    fn add_column(&self, at: usize) -> Option<Action<'a>> {
+        let mut at = at + usize::from(self.begins(at, &["column"]));
+        if self.begins(at, &["if", "not", "exists"]) {
+            at += 3;
+        }
+        let column = self.name(at)?;
+        let default = self.outer(at).find(|place| self.begins(*place, &["default"]))?;
+        // What may follow an expression; what is before DEFAULT is the type, and perhaps NOT NULL.
+        let ends = ["not", "null", "check", "constraint", "references", "unique", "primary", "generated"];
+        let is_end = |place: &usize| ends.iter().any(|word| self.begins(*place, &[word]));
+        let typed = self.outer(at + 1).find(is_end).map_or(default, |place| place.min(default));
+        let end = self.tokens.len();
+        let after = self.outer(default + 1).find(is_end).unwrap_or(end);
+        let is_not_null = |from: usize, to: usize| match to - from {
+            0 => Some(false),
+            2 if self.begins(from, &["not", "null"]) => Some(true),
+            _ => None,
+        };
+        let is_not_null = is_not_null(typed, default)? | is_not_null(after, end)?;
+        Some(Action::AddColumn {
+            column,
+            typed: self.slice(at + 1, typed),
+            default: self.slice(default + 1, after),
+            is_not_null,
+        })
+    }
+
+    /// Whether these words are there.
+    fn begins(&self, at: usize, words: &[&str]) -> bool {
+        let is = |(place, word): (usize, &&str)| {
+            self.tokens
+                .get(at + place)
+                .is_some_and(|part| part.kind == Kind::Word && part.text.eq_ignore_ascii_case(word))
+        };
+        words.iter().enumerate().all(is)
+    }
+
+    /// The place of the first of these words outside of parentheses.
+    fn find(&self, from: usize, words: &[&str]) -> Option<usize> {
+        self.outer(from).find(|place| words.iter().any(|word| self.begins(*place, &[word])))
+    }
+
+    fn name(&self, at: usize) -> Option<&'a str> {
+        let part = self.tokens.get(at)?;
+        matches!(part.kind, Kind::Word | Kind::QuotedName).then_some(part.text)
+    }
+
+    /// Places from there on that are outside of parentheses.
+    fn outer(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
+        let mut depth = 0_i32;
+        (from..self.tokens.len()).filter(move |place| {
+            let text = self.tokens[*place].text;
+            depth -= i32::from(text == ")" || text == "]");
+            let is_outer = depth == 0;
+            depth += i32::from(text == "(" || text == "[");
+            is_outer
+        })
+    }
+
+    /// The place of the parenthesis that closes the one there.
+    fn closing(&self, open: usize) -> Option<usize> {
+        (self.tokens.get(open)?.text == "(").then_some(())?;
+        self.outer(open).nth(1)
+    }
+
+    fn end(&self, at: usize) -> usize {
+        self.tokens[at].at + self.tokens[at].text.len()
+    }
+
+    fn slice(&self, from: usize, to: usize) -> &'a str {
+        if from >= to { "" } else { &self.text[self.tokens[from].at..self.end(to - 1)] }
+    }
+}

@@ -1,0 +1,156 @@
+//! Copies of the filled databases, in which the migration runs: to look at it, to time it, and with readers and writers.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use connect::Target;
+
+use super::cost::{self, Run};
+use super::databases::Databases;
+use super::fill::Filled;
+use super::look::{Look, Looked};
+use super::rehearse::Tables;
+use super::settings::with;
+use super::stall::{self, Candidates};
+use super::{Observer, sized};
+use crate::error::DdlError;
+use crate::outcome::{AtSize, Probed, SpaceAt, Stall, StatementOutcome, TableAt};
+use crate::request::Probes;
+use crate::script::StatementKind;
+
+/// Runs the migration in copies of databases.
+pub(crate) struct Copies<'a> {
+    pub(crate) databases: &'a Databases,
+    pub(crate) settings: &'a [(String, String)],
+}
+
+impl Copies<'_> {
+    pub(crate) async fn look_at_all(
+        &self,
+        filled: &Filled,
+        statements: &mut [StatementOutcome],
+        observer: &mut dyn Observer,
+    ) -> Result<(), DdlError> {
+        let copy = self.look(&filled.database, statements, observer).await?;
+        for one in statements {
+            let oids = one.found.as_ref().map(|found| &found.tables);
+            let is_of = |table: &&TableAt| oids.is_some_and(|oids| oids.contains(&table.oid));
+            one.tables = filled.tables.iter().filter(is_of).map(|table| table.name.clone()).collect();
+            if let Some(found) = &one.found {
+                let (bytes, rows) = sized(&one.tables, &filled.tables);
+                one.spaces.push(SpaceAt { bytes, rows, space: found.space });
+            }
+        }
+        Ok(self.databases.drop(&copy).await?)
+    }
+
+    /// Looks at the statements in a copy, which it returns. If one fails, begins anew without it.
+    pub(crate) async fn look(
+        &self,
+        original: &Target,
+        statements: &mut [StatementOutcome],
+        observer: &mut dyn Observer,
+    ) -> Result<Target, DdlError> {
+        loop {
+            let copy = self.databases.copy(original, "look").await?;
+            if self.look_once(&copy, statements, observer).await? {
+                return Ok(copy);
+            }
+            self.databases.drop(&copy).await?;
+        }
+    }
+
+    /// Whether all statements ran that had not failed before.
+    pub(crate) async fn look_once(
+        &self,
+        copy: &Target,
+        statements: &mut [StatementOutcome],
+        observer: &mut dyn Observer,
+    ) -> Result<bool, DdlError> {
+        let migrating = self.with_settings(copy);
+        let mut look = Look::begin(copy, &migrating, self.databases.outside()).await?;
+        let of = statements.len();
+        let mut all_ran = true;
+        let until = runnable(statements);
+        for one in statements[..until].iter_mut().filter(|one| one.failed.is_none()) {
+            observer.statement(one.number, of, &one.statement);
+            match look.statement(&one.statement).await? {
+                Looked::Ran(found) => one.found = found,
+                Looked::Failed(failed) => {
+                    (one.found, one.failed) = (None, Some(failed));
+                    all_ran = false;
+                    break;
+                }
+            }
+        }
+        look.end().await;
+        Ok(all_ran)
+    }
+
+    /// Times the statements in a copy of the size at this place. If one fails that did not before, begins anew without it.
+    pub(crate) async fn time(
+        &self,
+        statements: &mut [StatementOutcome],
+        filled: &[Filled],
+        place: usize,
+    ) -> Result<(), DdlError> {
+        let of = &filled[place];
+        loop {
+            let copy = self.databases.copy(&of.database, "cost").await?;
+            let run =
+                cost::measure(&copy, &self.with_settings(&copy), &statements[..runnable(statements)]).await?;
+            self.databases.drop(&copy).await?;
+            match run {
+                Run::Failed(number, failed) => statements[number].failed = Some(failed),
+                Run::Done(costs) => {
+                    for (one, cost) in statements.iter_mut().zip(costs) {
+                        let Some(cost) = cost else { continue };
+                        if one.measured.len() <= place {
+                            let (bytes, rows) = sized(&one.tables, &of.tables);
+                            one.measured.push(AtSize { bytes, rows, runs: Vec::new() });
+                        }
+                        one.measured[place].runs.push(cost);
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The waits of readers and writers in a copy, those of each statement by its place.
+    pub(crate) async fn stall(
+        &self,
+        filled: &Filled,
+        statements: &[StatementOutcome],
+        probes: &Probes,
+        blocker: Option<Duration>,
+    ) -> Result<(Probed, Vec<Option<Stall>>), DdlError> {
+        let copy = self.databases.copy(&filled.database, "stall").await?;
+        let tables = Tables::read(&copy).await?;
+        let held = statements.iter().filter_map(|one| one.found.as_ref()).flat_map(|found| found.held.keys());
+        let roots: BTreeSet<u32> = held.filter_map(|oid| Some(tables.get(*oid)?.root())).collect();
+        let mut oids: Vec<u32> =
+            tables.filled().map(|(oid, _)| oid).filter(|oid| roots.contains(oid)).collect();
+        let bytes =
+            |oid: &u32| filled.tables.iter().find(|table| table.oid == *oid).map_or(0, |table| table.bytes);
+        oids.sort_by_key(|oid| std::cmp::Reverse(bytes(oid)));
+        let candidates = Candidates { tables: &tables, oids };
+        let until = runnable(statements);
+        let migrating = self.with_settings(&copy);
+        let measured = stall::measure(&copy, &migrating, &statements[..until], &candidates, probes, blocker);
+        let found = measured.await?;
+        self.databases.drop(&copy).await?;
+        Ok((found.probed, found.stalls))
+    }
+
+    fn with_settings(&self, target: &Target) -> Target {
+        with(target, self.settings)
+    }
+}
+
+/// The statements before this place run: after a failure of one that begins or ends a transaction, none does.
+fn runnable(statements: &[StatementOutcome]) -> usize {
+    let ends =
+        |one: &StatementOutcome| one.failed.is_some() && one.statement.kind == StatementKind::Transaction;
+    statements.iter().position(ends).unwrap_or(statements.len())
+}

@@ -1,0 +1,119 @@
+//! The runs of a migration in copies of the filled databases: to look at it, to time it at each size, and with readers and
+//! writers meanwhile.
+
+use super::Observer;
+use super::clock::{Clock, Work};
+use super::copies::Copies;
+use super::fill::Filled;
+use crate::error::DdlError;
+use crate::outcome::{Probed, StatementOutcome};
+use crate::request::{Effort, Probes};
+
+/// See the module.
+pub(crate) struct Rounds<'a> {
+    pub(crate) site: &'a Copies<'a>,
+    pub(crate) effort: Effort,
+    pub(crate) probes: Option<&'a Probes>,
+    pub(crate) clock: &'a mut Clock,
+    pub(crate) observer: &'a mut dyn Observer,
+}
+
+/// The readers and writers: without a blocker, and with one.
+pub(crate) type BothProbed = (Option<Probed>, Option<Probed>);
+
+/// The work of a migration in [`Rounds::all`].
+pub(crate) fn works(effort: Effort, probes: Option<&Probes>) -> Vec<Work> {
+    let sizes = effort.sizes();
+    let runs = sizes.iter().flat_map(|(part, runs)| std::iter::repeat_n(Work::Run(*part), *runs));
+    // Looks at the smallest and at the largest.
+    let mut works: Vec<Work> = runs.chain(sizes.first().map(|(part, _)| Work::Run(*part))).collect();
+    if sizes.len() > 1 {
+        works.push(Work::Run(1.0));
+    }
+    if let Some(probes) = probes {
+        works.push(Work::Probed(std::time::Duration::ZERO));
+        works.extend(probes.blocker.map(Work::Probed));
+    }
+    works
+}
+
+impl Rounds<'_> {
+    /// Looks at the statements in the smallest size and times them there. One that fails does so early, and this run tells
+    /// how long all take.
+    pub(crate) async fn first(
+        &mut self,
+        filled: &[Filled],
+        statements: &mut [StatementOutcome],
+    ) -> Result<(), DdlError> {
+        let part = self.effort.sizes()[0].0;
+        self.site.look_at_all(&filled[0], statements, self.observer).await?;
+        self.clock.did(Work::Run(part));
+        self.site.time(statements, filled, 0).await?;
+        self.clock.did(Work::Run(part));
+        self.observer.left(self.clock.left());
+        Ok(())
+    }
+
+    /// All that is measured, but for the [`Self::first`] run.
+    pub(crate) async fn all(
+        &mut self,
+        filled: &[Filled],
+        statements: &mut [StatementOutcome],
+    ) -> Result<BothProbed, DdlError> {
+        let Some(largest) = filled.last() else { return Ok((None, None)) };
+        self.observer.stage("looking at each statement");
+        self.site.look_at_all(largest, statements, self.observer).await?;
+        self.clock.did(Work::Run(1.0));
+        self.observer.left(self.clock.left());
+        self.timed(filled, statements).await?;
+        self.stalls(largest, statements).await
+    }
+
+    /// Times the statements: the sizes in turn, so that a machine which becomes slower changes all sizes alike.
+    async fn timed(
+        &mut self,
+        filled: &[Filled],
+        statements: &mut [StatementOutcome],
+    ) -> Result<(), DdlError> {
+        let sizes = self.effort.sizes();
+        let most = sizes.iter().map(|(_, runs)| *runs).max().unwrap_or_default();
+        let all: usize = sizes.iter().map(|(_, runs)| runs).sum();
+        let mut done = usize::from(sizes.len() > 1);
+        for round in 0..most {
+            for (place, (part, _)) in sizes.iter().enumerate().filter(|(_, (_, runs))| round < *runs) {
+                // The first run at the smallest size was before.
+                if round == 0 && place == 0 && sizes.len() > 1 {
+                    continue;
+                }
+                done += 1;
+                self.observer.stage(&format!("timing the statements, run {done} of {all}"));
+                self.site.time(statements, filled, place).await?;
+                self.clock.did(Work::Run(*part));
+                if done < all || self.probes.is_some() {
+                    self.observer.left(self.clock.left());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures the waits of readers and writers at the largest size; again with a blocker, if there is one.
+    async fn stalls(
+        &mut self,
+        largest: &Filled,
+        statements: &mut [StatementOutcome],
+    ) -> Result<BothProbed, DdlError> {
+        let Some(probes) = self.probes else { return Ok((None, None)) };
+        self.observer.stage("measuring the waits of readers and writers during the migration");
+        let (free, found) = self.site.stall(largest, statements, probes, None).await?;
+        statements.iter_mut().zip(found).for_each(|(one, stall)| one.stall = stall);
+        self.clock.did(Work::Probed(std::time::Duration::ZERO));
+        let Some(blocker) = probes.blocker else { return Ok((Some(free), None)) };
+        let stage = format!("the same, with a transaction that is open for {} s", blocker.as_secs_f64());
+        self.observer.stage(&stage);
+        let (behind, found) = self.site.stall(largest, statements, probes, Some(blocker)).await?;
+        statements.iter_mut().zip(found).for_each(|(one, stall)| one.blocked = stall);
+        self.clock.did(Work::Probed(blocker));
+        Ok((Some(free), Some(behind)))
+    }
+}

@@ -1,0 +1,93 @@
+//! Disk space of statements, compared with the files themselves and with the server's log of temporary files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ddl::{Amount, Outcome, Request};
+use testkit::{RELEASES, Server, block_on, spec};
+
+use crate::support::{measured, request};
+
+const SCHEMA: &str =
+    "CREATE TABLE t (id int PRIMARY KEY, n int, note text); CREATE INDEX t_note ON t (note);";
+const ROWS: u64 = 100_000;
+
+/// Sum of the sizes of a directory's files.
+fn bytes(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|file| file.len()).sum()
+}
+
+/// Measures, and reads meanwhile the sizes of the directory of the database in which pgrig looks at the statements: the
+/// greatest, and the smallest of the database of which it is a copy.
+fn watched(server: &Server, request: &Request) -> (Outcome, u64) {
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| measured(server, request).unwrap());
+        let (mut most, mut filled) = (0, 0);
+        block_on(async {
+            let postgres = server.connect("postgres").await;
+            while !running.is_finished() {
+                let query = "SELECT oid, datname::text FROM pg_database WHERE datname LIKE 'pgrig_ddl_%'";
+                let rows = postgres.client.query(query, &[]).await.unwrap();
+                let of = |suffix: &str| -> Option<PathBuf> {
+                    let row = rows.iter().find(|row| row.get::<_, &str>(1).ends_with(suffix))?;
+                    Some(server.data_dir().join("base").join(row.get::<_, u32>(0).to_string()))
+                };
+                if let Some(copy) = of("_look") {
+                    filled = of("_size0").map_or(filled, |directory| bytes(&directory));
+                    for _ in 0..20 {
+                        most = most.max(bytes(&copy));
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        (running.join().unwrap(), most - filled)
+    })
+}
+
+#[test]
+fn files_at_their_peak_are_those_in_the_directory() {
+    for release in RELEASES {
+        let server = crate::support::server(release);
+        let request = request(SCHEMA, "ALTER TABLE t ALTER id TYPE bigint", Amount::Rows(ROWS));
+        let (outcome, grown) = watched(&server, &request);
+        let one = &outcome.statements[0];
+        let space = one.found.as_ref().unwrap().space;
+        // Catalogs, and the files in which sessions keep them for the next, grow a little beside it.
+        assert!(space.files.abs_diff(grown) < 1 << 20, "{release}: {space:?}, in the directory {grown}");
+        let table = one.largest().unwrap().bytes;
+        assert!(space.files > table / 2, "{release}: {space:?}, the table {table}");
+    }
+}
+
+#[test]
+fn temporary_files_are_those_in_the_server_s_log() {
+    for release in RELEASES {
+        let set = [
+            ("wal_level", "replica"),
+            ("autovacuum", "off"),
+            ("maintenance_work_mem", "1MB"),
+            ("log_temp_files", "0"),
+            // One file, and not one for each process.
+            ("max_parallel_maintenance_workers", "0"),
+        ];
+        let server = Server::start(spec(release, &set));
+        let migration = "CREATE INDEX ON t (note, id); ALTER TABLE t ADD a int;";
+        let outcome = measured(&server, &request(SCHEMA, migration, Amount::Rows(ROWS))).unwrap();
+        let log = fs::read_to_string(server.running().log_path()).unwrap();
+        let sorts: Vec<u64> = log
+            .lines()
+            .filter(|line| line.contains("temporary file: "))
+            .filter_map(|line| line.rsplit_once("size ")?.1.parse().ok())
+            .collect();
+        let most = *sorts.iter().max().unwrap();
+        let temporary = |place: usize| outcome.statements[place].found.as_ref().unwrap().space.temporary;
+        let read = temporary(0).unwrap();
+        // The last reading comes a little before the end.
+        assert!(read <= most && read > most / 2, "{release}: {read}, in the log {sorts:?}");
+        assert_eq!(temporary(1), Some(0), "{release}");
+    }
+}
