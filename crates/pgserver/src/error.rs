@@ -82,6 +82,26 @@ pub enum Error {
         /// A system installation to use instead, where a command can: its bin directory and version.
         system: Option<(PathBuf, String)>,
     },
+    /// Programs of the archives cannot run on this machine.
+    #[error(
+        "the PostgreSQL that pgrig downloads needs glibc or musl, and this machine has no loader for its programs ({loader}): \
+         install PostgreSQL and give its directory: --pg-bin DIR"
+    )]
+    NoLibc {
+        /// The loader that is missing.
+        loader: PathBuf,
+    },
+    /// There is no archive of this version for this machine.
+    #[error(
+        "there is no archive of PostgreSQL {version} for {machine}: give another --pg-version, or install PostgreSQL and \
+         give its directory: --pg-bin DIR"
+    )]
+    NoArchive {
+        /// For instance `18.6.0`.
+        version: String,
+        /// For instance `musl on aarch64`.
+        machine: String,
+    },
     /// A value of PGRIG_FETCH that means nothing.
     #[error("PGRIG_FETCH cannot be {0:?}: give never, which forbids downloads, or unset it")]
     FetchValue(String),
@@ -280,6 +300,19 @@ pub enum Error {
         /// The parser's message.
         problem: String,
     },
+    /// A later pgrig wrote a file of pgrig's own.
+    #[error(
+        "a newer pgrig wrote {path} (format {found}; this pgrig knows {known}): use that pgrig, or set PGRIG_HOME to another \
+         directory"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format that this pgrig knows.
+        known: u32,
+    },
     /// A program lies on a file system that is mounted noexec.
     #[error(
         "cannot run {program}: the file system {mount} is mounted noexec; remount it (mount -o remount,exec {mount}), set PGRIG_HOME to a directory on another file system, or use an installed PostgreSQL (--pg-bin DIR)"
@@ -342,11 +375,14 @@ impl Classified for Error {
             | Self::Foreign { .. }
             | Self::NotRunning { .. }
             | Self::SharedCache { .. }
+            | Self::Newer { .. }
             | Self::NotCreated { .. } => Class::Request,
             Self::NoAccount
             | Self::AccountCannot { .. }
             | Self::Fetch { .. }
             | Self::FetchOff { .. }
+            | Self::NoLibc { .. }
+            | Self::NoArchive { .. }
             | Self::Locked { .. }
             | Self::Downloading { .. }
             | Self::Initdb { .. }

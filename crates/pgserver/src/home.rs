@@ -3,7 +3,9 @@
 use crate::account::Account;
 use crate::error::OnPath;
 use crate::files::{canonical, create_dirs, path_hash, text};
-use crate::{Error, Result};
+use crate::libc::Libc;
+use crate::record::refuse_newer;
+use crate::{Error, Major, Result};
 use nix::unistd::{Uid, User};
 use std::env;
 use std::fs::{self, Permissions};
@@ -12,6 +14,11 @@ use std::path::{Path, PathBuf};
 
 /// Home of root, and the place of root's servers if PGRIG_HOME cannot hold them.
 const SYSTEM_HOME: &str = "/var/lib/pgrig";
+
+/// Names the format of the whole home, for a pgrig that arranges it anew. Without this file it is 1.
+const FORMAT_FILE: &str = "home.json";
+/// The format of a home that this pgrig knows.
+const FORMAT_VERSION: u32 = 1;
 
 /// The directory that holds everything of pgrig's.
 #[derive(Debug, Clone)]
@@ -48,7 +55,8 @@ impl Home {
     /// The home at this path, whatever the environment says. Creates nothing.
     ///
     /// # Errors
-    /// If the path is not absolute or not UTF-8, or as root if there is no account for the server.
+    /// If the path is not absolute or not UTF-8, a newer pgrig has made the home, or as root if there is no account for
+    /// the server.
     pub fn at(root: &Path) -> Result<Self> {
         text(root)?;
         if !root.is_absolute() {
@@ -60,6 +68,10 @@ impl Home {
         }
         let root = canonical(root);
         text(&root)?;
+        let format = root.join(FORMAT_FILE);
+        if format.is_file() {
+            refuse_newer(&format, FORMAT_VERSION)?;
+        }
         // pgrig does not change directories above the home; prepare() opens the home itself.
         let above = root.parent().unwrap_or(&root);
         let server_root = match Account::choose()?.barrier(above) {
@@ -125,6 +137,12 @@ impl Home {
     pub fn postgresql_dir(&self) -> PathBuf {
         let own = || self.server_root.join("postgresql");
         self.cache.clone().unwrap_or_else(own)
+    }
+
+    /// Directory of a fetched version for this machine.
+    pub(crate) fn version_dir(&self, major: Major) -> PathBuf {
+        let suffix = Libc::of_host().map_or("", Libc::directory_suffix);
+        self.postgresql_dir().join(format!("{}{suffix}", major.pinned()))
     }
 
     pub(crate) fn may_fetch(&self) -> bool {
@@ -193,6 +211,19 @@ fn default_root() -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_home_of_a_newer_pgrig_is_refused_whatever_else_is_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |text: &str| fs::write(dir.path().join(FORMAT_FILE), text).unwrap();
+        write(r#"{ "format_version": 1 }"#);
+        Home::at(dir.path()).unwrap();
+        write(r#"{ "format_version": 2, "rooms": ["of a later time"] }"#);
+        let error = Home::at(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("a newer pgrig wrote") && error.contains("PGRIG_HOME"), "{error}");
+        write("{");
+        assert!(Home::at(dir.path()).unwrap_err().to_string().contains("home.json"));
+    }
 
     #[test]
     fn a_twin_is_always_the_same_and_nobody_elses() {

@@ -313,7 +313,7 @@ impl Instance {
             Source::Installed(dir) => dir,
             Source::Fetched(number) => {
                 let major = major_of(number)?;
-                let dir = self.home.postgresql_dir().join(major.pinned());
+                let dir = self.home.version_dir(major);
                 if !dir.is_dir() {
                     let version = Version::of_pinned(major);
                     return Ok(Programs::Missing { version, is_downloaded: self.home.may_fetch() });

@@ -29,6 +29,7 @@
 //!
 //! ```text
 //! PGRIG_HOME/                 Home::root(): runs/ and the like are the caller's
+//!   home.json                 format of the home, if it is not 1
 //!   postgresql/18.6.0/        fetched binaries            ┐ under Home::server_root(), which is
 //!   instances/default/        one Instance                ┘ elsewhere if the server cannot go there
 //!     instance.json           version, binaries, profile, settings: changed by start_detached
@@ -70,6 +71,7 @@ mod home;
 mod initdb;
 mod instance;
 mod launch;
+mod libc;
 mod lock;
 mod lock_file;
 mod pidfile;

@@ -28,7 +28,7 @@ pub fn prune(home: &Home) -> Result<Vec<(String, u64)>> {
     if !lock.try_lock().on("lock", &path)? {
         return Err(Error::Downloading { holder: lock.holder_text() });
     }
-    let used = used(&home.instances_dir())?;
+    let used = used(home)?;
     let mut pruned = Vec::new();
     for entry in fs::read_dir(&parent).on("read", &parent)?.flatten() {
         let (path, name) = (entry.path(), name_of(&entry.path()));
@@ -44,12 +44,13 @@ pub fn prune(home: &Home) -> Result<Vec<(String, u64)>> {
 }
 
 /// The versions that instances run with, or are going to run with.
-fn used(instances: &Path) -> Result<BTreeSet<String>> {
+fn used(home: &Home) -> Result<BTreeSet<String>> {
+    let instances = home.instances_dir();
     let mut used = BTreeSet::new();
     if !instances.is_dir() {
         return Ok(used);
     }
-    for entry in fs::read_dir(instances).on("read", instances)?.flatten() {
+    for entry in fs::read_dir(&instances).on("read", &instances)?.flatten() {
         let record = InstanceRecord::read(&entry.path())?.map(|record| record.config);
         let running = ServerRecord::read(&entry.path()).map(|record| record.config);
         for Config { version, binaries, .. } in record.into_iter().chain(running) {
@@ -57,7 +58,7 @@ fn used(instances: &Path) -> Result<BTreeSet<String>> {
             if let Source::Fetched(major) = binaries
                 && let Some(major) = Major::from_number(major)
             {
-                used.insert(major.pinned().to_owned());
+                used.insert(name_of(&home.version_dir(major)));
             }
         }
     }

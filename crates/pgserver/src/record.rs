@@ -32,6 +32,15 @@ pub(crate) enum Source {
     Installed(PathBuf),
 }
 
+/// The format of `instance.json` that this pgrig writes.
+const FORMAT_VERSION: u32 = 1;
+
+/// The part of each of pgrig's own files that no later version changes.
+#[derive(Deserialize)]
+struct Format {
+    format_version: u32,
+}
+
 /// `instance.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InstanceRecord {
@@ -69,12 +78,14 @@ impl Config {
 
 impl InstanceRecord {
     pub(crate) fn read(dir: &Path) -> Result<Option<Self>> {
-        read(&dir.join("instance.json"))
+        let path = dir.join("instance.json");
+        refuse_newer(&path, FORMAT_VERSION)?;
+        read(&path)
     }
 
     /// Writes the record durably.
     pub(crate) fn write(dir: &Path, config: &Config) -> Result<()> {
-        let record = Self { format_version: 1, config: config.clone() };
+        let record = Self { format_version: FORMAT_VERSION, config: config.clone() };
         if Self::read(dir).ok().flatten().as_ref() == Some(&record) {
             return Ok(());
         }
@@ -99,6 +110,15 @@ impl ServerRecord {
         // If it stays, it matches no running process.
         let _ = fs::remove_file(dir.join("server.json"));
     }
+}
+
+/// Refuses a file of a later pgrig, whose other fields may mean something else. A file that does not exist is of no pgrig.
+pub(crate) fn refuse_newer(path: &Path, known: u32) -> Result<()> {
+    let found = read::<Format>(path)?.map_or(known, |format| format.format_version);
+    if found > known {
+        return Err(Error::Newer { path: path.to_owned(), found, known });
+    }
+    Ok(())
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {

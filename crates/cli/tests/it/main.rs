@@ -52,4 +52,5 @@ mod tps;
 mod tps_matrix;
 mod tps_terminal;
 mod unanswered;
+mod upgrade;
 mod version;

@@ -379,7 +379,10 @@ mod tests {
         }
         let newer = fs::read_to_string(begin(home.path(), gone).path()).unwrap();
         let newer = newer.replace("\"format_version\": 1", "\"format_version\": 1000");
-        for (damaged, text) in [("0.json", ""), ("3.json", "{"), ("4.json", newer.as_str())] {
+        let other = r#"{ "format_version": 1000, "changes": [] }"#;
+        for (damaged, text) in
+            [("0.json", ""), ("3.json", "{"), ("4.json", newer.as_str()), ("5.json", other)]
+        {
             fs::write(home.path().join(damaged), text).unwrap();
         }
         let all = Journal::all(home.path()).unwrap();
@@ -388,11 +391,13 @@ mod tests {
             _ => None,
         });
         let unreadable: Vec<String> = unreadable.collect();
-        for (error, part) in unreadable.iter().zip(["0.json", "3.json", "a newer pgrig wrote it"]) {
+        for (error, part) in
+            unreadable.iter().zip(["0.json", "3.json", "a newer pgrig wrote it", "a newer pgrig wrote it"])
+        {
             assert!(error.contains(part), "{error}");
         }
-        assert_eq!((unreadable.len(), all.len()), (3, 4));
+        assert_eq!((unreadable.len(), all.len()), (4, 5));
         drop(all);
-        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 4);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 5);
     }
 }

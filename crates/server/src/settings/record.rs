@@ -106,16 +106,20 @@ impl Record {
 
     /// Reads the text that [`Record::text`] wrote.
     pub(super) fn parse(text: &str) -> io::Result<Self> {
-        let record: Self = serde_json::from_str(text).map_err(|error| {
+        /// The part that no later pgrig changes.
+        #[derive(Deserialize)]
+        struct Format {
+            format_version: u32,
+        }
+        if serde_json::from_str::<Format>(text).is_ok_and(|format| format.format_version > FORMAT_VERSION) {
+            return Err(io::Error::other("a newer pgrig wrote it; use that pgrig"));
+        }
+        serde_json::from_str(text).map_err(|error| {
             io::Error::other(format!(
                 "the journal is damaged ({error}). The changes that it lists are possibly not restored: check \
                  postgresql.auto.conf of the server, then delete the journal"
             ))
-        })?;
-        if record.format_version > FORMAT_VERSION {
-            return Err(io::Error::other("a newer pgrig wrote it; use that pgrig"));
-        }
-        Ok(record)
+        })
     }
 
     pub(super) fn text(&self) -> io::Result<Vec<u8>> {

@@ -62,6 +62,7 @@ impl Head {
             head
         } else {
             file.read_to_end(&mut text)?;
+            refuse_other_format(&text)?;
             serde_json::from_slice::<Self>(&text).map_err(UnreadableRun::from)?
         };
         if head.format_version != u64::from(FORMAT_VERSION) {
@@ -76,6 +77,20 @@ impl Head {
     /// The start, as a text that sorts by time.
     pub(super) fn start(&self) -> &str {
         self.started_at.trim_end_matches('Z')
+    }
+}
+
+/// A document of another format may lack the fields of this one.
+fn refuse_other_format(text: &[u8]) -> Result<(), UnreadableRun> {
+    #[derive(Deserialize)]
+    struct Format {
+        format_version: u64,
+    }
+    match serde_json::from_slice::<Format>(text) {
+        Ok(format) if format.format_version != u64::from(FORMAT_VERSION) => {
+            Err(UnreadableRun::Format(format.format_version))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -108,7 +108,10 @@ fn place(home: &Home) -> String {
 fn downloaded(home: &Home) -> String {
     let entries = std::fs::read_dir(home.postgresql_dir()).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let is_version = |name: &String| name.chars().all(|char| char.is_ascii_digit() || char == '.');
+    let is_version = |name: &String| {
+        let number = name.strip_suffix("-musl").unwrap_or(name);
+        number.chars().all(|char| char.is_ascii_digit() || char == '.')
+    };
     let mut versions: Vec<String> = names.filter(|name| !name.starts_with('.') && is_version(name)).collect();
     versions.sort();
     let fetch = std::env::var("PGRIG_FETCH").is_ok_and(|value| value == "never");

@@ -212,10 +212,15 @@ impl Recorded {
         }
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        let record: Record = serde_json::from_str(&text)?;
-        if record.format_version > FORMAT_VERSION {
+        /// The part that no later pgrig changes.
+        #[derive(Deserialize)]
+        struct Format {
+            format_version: u32,
+        }
+        if serde_json::from_str::<Format>(&text)?.format_version > FORMAT_VERSION {
             return Err(io::Error::other("a newer pgrig wrote it; use that pgrig"));
         }
+        let record: Record = serde_json::from_str(&text)?;
         Ok(Some(Self { path: path.to_owned(), record, _lock: file }))
     }
 
