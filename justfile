@@ -20,6 +20,14 @@ test:
 test-ddl-releases:
     PGRIG_TEST_RELEASES=all cargo test -p pgrig-ddl --locked statements
 
+# All packages, into dist/: reproducible. Arguments: see --help
+dist *arguments:
+    python3 release/dist.py {{arguments}}
+
+# Installs each package of dist/ in a clean system, and uses it; needs root. Arguments: see --help
+dist-test *arguments:
+    python3 release/test.py {{arguments}}
+
 # What rowgen makes in a second, without a server
 bench-rowgen:
     cargo bench -p pgrig-rowgen

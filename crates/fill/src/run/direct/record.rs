@@ -21,6 +21,12 @@ const FORMAT_VERSION: u32 = 1;
 /// Suffixes of the files that the server creates with a relation, after the relation's file number.
 const MADE: [&str; 2] = ["", "_init"];
 
+/// The part that no later pgrig changes.
+#[derive(Deserialize)]
+struct Format {
+    format_version: u32,
+}
+
 /// The record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -212,11 +218,6 @@ impl Recorded {
         }
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        /// The part that no later pgrig changes.
-        #[derive(Deserialize)]
-        struct Format {
-            format_version: u32,
-        }
         if serde_json::from_str::<Format>(&text)?.format_version > FORMAT_VERSION {
             return Err(io::Error::other("a newer pgrig wrote it; use that pgrig"));
         }
