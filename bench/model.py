@@ -1,50 +1,47 @@
 #!/usr/bin/env python3
 """How faithful a copy is that pgrig makes from statistics, and how fast it is filled.
 
-Starts a server of its own through pgrig. The original is TPC-H's schema (bench/tpch.sql, primary and foreign keys) with the
-rows of tpchgen-cli. Then:
+Starts a server of its own through pgrig. The original (`--original`, `--sql`) is one of:
 
-- `pgrig model capture` of the original, `pgrig fill --model` of a copy, `pgrig model check --analyze-original` of both, with
-  queries over the keys that this script draws: scans and joins of up to three tables, with ranges of numbers and dates whose
-  ends are quantiles of the original, so that none depends on a text.
-- Unless `--trials 0` leaves it out: in turns, the first one changing from round to round: `pgrig fill --model` and `pgrig fill` of the same tables and numbers of
-  rows with random values, keys and foreign keys included, neither analyzed.
+- `tpch`: TPC-H's schema (bench/tpch.sql, primary and foreign keys) with the rows of tpchgen-cli;
+- `tpcds`: TPC-DS (bench/tpcds.py);
+- `market`: bench/market.sql, which no statistics object describes: rows per parent by Zipf's law, dependent columns, NULL patterns;
+- `--sql FILE`: the database that psql makes of the file, for example pagila's or chinook's; give the option again for a second file.
 
-With `--original market` the original is bench/market.sql instead, which no statistics object describes: rows per parent by
-Zipf's law, dependent columns, NULL patterns. Copies of models with and without `--aggregates` are then measured by
-bench/faithful.py, which shares no code with pgrig, by `pgrig model check --columns`, and by SDMetrics if Python has it. If Python
-has SDV, its Gaussian copula learns the table `clients` and makes as many rows, judged by SDMetrics in the same way; its seconds are
-beside those that pgrig needs for the capture and all three tables.
+Three copies are made of models of it: from statistics alone, with `--aggregates`, and with `--aggregates` but all texts replaced. The
+first two keep the values of texts with at most 50 values (`--keep-values`). Each copy is measured by
 
-With `--original tpcds`, it is TPC-DS (bench/tpcds.py), with its queries as far as PostgreSQL can plan them. With `--sql FILE` it is
-the database that psql makes of the file, for example pagila's or chinook's; give the option again for a second file. Both are
-measured in the same way, without the market's own measures.
+- `pgrig model check --analyze-original --columns --execute`, with queries that this script draws: scans, and joins of up to three tables
+  along foreign keys, with ranges of numbers and times whose ends are quantiles of the original, and with one value of a text
+  whose values are kept. TPC-DS has its own 99 queries, too, as far as PostgreSQL can plan them;
+- bench/faithful.py, which counts fields of pg_stats and shares no code with pgrig; sizes of tables and indexes;
+- bench/judges.py: SDMetrics' report of all tables if Python has it; texts and rows of the original that the copy or the model has.
+
+The market has measures of its own; and if Python has SDV, its Gaussian copula learns the table `clients` and makes as many rows; its
+seconds are beside those that pgrig needs for the capture and all three tables.
+
+With `--speed`, `tpch` is filled in turns, the first one changing from round to round: `pgrig fill --model` and `pgrig fill` of the same
+tables and numbers of rows with random values, keys and foreign keys included, neither analyzed. Nothing else is measured.
 
 Needs psql, and tpchgen-cli 4 (PyPI, or crates.io); for TPC-DS duckdb and duckdb-extension-tpcds (PyPI).
 """
 
 import argparse
+import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
-from faithful import distances, statistics_share, total_variation
+from faithful import distances, statistics_share
+from judges import categories, leaks, report, synthesized
 from common import arguments, output, parsed, save, serving, shown, spread, surroundings, timed
 from tpch import TABLES, keys, peer, tables
 
-COLUMNS = {
-    "lineitem": ["l_quantity", "l_extendedprice", "l_discount", "l_shipdate", "l_commitdate", "l_receiptdate"],
-    "orders": ["o_totalprice", "o_orderdate"], "customer": ["c_acctbal"], "part": ["p_size", "p_retailprice"],
-    "supplier": ["s_acctbal"], "partsupp": ["ps_availqty", "ps_supplycost"],
-}
-JOINS = [
-    ("lineitem", "orders", "l_orderkey = o_orderkey"), ("lineitem", "part", "l_partkey = p_partkey"),
-    ("lineitem", "supplier", "l_suppkey = s_suppkey"), ("orders", "customer", "o_custkey = c_custkey"),
-    ("partsupp", "part", "ps_partkey = p_partkey"), ("partsupp", "supplier", "ps_suppkey = s_suppkey"),
-]
 ENDS = ["SELECT count(*) FROM {}", "SELECT {key}, count(*) FROM {} GROUP BY 1", "SELECT * FROM {} ORDER BY {key} LIMIT 20"]
 
 
@@ -59,56 +56,46 @@ class Database:
     def query(self, sql):
         return output([self.options.psql, "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url])
 
+    def csv(self, sql):
+        return output([self.options.psql, "-Xq", "--csv", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url])
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments(parser)
-    parser.add_argument("--scale", type=float, default=1, help="TPC-H's scale factor [1]")
-    parser.add_argument("--queries", type=int, default=120, help="how many [120]")
+    parser.add_argument("--scale", type=float, default=1, help="scale factor of TPC-H and TPC-DS [1]")
+    parser.add_argument("--queries", type=int, default=120, help="how many are drawn [120]")
+    parser.add_argument("--execute-timeout", default="10s", help="of a query that is run [10s]")
     parser.add_argument("--tpchgen-cli", default="tpchgen-cli")
     parser.add_argument("--original", default="tpch", choices=["tpch", "market", "tpcds"])
     parser.add_argument("--sql", action="append", help="the original: a file of statements for psql")
-    parser.add_argument("--aggregates", action="store_true", help="capture TPC-H with --aggregates")
+    parser.add_argument("--ways", default="statistics,aggregates,replaced", help="copies [statistics,aggregates,replaced]")
+    parser.add_argument("--no-judges", action="store_true", help="without SDMetrics and the search for texts (large originals)")
+    parser.add_argument("--no-times", action="store_true", help="leave out seconds: of a build without optimizations")
+    parser.add_argument("--speed", action="store_true", help="measure the speed of fills of TPC-H, not the fidelity")
     options = parsed(parser)
-    if options.original != "tpch" or options.sql:
-        return compared(options)
+    (speed if options.speed else compared)(options)
+
+
+def speed(options):
     with serving(options) as server, tempfile.TemporaryDirectory() as scratch:
         Path(scratch).chmod(0o755)
         original, copy = Database(server, options, "original"), Database(server, options, "copy")
-        peer(options, original, scratch)
-        for file in Path(scratch).glob("*.csv"):
-            file.unlink()
-        original.query("VACUUM ANALYZE")
+        made(options, original, scratch)
         model = Path(scratch) / "original.model.toml"
-        server.pgrig("model", "capture", "-q", "-d", "original", "-o", str(model), *(["--aggregates"] if options.aggregates else []))
-        output([*server.fill(f"--model {model} -d copy --data-only")])
-        drawn = Path(scratch) / "queries"
-        drawn.mkdir()
-        for number, sql in enumerate(queries(original, options)):
-            (drawn / f"{number:03}.sql").write_text(sql)
-        command = [options.pgrig, "model", "check", "original", "copy", "--analyze-original", "--columns", "--queries", str(drawn),
-                   "-q", "--instance", server.instance]
-        found = subprocess.run(command, capture_output=True, text=True)
-        if found.returncode != 0:
-            sys.exit(found.stderr)
-        print(found.stdout)
-        within, fields = statistics_share(original, copy, TABLES)
-        print(f"witness     {within / fields:.1%} of {fields} fields, without histograms")
-        times = rounds(options, server, original, copy, model, scratch) if options.trials else {}
+        server.pgrig("model", "capture", "-q", "-d", "original", "-o", str(model), "--aggregates")
+        output(server.fill(f"--model {model} -d copy --data-only"))
+        times = rounds(options, server, original, copy, model, scratch)
         rows = sum(int(original.query(f"SELECT count(*) FROM {table}")) for table in TABLES)
-        ratios = [theirs / mine for mine, theirs in zip(times.get("model", []), times.get("random", []))]
-        record = {"benchmark": "model", **surroundings(options, server), "scale": options.scale, "rows": rows,
-                  "model_bytes": model.stat().st_size, "check": found.stdout.splitlines(), "queries": options.queries,
-                  "aggregates": options.aggregates, "witness": {"within": within, "fields": fields},
+        ratios = [theirs / mine for mine, theirs in zip(times["model"], times["random"])]
+        record = {"benchmark": "model-speed", **surroundings(options, server), "scale": options.scale, "rows": rows,
                   "tpchgen-cli": output([options.tpchgen_cli, "--version"]),
-                  "results": {way: spread(each) for way, each in times.items()} | ({"speed of random": spread(ratios)} if times else {}),
-                  "trials": times}
+                  "results": {way: spread(each) for way, each in times.items()} | {"speed of random": spread(ratios)}, "trials": times}
     print("| way | seconds | rows/s |\n|---|---|---|")
     for way, each in times.items():
         print(f"| {way} | {shown(*spread(each))} | {rows / spread(each)[1]:,.0f} |")
-    if times:
-        print(f"\nmodel: {shown(*spread(ratios))} times the speed of random values, in pairs")
-    save(options, server, record, f"scale{options.scale:g}{'-aggregates' if options.aggregates else ''}{'' if times else '-fidelity'}")
+    print(f"\nmodel: {shown(*spread(ratios))} times the speed of random values, in pairs")
+    save(options, server, record, f"scale{options.scale:g}")
 
 
 MARKET = ["clients", "orders", "tickets"]
@@ -149,54 +136,105 @@ MEASURES = {
 }
 
 
+WAYS = {"statistics": [], "aggregates": ["--aggregates"], "replaced": ["--aggregates"]}
+
+
 def compared(options):
     """Copies from statistics alone and with aggregates, beside the original."""
     with serving(options) as server, tempfile.TemporaryDirectory() as scratch:
+        Path(scratch).chmod(0o755)
         original = Database(server, options, "original")
         name, tables, queries = made(options, original, scratch)
-        is_market = name == "market"
-        results, bytes_of, seconds, checks = {}, {}, {}, {}
-        more = ["--analyze-original"]
-        if queries:
-            (Path(scratch) / "queries").mkdir()
-            for query, sql in queries.items():
-                (Path(scratch) / "queries" / f"{query}.sql").write_text(sql)
-            more += ["--queries", str(Path(scratch) / "queries")]
-        for way, flags in {"statistics": [], "aggregates": ["--aggregates"]}.items():
-            model = Path(scratch) / f"{way}.model.toml"
-            copy = Database(server, options, way)
-            began = time.monotonic()
-            server.pgrig("model", "capture", "-q", "-d", "original", "-o", str(model), *flags)
-            captured = time.monotonic()
-            output([*server.fill(f"--model {model} -d {way}")])
-            seconds[f"pgrig, {way}"] = {"capture": captured - began, "fill": time.monotonic() - captured}
-            check = output([options.pgrig, "model", "check", "original", way, "--columns", "-q", "--instance", server.instance, *more])
-            checks[way] = check.splitlines()
-            within, fields = statistics_share(original, copy, tables)
-            results[way] = {"fields of pg_stats within tolerance (witness)": within / fields}
-            if is_market:
-                results[way] |= {**distances(original, copy, MEASURES), **judged(options, original, copy)}
-            bytes_of[way] = model.stat().st_size
-            server.query(f"DROP DATABASE {way}")
+        kept = categories(original)
+        queries |= drawn_queries(original, tables, options)
+        folder = Path(scratch) / "queries"
+        folder.mkdir()
+        for query, sql in queries.items():
+            (folder / f"{query}.sql").write_text(sql)
+        judge = None if options.no_judges else report(original)
+        found = {}
+        for way in options.ways.split(","):
+            found[way] = measured(options, server, original, scratch, way, kept if way != "replaced" else [], judge, name, tables)
+            print(f"{way}: {found[way]['results']}", file=sys.stderr, flush=True)
         rows = {table: int(original.query(f"SELECT count(*) FROM {table}")) for table in tables}
-        rival = synthesized(original) if is_market else None
-        if rival:
-            results["SDV, clients only"], seconds["SDV, clients only"] = rival
-        record = {"benchmark": f"model-{name}", **surroundings(options, server), "rows": rows, "model_bytes": bytes_of,
-                  "queries": len(queries), "results": results, "seconds": seconds, "checks": checks}
-    print(f"| measure | {' | '.join(results)} |\n|---{'|---' * len(results)}|")
-    for measure in results["statistics"]:
-        found = (f"{each[measure]:.3f}" if measure in each else "" for each in results.values())
-        print(f"| {measure} | {' | '.join(found)} |")
-    for way, check in checks.items():
-        print(f"{way}:", *check, sep="\n  ")
-    print(seconds)
-    save(options, server, record, f"{sum(rows.values())}-rows")
+        rival = synthesized(original, of_pair) if name == "market" else None
+        record = {"benchmark": f"model-{name}", **surroundings(options, server), "scale": options.scale, "rows": rows, "queries": len(queries),
+                  "kept": kept, "ways": found} | ({"SDV, clients only": {"results": rival[0], "seconds": rival[1]}} if rival else {})
+    print(f"| measure | {' | '.join(found)} |\n|---{'|---' * len(found)}|")
+    for measure in dict.fromkeys(measure for each in found.values() for measure in each["results"]):
+        each = (each["results"].get(measure) for each in found.values())
+        print(f"| {measure} | {' | '.join('' if one is None else f'{one:.4g}' for one in each)} |")
+    if rival:
+        print("SDV, clients only:", *rival)
+    size = f"scale{options.scale:g}" if name.startswith("tpc") else f"{sum(rows.values())}-rows"
+    save(options, server, record, size)
+
+
+def measured(options, server, original, scratch, way, kept, judge, name, tables):
+    """A copy in one way: its figures, and what they are from."""
+    model, document = Path(scratch) / f"{way}.model.toml", Path(scratch) / f"{way}.json"
+    copy = Database(server, options, way)
+    keep = [argument for column in kept for argument in ("--keep-values", column)]
+    began = time.monotonic()
+    server.pgrig("model", "capture", "-q", "-d", "original", "-o", str(model), *WAYS[way], *keep)
+    captured = time.monotonic()
+    output(server.fill(f"--model {model} -d {way}"))
+    seconds = {"capture": captured - began, "fill": time.monotonic() - captured}
+    command = [options.pgrig, "model", "check", "original", way, "--analyze-original", "--columns", "--queries", str(Path(scratch) / "queries"), "--execute",
+               "--execute-timeout", options.execute_timeout, "-q", "--instance", server.instance, "--json", str(document)]
+    check = subprocess.run(command, capture_output=True, text=True)
+    if check.returncode != 0:
+        sys.exit(check.stderr)
+    results = of_document(json.loads(document.read_text()), check.stdout)
+    within, fields = statistics_share(original, copy, tables)
+    results |= {"fields of pg_stats as in the original (witness)": within / fields, "bytes of the model for a column": per_column(model)}
+    more = ({} if options.no_times else {"seconds": seconds}) | {"check": check.stdout.splitlines(), "notes": json.loads(document.read_text())["notes"]}
+    if judge:
+        scores, more["SDMetrics, the least"] = judge.scores(copy)
+        more["leaks"] = leaks(original, copy, model.read_text(), tomllib.loads(model.read_text())["ddl"], kept)
+        results |= scores
+        results["long texts of the original in the copy and the model"] = len(more["leaks"]["of these in the copy"]) + len(more["leaks"]["of these in the model"] or [])
+    if name == "market":
+        results |= {**distances(original, copy, MEASURES), **judged(options, original, copy)}
+    server.query(f"DROP DATABASE {way}")
+    return {"results": results, **more}
+
+
+def per_column(model):
+    return len(model.read_text()) / max(1, model.read_text().count("[[tables.columns]]"))
+
+
+def of_document(document, text):
+    """Figures of a run document of `model check`."""
+    trial = document["trials"][0]
+    seen = {one["name"]: one["value"] for one in trial["observations"]}
+    found = {"fields of pg_stats as in the original": seen["fields-within"] / seen["fields"],
+             "the original with itself": seen["own-fields-within"] / seen["own-fields"],
+             "plans of the same shape": seen["plans-same"] / seen["plans"],
+             "plans, the original with itself": seen["own-plans-same"] / seen["own-plans"]}
+    estimates = re.search(r"estimates differ by a factor of ([\d.]+) in the median, ([\d.]+) at p95", text)
+    found |= {"estimates, median factor": float(estimates[1]), "estimates, p95 factor": float(estimates[2])} if estimates else {}
+    for name in ("rows-of-scans-factor", "rows-of-joins-factor", "original-estimates-of-joins-factor", "copy-estimates-of-joins-factor"):
+        found |= {f"{name}-{part}": seen[f"{name}-{part}"] for part in ("median", "p90", "p95") if f"{name}-{part}" in seen}
+    for name in ("column", "pair", "rows-per-key"):
+        found |= {of: seen[of] for of in (f"{name}-distance", f"own-{name}-distance") if of in seen}
+    sizes = [event["what"]["bytes"] for event in trial["events"] if event["what"]["event"] == "table"]
+    # Tables of a few pages differ by one.
+    off = [abs(one["copy"] / one["original"] - 1) for one in sizes if one["original"] >= 1 << 20]
+    found["size of a table of 1 MB and more, the greatest difference"] = max(off, default=0.0)
+    found["executed queries"], found["broken keys"] = seen["executed"], seen["broken-keys"]
+    return found
 
 
 def made(options, original, scratch):
     """Makes the original. Its name, tables and queries."""
-    if options.original == "tpcds" and not options.sql:
+    if not options.sql and options.original == "tpch":
+        peer(options, original, scratch)
+        for file in Path(scratch).glob("*.csv"):
+            file.unlink()
+        original.query("VACUUM ANALYZE")
+        return "tpch", TABLES, {}
+    if not options.sql and options.original == "tpcds":
         from tpcds import load, planned
         tables, queries = load(options, original, scratch)
         original.query("VACUUM ANALYZE")
@@ -243,36 +281,6 @@ def of_pair(ours, theirs, one, other):
     return found | {f"SDMetrics CorrelationSimilarity of {one}, {other}": float(score)}
 
 
-def synthesized(original):
-    """SDV's copy of the clients: scores and seconds."""
-    try:
-        import pandas
-        from sdv.metadata import Metadata
-        from sdv.single_table import GaussianCopulaSynthesizer
-    except ImportError:
-        print("SDV is not installed: it is left out", file=sys.stderr)
-        return None
-    names = ["id", "country", "city", "segment", "phone", "mobile", "since", "income", "spent"]
-    lines = original.query(f"SELECT {', '.join(names)} FROM clients").splitlines()
-    table = pandas.DataFrame([[value or None for value in line.split("|")] for line in lines], columns=names)
-    table = table.astype({"id": int, "segment": int, "income": float, "spent": float})
-    metadata = Metadata.detect_from_dataframe(table, table_name="clients")
-    began = time.monotonic()
-    synthesizer = GaussianCopulaSynthesizer(metadata)
-    synthesizer.fit(table)
-    learned = time.monotonic()
-    made = synthesizer.sample(len(table))
-    seconds = {"capture": learned - began, "fill": time.monotonic() - learned}
-    def nulls(frame):
-        return ((~frame["phone"].isna()).astype(str) + (~frame["mobile"].isna()).astype(str)).value_counts(normalize=True).to_dict()
-    def pair(frame):
-        return (frame["country"] + " " + frame["city"]).value_counts(normalize=True).to_dict()
-    return of_pair(table, made, "income", "spent") | {
-        "country and city (total variation)": total_variation(pair(table), pair(made)),
-        "NULLs of phone and mobile (total variation)": total_variation(nulls(table), nulls(made)),
-    }, seconds
-
-
 def rounds(options, server, original, copy, model, scratch):
     """Seconds of each way's fills."""
     ddl = Path(scratch) / "tpch.sql"
@@ -290,31 +298,59 @@ def rounds(options, server, original, copy, model, scratch):
     return times
 
 
-def queries(original, options):
-    """Scans and joins, with one or two ranges."""
+KEYS = """SELECT c.conrelid::regclass, c.confrelid::regclass, string_agg(format('%s.%I = %s.%I', c.conrelid::regclass, a.attname, c.confrelid::regclass, b.attname), ' AND ')
+    FROM pg_constraint c, unnest(c.conkey, c.confkey) k (own, other) JOIN pg_attribute a ON a.attnum = k.own JOIN pg_attribute b ON b.attnum = k.other
+    WHERE c.contype = 'f' AND c.conparentid = 0 AND a.attrelid = c.conrelid AND b.attrelid = c.confrelid AND c.conrelid <> c.confrelid
+    GROUP BY c.oid, c.conrelid, c.confrelid ORDER BY 1, 2, 3"""
+# Columns of numbers and times that are no keys.
+RANGES = """SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
+    JOIN pg_stats s ON s.schemaname = 'public' AND s.tablename = c.relname AND s.attname = a.attname
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0
+      AND t.typname IN ('int2', 'int4', 'int8', 'numeric', 'float8', 'date', 'timestamp', 'timestamptz') AND s.inherited = (c.relkind = 'p')
+      AND (s.n_distinct < 0 OR s.n_distinct > 10) AND s.null_frac < 0.9 AND c.reltuples >= 100 AND a.attname <> 'last_update'
+      AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype IN ('p', 'f', 'u') AND a.attnum = ANY (k.conkey)) ORDER BY 1, 2"""
+
+
+def drawn_queries(original, tables, options):
+    """Scans and joins along foreign keys, with one or two conditions: ranges whose ends are quantiles, or one value of a text that is kept."""
     drawn = random.Random(options.seed)
-    quantiles = {}
-    for table, columns in COLUMNS.items():
-        for column in columns:
-            sql = f"SELECT percentile_disc(array(SELECT i / 20.0 FROM generate_series(0, 20) i)) WITHIN GROUP (ORDER BY {column})"
-            values = original.query(f"{sql} FROM {table}")
-            quantiles[column] = values.strip("{}").split(",")
-    for _ in range(options.queries):
-        used = [drawn.choice(list(COLUMNS))]
+    columns, constants = {}, {}
+    for table, column in (line.split("|") for line in original.query(RANGES).splitlines()):
+        sql = f"SELECT percentile_disc(array(SELECT i / 20.0 FROM generate_series(0, 20) i)) WITHIN GROUP (ORDER BY {column})::text[]"
+        values = original.query(f"SELECT array_to_string(q, '|') FROM ({sql} AS q FROM {table}) x").split("|")
+        columns.setdefault(table, {})[column] = values
+    for name in categories(original):
+        table, column = name.split(".")
+        listed = original.query(f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY 1").splitlines()
+        constants.setdefault(table, {})[column] = listed
+    joins = [tuple(line.split("|")) for line in original.query(KEYS).splitlines()]
+    joins = [join for join in joins if join[0] in tables and join[1] in tables]
+    found = {}
+    while len(found) < options.queries:
+        used = [drawn.choice(sorted(columns))]
         source = used[0]
         for _ in range(drawn.choice([0, 1, 1, 2])):
-            possible = [(one, other, on) for one, other, on in JOINS if (one in used) != (other in used)]
-            one, other, on = drawn.choice(possible)
-            added = other if one in used else one
-            source += f" JOIN {added} ON {on}"
-            used.append(added)
+            possible = [(one, other, on) for one, other, on in joins if (one in used) != (other in used)]
+            if possible:
+                one, other, on = drawn.choice(possible)
+                added = other if one in used else one
+                source += f" JOIN {added} ON {on}"
+                used.append(added)
         conditions = []
         for _ in range(drawn.choice([1, 1, 2])):
-            column = drawn.choice(COLUMNS[drawn.choice(used)])
-            low, high = sorted(drawn.sample(range(21), 2))
-            conditions.append(f"{column} BETWEEN '{quantiles[column][low]}' AND '{quantiles[column][high]}'")
-        key = drawn.choice(COLUMNS[used[0]])
-        yield drawn.choice(ENDS).format(f"{source} WHERE {' AND '.join(conditions)}", key=key)
+            table = drawn.choice([table for table in used if table in columns])
+            if table in constants and drawn.random() < 0.3:
+                column = drawn.choice(sorted(constants[table]))
+                value = drawn.choice(constants[table][column]).replace("'", "''")
+                conditions.append(f"{table}.{column} = '{value}'")
+            else:
+                column = drawn.choice(sorted(columns[table]))
+                low, high = sorted(drawn.sample(range(21), 2))
+                conditions.append(f"{table}.{column} BETWEEN '{columns[table][column][low]}' AND '{columns[table][column][high]}'")
+        key = f"{used[0]}.{drawn.choice(sorted(columns[used[0]]))}"
+        sql = drawn.choice(ENDS).format(f"{source} WHERE {' AND '.join(conditions)}", key=key)
+        found[f"drawn{len(found):03}"] = sql
+    return found
 
 
 if __name__ == "__main__":
