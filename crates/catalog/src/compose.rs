@@ -129,7 +129,7 @@ impl Choice<'_> {
         };
         let may_be_null = !slot.info.not_null && allowed.null && values != Values::Null;
         if may_be_null && !self.plain && looks::is_seldom(slot.name(), &slot.kind) {
-            return Values::Nulls { fraction: MOSTLY_NULLS, values: Box::new(values) };
+            return Values::Nulls { fraction: MOSTLY_NULLS, by: None, values: Box::new(values) };
         }
         if may_be_null { with_nulls(values) } else { values }
     }
@@ -182,16 +182,20 @@ impl Choice<'_> {
             slot.is_some_and(|slot| !slot.info.not_null) && self.way.allowed(name).null
         };
         let may_be_null = is_random && allowed.null && group.columns.iter().all(nullable);
-        let values = match self.keyed(group).map(|keyed| keyed.nulls) {
-            _ if !may_be_null => values,
-            None => with_nulls(values),
-            Some(Some(fraction)) if fraction > 0.0 => Values::Nulls { fraction, values: Box::new(values) },
-            Some(_) => values,
+        let Some(keyed) = self.keyed(group) else {
+            return if may_be_null { with_nulls(values) } else { values };
         };
-        let ranking = self.keyed(group).and_then(|keyed| keyed.ranking.clone());
-        match ranking.filter(|_| is_random) {
+        let ranked = |values| match keyed.ranking.clone().filter(|_| is_random) {
             Some(ranking) => Values::Ranked { ranking, values: Box::new(values) },
             None => values,
+        };
+        match keyed.nulls.filter(|fraction| may_be_null && *fraction > 0.0) {
+            None => ranked(values),
+            // NULLs with an order of their own stand before the order of the values.
+            Some(fraction) if keyed.nulls_by.is_some() => {
+                Values::Nulls { fraction, by: keyed.nulls_by.clone(), values: Box::new(ranked(values)) }
+            }
+            Some(fraction) => ranked(Values::Nulls { fraction, by: None, values: Box::new(values) }),
         }
     }
 
@@ -297,7 +301,7 @@ fn is_by_row_number(values: &Values) -> bool {
 }
 
 fn with_nulls(values: Values) -> Values {
-    Values::Nulls { fraction: NULLS, values: Box::new(values) }
+    Values::Nulls { fraction: NULLS, by: None, values: Box::new(values) }
 }
 
 /// Whether keys of this kind continue after the greatest present value: numbers, dates and times.

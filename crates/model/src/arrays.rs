@@ -1,7 +1,7 @@
 //! Arrays with few different values: each element of the original is replaced like a column's values.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use rowgen::Kind;
@@ -14,8 +14,8 @@ use crate::replace;
 type Elements = Vec<Option<String>>;
 
 /// Arrays in ascending order with their shares; elements of text are replaced by others of the same
-/// length and order, the same one everywhere. None if an array has several dimensions, or elements
-/// are of another kind or a number that fewer rows than `least` (a share of all) have.
+/// length and order, the same one everywhere. Arrays of numbers that fewer rows than `least` (a share of all) have are left
+/// out. None if no array is left, one has several dimensions, or elements are of another kind.
 pub(crate) fn replaced(
     element: &Kind,
     common: &[(String, f64)],
@@ -27,25 +27,21 @@ pub(crate) fn replaced(
     }
     let mut arrays: Vec<(Elements, f64)> =
         common.iter().map(|(array, share)| Some((elements(array)?, *share))).collect::<Option<_>>()?;
-    arrays.sort_by(|(one, _), (other, _)| order(element, one, other));
-    let mut shares: BTreeMap<String, f64> = BTreeMap::new();
-    for (array, share) in &arrays {
-        let mut each: Vec<&String> = array.iter().flatten().collect();
-        each.sort_unstable();
-        each.dedup();
-        for one in each {
-            *shares.entry(one.clone()).or_default() += share;
-        }
+    if !is_text(element) && !matches!(element, Kind::Bool | Kind::Enum { .. }) {
+        arrays.retain(|(_, share)| *share >= least);
     }
+    if arrays.is_empty() {
+        return None;
+    }
+    arrays.sort_by(|(one, _), (other, _)| order(element, one, other));
+    let each: BTreeSet<&String> = arrays.iter().flat_map(|(array, _)| array.iter().flatten()).collect();
     let map: BTreeMap<String, String> = if is_text(element) {
-        let originals: Vec<&str> = shares.keys().map(String::as_str).collect();
+        let originals: Vec<&str> = each.iter().map(|text| text.as_str()).collect();
         let replaced = replace::texts(&originals, element.characters(), rng);
         originals.iter().map(|text| (*text).to_owned()).zip(replaced).collect()
     } else {
-        let may_stay = |(text, share): (&String, &f64)| {
-            (*share >= least && Number::read(element, text).is_some()).then(|| (text.clone(), text.clone()))
-        };
-        shares.iter().map(may_stay).collect::<Option<_>>()?
+        let stays = |text: &&String| Number::read(element, text).map(|_| ((*text).clone(), (*text).clone()));
+        each.iter().map(stays).collect::<Option<_>>()?
     };
     Some(arrays.into_iter().map(|(array, share)| (literal(&array, &map), share)).collect())
 }

@@ -3,18 +3,20 @@
 //!
 //! The tree's root is the row number, which columns depend on by their correlation with the
 //! physical order. The tree is the one with the greatest mutual information (Chow and Liu,
-//! "Approximating discrete probability distributions with dependence trees", 1968).
+//! "Approximating discrete probability distributions with dependence trees", 1968). NULLs may have a tree of their own:
+//! [`crate::nulls`].
 
 use crate::estimate::Rows;
 use crate::facts::{Joint, Pair, TableFacts};
 use crate::file::{Column, Follows, How, Values};
+use crate::nulls;
 
 /// Greatest length of a chain of columns that depend on each other.
-const MOST_LINKS: usize = 4;
+pub(crate) const MOST_LINKS: usize = 4;
 /// Most pairs of values of a column that depends on another one.
-const MOST_PAIRS: usize = 256;
+pub(crate) const MOST_PAIRS: usize = 256;
 /// Least mutual information of a dependence, nats; less could be chance.
-const LEAST: f64 = 0.002;
+pub(crate) const LEAST: f64 = 0.002;
 /// Stretches of a functional dependency.
 const STRETCHES: u16 = 32;
 
@@ -30,6 +32,12 @@ impl Node {
     /// The node of a column that depends on no other.
     pub(crate) fn none() -> Self {
         Self { atoms: Vec::new(), is_ranked: false }
+    }
+
+    /// The place of a value among the frequent ones, -1 for NULL; none for other values.
+    pub(crate) fn place(&self, value: Option<&str>) -> Option<i32> {
+        let Some(value) = value else { return Some(-1) };
+        self.atoms.iter().position(|atom| atom == value).and_then(|at| i32::try_from(at).ok())
     }
 }
 
@@ -47,7 +55,7 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
     let edges: Vec<Edge> = facts
         .pairs
         .iter()
-        .filter_map(|pair| edge(pair, &facts.pairs, columns, nodes, rows, f64::from(k)))
+        .filter_map(|pair| edge(pair, columns, nodes, rows, f64::from(k)))
         .filter(|edge| edge.information > LEAST)
         .collect();
     let alone = |column: &Column| information(untied(column, facts.rows));
@@ -57,7 +65,7 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
         let ranked = (0..columns.len()).filter(|&at| depths[at].is_none() && nodes[at].is_ranked);
         let by_row =
             ranked.map(|at| (at, alone(&columns[at]))).max_by(|one, other| one.1.total_cmp(&other.1));
-        let Some((next, by_row)) = by_row else { return };
+        let Some((next, by_row)) = by_row else { break };
         let ends = |edge: &Edge| [(edge.one, edge.other), (edge.other, edge.one)];
         let joins = |(from, to): &(usize, usize)| {
             depths[*from].is_some_and(|depth| depth < MOST_LINKS) && depths[*to].is_none()
@@ -75,6 +83,8 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
             _ => depths[next] = Some(0),
         }
     }
+    let depths: Vec<usize> = depths.into_iter().map(Option::unwrap_or_default).collect();
+    nulls::tie(columns, nodes, facts, k, &depths);
 }
 
 /// Mutual information of two normal variables with this correlation, nats.
@@ -87,7 +97,9 @@ fn information(correlation: f64) -> f64 {
 /// contribute.
 pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
     let (correlation, shares): (f64, Vec<f64>) = match &column.values {
-        Values::Fill { .. } | Values::Serial { .. } | Values::Any { .. } => return 0.0,
+        Values::Fill { .. } | Values::Serial { .. } | Values::Any { .. } | Values::Elements { .. } => {
+            return 0.0;
+        }
         Values::Keys { correlation, common, .. } | Values::Letters { correlation, common, .. } => {
             (*correlation, common.iter().map(|(_, share)| *share).collect())
         }
@@ -112,7 +124,7 @@ fn different(column: &Column, rows: u64) -> f64 {
     }
 }
 
-fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: Rows, k: f64) -> Option<Edge> {
+fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: Rows, k: f64) -> Option<Edge> {
     let place = |name: &str| columns.iter().position(|column| column.name == name);
     let (one, other) = (place(&pair.columns.0)?, place(&pair.columns.1)?);
     if one == other || !nodes[one].is_ranked || !nodes[other].is_ranked {
@@ -121,40 +133,50 @@ fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: R
     let (ours, theirs) = (&columns[one], &columns[other]);
     let (information, how) = match &pair.joint {
         Joint::Common(combinations) => {
-            let index = |at: usize, value: &Option<String>| match value {
-                None => Some(-1),
-                Some(value) => nodes[at]
-                    .atoms
-                    .iter()
-                    .position(|atom| atom == value)
-                    .and_then(|at| i32::try_from(at).ok()),
-            };
             let mut pairs: Vec<(i32, i32, f64)> = combinations
                 .iter()
                 .filter(|(.., share)| *share == 0.0 || share * rows.all as f64 >= k)
                 .filter_map(|(value, with, share)| {
-                    Some((index(one, value)?, index(other, with)?, round(*share)))
+                    let places = (nodes[one].place(value.as_deref())?, nodes[other].place(with.as_deref())?);
+                    Some((places.0, places.1, round(*share)))
+                })
+                .collect();
+            // Pairs that tell of NULLs alone are no dependence of values.
+            if !pairs.iter().any(|(one, other, _)| *one >= 0 && *other >= 0) {
+                return None;
+            }
+            pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
+            pairs.truncate(MOST_PAIRS);
+            let chance = pairs.len() as f64 / (2.0 * rows.read());
+            (of_pairs(&pairs, ours, theirs)? - 2.0 * chance, How::Pairs { pairs })
+        }
+        Joint::Strata { cuts, shares } => {
+            let mut pairs: Vec<(i32, i32, f64)> = shares
+                .iter()
+                .filter(|(.., share)| share * rows.all as f64 >= k)
+                .filter_map(|(value, stratum, share)| {
+                    let stratum = stratum.map_or(Some(-1), |stratum| i32::try_from(stratum).ok())?;
+                    Some((nodes[one].place(value.as_deref())?, stratum, round(*share)))
                 })
                 .collect();
             pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
             pairs.truncate(MOST_PAIRS);
-            if pairs.is_empty() {
-                return None;
-            }
+            let ends = || cuts.iter().copied().chain([1.0]);
+            let widths: Vec<f64> =
+                ends().zip([0.0].into_iter().chain(ends())).map(|(end, begin)| end - begin).collect();
+            let theirs = (widths, theirs.nulls);
             let chance = pairs.len() as f64 / (2.0 * rows.read());
-            (of_pairs(&pairs, ours, theirs)? - 2.0 * chance, How::Pairs { pairs })
+            let information = of_shares(&pairs, &(common(ours), ours.nulls), &theirs)? - 2.0 * chance;
+            let cuts = cuts.iter().map(|cut| round(*cut)).collect();
+            (information, How::Strata { cuts, own: true, pairs })
         }
         Joint::Rank(correlation) => {
             // Of the normal distribution that has this rank correlation.
             let normal = 2.0 * (std::f64::consts::PI * correlation / 6.0).sin();
             let chance = 2.0 / rows.read();
-            let both_null =
-                both_null(pair, pairs).map(|both| round(snapped(both, ours.nulls, theirs.nulls, rows)));
-            let nulls = [(-1, -1, both_null.unwrap_or_default())];
-            let of_nulls = both_null.and_then(|_| of_pairs(&nulls, ours, theirs)).unwrap_or_default();
             let correlation = round(normal).clamp(-1.0, 1.0);
             let there = (1.0 - ours.nulls) * (1.0 - theirs.nulls);
-            (there * information(normal) + of_nulls - chance, How::Normal { correlation, both_null })
+            (there * information(normal) - chance, How::Normal { correlation })
         }
         Joint::Dependency(degree) => {
             let group = (rows.read() / different(ours, rows.all)).max(1.0);
@@ -179,31 +201,6 @@ fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: R
     Some(Edge { one, other, information, how })
 }
 
-/// Share of the rows where both columns of a pair are NULL, if the facts tell it.
-fn both_null(pair: &Pair, pairs: &[Pair]) -> Option<f64> {
-    let told = pairs.iter().filter(|other| other.columns == pair.columns);
-    told.filter_map(|other| match &other.joint {
-        Joint::Common(all) => all.iter().find(|(one, other, _)| one.is_none() && other.is_none()),
-        _ => None,
-    })
-    .map(|(.., share)| *share)
-    .next()
-}
-
-/// The share of rows where both are NULL. It is set to the greatest or least possible share, if it
-/// differs from that by no more than the error of a sample.
-fn snapped(both: f64, ours: f64, theirs: f64, rows: Rows) -> f64 {
-    let (least, most) = ((ours + theirs - 1.0).max(0.0), ours.min(theirs));
-    let noise = 4.0 * (most * (1.0 - most) / rows.read()).sqrt();
-    if most - both < noise && both - least > most - both {
-        most
-    } else if both - least < noise {
-        least
-    } else {
-        both
-    }
-}
-
 /// Shares of frequent values, the share of the other values, and the number of those.
 fn shares(column: &Column, rows: u64) -> (Vec<f64>, f64, f64) {
     let shares: Vec<f64> = common(column).iter().copied().filter(|share| *share > 0.0).collect();
@@ -215,7 +212,7 @@ fn shares(column: &Column, rows: u64) -> (Vec<f64>, f64, f64) {
 /// Shares of the frequent values in their order, relative to the rows that are not NULL.
 pub(crate) fn common(column: &Column) -> Vec<f64> {
     match &column.values {
-        Values::Fill { .. } | Values::Serial { .. } => Vec::new(),
+        Values::Fill { .. } | Values::Serial { .. } | Values::Elements { .. } => Vec::new(),
         Values::Keys { common, .. } | Values::Letters { common, .. } | Values::Any { common, .. } => {
             common.iter().map(|(_, share)| *share).collect()
         }
@@ -228,15 +225,18 @@ pub(crate) fn common(column: &Column) -> Vec<f64> {
 /// Least mutual information by the listed pairs, nats: all other pairs count as one. None if the
 /// pairs do not cover a part of the rows.
 fn of_pairs(pairs: &[(i32, i32, f64)], ours: &Column, theirs: &Column) -> Option<f64> {
-    let shares = |column: &Column| (common(column), column.nulls);
-    let (ours, theirs) = (shares(ours), shares(theirs));
+    of_shares(pairs, &(common(ours), ours.nulls), &(common(theirs), theirs.nulls))
+}
+
+/// The same of the shares of each column's values among the rows that are not NULL, and of NULL.
+fn of_shares(pairs: &[(i32, i32, f64)], ours: &(Vec<f64>, f64), theirs: &(Vec<f64>, f64)) -> Option<f64> {
     let share = |(shares, nulls): &(Vec<f64>, f64), at: i32| match usize::try_from(at) {
         Ok(at) => shares.get(at).map(|share| share * (1.0 - nulls)),
         Err(_) => Some(*nulls),
     };
     let (mut information, mut listed, mut by_chance) = (0.0, 0.0, 0.0);
     for (one, other, together) in pairs {
-        let apart = share(&ours, *one)? * share(&theirs, *other)?;
+        let apart = share(ours, *one)? * share(theirs, *other)?;
         if apart > 0.0 {
             information += if *together > 0.0 { together * (together / apart).ln() } else { 0.0 };
             listed += together;
@@ -251,6 +251,56 @@ fn of_pairs(pairs: &[(i32, i32, f64)], ours: &Column, theirs: &Column) -> Option
 }
 
 /// The number with six digits: no sample is more precise.
-fn round(number: f64) -> f64 {
+pub(crate) fn round(number: f64) -> f64 {
     (number * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgen::Kind;
+
+    use super::*;
+    use crate::facts::{ColumnRole, Statistics};
+    use crate::file::Model;
+    use crate::make::Privacy;
+    use crate::testing::{column, facts, strings};
+
+    #[test]
+    fn few_values_come_with_parts_of_a_range() {
+        let level = Statistics {
+            n_distinct: 2.0,
+            common: vec![("1".to_owned(), 0.5), ("2".to_owned(), 0.4)],
+            null_frac: 0.1,
+            ..Statistics::default()
+        };
+        let weight = Statistics {
+            n_distinct: -1.0,
+            bounds: strings(&["0", "250", "500", "1000"]),
+            ..Statistics::default()
+        };
+        let columns = vec![
+            column("level", Kind::Int4, ColumnRole::Free, level),
+            column("weight", Kind::Int4, ColumnRole::Free, weight),
+        ];
+        let mut facts = facts(100_000, columns);
+        let one = |value: &str, stratum, share| (Some(value.to_owned()), Some(stratum), share);
+        let joint = Joint::Strata {
+            cuts: vec![0.5],
+            shares: vec![one("1", 0, 0.5), one("2", 1, 0.4), (None, Some(1), 0.1)],
+        };
+        facts.tables[0].pairs = vec![Pair { columns: ("level".to_owned(), "weight".to_owned()), joint }];
+        let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 });
+        assert_eq!(Model::read(&model.write()).unwrap(), model);
+        let table = &model.tables[0];
+        let follower = table.columns.iter().find(|column| column.follows.is_some()).unwrap();
+        let Some(Follows { how: How::Strata { own, pairs, .. }, .. }) = &follower.follows else { panic!() };
+        assert_eq!(*own, follower.name == "weight");
+        let turned: Vec<(i32, i32)> =
+            pairs.iter().map(|&(one, two, _)| if *own { (one, two) } else { (two, one) }).collect();
+        assert_eq!(turned, [(0, 0), (1, 1), (-1, 1)]);
+        for (spec, column) in table.specs().iter().zip(&facts.tables[0].columns) {
+            let parsed: rowgen::ColumnSpec = spec.parse().unwrap();
+            parsed.spec.values(column.kind.as_ref().unwrap(), None).unwrap();
+        }
+    }
 }

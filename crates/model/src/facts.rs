@@ -65,6 +65,13 @@ pub struct Pair {
 pub enum Joint {
     /// Combinations of values with their shares of all rows; none stands for NULL.
     Common(Vec<(Option<String>, Option<String>, f64)>),
+    /// Values of the first column (none for NULL) in strata of the second one.
+    Strata {
+        /// Where strata end, as fractions of the rows that are not NULL; the last one ends at 1.
+        cuts: Vec<f64>,
+        /// Shares of all rows that have a value and lie in a stratum (none: NULL).
+        shares: Vec<(Option<String>, Option<usize>, f64)>,
+    },
     /// Spearman's correlation of their ranks, -1 to 1, where neither is NULL.
     Rank(f64),
     /// Degree to which the first column determines the second one, as in
@@ -150,4 +157,8 @@ pub struct Statistics {
     pub common: Vec<(String, f64)>,
     /// Histogram bounds as text.
     pub bounds: Vec<String>,
+    /// Most common elements of arrays as text, with the share of the arrays that are not NULL.
+    pub elements: Vec<(String, f64)>,
+    /// Histogram bounds of the number of different elements.
+    pub element_counts: Vec<f64>,
 }

@@ -345,6 +345,7 @@ mod tests {
             correlation: Some(correlation),
             common: vec![("1".to_owned(), 0.2)],
             bounds: (0..=100).map(|bound| (bound * 10).to_string()).collect(),
+            ..Statistics::default()
         };
         testing::facts(rows, vec![testing::column("c", Kind::Int4, ColumnRole::Free, statistics)])
     }

@@ -1,12 +1,11 @@
 //! The model's file format.
 
 use failure::{Class, Classified};
-use rowgen::Alphabet;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Number of the format that this version writes, and the newest that it reads.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 /// A model of a database's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,16 +13,20 @@ pub(crate) const FORMAT: u32 = 2;
 pub struct Model {
     /// Number of the format.
     pub format: u32,
-    /// When the statistics were read.
+    /// When the statistics were read; empty if they were written by hand.
+    #[serde(default)]
     pub captured: String,
     /// The server that they are from: `PostgreSQL 18.0`.
+    #[serde(default)]
     pub server: String,
     /// Values that fewer rows than this have are replaced.
+    #[serde(default = "k_by_default")]
     pub k: u32,
     /// Whether tables were queried for aggregates.
     #[serde(default)]
     pub aggregates: bool,
     /// Statements that make the schema.
+    #[serde(default)]
     pub ddl: String,
     /// The tables.
     #[serde(default)]
@@ -48,6 +51,7 @@ pub struct Table {
     #[serde(default = "sampled_by_default", skip_serializing_if = "is_sampled_by_default")]
     pub sampled: u64,
     /// Its size.
+    #[serde(default)]
     pub bytes: Bytes,
     /// Its columns.
     #[serde(default)]
@@ -91,9 +95,12 @@ pub struct Column {
     /// it; only if other columns depend on the column.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<f64>,
-    /// A column of the same row that its values depend on.
+    /// A column of the same row that its values depend on; and its NULLs, if these follow no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<Follows>,
+    /// A column of the same row that its NULLs depend on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nulls_follow: Option<Follows>,
     /// Its values.
     pub values: Values,
 }
@@ -119,13 +126,19 @@ pub enum How {
         /// order of values; -1 for NULL), and the share of all rows that have both.
         pairs: Vec<(i32, i32, f64)>,
     },
+    /// Frequent values of one column, and parts of the other one's values in their order.
+    Strata {
+        /// The parts' ends, as fractions of the rows that are not NULL; the last one ends at 1.
+        cuts: Vec<f64>,
+        /// Whether the parts are the column's own, and the values the other's.
+        own: bool,
+        /// As in pairs, with numbers of parts (from 0; -1 for NULL).
+        pairs: Vec<(i32, i32, f64)>,
+    },
     /// Both values as if drawn from a bivariate normal distribution.
     Normal {
         /// Its correlation.
         correlation: f64,
-        /// Share of all rows where both are NULL, if it is known.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        both_null: Option<f64>,
     },
     /// Rows with the same value of one column have few different values of the other.
     Stretches {
@@ -145,36 +158,22 @@ impl How {
             Self::Pairs { pairs } => {
                 Self::Pairs { pairs: pairs.iter().map(|&(one, other, share)| (other, one, share)).collect() }
             }
+            Self::Strata { cuts, own, pairs } => Self::Strata {
+                cuts: cuts.clone(),
+                own: !own,
+                pairs: pairs.iter().map(|&(one, other, share)| (other, one, share)).collect(),
+            },
             how => how.clone(),
-        }
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        match self {
-            Self::Pairs { pairs } => {
-                let all: f64 = pairs.iter().map(|(.., share)| share).sum();
-                let fits =
-                    pairs.iter().all(|(one, other, share)| *one >= -1 && *other >= -1 && *share >= 0.0);
-                (!fits || all > 1.001)
-                    .then_some("shares of pairs must be at least 0, and add up to at most 1")
-            }
-            Self::Normal { correlation, both_null } => {
-                let fits = (-1.0..=1.0).contains(correlation)
-                    && (0.0..=1.0).contains(&both_null.unwrap_or_default());
-                (!fits).then_some("the correlation must be from -1 to 1, and both_null from 0 to 1")
-            }
-            Self::Stretches { count, window, share } => {
-                let fits = (1..=1_000).contains(count)
-                    && (0.0..=1.0).contains(window)
-                    && (0.0..=1.0).contains(share);
-                (!fits).then_some("count must be from 1 to 1000, window and share from 0 to 1")
-            }
         }
     }
 }
 
 /// Rows that ANALYZE samples at a statistics target of 100.
 pub(crate) const SAMPLED: u64 = 30_000;
+
+fn k_by_default() -> u32 {
+    20
+}
 
 fn sampled_by_default() -> u64 {
     SAMPLED
@@ -266,6 +265,19 @@ pub enum Values {
         #[serde(default)]
         kept: bool,
     },
+    /// Arrays with as many elements as the original's, each frequent element in its share of them.
+    Elements {
+        /// Number of different arrays in the original; the copy's follows from the elements.
+        distinct: f64,
+        /// Quantiles of the number of different elements.
+        counts: Vec<u32>,
+        /// Frequent elements, each with the share of the arrays that have it: texts in place of the original's, or numbers that
+        /// enough rows have.
+        #[serde(default)]
+        elements: Vec<(String, f64)>,
+        /// Values of the other elements.
+        others: Others,
+    },
     /// Random values of the type.
     Any {
         /// Number of different values.
@@ -276,6 +288,28 @@ pub enum Values {
         /// Least and greatest length of byte strings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lengths: Option<(u32, u32)>,
+    },
+}
+
+/// Elements of arrays that are not frequent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Others {
+    /// Random values of the type.
+    Any,
+    /// Text.
+    Letters {
+        /// Characters: digits, hex, upper, lower, mixed or words.
+        alphabet: String,
+        /// The least and the greatest length.
+        lengths: (u32, u32),
+    },
+    /// Numbers, dates and times.
+    Between {
+        /// The least.
+        low: String,
+        /// The greatest.
+        high: String,
     },
 }
 
@@ -348,101 +382,6 @@ impl Model {
     pub fn write(&self) -> String {
         toml::to_string(self).expect("a model has a form in TOML")
     }
-
-    fn check(&self) -> Result<(), ModelError> {
-        let mut names: Vec<&str> = self.tables.iter().map(|table| table.name.as_str()).collect();
-        names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(wrong(twice[0], "", "two tables have this name"));
-        }
-        self.tables.iter().try_for_each(Table::check)
-    }
-}
-
-fn wrong(table: &str, column: &str, problem: &str) -> ModelError {
-    ModelError::Contradiction {
-        table: table.to_owned(),
-        column: column.to_owned(),
-        problem: problem.to_owned(),
-    }
-}
-
-impl Table {
-    fn check(&self) -> Result<(), ModelError> {
-        if !self.name.contains('.') {
-            return Err(wrong(&self.name, "", "name the table with its schema, as public.orders"));
-        }
-        if self.sampled == 0 {
-            return Err(wrong(&self.name, "", "sampled must be at least 1"));
-        }
-        for (at, column) in self.columns.iter().enumerate() {
-            let wrong = |problem: &str| wrong(&self.name, &column.name, problem);
-            if self.columns[..at].iter().any(|other| other.name == column.name) {
-                return Err(wrong("two columns have this name"));
-            }
-            if !(0.0..=1.0).contains(&column.nulls) {
-                return Err(wrong("\"nulls\" must be from 0 to 1"));
-            }
-            column.values.check().map_err(|problem| wrong(&problem))?;
-            self.check_follows(column).map_err(|problem| wrong(&problem))?;
-            for other in column.not_below.iter().chain(&column.above) {
-                let is_number = |column: &&Column| matches!(column.values, Values::Statistics { .. });
-                let mut others = self.columns.iter().filter(is_number);
-                if *other == column.name || !others.any(|column| column.name == *other) || !is_number(&column)
-                {
-                    return Err(wrong(&format!(
-                        "\"not_below\" and \"above\" need statistics of both columns, this one and {other}: remove them, or give \
-                         both columns \"statistics\""
-                    )));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn are_rows(rows: &[(f64, f64)]) -> bool {
-    let all: f64 = rows.iter().map(|(_, fraction)| fraction).sum();
-    let within = rows.iter().all(|(rows, fraction)| (0.0..=1e12).contains(rows) && *fraction >= 0.0);
-    within && (all - 1.0).abs() < 0.001 && rows.iter().any(|(rows, fraction)| *rows > 0.0 && *fraction > 0.0)
-}
-
-impl Table {
-    /// The column that this one depends on, and how.
-    pub(crate) fn followed<'a>(&'a self, column: &'a Column) -> Option<(&'a Column, &'a How)> {
-        let follows = column.follows.as_ref()?;
-        let other = self.columns.iter().find(|other| other.name == follows.column)?;
-        Some((other, &follows.how))
-    }
-
-    fn check_follows(&self, column: &Column) -> Result<(), String> {
-        let Some(Follows { column: name, how }) = &column.follows else { return Ok(()) };
-        let is_filled =
-            |column: &Column| matches!(column.values, Values::Fill { .. } | Values::Serial { .. });
-        let Some((other, _)) = self.followed(column) else {
-            return Err(format!(
-                "\"follows\" names {name}, which is not a column of the table: correct the name"
-            ));
-        };
-        if is_filled(column) || is_filled(other) {
-            return Err(format!(
-                "\"follows\" names {name}: both columns must have values of their own, not \"fill\" or \"serial\""
-            ));
-        }
-        if let Some(problem) = how.problem() {
-            return Err(format!("\"follows\" names {name}: {problem}"));
-        }
-        let mut links = 0;
-        let mut last = column;
-        while let Some((other, _)) = self.followed(last) {
-            links += 1;
-            last = other;
-            if links > self.columns.len() {
-                return Err("columns follow each other in a cycle: remove one \"follows\"".to_owned());
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Values {
@@ -455,6 +394,7 @@ impl Values {
             Self::Statistics { .. } => "statistics",
             Self::Letters { .. } => "letters",
             Self::List { .. } => "list",
+            Self::Elements { .. } => "elements",
             Self::Any { .. } => "any",
         }
     }
@@ -466,102 +406,9 @@ impl Values {
             Self::Keys { distinct, .. }
             | Self::Statistics { distinct, .. }
             | Self::Letters { distinct, .. }
+            | Self::Elements { distinct, .. }
             | Self::Any { distinct, .. } => Some(*distinct),
             Self::List { values, .. } => Some(values.len() as f64),
-        }
-    }
-
-    /// Places in the order of all values, and the parameters of letters.
-    fn check_places(&self) -> Result<(), String> {
-        if let Self::Letters { alphabet, lengths, .. } = self {
-            if Alphabet::find(alphabet).is_none() {
-                return Err(format!(
-                    "the alphabet {alphabet} is not digits, hex, upper, lower, mixed or words"
-                ));
-            }
-            if lengths.is_empty() {
-                return Err("\"lengths\" must have a number".to_owned());
-            }
-            if !lengths.is_sorted() {
-                return Err("\"lengths\" must ascend".to_owned());
-            }
-        }
-        if let Self::Any { lengths: Some((least, greatest)), .. } = self
-            && !(1..=*greatest).contains(least)
-        {
-            return Err("\"lengths\" must be the least length, 1 or more, and the greatest one".to_owned());
-        }
-        let (Self::Keys { common, .. } | Self::Letters { common, .. } | Self::Any { common, .. }) = self
-        else {
-            return Ok(());
-        };
-        if !common.iter().all(|(place, share)| (0.0..=1.0).contains(place) && *share >= 0.0) {
-            return Err(
-                "each entry of \"common\" must have a place from 0 to 1 and a share of at least 0".to_owned()
-            );
-        }
-        if let Self::Keys { bounds, .. } = self
-            && !(bounds.is_sorted()
-                && bounds.len() != 1
-                && bounds.iter().all(|place| (0.0..=1.0).contains(place)))
-        {
-            return Err("\"bounds\" must be two or more places from 0 to 1, in ascending order".to_owned());
-        }
-        Ok(())
-    }
-
-    fn check(&self) -> Result<(), String> {
-        if let Some(distinct) = self.distinct()
-            && (distinct == 0.0 || distinct < -1.0 || !distinct.is_finite())
-        {
-            return Err(
-                "\"distinct\" must be above 0, or at least -1 and below 0; a list needs at least one value"
-                    .to_owned(),
-            );
-        }
-        let correlation = match self {
-            Self::Keys { correlation, .. }
-            | Self::Statistics { correlation, .. }
-            | Self::Letters { correlation, .. }
-            | Self::List { correlation, .. } => *correlation,
-            Self::Fill { .. } | Self::Serial { .. } | Self::Any { .. } => 0.0,
-        };
-        if !(-1.0..=1.0).contains(&correlation) {
-            return Err("the correlation must be from -1 to 1".to_owned());
-        }
-        self.check_places()?;
-        if let Self::Statistics { common, .. } | Self::List { values: common, .. } = self
-            && common.iter().any(|(_, share)| !(0.0..=1.0).contains(share))
-        {
-            return Err("each share must be from 0 to 1".to_owned());
-        }
-        let shares: f64 = match self {
-            Self::Serial { step: 0, .. } => return Err("the step must not be 0".to_owned()),
-            Self::Fill { .. } | Self::Serial { .. } => 0.0,
-            Self::Keys { common, .. } | Self::Letters { common, .. } | Self::Any { common, .. } => {
-                common.iter().map(|(_, share)| share).sum()
-            }
-            Self::Statistics { common, bounds, .. } => {
-                if common.is_empty() && bounds.len() < 2 {
-                    return Err("give common values, or at least two bounds".to_owned());
-                }
-                common.iter().map(|(_, share)| share).sum()
-            }
-            Self::List { values, .. } => values.iter().map(|(_, share)| share).sum(),
-        };
-        if let Self::Keys { rows, .. } = self
-            && !rows.is_empty()
-            && !are_rows(rows)
-        {
-            return Err(
-                "\"rows\" must be numbers, 0 or more, with fractions that add up to 1; at least one number must be above 0"
-                    .to_owned(),
-            );
-        }
-        if (0.0..=1.001).contains(&shares) {
-            Ok(())
-        } else {
-            Err(format!("the shares add up to {shares:.3}, and must not exceed 1"))
         }
     }
 }

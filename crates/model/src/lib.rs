@@ -8,22 +8,25 @@
 
 mod arrays;
 mod depend;
+mod elements;
 mod estimate;
 mod facts;
 mod fidelity;
 mod file;
 mod lower;
 mod make;
+mod nulls;
 mod numbers;
 mod plans;
 mod replace;
 mod shapes;
+mod sound;
 #[cfg(test)]
 mod testing;
 
 pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, Statistics, TableFacts};
 pub use fidelity::{Fidelity, Field, Sizes};
-pub use file::{Bytes, Column, Follows, How, Model, ModelError, Table, Values};
+pub use file::{Bytes, Column, Follows, How, Model, ModelError, Others, Table, Values};
 pub use make::{Privacy, is_code};
 pub use plans::{Plans, PlansCompared, QErrors, QueryPlan, quantile};
 pub use shapes::{Cells, Distance, Drawn, DrawnKey, DrawnTable, Measure, Shapes};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::depend::{common, untied};
 use crate::estimate::{Rows, different, hidden};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
-use crate::file::{Column, How, Model, Table, Values};
+use crate::file::{Column, Follows, How, Model, Others, Table, Values};
 
 /// Rows that ANALYZE samples for each unit of the statistics target, which is also the greatest number of frequent values.
 const SAMPLED_PER_TARGET: u64 = 300;
@@ -60,6 +60,7 @@ impl Column {
             }
             Values::List { correlation, values, .. } => (Some(*correlation), values.clone(), Vec::new()),
             Values::Any { common, .. } => (None, places_as_values(common), Vec::new()),
+            Values::Elements { .. } => (None, Vec::new(), Vec::new()),
         };
         let mut common: Vec<(String, f64)> =
             common.into_iter().map(|(value, share)| (value, share * there)).collect();
@@ -77,6 +78,7 @@ impl Column {
             correlation,
             common,
             bounds,
+            ..Statistics::default()
         })
     }
 }
@@ -120,16 +122,35 @@ impl Table {
         Some(format!("{side}({},{},{})", quoted(&other.name), self.spec(other)?, self.spec(column)?))
     }
 
-    /// The column's specification. If it depends on another column, or another one on it, the
-    /// specification includes the order.
+    /// The column's specification, with its NULLs.
     fn spec(&self, column: &Column) -> Option<String> {
-        let is_followed = self
-            .columns
-            .iter()
-            .any(|other| other.follows.as_ref().is_some_and(|of| of.column == column.name));
-        if !is_followed && column.follows.is_none() {
+        let values = self.ordered_spec(column)?;
+        if column.nulls_follow.is_none() {
+            return Some(values);
+        }
+        Some(format!("nulls({},{values},by({}))", column.nulls, self.order_of_nulls(column)?))
+    }
+
+    /// The specification of its values. If it depends on another column, or another one on it, the specification includes the
+    /// order; and the NULLs, unless these have an order of their own.
+    fn ordered_spec(&self, column: &Column) -> Option<String> {
+        let names = |of: &Option<Follows>| of.as_ref().is_some_and(|of| of.column == column.name);
+        let has_nulls = column.nulls_follow.is_none();
+        let is_followed = |other: &Column| names(&other.follows) || (has_nulls && names(&other.nulls_follow));
+        if !self.columns.iter().any(is_followed) && column.follows.is_none() {
             return column.spec(None, self.counts());
         }
+        Some(format!("ranked({},{})", self.order(column)?, column.spec(Some(1.0), self.counts())?))
+    }
+
+    /// The order of a column's values: `first,correlation,nulls,links(…)`.
+    fn order(&self, column: &Column) -> Option<String> {
+        let (first, links) = self.links(column)?;
+        Some(order(first, self.rows, &links))
+    }
+
+    /// The column at the beginning of the chain to a column, and the links from there.
+    fn links<'a>(&'a self, column: &'a Column) -> Option<(&'a Column, Vec<String>)> {
         let mut chain = vec![(column, None)];
         while let Some((other, how)) = self.followed(chain[chain.len() - 1].0) {
             chain.last_mut()?.1 = Some(how);
@@ -142,40 +163,89 @@ impl Table {
             links.push(link(other, column, (*how)?));
             other = column;
         }
-        Some(format!(
-            "ranked({},{},{},links({}),{})",
-            quoted(&first.name),
-            untied(first, self.rows),
-            first.nulls,
-            links.join(","),
-            column.spec(Some(1.0), self.counts())?
-        ))
+        Some((first, links))
     }
+
+    /// The same of its NULLs: over NULLs of other columns, to values of one.
+    fn order_of_nulls(&self, column: &Column) -> Option<String> {
+        let mut chain = vec![column];
+        while let Some((other, _)) = self.nulls_followed(chain[chain.len() - 1]) {
+            chain.push(other);
+        }
+        let (first, mut links) = self.links(chain.pop()?)?;
+        for column in chain.iter().rev() {
+            links.push(link_of_nulls(column, self.nulls_followed(column)?));
+        }
+        Some(order(first, self.rows, &links))
+    }
+}
+
+fn order(first: &Column, rows: u64, links: &[String]) -> String {
+    let (name, correlation) = (quoted(&first.name), untied(first, rows));
+    format!("{name},{correlation},{},links({})", first.ranked_nulls(), links.join(","))
+}
+
+/// The link from the other column's order to this column's NULLs. Of a column whose NULLs have an order of their own, NULLs alone
+/// lead to others.
+fn link_of_nulls(column: &Column, (other, how): (&Column, &How)) -> String {
+    let How::Pairs { pairs } = how else { return String::new() };
+    let (line, count) =
+        if other.nulls_follow.is_some() { (of_nulls(other), 0) } else { (line(other), common(other).len()) };
+    let name = quoted(&format!("{} IS NULL", column.name));
+    format!("cells({name},{line},{},pairs({}))", of_nulls(column), cells(pairs, count, 0))
+}
+
+/// A line of a column's NULLs and its other rows.
+fn of_nulls(column: &Column) -> String {
+    format!("line({})", column.nulls)
+}
+
+/// Pairs of strata with their shares.
+fn cells(pairs: &[(i32, i32, f64)], count: usize, own_count: usize) -> String {
+    // A frequent value's stratum comes after the one of the values before it, NULL's is the last.
+    let stratum = |at: i32, count: usize| match usize::try_from(at) {
+        Ok(at) if at < count => Some(2 * at + 1),
+        Ok(_) => None,
+        Err(_) => Some(2 * count + 1),
+    };
+    let pairs = pairs.iter().filter_map(|(one, two, share)| {
+        Some(format!("{}:{}*{share}", stratum(*one, count)?, stratum(*two, own_count)?))
+    });
+    pairs.collect::<Vec<String>>().join(",")
 }
 
 /// The link from the other column's order to this column's.
 fn link(other: &Column, column: &Column, how: &How) -> String {
     let name = quoted(&column.name);
-    let (nulls, own_nulls) = (other.nulls, column.nulls);
+    let (nulls, own_nulls) = (other.ranked_nulls(), column.ranked_nulls());
     match how {
         How::Pairs { pairs } => {
-            let count = (common(other).len(), common(column).len());
-            // A frequent value's stratum comes after the one of the values before it, NULL's is the last.
-            let stratum = |at: i32, count: usize| match usize::try_from(at) {
+            let cells = cells(pairs, common(other).len(), common(column).len());
+            format!("cells({name},{},{},pairs({cells}))", line(other), line(column))
+        }
+        How::Strata { cuts, own, pairs } => {
+            let cut = |column: &Column| {
+                let numbers = [column.ranked_nulls()].into_iter().chain(cuts.iter().copied());
+                let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+                format!("line({})", numbers.join(","))
+            };
+            // The part is the stratum, and NULL's is the last one.
+            let part = |at: i32| usize::try_from(at).unwrap_or(cuts.len() + 1);
+            let count = common(if *own { other } else { column }).len();
+            let value = |at: i32| match usize::try_from(at) {
                 Ok(at) if at < count => Some(2 * at + 1),
                 Ok(_) => None,
                 Err(_) => Some(2 * count + 1),
             };
-            let pairs = pairs.iter().filter_map(|(one, two, share)| {
-                Some(format!("{}:{}*{share}", stratum(*one, count.0)?, stratum(*two, count.1)?))
+            let cells = pairs.iter().filter_map(|&(one, two, share)| {
+                let (one, two) = if *own { (value(one)?, part(two)) } else { (part(one), value(two)?) };
+                Some(format!("{one}:{two}*{share}"))
             });
-            let pairs: Vec<String> = pairs.collect();
-            format!("cells({name},{},{},pairs({}))", line(other), line(column), pairs.join(","))
+            let cells = cells.collect::<Vec<String>>().join(",");
+            let (other, own) = if *own { (line(other), cut(column)) } else { (cut(other), line(column)) };
+            format!("cells({name},{other},{own},pairs({cells}))")
         }
-        How::Normal { correlation, both_null } => {
-            let both = both_null.map_or_else(String::new, |both| format!(",{both}"));
-            format!("normal({name},{correlation},{nulls},{own_nulls}{both})")
-        }
+        How::Normal { correlation } => format!("normal({name},{correlation},{nulls},{own_nulls})"),
         How::Stretches { count, window, share } => {
             format!("stretches({name},{count},{window},{share},{nulls},{own_nulls})")
         }
@@ -193,14 +263,14 @@ fn line(column: &Column) -> String {
     };
     let all: f64 = shares.iter().sum();
     let has_others = match &column.values {
-        Values::Fill { .. } | Values::Serial { .. } | Values::List { .. } => false,
+        Values::Fill { .. } | Values::Serial { .. } | Values::List { .. } | Values::Elements { .. } => false,
         Values::Statistics { bounds, .. } => bounds.len() > 1,
         values => values.distinct().is_none_or(|distinct| distinct < 0.0 || distinct > shares.len() as f64),
     };
     let rest = if has_others { (1.0 - all).max(0.0) } else { 0.0 };
     let total = (all + rest).max(f64::MIN_POSITIVE);
     let (mut before, mut cut) = (0.0, 0.0);
-    let mut text = format!("line({}", column.nulls);
+    let mut text = format!("line({}", column.ranked_nulls());
     for (at, share) in shares.iter().enumerate() {
         let begin = f64::max(cut, (before + rest * places.get(at).copied().unwrap_or(0.0)) / total);
         before += share;
@@ -214,7 +284,8 @@ impl Column {
     /// Its own specification, with its NULLs, and perhaps another correlation than its own. The table has so many rows.
     fn spec(&self, correlation: Option<f64>, rows: Rows) -> Option<String> {
         let spec = self.values_spec(correlation, rows)?;
-        Some(if self.nulls > 0.0 { format!("nulls({},{spec})", self.nulls) } else { spec })
+        let nulls = self.ranked_nulls();
+        Some(if nulls > 0.0 { format!("nulls({nulls},{spec})") } else { spec })
     }
 }
 
@@ -223,8 +294,9 @@ impl Column {
     pub(crate) fn values_spec(&self, correlation: Option<f64>, rows: Rows) -> Option<String> {
         let different = |distinct: f64| {
             let distinct = different(distinct, rows, self.nulls, &common(self));
-            // Ranked values are made for the rows that are not NULL, others for all rows.
-            if correlation.is_some() { distinct } else { hidden(distinct, self.nulls) }
+            // Ranked values are made for the rows that are not NULL, unless NULLs have an order of their own; others for all rows.
+            let is_hidden = correlation.is_none() || self.nulls_follow.is_some();
+            if is_hidden { hidden(distinct, self.nulls) } else { distinct }
         };
         self.values.spec(correlation, different)
     }
@@ -284,6 +356,24 @@ impl Values {
                     values.join(",")
                 )
             }
+            Self::Elements { counts, elements, others, .. } => {
+                let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
+                let listed: Vec<String> =
+                    elements.iter().map(|(element, share)| format!("{}*{share}", quoted(element))).collect();
+                let others = match others {
+                    Others::Any => "any".to_owned(),
+                    Others::Letters { alphabet, lengths } => {
+                        format!("letters({alphabet},{},{})", lengths.0, lengths.1)
+                    }
+                    Others::Between { low, high } => format!("uniform({},{})", quoted(low), quoted(high)),
+                };
+                let (counts, listed) = (counts.join(","), listed.join(","));
+                // As many are different as their elements make: a fixed number of arrays would have other shares of elements.
+                let correlation = ranked.unwrap_or(0.0);
+                format!(
+                    "repeated(-1,{correlation},common(),elements(counts({counts}),listed({listed}),{others}))"
+                )
+            }
             Self::Any { distinct, common, lengths } => {
                 let correlation = ranked.unwrap_or(0.0);
                 let distinct = different(*distinct);
@@ -323,6 +413,7 @@ mod tests {
             above: None,
             gaps: Vec::new(),
             follows: None,
+            nulls_follow: None,
             values,
         };
         let list = vec![("it's, (a) star * 2".to_owned(), 0.7), ("z".to_owned(), 0.3)];

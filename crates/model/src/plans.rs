@@ -39,6 +39,9 @@ pub struct PlansCompared {
     /// Number of pairs (a query with an ANALYZE of each database) whose plans have the same shape,
     /// and of all pairs.
     pub same: (u32, u32),
+    /// Ends of the 95 % interval of the share of pairs with the same shape: between which it lies if other queries of the same kind
+    /// are drawn.
+    pub interval: (f64, f64),
     /// The same for pairs of ANALYZEs of the original; none if there is only one.
     pub itself: Option<(u32, u32)>,
     /// Ratios between estimates of the nodes of plans with the same shape, in ascending order; at
@@ -98,14 +101,14 @@ impl PlansCompared {
     pub fn of(original: &Plans, copy: &Plans) -> Self {
         let queries = original.first().map_or(0, Vec::len);
         let (mut pairs, mut same, mut factors) = (0_u32, 0_u32, Vec::new());
-        let mut ever = vec![false; queries];
+        let mut of_query = vec![0_u32; queries];
         let mut actual = (Vec::new(), Vec::new());
         for (one, other) in original.iter().flat_map(|one| copy.iter().map(move |other| (one, other))) {
             for (at, (one, other)) in one.iter().zip(other).enumerate() {
                 pairs += 1;
                 if one.shape == other.shape {
                     same += 1;
-                    ever[at] = true;
+                    of_query[at] += 1;
                     factors.extend(one.rows.iter().zip(&other.rows).map(|(one, other)| factor(*one, *other)));
                     for ((ours, theirs), is_joined) in
                         one.actual.iter().zip(&other.actual).zip(&one.is_joined)
@@ -121,16 +124,34 @@ impl PlansCompared {
         factors.sort_by(f64::total_cmp);
         actual.0.sort_by(f64::total_cmp);
         actual.1.sort_by(f64::total_cmp);
-        let different = (0..queries).filter(|&at| !ever[at]).collect();
+        let different = (0..queries).filter(|&at| of_query[at] == 0).collect();
+        let interval = interval(&of_query, pairs / u32::try_from(queries.max(1)).unwrap_or(u32::MAX));
         let itself = (original.len() > 1).then(|| own(original));
         let errors = [original, copy].map(QErrors::of);
-        Self { queries, same: (same, pairs), itself, factors, different, actual, errors }
+        Self { queries, same: (same, pairs), interval, itself, factors, different, actual, errors }
     }
 
     /// A quantile of the factors between estimates, 1 if there are none.
     pub fn factor(&self, at: f64) -> f64 {
         quantile(&self.factors, at).unwrap_or(1.0)
     }
+}
+
+/// Ends of the 95 % interval of the mean share, by a bootstrap over queries (Efron): plans of one query are not independent.
+fn interval(of_query: &[u32], pairs: u32) -> (f64, f64) {
+    const DRAWN: usize = 2_000;
+    if of_query.is_empty() || pairs == 0 {
+        return (0.0, 1.0);
+    }
+    let mut rng = fastrand::Rng::with_seed(0);
+    let all = of_query.len() as f64 * f64::from(pairs);
+    let mean = |_| {
+        let same: u32 = of_query.iter().map(|_| of_query[rng.usize(..of_query.len())]).sum();
+        f64::from(same) / all
+    };
+    let mut means: Vec<f64> = (0..DRAWN).map(mean).collect();
+    means.sort_by(f64::total_cmp);
+    (means[DRAWN / 40], means[DRAWN - 1 - DRAWN / 40])
 }
 
 impl QErrors {

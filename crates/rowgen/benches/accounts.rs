@@ -52,7 +52,11 @@ fn orders() -> Table {
         Column::new("price", Kind::Numeric(None), Values::Between { low: 1_000_000, high: 999_000_000 }),
         Column::new("created", Kind::TimestampTz, Values::Serial { start: 0, step: 1_000_000 }),
         Column::new("token", Kind::Uuid, Values::Any),
-        Column::new("paid", Kind::Bool, Values::Nulls { fraction: 0.2, values: Box::new(Values::Any) }),
+        Column::new(
+            "paid",
+            Kind::Bool,
+            Values::Nulls { fraction: 0.2, by: None, values: Box::new(Values::Any) },
+        ),
         Column::new("note", Kind::Text, Values::Any),
     ])
 }

@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use crate::generate::{Form, TOPIC_NUMBERS, steps};
-use crate::spread::{Buckets, Described, Letters, Spread, Statistics};
-use crate::{Column, Distribution, Keys, Kind, Member, Pick, Shared, Side, Turn, Units, Values};
+use crate::spread::{Buckets, Described, Elements, Letters, Spread, Statistics};
+use crate::{Column, Distribution, Keys, Kind, Member, Pick, Ranking, Shared, Side, Turn, Units, Values};
 
 /// Values that a column of this type cannot have.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -173,9 +173,13 @@ impl Values {
                 others.check(kind)?;
                 values.check(kind)
             }
+            Self::Elements(elements) => check.elements(elements),
             Self::Letters(letters) => check.letters(letters),
-            Self::Nulls { fraction, values } => {
+            Self::Nulls { fraction, by, values } => {
                 check.that((0.0..=1.0).contains(fraction), "the fraction must be from 0 to 1")?;
+                if let Some(problem) = by.as_ref().and_then(Ranking::problem) {
+                    check.that(false, problem)?;
+                }
                 let plain = !matches!(**values, Self::Nulls { .. } | Self::Server);
                 check.that(plain, "its values must be neither nulls nor default")?;
                 values.check(kind)
@@ -186,7 +190,7 @@ impl Values {
     /// Whether the values can be those of ranks.
     fn has_ranks(&self) -> bool {
         match self {
-            Self::Nulls { values, .. } => values.has_ranks(),
+            Self::Nulls { by: None, values, .. } => values.has_ranks(),
             Self::Statistics(_) | Self::Repeated { .. } => true,
             Self::Reference(reference) => matches!(reference.pick, Pick::Spread { .. }),
             _ => false,
@@ -195,15 +199,14 @@ impl Values {
 
     /// Whether both sides are numbers that can be compared.
     fn is_ordered(&self) -> bool {
-        let is_counted = |values: &Self| match values {
-            Self::Nulls { values, .. } => matches!(**values, Self::Statistics(_)),
-            Self::Ranked { values, .. } => match &**values {
-                Self::Nulls { values, .. } => matches!(**values, Self::Statistics(_)),
-                values => matches!(values, Self::Statistics(_)),
-            },
+        matches!(self, Self::Ordered { others, values, .. } if others.is_counted() && values.is_counted())
+    }
+
+    fn is_counted(&self) -> bool {
+        match self {
+            Self::Nulls { values, .. } | Self::Ranked { values, .. } => values.is_counted(),
             values => matches!(values, Self::Statistics(_)),
-        };
-        matches!(self, Self::Ordered { others, values, .. } if is_counted(others) && is_counted(values))
+        }
     }
 
     /// The word for these values in column specifications and errors.
@@ -233,6 +236,7 @@ impl Values {
             Self::Ordered { side: Side::Greater, .. } => "greater",
             Self::Ordered { side: Side::Above, .. } => "above",
             Self::Statistics(_) => "statistics",
+            Self::Elements(_) => "elements",
             Self::Letters(letters) => letters.alphabet.name(),
         }
     }
@@ -362,6 +366,24 @@ impl Check<'_> {
         let within = !lengths.is_empty() && lengths.iter().all(|length| (1..=1_000_000).contains(length));
         self.that(within, "a length must be from 1 to 1000000")?;
         self.that(lengths.is_sorted(), "lengths must ascend")
+    }
+
+    fn elements(&self, elements: &Elements) -> Result<(), Unsuited> {
+        let Kind::Array(element) = self.kind else { return Err(self.unsuited("arrays")) };
+        let counts = &elements.counts;
+        let within = !counts.is_empty() && counts.is_sorted() && counts.iter().all(|count| *count <= 10_000);
+        self.that(within, "counts must be numbers of elements up to 10000, in ascending order")?;
+        let shares = elements.listed.iter().all(|(_, share)| (0.0..=1.0).contains(share) && *share > 0.0);
+        self.that(
+            shares && elements.listed.len() <= 10_000,
+            "the share of an element must be above 0, and at most 1",
+        )?;
+        let has_forms = matches!(
+            *elements.others,
+            Values::Any | Values::Letters(_) | Values::Between { .. } | Values::Drawn(_)
+        );
+        self.that(has_forms, "other elements must be any, letters or uniform")?;
+        elements.others.check(element)
     }
 
     fn payload(&self, low: u32, high: u32) -> Result<(), Unsuited> {

@@ -49,7 +49,7 @@ pub use hash::{RowHash, hash_partition};
 pub use kind::{Kind, Precision};
 pub use ranking::{Joint, Line, Link, Ranking};
 pub use spec::{ColumnSpec, Keyed, Spec, SpecError};
-pub use spread::{Alphabet, Buckets, Common, Described, Letters, Spread, Statistics};
+pub use spread::{Alphabet, Buckets, Common, Described, Elements, Letters, Spread, Statistics};
 pub use stored::{Storage, Stored};
 pub use table::{Column, Table};
 pub use topic::Topic;

@@ -55,9 +55,11 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
         }
         Values::Ordered { other, values, .. } => format!("{}, not below {other}", phrase(values, kind)),
         Values::Ranked { values, .. } => format!("{}, correlated with other columns", phrase(values, kind)),
+        Values::Elements(_) => "arrays by statistics of their elements".to_owned(),
         Values::Letters(letters) => format!("ascending strings of {}", letters.alphabet.name()),
-        Values::Nulls { fraction, values } => {
-            format!("{}; NULL in {:.0} %", phrase(values, kind), fraction * 100.0)
+        Values::Nulls { fraction, by, values } => {
+            let by = if by.is_some() { ", correlated with other columns" } else { "" };
+            format!("{}; NULL in {:.0} %{by}", phrase(values, kind), fraction * 100.0)
         }
     }
 }
@@ -84,7 +86,11 @@ mod tests {
         for (kind, values, said) in [
             (price, Values::Between { low: 100, high: 99_999 }, "evenly from 1.00 to 999.99"),
             (Kind::Date, Values::Shuffle { low: 0, high: 31 }, "2000-01-01 to 2000-02-01, shuffled"),
-            (Kind::Bool, Values::Nulls { fraction: 0.05, values: Box::new(Values::Any) }, "any; NULL in 5 %"),
+            (
+                Kind::Bool,
+                Values::Nulls { fraction: 0.05, by: None, values: Box::new(Values::Any) },
+                "any; NULL in 5 %",
+            ),
         ] {
             assert_eq!(Column::new("c", kind, values).phrase(), said);
         }

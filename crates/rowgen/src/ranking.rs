@@ -53,8 +53,6 @@ pub enum Joint {
     Normal {
         /// Its correlation, -1 to 1.
         correlation: f64,
-        /// Share of all rows where both are NULL, if that is known; else as if the NULLs were independent.
-        both_null: Option<f64>,
     },
     /// Stretches of the other line lie on stretches of this one, in another order, so that groups of rows stay together.
     Stretches {
@@ -107,12 +105,8 @@ impl Link {
                     "cells must be pairs of strata that exist, with shares that add up to at most 1",
                 )
             }
-            Joint::Normal { correlation, both_null } => {
-                let fits = (-1.0..=1.0).contains(correlation)
-                    && (0.0..=1.0).contains(&both_null.unwrap_or_default());
-                (!fits)
-                    .then_some("the correlation of two columns must be from -1 to 1, and a share from 0 to 1")
-            }
+            Joint::Normal { correlation } => (!(-1.0..=1.0).contains(correlation))
+                .then_some("the correlation of two columns must be from -1 to 1"),
             Joint::Stretches { count, window, share } => {
                 let fits = (1..=1_000).contains(count)
                     && (0.0..=1.0).contains(window)

@@ -56,8 +56,8 @@ fn sampled(values: Values, fraction: f64, range: Option<(i64, i64)>) -> Values {
         Values::Ranked { ranking, values } => {
             Values::Ranked { ranking, values: Box::new(sampled(*values, fraction, range)) }
         }
-        Values::Nulls { fraction: nulls, values } => {
-            Values::Nulls { fraction: nulls, values: Box::new(sampled(*values, fraction, range)) }
+        Values::Nulls { fraction: nulls, by, values } => {
+            Values::Nulls { fraction: nulls, by, values: Box::new(sampled(*values, fraction, range)) }
         }
         values => values,
     }
@@ -125,7 +125,7 @@ mod tests {
         ];
         for (whole, sample) in cases {
             assert_eq!(table(whole.clone()).sampled(0.1), table(sample.clone()));
-            let nulls = |values| Values::Nulls { fraction: 0.5, values: Box::new(values) };
+            let nulls = |values| Values::Nulls { fraction: 0.5, by: None, values: Box::new(values) };
             assert_eq!(table(nulls(whole)).sampled(0.1), table(nulls(sample)));
         }
     }

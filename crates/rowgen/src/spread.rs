@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Kind;
+use crate::{Kind, Values};
 
 /// How the numbers from 0 on are distributed over the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,6 +70,17 @@ pub struct Letters {
     /// Quantiles of the length, characters: equally many texts have a length between two
     /// neighbours.
     pub lengths: Vec<u32>,
+}
+
+/// Arrays of which it is known how many elements they have, and which are frequent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Elements {
+    /// Quantiles of the number of different elements, in ascending order: equally many arrays have each.
+    pub counts: Vec<u32>,
+    /// Frequent elements in the input syntax of their type, each with the share of the arrays that have it.
+    pub listed: Vec<(String, f64)>,
+    /// Values of other elements.
+    pub others: Box<Values>,
 }
 
 /// Characters that [`Letters`] consist of.

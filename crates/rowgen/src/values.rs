@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ranking::Ranking;
-use crate::spread::{Letters, Spread, Statistics};
+use crate::spread::{Elements, Letters, Spread, Statistics};
 use crate::{Table, Topic};
 
 /// A column's value as a function of its row number (counted from 0).
@@ -111,12 +111,16 @@ pub enum Values {
         /// Statistics, repeated values or keys, which ascend with the rank (correlation 1), with or without NULLs.
         values: Box<Values>,
     },
+    /// Arrays with these elements.
+    Elements(Elements),
     /// A key of a referenced row.
     Reference(Reference),
     /// NULL in a fraction of the rows, these values in the others.
     Nulls {
         /// 0 to 1.
         fraction: f64,
+        /// Ranks of the rows, the last of which are NULL; none if rows are drawn at random.
+        by: Option<Ranking>,
         /// Values of the other rows.
         values: Box<Values>,
     },
@@ -355,7 +359,7 @@ impl Values {
     /// Whether the values are given in the type's input syntax.
     pub(crate) fn is_literal(&self) -> bool {
         match self {
-            Self::Text(_) | Self::List(_) | Self::Cycle(_) => true,
+            Self::Text(_) | Self::List(_) | Self::Cycle(_) | Self::Elements(_) => true,
             Self::Repeated { values, .. } => values.is_literal(),
             Self::Ranked { values, .. } => values.without_nulls().is_literal(),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {

@@ -172,6 +172,12 @@ fn statistics_of(row: &Row) -> Statistics {
     let values: Vec<Option<String>> = row.get::<_, Option<_>>("common").unwrap_or_default();
     let shares: Vec<f32> = row.get::<_, Option<_>>("shares").unwrap_or_default();
     let bounds: Vec<Option<String>> = row.get::<_, Option<_>>("bounds").unwrap_or_default();
+    let elements: Vec<Option<String>> = row.get::<_, Option<_>>("elements").unwrap_or_default();
+    // After the elements' shares come the least and the greatest of them, and the share of arrays with NULL.
+    let element_shares: Vec<f32> = row.get::<_, Option<_>>("element_shares").unwrap_or_default();
+    let mut element_counts: Vec<f32> = row.get::<_, Option<_>>("element_counts").unwrap_or_default();
+    // The last one is their mean.
+    element_counts.pop();
     let real = |name: &str| f64::from(row.get::<_, f32>(name));
     let common = values.into_iter().zip(shares);
     Statistics {
@@ -181,6 +187,12 @@ fn statistics_of(row: &Row) -> Statistics {
         correlation: row.get::<_, Option<f32>>("correlation").map(f64::from),
         common: common.filter_map(|(value, share)| Some((value?, f64::from(share)))).collect(),
         bounds: bounds.into_iter().flatten().collect(),
+        elements: elements
+            .into_iter()
+            .zip(element_shares)
+            .filter_map(|(element, share)| Some((element?, f64::from(share))))
+            .collect(),
+        element_counts: element_counts.into_iter().map(f64::from).collect(),
     }
 }
 

@@ -14,21 +14,24 @@ const DIGITS: usize = 7;
 const SPARSE: f64 = 0.1;
 
 /// Whether a column's numbers are codes: whole numbers of seven digits or more, with fewer than k rows for
-/// each on average, and with large gaps between them. A key of its own is none: the fill makes new keys.
+/// each on average (the frequent ones aside), and with large gaps between them. A key of its own is none: the fill makes new keys.
 pub fn is_code(column: &ColumnFacts, rows: u64, k: u32) -> bool {
     let (Some(kind), Some(statistics)) = (&column.kind, &column.statistics) else { return false };
     let Some(bounds) = numbers(kind, statistics.bounds.iter()) else { return false };
     let Some(common) = numbers(kind, statistics.common.iter().map(|(value, _)| value)) else { return false };
     let (Some(least), Some(greatest)) = (bounds.first(), bounds.last()) else { return false };
-    let there = rows as f64 * (1.0 - statistics.null_frac);
     let distinct = statistics.n_distinct;
     let values = if distinct < 0.0 { -distinct * rows as f64 } else { distinct };
+    // Frequent numbers, such as one that stands for none, say nothing of the others.
+    let of_others =
+        1.0 - statistics.null_frac - statistics.common.iter().map(|(_, share)| share).sum::<f64>();
+    let (there, others) = (rows as f64 * of_others, values - statistics.common.len() as f64);
     let room = (greatest - least) as f64 + 1.0;
     let is_long = |number: &i64| digits(*number) >= DIGITS;
     least >= &0
         && common.iter().all(|number| *number >= 0)
         && is_long(&bounds[bounds.len() / 10])
-        && values * f64::from(k) > there
+        && others * f64::from(k) > there
         && values < SPARSE * room
 }
 
@@ -153,6 +156,13 @@ mod tests {
             ..Statistics { common: Vec::new(), ..phones(&Kind::Int4) }
         };
         assert!(is(Kind::Int4, phones(&Kind::Int4), 10_000));
+        // Most rows have one number, the others one each.
+        let mostly = Statistics {
+            n_distinct: 400.0,
+            common: vec![("10000000".to_owned(), 0.97)],
+            ..phones(&Kind::Int4)
+        };
+        assert!(is(Kind::Int4, mostly, 10_000));
         assert!(
             !is(Kind::Int4, Statistics { n_distinct: 400.0, ..phones(&Kind::Int4) }, 10_000),
             "k rows for each"

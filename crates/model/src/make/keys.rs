@@ -4,12 +4,13 @@ use super::places::{keys_in_order, place_of_key};
 use super::{Maker, correlation, round};
 use crate::facts::{ColumnFacts, Statistics, TableFacts};
 use crate::file::Values;
+use fastrand::Rng;
 
 impl Maker<'_> {
     /// Values for references: the number of used keys, which keys, and the shares of the most
     /// frequent ones.
     pub(super) fn keys(
-        &self,
+        &mut self,
         facts: &ColumnFacts,
         statistics: &Statistics,
         table: &str,
@@ -21,12 +22,18 @@ impl Maker<'_> {
         let used =
             if statistics.n_distinct < 0.0 { -statistics.n_distinct * rows } else { statistics.n_distinct };
         let fraction = if used > 0.0 { (used / parents.max(1.0)).min(1.0) } else { 1.0 };
-        let common = keys_in_order(statistics, &line);
-        let bounds = if line.len() > 1 {
+        let mut common = keys_in_order(statistics, &line);
+        // Where keys have no gaps, the place of a key tells the key.
+        let least = self.least(statistics);
+        move_rare(self.rng, &mut common, least);
+        let mut bounds: Vec<f64> = if line.len() > 1 {
             statistics.bounds.iter().map(|bound| round(place_of_key(bound, statistics, &line))).collect()
         } else {
             Vec::new()
         };
+        if used * f64::from(self.privacy.k) > rows * (1.0 - statistics.null_frac) {
+            jitter(self.rng, &mut bounds);
+        }
         Values::Keys {
             distinct: -round(fraction).max(1e-6),
             correlation: correlation(statistics),
@@ -101,6 +108,38 @@ impl Maker<'_> {
     }
 }
 
+/// Most by which the place of a rare key moves.
+const ASIDE: f64 = 0.01;
+/// Most by which a bound moves, as a share of the distance to the next one.
+const JITTER: f64 = 0.1;
+
+/// Moves keys with less than that share of the rows to another place between their neighbours.
+fn move_rare(rng: &mut Rng, keys: &mut [(String, f64, f64)], least: f64) {
+    for at in 0..keys.len() {
+        if keys[at].2 < least {
+            let low = at.checked_sub(1).map_or(0.0, |before| keys[before].1).max(keys[at].1 - ASIDE);
+            let high = keys.get(at + 1).map_or(1.0, |after| after.1).min(keys[at].1 + ASIDE);
+            keys[at].1 = round(low + (high - low) * rng.f64());
+        }
+    }
+}
+
+/// Moves bounds at random, the first and the last one inwards.
+fn jitter(rng: &mut Rng, bounds: &mut [f64]) {
+    let at = bounds.to_vec();
+    for (index, bound) in bounds.iter_mut().enumerate() {
+        let before = index.checked_sub(1).map(|before| at[index] - at[before]);
+        let after = at.get(index + 1).map(|after| after - at[index]);
+        *bound += match (before, after) {
+            (Some(before), Some(after)) => JITTER * before.min(after) * (2.0 * rng.f64() - 1.0),
+            (None, Some(after)) => JITTER * after * rng.f64(),
+            (Some(before), None) => -JITTER * before * rng.f64(),
+            (None, None) => 0.0,
+        };
+        *bound = round(*bound);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rowgen::Kind;
@@ -109,6 +148,25 @@ mod tests {
     use crate::facts::ColumnRole;
     use crate::make::fill;
     use crate::testing::{column, modelled};
+
+    #[test]
+    fn places_of_rare_keys_move_and_stay_in_order() {
+        let key = |place: f64, share| (place.to_string(), place, share);
+        for seed in 0..100 {
+            let mut rng = Rng::with_seed(seed);
+            let mut keys = [key(0.001, 0.1), key(0.5, 0.0001), key(0.501, 0.2), key(1.0, 0.0001)];
+            move_rare(&mut rng, &mut keys, 0.01);
+            assert!(keys.is_sorted_by(|one, other| one.1 <= other.1), "{keys:?}");
+            let is = |place: f64, wanted: f64| (place - wanted).abs() < 1e-9;
+            assert!(is(keys[0].1, 0.001) && is(keys[2].1, 0.501) && !is(keys[1].1, 0.5) && keys[1].1 > 0.48);
+            let mut bounds = [0.0, 0.1, 0.2, 0.2, 1.0];
+            jitter(&mut rng, &mut bounds);
+            assert!(
+                bounds.is_sorted() && bounds[0] >= 0.0 && bounds[4] <= 1.0 && !is(bounds[1], 0.1),
+                "{bounds:?}"
+            );
+        }
+    }
 
     #[test]
     fn numbers_of_lines_tell_how_many_rows_a_key_has() {

@@ -17,6 +17,7 @@ use self::text::{bytes_of, json};
 
 use crate::arrays;
 use crate::depend::{self, Node};
+use crate::elements;
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, FORMAT, How, Model, Table, Values};
 use crate::numbers::Number;
@@ -82,7 +83,7 @@ impl Maker<'_> {
         let few = self.table.rows < u64::from(self.privacy.k);
         let (nulls, width, values) = match &facts.statistics {
             None => (0.0, None, fill("no statistics: run ANALYZE, or capture as the owner of the table")),
-            Some(_) if few => (0.0, None, fill("the table has fewer rows than --k")),
+            Some(_) if few => (0.0, None, unknown(facts)),
             Some(statistics) => {
                 let nulls = round(statistics.null_frac);
                 (nulls, Some(statistics.avg_width), self.values(facts, &of_values(statistics)))
@@ -146,6 +147,12 @@ impl Maker<'_> {
         }
     }
 
+    /// The share of the rows that are not NULL that k rows are.
+    fn least(&self, statistics: &Statistics) -> f64 {
+        let there = self.table.rows as f64 * (1.0 - statistics.null_frac);
+        f64::from(self.privacy.k) / there.max(1.0)
+    }
+
     fn values(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
         let distinct = statistics.n_distinct;
         match &facts.role {
@@ -179,11 +186,21 @@ impl Maker<'_> {
             return json(kind, statistics);
         }
         if let (Kind::Array(element), true) = (kind, statistics.bounds.len() < 2) {
-            let least = f64::from(self.privacy.k) / self.table.rows.max(1) as f64;
+            let least = self.least(statistics);
             let replaced = arrays::replaced(element, &statistics.common, least, self.rng);
             if let Some(values) = replaced.filter(|values| !values.is_empty()) {
                 let values = values.into_iter().map(|(value, share)| (value, round(share))).collect();
-                return Values::List { correlation: correlation(statistics), values, kept: false };
+                return Values::List {
+                    correlation: correlation(statistics),
+                    values,
+                    kept: !is_text(element),
+                };
+            }
+        }
+        if let Kind::Array(element) = kind {
+            let least = self.least(statistics);
+            if let Some(values) = elements::of(element, statistics, least, round, self.rng) {
+                return values;
             }
         }
         let distinct = if distinct == 0.0 { -1.0 } else { distinct };
@@ -205,7 +222,26 @@ fn column(facts: &ColumnFacts, nulls: f64, width: Option<u32>, values: Values) -
         above: None,
         gaps: Vec::new(),
         follows: None,
+        nulls_follow: None,
         values,
+    }
+}
+
+/// Values of a column in a table with fewer rows than k. Text is made of random letters: words that its name suggests, such as
+/// countries, may be the original's.
+fn unknown(facts: &ColumnFacts) -> Values {
+    match &facts.kind {
+        Some(kind) if is_text(kind) && facts.role == ColumnRole::Free => {
+            let most = kind.characters().unwrap_or(u32::MAX).max(1);
+            Values::Letters {
+                distinct: -1.0,
+                correlation: 0.0,
+                common: Vec::new(),
+                alphabet: "lower".to_owned(),
+                lengths: [4, 12].map(|length: u32| length.min(most)).to_vec(),
+            }
+        }
+        _ => fill("the table has fewer rows than --k"),
     }
 }
 
@@ -257,9 +293,14 @@ fn round(number: f64) -> f64 {
 /// Says of columns whose frequent values come together with others where these stand among the other values.
 fn place_frequent(columns: &mut [Column], table: &TableFacts) {
     let is_by_pairs = |column: &Column| {
-        column.follows.as_ref().filter(|of| matches!(of.how, How::Pairs { .. })).map(|of| of.column.clone())
+        let follows = column.follows.as_ref();
+        follows
+            .filter(|of| matches!(of.how, How::Pairs { .. } | How::Strata { .. }))
+            .map(|of| of.column.clone())
     };
-    let leaders: Vec<String> = columns.iter().filter_map(is_by_pairs).collect();
+    let by_nulls = |column: &Column| column.nulls_follow.as_ref().map(|of| of.column.clone());
+    let leaders: Vec<String> =
+        columns.iter().flat_map(|column| [is_by_pairs(column), by_nulls(column)]).flatten().collect();
     for (column, facts) in columns.iter_mut().zip(&table.columns) {
         let is_concerned = is_by_pairs(column).is_some() || leaders.contains(&column.name);
         let Some(kind) = facts.kind.as_ref().filter(|_| is_concerned) else { continue };

@@ -24,15 +24,18 @@ impl Maker<'_> {
         }
         if !matches!(kind, Kind::Bool | Kind::Enum { .. }) {
             let step = step(kind, common.iter().map(|(number, _)| number).chain(&bounds));
-            let least = f64::from(self.privacy.k) / self.table.rows.max(1) as f64;
+            let least = self.least(statistics);
             replace_rare(self.rng, least, kind, &mut common, &bounds, step);
-            // A value that k rows hold on average may stay.
+            // A value that k rows hold on average may stay. Frequent values say nothing of the others.
+            let there = self.table.rows as f64 * (1.0 - statistics.null_frac);
             let count = if statistics.n_distinct < 0.0 {
-                -statistics.n_distinct * self.table.rows as f64
+                -statistics.n_distinct * there
             } else {
                 statistics.n_distinct
             };
-            let is_rare = count * f64::from(self.privacy.k) > self.table.rows as f64;
+            let of_others = 1.0 - statistics.common.iter().map(|(_, share)| share).sum::<f64>();
+            let others = (count - statistics.common.len() as f64).max(0.0);
+            let is_rare = others * f64::from(self.privacy.k) > there * of_others.max(0.0);
             // Where nearly every number between the bounds occurs, moved ones are no others.
             let room = match (bounds.first(), bounds.last()) {
                 (Some(low), Some(high)) if step > 0.0 => (high.at - low.at) / step + 1.0,
@@ -105,6 +108,31 @@ mod tests {
     use crate::facts::ColumnRole;
     use crate::testing::{made, strings};
 
+    /// `rows` of 10,000 are not NULL.
+    fn kept(rows: f64, share: f64, n_distinct: f64) -> (bool, bool) {
+        let statistics = Statistics {
+            null_frac: 1.0 - rows / 10_000.0,
+            n_distinct,
+            common: vec![("500".to_owned(), share * rows / 10_000.0)],
+            bounds: strings(&["1", "1003", "2009", "5027", "9999"]),
+            ..Statistics::default()
+        };
+        let Values::Statistics { common, bounds, .. } =
+            made(Kind::Int4, ColumnRole::Free, statistics, &[]).values
+        else {
+            panic!()
+        };
+        (common.iter().any(|(value, _)| value == "500"), bounds[1..4] == ["1003", "2009", "5027"])
+    }
+
+    #[test]
+    fn rows_with_null_and_frequent_values_do_not_count_for_others() {
+        // 30 of 10,000 rows, and 15 of 5,000, of which 20 are needed.
+        assert!(kept(10_000.0, 0.003, 10.0).0 && !kept(5_000.0, 0.003, 10.0).0);
+        // 100 values: each in 100 rows; or in one, because one value is in 9,900.
+        assert!(kept(10_000.0, 0.01, 100.0).1 && !kept(10_000.0, 0.99, 100.0).1);
+    }
+
     #[test]
     fn numbers_that_few_rows_hold_are_replaced_and_bounds_move() {
         let statistics = Statistics {
@@ -114,6 +142,7 @@ mod tests {
             correlation: Some(0.3),
             common: vec![("500".to_owned(), 0.4), ("77".to_owned(), 0.0008)],
             bounds: strings(&["1", "100", "1000", "5000", "9999"]),
+            ..Statistics::default()
         };
         let column = made(Kind::Int4, ColumnRole::Free, statistics, &[]);
         assert!((column.nulls - 0.2).abs() < 1e-9);
@@ -138,6 +167,7 @@ mod tests {
             correlation: Some(0.0),
             common,
             bounds,
+            ..Statistics::default()
         };
         let column = made(Kind::Int4, ColumnRole::Free, statistics, &[]);
         let Values::Statistics { common, .. } = column.values else { panic!() };

@@ -2,6 +2,7 @@
 
 pub(crate) mod any;
 mod distribution;
+mod elements;
 mod groups;
 mod letters;
 mod level;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML, range_of_fixed};
 use self::distribution::Sampler;
+use self::elements::Choosing;
 use self::groups::Groups;
 use self::letters::Lettering;
 pub(crate) use self::letters::digits;
@@ -60,12 +62,29 @@ enum Source {
     Topic { form: Form, turn: Turn },
     Reference { keys: Arc<Keys>, column: usize, pick: Picking },
     Made { key: Box<Generator>, first: u64, count: u64, pick: Picking },
-    Nulls { nulls: Stream, below: u64, others: Box<Generator> },
+    Nulls { nulls: Nulls, others: Box<Generator> },
     Repeated { spreading: Spreading, values: Box<Generator> },
     Ranked { ranked: Ranked, not_null: u64, values: Box<Generator> },
     Statistics(Describing),
     Letters(Lettering),
+    Elements(Box<Choosing>),
     Ordered { own: Box<Generator>, other: Box<Generator>, side: Side, units: Units },
+}
+
+/// The rows of a column that have NULL.
+#[derive(Clone, Debug)]
+enum Nulls {
+    Drawn { stream: Stream, below: u64 },
+    Ranked { ranked: Ranked, not_null: u64 },
+}
+
+impl Nulls {
+    fn has(&self, row: u64) -> bool {
+        match self {
+            Self::Drawn { stream, below } => is_drawn(*stream, *below, row),
+            Self::Ranked { ranked, not_null } => ranked.rank(row) >= *not_null,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -133,19 +152,20 @@ impl Generator {
             },
             Values::Reference(reference) => Self::reference(table, reference),
             Values::Repeated { spread, values } => {
-                let (spreading, count) = if matches!(**values, Values::Letters(_) | Values::Any) {
-                    Spreading::drawn(spread, stream.further(), table.rows)
-                } else {
-                    let count = count_of(spread.distinct, table.rows);
-                    (Spreading::new(spread, stream.further(), table.rows, count, count), count)
-                };
+                let (spreading, count) =
+                    if matches!(**values, Values::Letters(_) | Values::Any | Values::Elements(_)) {
+                        Spreading::drawn(spread, stream.further(), table.rows)
+                    } else {
+                        let count = count_of(spread.distinct, table.rows);
+                        (Spreading::new(spread, stream.further(), table.rows, count, count), count)
+                    };
                 let numbers = Table { rows: count, ..bare(table) };
                 Source::Repeated { values: Box::new(Self::of(&numbers, column, values)), spreading }
             }
             Values::Ranked { ranking, values } => {
                 let ranked = Ranked::new(ranking, table.seed, &table.name, table.rows);
                 let (nulls, values) = match &**values {
-                    Values::Nulls { fraction, values } => (*fraction, values),
+                    Values::Nulls { fraction, values, .. } => (*fraction, values),
                     _ => (0.0, values),
                 };
                 let not_null = ranked.not_null(nulls);
@@ -161,14 +181,23 @@ impl Generator {
                 side: *side,
                 units: units(),
             },
+            Values::Elements(elements) => {
+                let Kind::Array(element) = &kind else { unreachable!("checked: the kind is an array") };
+                Source::Elements(Box::new(Choosing::new(elements, element, table, column)))
+            }
             Values::Letters(letters) => {
                 Source::Letters(Lettering::new(letters, table.rows, kind.characters()))
             }
-            Values::Nulls { fraction, values } => Source::Nulls {
-                nulls: nulls(table, stream, values),
-                below: share(*fraction),
-                others: Box::new(Self::of(table, column, values)),
-            },
+            Values::Nulls { fraction, by, values } => {
+                let nulls = match by {
+                    None => Nulls::Drawn { stream: nulls(table, stream, values), below: share(*fraction) },
+                    Some(ranking) => {
+                        let ranked = Ranked::new(ranking, table.seed, &table.name, table.rows);
+                        Nulls::Ranked { not_null: ranked.not_null(*fraction), ranked }
+                    }
+                };
+                Source::Nulls { nulls, others: Box::new(Self::of(table, column, values)) }
+            }
         };
         Self { kind, stream, source, may_be_null: values.may_be_null() }
     }
@@ -204,7 +233,7 @@ impl Generator {
     /// Whether the values are given in the kind's input syntax.
     pub(crate) fn is_literal(&self) -> bool {
         match &self.source {
-            Source::Text(_) | Source::List { .. } | Source::Cycle(_) => true,
+            Source::Text(_) | Source::List { .. } | Source::Cycle(_) | Source::Elements(_) => true,
             Source::Reference { keys, .. } => matches!(**keys, Keys::Listed(_)),
             Source::Nulls { others: values, .. }
             | Source::Made { key: values, .. }
@@ -218,7 +247,7 @@ impl Generator {
     fn is_null(&self, row: u64) -> bool {
         match &self.source {
             Source::Null => true,
-            Source::Nulls { nulls, below, others } => is_drawn(*nulls, *below, row) || others.is_null(row),
+            Source::Nulls { nulls, others } => nulls.has(row) || others.is_null(row),
             Source::Reference { keys, column, pick } => match &**keys {
                 Keys::Listed(list) => {
                     list[index(pick.number(row, keys.count()), list.len())][*column].is_none()
@@ -300,6 +329,7 @@ impl Generator {
                 let mut unused = Vec::new();
                 ordered(own.value(row, scratch), other.value(row, &mut unused), *side, *units)
             }
+            Source::Elements(choosing) => choosing.value(self.stream.draw(row), scratch),
             Source::Letters(lettering) => {
                 scratch.clear();
                 let is_json = matches!(self.kind, Kind::Json | Kind::Jsonb);
@@ -312,8 +342,8 @@ impl Generator {
                 }
                 Value::Plain(scratch)
             }
-            Source::Nulls { nulls, below, others } => {
-                if is_drawn(*nulls, *below, row) {
+            Source::Nulls { nulls, others } => {
+                if nulls.has(row) {
                     Value::Null
                 } else {
                     others.value(row, scratch)

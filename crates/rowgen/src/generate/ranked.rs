@@ -114,9 +114,9 @@ impl Mapping {
                 let shares = fitted(&shares, &widths(&other), &widths(&own));
                 (other, own, shares, None)
             }
-            Joint::Normal { correlation, both_null } => {
+            Joint::Normal { correlation } => {
                 let (other, own) = (even(&link.other, STRATA, count), even(&link.own, STRATA, count));
-                let shares = beside_nulls(&normal(*correlation), &widths(&other), &widths(&own), *both_null);
+                let shares = beside_nulls(&normal(*correlation), &widths(&own));
                 (other, own, shares, None)
             }
             Joint::Stretches { count: stretches, window, share } => {
@@ -131,7 +131,7 @@ impl Mapping {
                     };
                     row[usize::try_from(to).unwrap_or(0)] += share;
                 }
-                let shares = beside_nulls(&shares, &widths(&other), &widths(&own), None);
+                let shares = beside_nulls(&shares, &widths(&own));
                 (other, own, shares, Some(part(count, *window)))
             }
         };
@@ -248,17 +248,9 @@ fn fitted(known: &[Vec<Option<f64>>], other: &[u64], own: &[u64]) -> Vec<Vec<f64
     shares
 }
 
-/// Adds the strata of NULLs to shares of pairs of strata. NULLs are independent unless `both_null`
-/// says how often both columns are NULL.
-fn beside_nulls(shares: &[Vec<f64>], other: &[u64], own: &[u64], both_null: Option<f64>) -> Vec<Vec<f64>> {
-    let fraction =
-        |widths: &[u64]| *widths.last().unwrap_or(&0) as f64 / (widths.iter().sum::<u64>()).max(1) as f64;
-    let (other_nulls, own_nulls) = (fraction(other), fraction(own));
-    let least = (other_nulls + own_nulls - 1.0).max(0.0);
-    let both = both_null.unwrap_or(other_nulls * own_nulls).clamp(least, other_nulls.min(own_nulls));
-    // Of the rows where the other one is not NULL, and of those where it is.
-    let nulls = (own_nulls - both) / (1.0 - other_nulls).max(f64::MIN_POSITIVE);
-    let nulls_beside = both / other_nulls.max(f64::MIN_POSITIVE);
+/// Adds the strata of NULLs to shares of pairs of strata: they are independent.
+fn beside_nulls(shares: &[Vec<f64>], own: &[u64]) -> Vec<Vec<f64>> {
+    let nulls = *own.last().unwrap_or(&0) as f64 / own.iter().sum::<u64>().max(1) as f64;
     let mut all: Vec<Vec<f64>> = shares
         .iter()
         .map(|row| {
@@ -267,7 +259,7 @@ fn beside_nulls(shares: &[Vec<f64>], other: &[u64], own: &[u64], both_null: Opti
         })
         .collect();
     let strata = shares.len() as f64;
-    all.push((0..shares.len()).map(|_| (1.0 - nulls_beside) / strata).chain([nulls_beside]).collect());
+    all.push((0..shares.len()).map(|_| (1.0 - nulls) / strata).chain([nulls]).collect());
     all
 }
 
@@ -359,7 +351,7 @@ mod tests {
     fn each_rank_comes_once_with_nulls_last() {
         let plain = || line(0.0, &[]);
         for joint in [
-            Joint::Normal { correlation: 0.7, both_null: None },
+            Joint::Normal { correlation: 0.7 },
             Joint::Stretches { count: 16, window: 0.001, share: 1.0 },
             Joint::Cells(vec![(0, 0, 0.9)]),
         ] {
@@ -401,12 +393,7 @@ mod tests {
     fn a_normal_copula_has_its_rank_correlation() {
         for wanted in [-0.9_f64, 0.3, 0.8] {
             let made = ranks(
-                vec![link(
-                    "b",
-                    Joint::Normal { correlation: wanted, both_null: None },
-                    line(0.0, &[]),
-                    line(0.0, &[]),
-                )],
+                vec![link("b", Joint::Normal { correlation: wanted }, line(0.0, &[]), line(0.0, &[]))],
                 0.0,
             );
             let (n, mean) = (ROWS as f64, (ROWS - 1) as f64 / 2.0);

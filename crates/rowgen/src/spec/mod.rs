@@ -15,7 +15,7 @@
 //! | `cycle(a,b,…)` | these in turn | all types |
 //! | `constant(value)` | the same in every row | all types |
 //! | `null` | NULL | all types |
-//! | `nulls(fraction,specification)` | NULL in a fraction of the rows (0.1: every tenth), otherwise as specified | all types |
+//! | `nulls(fraction,specification)` | NULL in a fraction of the rows (0.1: every tenth), otherwise as specified. A third argument `by(column,correlation,nulls,links(link,…))`, as in `ranked`, makes the rows with NULL depend on other columns | all types |
 //! | `text(n)`, `text(low,high)` | n characters (or low to high) of words; a compressed text has about a third of its size | text, `bytea` |
 //! | `random(n)`, `random(low,high)` | random characters (in `bytea` bytes); compression saves little | text, `bytea` |
 //! | `blank(n)`, `blank(low,high)` | spaces (in `bytea` zeros); compression removes nearly all of them | text, `bytea` |
@@ -32,6 +32,7 @@
 //! | `statistics(distinct,correlation,common(v*share,…),histogram(bound,…))` | values with these statistics: n_distinct, correlation, most common values with their frequencies, histogram bounds, as in `pg_stats`: `statistics(-0.5, 0.1, common(9.99*0.2), histogram(1,5,20,900))` | numbers, dates and times, boolean, enums |
 //! | `repeated(distinct,correlation,common(place*share,…),specification)` | `distinct` different values of the inner specification. `common` names a frequent value by its place in the order of these values, from 0 (the first) to 1 (the last), and its share: `repeated(200, 0, common(0.5*0.3), letters(lower,5,9))` | all types |
 //! | `letters(alphabet,length,…)` | texts over an alphabet (digits, hex, upper, lower, mixed or words); each text sorts after the text of the row before; the numbers are quantiles of the text lengths | text |
+//! | `elements(counts(number,…),listed(element*share,…),specification)` | arrays. The numbers are quantiles of the number of elements; each listed element is in this share of the arrays; the specification makes the other elements: `elements(counts(1,2,5), listed(red*0.5, blue*0.2), letters(lower,3,6))` | arrays |
 //! | `keys(distinct,correlation,common(place*share,…),histogram(place,…),rows(number*fraction,…))` | keys of the referenced table. distinct: number of different keys (negative: fraction of all keys); common and histogram: the most frequent keys and the histogram's bounds, each by its place in the order of the keys (0 to 1); rows(number*fraction): of the other keys, this fraction has this number of rows each | columns of foreign keys |
 //! | `greater(column,spec1,spec2)`, `above(…)`, `lesser(…)` | the greater of the value of `column` (whose specification is spec1) and a value of spec2. Use `greater` for CHECK (a <= b), and `above` for CHECK (a < b). `lesser` takes the lesser of the two | numbers, dates and times |
 //! | `ranked(column,correlation,nulls,links(link,…),specification)` | the specification's values, in an order that depends on another column, which may depend on a third one, and so on. The links name the columns of this chain in their order; the last one names the column before this one. `pgrig model capture` writes links of three kinds, `cells`, `normal` and `stretches`: see [Models](../methodology/model.md#columns-that-depend-on-each-other) | columns with statistics, repeated or keys |
@@ -53,6 +54,7 @@ use thiserror::Error;
 
 use self::name::Name;
 use self::statistics::list;
+use crate::spread::Elements;
 use crate::{Kind, Ranking, Reference, Side, Spread, Unsuited, Values, Weighted};
 
 /// A column and what shall stand in it: `name=specification`. A name that has `=` in it, or blanks at
@@ -71,12 +73,13 @@ pub struct Spec(Form);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Form {
-    Nulls { fraction: f64, spec: Box<Spec> },
+    Nulls { fraction: f64, by: Option<Ranking>, spec: Box<Spec> },
     List(Vec<Weighted>),
     Call { name: Name, arguments: Vec<String> },
     Statistics { distinct: f64, correlation: f64, common: Vec<Weighted>, bounds: Vec<String> },
     Repeated { spread: Spread, spec: Box<Spec> },
     Keys(Spread),
+    Elements { counts: Vec<u32>, listed: Vec<Weighted>, others: Box<Spec> },
     Ranked { ranking: Ranking, spec: Box<Spec> },
     Ordered { other: String, side: Side, others: Box<Spec>, spec: Box<Spec> },
 }
@@ -86,6 +89,8 @@ enum Form {
 pub struct Keyed {
     /// Fraction of the rows that refer to none, if it is given.
     pub nulls: Option<f64>,
+    /// Columns that the rows that refer to none follow, if any.
+    pub nulls_by: Option<Ranking>,
     /// How often each key comes; the number of different ones is relative to the keys.
     pub spread: Spread,
     /// Columns that the order of the keys follows, if any.
@@ -182,6 +187,7 @@ impl Spec {
             }
             Name::Nulls => Form::Nulls {
                 fraction: amount::real(arguments[0], "a fraction from 0 to 1")?,
+                by: arguments.get(2).map(|by| ranked::by(by)).transpose()?,
                 spec: Box::new(Self::read(arguments[1], depth + 1)?),
             },
             Name::List => {
@@ -212,6 +218,13 @@ impl Spec {
                 ranking: ranked::ranking(&arguments)?,
                 spec: Box::new(Self::read(arguments[4], depth + 1)?),
             },
+            Name::Elements if depth == MOST_LEVELS => {
+                return Err(syntax("elements(…) must not contain elements(…): remove one"));
+            }
+            Name::Elements => {
+                let (counts, listed) = statistics::elements(&arguments)?;
+                Form::Elements { counts, listed, others: Box::new(Self::read(arguments[2], depth + 1)?) }
+            }
             Name::Keys => Form::Keys(statistics::keys(&arguments)?),
             name => Form::Call { name, arguments: arguments.into_iter().map(syntax::unquoted).collect() },
         };
@@ -247,9 +260,11 @@ impl Spec {
     /// How often keys are referenced, if this is a `keys`.
     pub fn keyed(&self) -> Option<Keyed> {
         match &self.0 {
-            Form::Keys(spread) => Some(Keyed { nulls: None, spread: spread.clone(), ranking: None }),
-            Form::Nulls { fraction, spec } => {
-                spec.keyed().map(|keyed| Keyed { nulls: Some(*fraction), ..keyed })
+            Form::Keys(spread) => {
+                Some(Keyed { nulls: None, nulls_by: None, spread: spread.clone(), ranking: None })
+            }
+            Form::Nulls { fraction, by, spec } => {
+                spec.keyed().map(|keyed| Keyed { nulls: Some(*fraction), nulls_by: by.clone(), ..keyed })
             }
             Form::Ranked { ranking, spec } => {
                 spec.keyed().map(|keyed| Keyed { ranking: Some(ranking.clone()), ..keyed })
@@ -264,9 +279,11 @@ impl Spec {
     /// If an argument is no value of the type, or the specification is for other types.
     pub fn values(&self, kind: &Kind, reference: Option<&Reference>) -> Result<Values, SpecError> {
         let values = match &self.0 {
-            Form::Nulls { fraction, spec } => {
-                Values::Nulls { fraction: *fraction, values: Box::new(spec.values(kind, reference)?) }
-            }
+            Form::Nulls { fraction, by, spec } => Values::Nulls {
+                fraction: *fraction,
+                by: by.clone(),
+                values: Box::new(spec.values(kind, reference)?),
+            },
             Form::List(values) => Values::List(values.clone()),
             Form::Repeated { spread, spec } => {
                 Values::Repeated { spread: spread.clone(), values: Box::new(spec.values(kind, reference)?) }
@@ -282,6 +299,18 @@ impl Spec {
             },
             Form::Ranked { ranking, spec } => {
                 Values::Ranked { ranking: ranking.clone(), values: Box::new(spec.values(kind, reference)?) }
+            }
+            Form::Elements { counts, listed, others } => {
+                let Kind::Array(element) = kind else {
+                    return Err(
+                        Unsuited::Kind { values: "elements", kind: kind.sql(), suited: "arrays" }.into()
+                    );
+                };
+                Values::Elements(Elements {
+                    counts: counts.clone(),
+                    listed: listed.iter().map(|one| (one.value.clone(), one.weight)).collect(),
+                    others: Box::new(others.values(element, None)?),
+                })
             }
             Form::Keys(_) => {
                 let suited = "columns of a foreign key";

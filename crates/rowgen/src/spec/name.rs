@@ -29,6 +29,7 @@ pub(super) enum Name {
     Statistics,
     Repeated,
     Keys,
+    Elements,
     Ranked,
     Letters,
     Lesser,
@@ -51,7 +52,7 @@ const fn usage(name: Name, word: &'static str, counts: (usize, usize), arguments
 const ORDERED: &str = "(the other column,its specification,this column's own)";
 const ANY_NUMBER: usize = usize::MAX;
 
-const ALL: [Usage; 27] = [
+const ALL: [Usage; 28] = [
     usage(Name::Any, "any", (0, 0), "no arguments"),
     usage(Name::Unique, "unique", (0, 0), "no arguments"),
     usage(Name::Serial, "serial", (0, 2), "(start,step), or (start), or none"),
@@ -65,7 +66,7 @@ const ALL: [Usage; 27] = [
     usage(Name::Cycle, "cycle", (1, ANY_NUMBER), "values: (a,b,…)"),
     usage(Name::Constant, "constant", (1, 1), "(value); write a value with commas in single quotes"),
     usage(Name::Null, "null", (0, 0), "no arguments"),
-    usage(Name::Nulls, "nulls", (2, 2), "(fraction,specification), for example nulls(0.1, uniform(1,10))"),
+    usage(Name::Nulls, "nulls", (2, 3), "(fraction,specification), for example nulls(0.1, uniform(1,10))"),
     usage(Name::Text, "text", (1, 2), "(characters) or (min,max)"),
     usage(Name::Random, "random", (1, 2), "(characters) or (min,max)"),
     usage(Name::Blank, "blank", (1, 2), "(characters) or (min,max)"),
@@ -83,6 +84,12 @@ const ALL: [Usage; 27] = [
         "keys",
         (3, 5),
         "(distinct,correlation,common(place*share,…)), optionally followed by histogram(place,…) and rows(number*fraction,…)",
+    ),
+    usage(
+        Name::Elements,
+        "elements",
+        (3, 3),
+        "(counts(number,…),listed(element*share,…),specification of other elements)",
     ),
     usage(
         Name::Ranked,

@@ -4,6 +4,16 @@ use super::amount::real;
 use super::{SpecError, list, syntax};
 use crate::ranking::{Joint, Line, Link, Ranking};
 
+/// `by(column,correlation,nulls,links(link,…))`.
+pub(super) fn by(text: &str) -> Result<Ranking, SpecError> {
+    let arguments = list(text, "by")?;
+    let wrong = || SpecError::Argument {
+        argument: text.to_owned(),
+        expected: "by(column,correlation,nulls,links(link,…))".to_owned(),
+    };
+    if arguments.len() == 4 { ranking(&arguments) } else { Err(wrong()) }
+}
+
 /// `(column,correlation,nulls,links(link,…)`, and the rest after it.
 pub(super) fn ranking(arguments: &[&str]) -> Result<Ranking, SpecError> {
     let links = list(arguments[3], "links")?.into_iter().map(link).collect::<Result<_, _>>()?;
@@ -24,15 +34,9 @@ fn link(text: &str) -> Result<Link, SpecError> {
             let cells = list(arguments[3], "pairs")?.into_iter().map(cell).collect::<Result<_, _>>()?;
             (Joint::Cells(cells), arguments[0], line(arguments[1])?, line(arguments[2])?)
         }
-        ("normal", arguments) if (4..=5).contains(&arguments.len()) => {
+        ("normal", arguments) if arguments.len() == 4 => {
             let correlation = real(arguments[1], "a correlation from -1 to 1")?;
-            let both_null = arguments.get(4).map(|share| fraction(share)).transpose()?;
-            (
-                Joint::Normal { correlation, both_null },
-                arguments[0],
-                plain(arguments[2])?,
-                plain(arguments[3])?,
-            )
+            (Joint::Normal { correlation }, arguments[0], plain(arguments[2])?, plain(arguments[3])?)
         }
         ("stretches", arguments) if arguments.len() == 6 => {
             let count = arguments[1].parse().map_err(|_| wrong("the number of stretches is 1 to 1000"))?;
@@ -41,7 +45,7 @@ fn link(text: &str) -> Result<Link, SpecError> {
             (joint, arguments[0], plain(arguments[4])?, plain(arguments[5])?)
         }
         _ => {
-            let forms = "write cells(column,line(…),line(…),pairs(…)), normal(column,correlation,nulls,nulls,both null) or \
+            let forms = "write cells(column,line(…),line(…),pairs(…)), normal(column,correlation,nulls,nulls) or \
                          stretches(column,count,window,share,nulls,nulls)";
             return Err(wrong(forms));
         }

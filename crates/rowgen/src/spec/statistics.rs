@@ -41,6 +41,18 @@ pub(super) fn keys(arguments: &[&str]) -> Result<Spread, SpecError> {
     Ok(Spread { bounds, weights, ..spread(arguments)? })
 }
 
+/// `(counts(number,…),listed(element*share,…)`, and the rest after it.
+pub(super) fn elements(arguments: &[&str]) -> Result<(Vec<u32>, Vec<Weighted>), SpecError> {
+    let wrong = |text: &str| SpecError::Argument {
+        argument: text.to_owned(),
+        expected: "a number of elements".to_owned(),
+    };
+    let counts =
+        list(arguments[0], "counts")?.into_iter().map(|text| text.trim().parse().map_err(|_| wrong(text)));
+    let listed = list(arguments[1], "listed")?.into_iter().map(weighted);
+    Ok((counts.collect::<Result<_, _>>()?, listed.collect::<Result<_, _>>()?))
+}
+
 fn counts(arguments: &[&str]) -> Result<(f64, f64), SpecError> {
     let distinct = real(arguments[0], "a number of different values, or -1 to 0: a fraction of the rows")?;
     Ok((distinct, real(arguments[1], "a correlation from -1 to 1")?))

@@ -80,6 +80,7 @@ pub(super) fn values(
         | Name::Statistics
         | Name::Repeated
         | Name::Keys
+        | Name::Elements
         | Name::Ranked
         | Name::Lesser
         | Name::Greater

@@ -39,14 +39,14 @@ pub(super) fn payloads(kind: &Kind, values: &Values) -> (u32, u32) {
         | Values::Repeated { values, .. }
         | Values::Ranked { values, .. }
         | Values::Ordered { values, .. } => payloads(kind, values),
-        values if values.literals().next().is_some() => literals(kind, values),
+        values if values.literals().next().is_some() => literals(kind, values.literals()),
         values => generated(kind, values),
     }
 }
 
-fn literals(kind: &Kind, values: &Values) -> (u32, u32) {
+fn literals<'a>(kind: &Kind, texts: impl Iterator<Item = &'a str>) -> (u32, u32) {
     let mut bytes = Vec::new();
-    values.literals().fold((u32::MAX, 0), |(least, most), text| {
+    texts.fold((u32::MAX, 0), |(least, most), text| {
         bytes.clear();
         payload(kind, Value::Text(text), &mut bytes);
         (least.min(length(&bytes)), most.max(length(&bytes)))
@@ -87,6 +87,13 @@ fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
         (Kind::Json, _) => (0, JSON),
         (Kind::Jsonb, _) => (0, JSONB),
         (Kind::Xml, _) => (0, XML),
+        (Kind::Array(element), Values::Elements(elements)) => {
+            let listed = literals(element, elements.listed.iter().map(|(text, _)| text.as_str())).1;
+            let most = listed.max(payloads(element, &elements.others).1);
+            let count = elements.counts.last().copied().unwrap_or_default();
+            // A length, and padding.
+            (0, 20 + count * (4 + most).next_multiple_of(8))
+        }
         (Kind::Array(element), values) => {
             let align = element.align();
             let header = if element.fixed_width().is_some() { 0 } else { 4 };

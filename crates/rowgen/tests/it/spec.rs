@@ -115,7 +115,8 @@ fn references_are_resolved_elsewhere() {
     assert_eq!(spec.spec.reference(), Some("orders.id"));
     let keys = Keys::Interval { low: 1, high: 9 }.into();
     let reference = Reference { keys, column: 0, pick: Pick::Random { name: "fk".into() } };
-    let expected = Values::Nulls { fraction: 0.5, values: Box::new(Values::Reference(reference.clone())) };
+    let expected =
+        Values::Nulls { fraction: 0.5, by: None, values: Box::new(Values::Reference(reference.clone())) };
     assert_eq!(spec.spec.values(&Kind::Int4, Some(&reference)), Ok(expected));
     assert!(spec.spec.values(&Kind::Int4, None).unwrap_err().to_string().contains("orders.id"));
 }

@@ -19,7 +19,7 @@ fn one(kind: Kind, values: Values) -> Table {
 }
 
 fn nulls(fraction: f64, values: Values) -> Values {
-    Values::Nulls { fraction, values: Box::new(values) }
+    Values::Nulls { fraction, by: None, values: Box::new(values) }
 }
 
 /// The bodies of a batch: bytes, whether there are NULLs, whether there are values of varying length.

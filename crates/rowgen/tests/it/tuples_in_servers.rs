@@ -235,7 +235,7 @@ async fn literals(server: &Server) {
 }
 
 fn nulls(values: Values) -> Values {
-    Values::Nulls { fraction: 0.3, values: Box::new(values) }
+    Values::Nulls { fraction: 0.3, by: None, values: Box::new(values) }
 }
 
 /// With a key in front.

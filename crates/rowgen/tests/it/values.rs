@@ -46,7 +46,11 @@ fn mixed() -> Table {
         Column::new("date", Kind::Timestamp, Values::Any),
         Column::new("text", Kind::Text, Values::Any),
         Column::new("filler", Kind::Text, Values::Payload { payload: Payload::Random, low: 0, high: 70 }),
-        Column::new("nulls", Kind::Bytea, Values::Nulls { fraction: 0.5, values: Box::new(Values::Any) }),
+        Column::new(
+            "nulls",
+            Kind::Bytea,
+            Values::Nulls { fraction: 0.5, by: None, values: Box::new(Values::Any) },
+        ),
         Column::new("bits", Kind::Bit(13), Values::Any),
         Column::new("normal", Kind::Float8, Values::Drawn(Distribution::Normal { mean: 0.0, sd: 1.0 })),
     ])
@@ -168,7 +172,7 @@ fn columns_of_a_foreign_key_take_the_same_row() {
         Values::Reference(Reference { keys: Arc::clone(&keys), column, pick: pick.clone() })
     };
     let random = Pick::Random { name: "fk".into() };
-    let nulls = |values| Values::Nulls { fraction: 0.3, values: Box::new(values) };
+    let nulls = |values| Values::Nulls { fraction: 0.3, by: None, values: Box::new(values) };
     for pick in [random.clone(), Pick::InTurn(Turn { every: 2, of: 50 })] {
         let table = table(vec![
             Column::new("a", Kind::Int4, refer(0, &pick)),

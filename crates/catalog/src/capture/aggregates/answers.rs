@@ -33,6 +33,19 @@ pub(super) fn add(question: &Question, rows: &[Row], asked: Aggregates, facts: &
             facts.pairs.extend(counts.pairs());
             counts.list_values(facts);
         }
+        Asks::Nulls { columns } => {
+            let Some(row) = rows.first() else { return };
+            let counts: Vec<Option<i64>> = row.get("both");
+            let mut counts = counts.into_iter().map(Option::unwrap_or_default);
+            for (at, one) in columns.iter().enumerate() {
+                for other in &columns[at + 1..] {
+                    let rows = counts.next().filter(|rows| *rows >= i64::from(asked.k)).unwrap_or_default();
+                    let share = rows as f64 / count(row).max(1.0);
+                    let columns = (one.clone(), other.clone());
+                    facts.pairs.push(Pair { columns, joint: Joint::Common(vec![(None, None, share)]) });
+                }
+            }
+        }
         Asks::Ranks { columns } => {
             let correlations: Vec<Option<f64>> = rows.first().map(|row| row.get(0)).unwrap_or_default();
             let mut correlations = correlations.into_iter();
@@ -143,10 +156,51 @@ impl<'a> Counts<'a> {
             .filter(move |row| (0..self.parts.len()).all(|at| is_in(row, at) == columns.contains(&at)))
     }
 
+    /// Values of one column with strata of another one; none if these are not paired.
+    fn strata(&self, (at, one): (usize, &Part), (with, other): (usize, &Part)) -> Option<Pair> {
+        let own = [with];
+        let all: Vec<(Option<String>, f64)> = self
+            .of_columns(&own)
+            .map(|row| (row.get::<_, Vec<Option<String>>>("pair")[with].clone(), count(row)))
+            .collect();
+        let stratum = |text: &Option<String>| {
+            text.as_ref().map_or(Some(None), |text| text.parse::<usize>().ok().map(Some))
+        };
+        let mut widths: Vec<f64> = Vec::new();
+        for (text, rows) in &all {
+            if let Some(Some(stratum)) = stratum(text) {
+                widths.resize(widths.len().max(stratum + 1), 0.0);
+                widths[stratum] += rows;
+            }
+        }
+        let there: f64 = widths.iter().sum();
+        if !one.is_paired(other) || there <= 0.0 {
+            return None;
+        }
+        let mut until = 0.0;
+        let cut = |width: &f64| {
+            until += width / there;
+            until
+        };
+        let mut cuts: Vec<f64> = widths.iter().map(cut).collect();
+        cuts.pop();
+        let both = [at, with];
+        let shares = self.of_columns(&both).filter_map(|row| {
+            let values: Vec<Option<String>> = row.get("pair");
+            Some((values[at].clone(), stratum(&values[with])?, count(row) / self.all))
+        });
+        let joint = Joint::Strata { cuts, shares: shares.collect() };
+        Some(Pair { columns: (one.column.clone(), other.column.clone()), joint })
+    }
+
     fn pairs(&self) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for (at, one) in self.parts.iter().enumerate() {
             for (with, other) in self.parts.iter().enumerate().skip(at + 1) {
+                if other.by == By::Stratum {
+                    pairs.extend(self.strata((at, one), (with, other)));
+                    continue;
+                }
                 let mut combinations: Vec<Combination> = self
                     .of_columns(&[at, with])
                     .filter_map(|row| {

@@ -17,6 +17,11 @@ const COUNTED: u64 = 300_000;
 const RANKED: u64 = 50_000;
 /// Columns of a table that are paired.
 const MOST_COLUMNS: usize = 12;
+/// Columns of numbers and times that are cut into strata, and paired with columns of few values; and the strata.
+const MOST_CUT: usize = 6;
+const STRATA: usize = 16;
+/// Columns whose NULLs are paired.
+const MOST_WITH_NULLS: usize = 40;
 /// Different values that a column has at most whose values are paired; of others only NULL is.
 const MOST_VALUES: f64 = 256.0;
 
@@ -38,6 +43,8 @@ pub(super) enum Asks {
     },
     /// Rows for each pair of values.
     Pairs { parts: Vec<Part> },
+    /// Rows that are NULL in both of two columns, for all pairs of these columns in their order; and all rows.
+    Nulls { columns: Vec<String> },
     /// Rank correlations of all pairs of these columns, in their order.
     Ranks { columns: Vec<String> },
     /// Quantiles of a text's length, and characters of each class that it has.
@@ -50,6 +57,10 @@ pub(super) struct Part {
     pub(super) column: String,
     /// Values that the question counts apart.
     pub(super) by: By,
+    /// Where strata begin, after the first one.
+    bounds: Vec<String>,
+    /// The type of bounds.
+    kind: Option<Kind>,
 }
 
 /// The values of a column that a question counts apart.
@@ -61,6 +72,32 @@ pub(super) enum By {
     Value,
     /// All values; and how often each occurs, because there are more of them than the statistics list.
     Counted,
+    /// Strata of numbers and times.
+    Stratum,
+}
+
+impl Part {
+    /// Whether the question counts the pairs of two parts.
+    pub(super) fn is_paired(&self, other: &Self) -> bool {
+        match (self.by, other.by) {
+            (By::Stratum, By::Stratum | By::Null) | (By::Null, By::Stratum) => false,
+            _ => self.column != other.column,
+        }
+    }
+
+    fn sql(&self) -> String {
+        let column = identifier(&self.column);
+        match (self.by, &self.kind) {
+            (By::Null, _) => format!("{column} IS NULL"),
+            (By::Stratum, Some(kind)) => {
+                let bounds: Vec<String> =
+                    self.bounds.iter().map(|bound| format!("'{}'", bound.replace('\'', "''"))).collect();
+                let kind = kind.sql();
+                format!("width_bucket({column}::{kind}, ARRAY[{}]::{kind}[])", bounds.join(", "))
+            }
+            _ => column,
+        }
+    }
 }
 
 impl Question {
@@ -68,6 +105,7 @@ impl Question {
         match &self.asks {
             Asks::RowsPerKey { column, .. } => format!("rows for each key of {column}"),
             Asks::Pairs { .. } => "pairs of values".to_owned(),
+            Asks::Nulls { .. } => "rows with NULLs".to_owned(),
             Asks::Ranks { .. } => "correlations".to_owned(),
             Asks::Lengths { .. } => "lengths of texts".to_owned(),
         }
@@ -96,6 +134,7 @@ pub(in super::super) fn of_table(
         }
     }
     questions.extend(pairs(&name, facts, asked));
+    questions.extend(nulls(&name, facts));
     questions.extend(ranks(&name, facts));
     questions.extend(lengths(&name, facts));
     questions
@@ -147,39 +186,49 @@ fn sample(name: &str, facts: &TableFacts, rows: u64) -> String {
     format!("{name} TABLESAMPLE BERNOULLI ({:.4}) REPEATABLE (0)", rows as f64 / facts.rows as f64 * 100.0)
 }
 
+fn has_nulls(statistics: &model::Statistics) -> bool {
+    (0.001..=0.999).contains(&statistics.null_frac)
+}
+
+/// Which columns are NULL together, if there are more of them than columns whose values are paired.
+fn nulls(name: &str, facts: &TableFacts) -> Option<Question> {
+    let with_nulls = free(facts).filter(|(_, statistics)| has_nulls(statistics));
+    let columns: Vec<String> =
+        with_nulls.map(|(column, _)| column.name.clone()).take(MOST_WITH_NULLS).collect();
+    let paired = parts(facts);
+    let is_paired = |name: &String| paired.iter().any(|part| part.column == *name && part.by != By::Stratum);
+    if columns.len() < 2 || columns.iter().all(is_paired) {
+        return None;
+    }
+    let all = 1..=columns.len();
+    let each = |text: &dyn Fn(usize) -> String| all.clone().map(text).collect::<Vec<_>>().join(", ");
+    let both = all.clone().flat_map(|one| (one + 1..=columns.len()).map(move |other| (one, other)));
+    let sums: Vec<String> =
+        both.map(|(one, other)| format!("sum(n) FILTER (WHERE n{one} AND n{other})::int8")).collect();
+    let sql = format!(
+        "SELECT sum(n)::int8 AS rows, ARRAY[{}] AS both\n  FROM (SELECT {}, count(*) AS n\n          FROM {}\n         GROUP BY {}) AS t",
+        sums.join(", "),
+        each(&|at| format!("{} IS NULL AS n{at}", identifier(&columns[at - 1]))),
+        sample(name, facts, COUNTED),
+        each(&|at| at.to_string()),
+    );
+    Some(Question { sql, asks: Asks::Nulls { columns } })
+}
+
 fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> {
-    let mut parts: Vec<Part> = free(facts)
-        .filter_map(|(column, statistics)| {
-            let has_nulls = (0.001..=0.999).contains(&statistics.null_frac);
-            let is_varied = statistics.n_distinct.abs() > 0.0 && (statistics.n_distinct - 1.0).abs() > 0.0;
-            let part = |by| Part { column: column.name.clone(), by };
-            // A single value beside NULL tells no more than NULL itself.
-            if has_few(statistics, MOST_VALUES) && is_varied {
-                let is_listed = statistics.bounds.len() < 2;
-                Some(part(if is_listed { By::Value } else { By::Counted }))
-            } else {
-                has_nulls.then(|| part(By::Null))
-            }
-        })
-        .collect();
-    parts.truncate(MOST_COLUMNS);
+    let parts = parts(facts);
     if parts.len() < 2 {
         return None;
     }
     let letters: Vec<String> = (1..=parts.len()).map(|at| format!("c{at}")).collect();
-    let named: Vec<String> = parts
-        .iter()
-        .zip(&letters)
-        .map(|(part, letter)| {
-            let nulls = if part.by == By::Null { " IS NULL" } else { "" };
-            format!("{}{nulls} AS {letter}", identifier(&part.column))
-        })
-        .collect();
+    let named: Vec<String> =
+        parts.iter().zip(&letters).map(|(part, letter)| format!("{} AS {letter}", part.sql())).collect();
     let mut sets = vec!["()".to_owned()];
-    let counted = parts.iter().zip(&letters).filter(|(part, _)| part.by == By::Counted);
+    let counted = parts.iter().zip(&letters).filter(|(part, _)| matches!(part.by, By::Counted | By::Stratum));
     sets.extend(counted.map(|(_, letter)| format!("({letter})")));
     for (at, one) in letters.iter().enumerate() {
-        sets.extend(letters[at + 1..].iter().map(|other| format!("({one}, {other})")));
+        let others = letters.iter().zip(&parts).skip(at + 1).filter(|(_, other)| parts[at].is_paired(other));
+        sets.extend(others.map(|(other, _)| format!("({one}, {other})")));
     }
     // As in pg_stats, by the type's output function.
     let values: Vec<String> = letters
@@ -197,6 +246,39 @@ fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> 
         asked.k
     );
     Some(Question { sql, asks: Asks::Pairs { parts } })
+}
+
+/// Columns whose pairs are counted.
+fn parts(facts: &TableFacts) -> Vec<Part> {
+    let parts = free(facts).filter_map(|(column, statistics)| {
+        let is_varied = statistics.n_distinct.abs() > 0.0 && (statistics.n_distinct - 1.0).abs() > 0.0;
+        let part = |by| Part { column: column.name.clone(), by, bounds: Vec::new(), kind: None };
+        // A single value beside NULL tells no more than NULL itself.
+        if has_few(statistics, MOST_VALUES) && is_varied {
+            let is_listed = statistics.bounds.len() < 2;
+            Some(part(if is_listed { By::Value } else { By::Counted }))
+        } else {
+            has_nulls(statistics).then(|| part(By::Null))
+        }
+    });
+    let parts: Vec<Part> = parts.take(MOST_COLUMNS).collect();
+    // Strata are paired with values only.
+    let cut = free(facts).filter_map(|(column, statistics)| cut(column, statistics)).take(MOST_CUT);
+    let cut: Vec<Part> = cut.filter(|_| parts.iter().any(|part| part.by != By::Null)).collect();
+    parts.into_iter().chain(cut).collect()
+}
+
+/// Strata with about equally many rows, of a number or time with many values.
+fn cut(column: &ColumnFacts, statistics: &model::Statistics) -> Option<Part> {
+    let kind = column.kind.clone().filter(is_measured)?;
+    let buckets = statistics.bounds.len().checked_sub(1).filter(|buckets| *buckets >= STRATA)?;
+    if has_few(statistics, MOST_VALUES) || matches!(column.role, ColumnRole::Reference { .. }) {
+        return None;
+    }
+    let mut bounds: Vec<String> =
+        (1..STRATA).map(|at| statistics.bounds[at * buckets / STRATA].clone()).collect();
+    bounds.dedup();
+    Some(Part { column: column.name.clone(), by: By::Stratum, bounds, kind: Some(kind) })
 }
 
 fn is_measured(kind: &Kind) -> bool {

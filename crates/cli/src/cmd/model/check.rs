@@ -412,6 +412,11 @@ fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>, shapes: Option<&Sha
             trial.observe(name, f64::from(pairs), Unit::Count);
             trial.observe(&format!("{name}-same"), f64::from(same), Unit::Count);
         }
+        trial.observe("plans-share-low", plans.interval.0, Unit::Count);
+        trial.observe("plans-share-high", plans.interval.1, Unit::Count);
+        for (name, of) in [("estimates-factor-median", 0.5), ("estimates-factor-p95", 0.95)] {
+            trial.observe(name, plans.factor(of), Unit::Count);
+        }
     }
     if let Some(shapes) = shapes {
         observe_shapes(&mut trial, shapes);

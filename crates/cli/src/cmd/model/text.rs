@@ -5,8 +5,8 @@ use std::path::Path;
 
 use measure::human::{bytes, count, grouped};
 use model::{
-    Bytes, Column, Distance, Fidelity, Field, Follows, How, Model, PlansCompared, Shapes, Sizes, Table,
-    Values, quantile,
+    Bytes, Column, Distance, Fidelity, Field, Follows, How, Model, Others, PlansCompared, Shapes, Sizes,
+    Table, Values, quantile,
 };
 
 use super::execute;
@@ -86,17 +86,36 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
             ));
         }
         let is_array = |column: &&Column| {
-            matches!(column.values, Values::Any { .. })
-                && column.data_type.ends_with("[]")
-                && column.nulls < 1.0
+            let is_random = match &column.values {
+                Values::Any { .. } => true,
+                Values::Elements { elements, .. } => elements.is_empty(),
+                _ => false,
+            };
+            is_random && column.data_type.ends_with("[]") && column.nulls < 1.0
         };
         let arrays: Vec<&str> =
             table.columns.iter().filter(is_array).map(|column| column.name.as_str()).collect();
         if !arrays.is_empty() {
             warnings.push(format!(
-                "{}: these arrays have too many different values for pg_stats to list, and get random elements in the copy: {}",
+                "{}: pg_stats lists no element of these arrays, or pgrig does not know their type: they get random elements in the copy: {}",
                 table.name,
                 arrays.join(", ")
+            ));
+        }
+        let narrow: Vec<String> = table
+            .columns
+            .iter()
+            .filter(|column| is_narrow(column))
+            .map(|column| format!("{}.{}", table.name, column.name))
+            .collect();
+        if !narrow.is_empty() {
+            let options: Vec<String> =
+                narrow.iter().map(|column| format!("--keep-values {column}")).collect();
+            warnings.push(format!(
+                "{}: these texts are too short for as many other texts in the same order, so the copy has fewer different ones, or \
+                 another order. If they disclose nothing, keep them: {}",
+                narrow.join(", "),
+                options.join(" ")
             ));
         }
         if table.changed as f64 > OLD * table.rows as f64 {
@@ -108,6 +127,17 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// Whether replaced texts are fewer than the original's, or in another order.
+fn is_narrow(column: &Column) -> bool {
+    let is_array = column.data_type.ends_with(']');
+    match &column.values {
+        Values::List { values, kept: false, .. } => {
+            !is_array && !values.windows(2).all(|pair| pair[0].0 < pair[1].0)
+        }
+        _ => false,
+    }
 }
 
 /// The first column of --keep-values whose values the model does not contain.
@@ -175,18 +205,21 @@ fn phrase(column: &Column) -> String {
         Some(Follows { column, how: How::Pairs { pairs } }) => {
             format!("; {} pairs with {column}", pairs.len())
         }
+        Some(Follows { column, how: How::Strata { .. } }) => format!("; parts with {column}"),
         Some(Follows { column, how: How::Normal { correlation, .. } }) => {
             format!("; correlation {correlation:.2} with {column}")
         }
         Some(Follows { column, how: How::Stretches { .. } }) => format!("; follows {column}"),
         None => String::new(),
     };
+    let nulls =
+        column.nulls_follow.as_ref().map_or_else(String::new, |of| format!("; NULLs with {}", of.column));
     let order = match (&column.above, &column.not_below) {
         (Some(other), _) => format!("; above {other}"),
         (None, Some(other)) => format!("; not below {other}"),
         (None, None) => String::new(),
     };
-    values_phrase(&column.values) + &follows + &order
+    values_phrase(&column.values) + &follows + &nulls + &order
 }
 
 fn values_phrase(values: &Values) -> String {
@@ -206,6 +239,10 @@ fn values_phrase(values: &Values) -> String {
         }
         Values::List { values, kept: true, .. } => format!("{} values of the original", values.len()),
         Values::List { values, .. } => format!("{} values, replaced", values.len()),
+        Values::Elements { elements, counts, .. } => {
+            let (least, most) = (counts.first().unwrap_or(&0), counts.last().unwrap_or(&0));
+            format!("arrays of {least} to {most} elements; {} frequent", elements.len())
+        }
         Values::Any { .. } => "random values of the type".to_owned(),
     }
 }
@@ -235,6 +272,10 @@ fn originals(table: &Table, column: &Column, k: u32) -> Vec<String> {
         }
         Values::List { values, kept: true, .. } => {
             values.iter().map(|(value, _)| format!("{value:?}")).collect()
+        }
+        // Of text, all are replaced.
+        Values::Elements { elements, others: Others::Any | Others::Between { .. }, .. } => {
+            elements.iter().map(|(element, _)| element.clone()).collect()
         }
         _ => Vec::new(),
     }
@@ -296,9 +337,11 @@ pub(super) fn fidelity(
         let (same, pairs) = plans.same;
         let _ = writeln!(
             text,
-            "plans       {} of {} queries have the same shape{}; estimates differ by a factor of {:.2} in the median, {:.2} at p95",
+            "plans       {} of {} queries have the same shape (95 % interval: {:.1} to {:.1} %){}; estimates differ by a factor of {:.2} in the median, {:.2} at p95",
             percent(u64::from(same), u64::from(pairs)),
             plans.queries,
+            plans.interval.0 * 100.0,
+            plans.interval.1 * 100.0,
             plans.itself.map_or_else(String::new, |(same, pairs)| format!(
                 " (original against itself: {})",
                 percent(u64::from(same), u64::from(pairs))

@@ -1,0 +1,210 @@
+//! What a role may not see, and what is refused.
+
+use std::fs;
+
+use super::{captured, shop};
+use crate::support::{Rig, Server};
+
+/// A copy that cannot be compared: none at all, another one, one that the role cannot see.
+fn assert_copies_are_refused(rig: &Rig, original: &Server<'_>, copy: &Server<'_>) {
+    let check = |copy: &str, said: &str| {
+        let mut command = rig.command("model check");
+        let ran = crate::support::Ran::from(command.args([original.url.as_str(), copy]).output().unwrap());
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
+    };
+    check(&copy.url, "the copy (database copy) has no table: fill it first");
+    copy.execute("CREATE ROLE weak LOGIN; CREATE TABLE other (n int)");
+    check(&copy.url, "the copy has none of the original's tables (app.");
+    let weak = copy.url.replace("user=postgres", "user=weak");
+    check(&weak, "role weak sees no statistics of the copy (database copy)");
+    copy.execute("DROP TABLE other");
+    check("nowhere.toml", "is a file: give the model first");
+}
+
+#[test]
+fn a_role_that_may_only_read_captures_and_text_stays_where_that_is_asked_for() {
+    let rig = Rig::new();
+    let (original, copy) = shop(&rig, "");
+    original.execute(
+        "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA app TO reader; GRANT SELECT ON app.customers TO reader",
+    );
+    assert_copies_are_refused(&rig, &original, &copy);
+    let model = rig.home.path().join("shop.model.toml").display().to_string();
+    let url = original.url.replace("user=postgres", "user=reader");
+    let mut capture = rig.command("model capture --keep-values customers.city --schema app");
+    capture.args(["-o", &model, "-d", &url]);
+    let ran = crate::support::Ran::from(capture.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(
+        ran.stderr.contains(
+            "app.orders: the table has no statistics that this role can read: run ANALYZE app.orders"
+        ),
+        "{ran:#?}"
+    );
+    assert!(!ran.stderr.contains("app.customers: the table has no statistics"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("only the owner can read the extended statistics app.of_customers"),
+        "{ran:#?}"
+    );
+    let shown = rig.done(&format!("model show {model} --values")).stdout;
+    assert!(shown.contains("app.customers.city: \"Bordeaux\", \"Heidelberg\""), "{shown}");
+    assert!(!shown.contains("@mail.invalid"), "{shown}");
+    let shown = rig.done(&format!("model show {model}")).stdout;
+    for said in ["app.customers: 20,000 rows", "5 values of the original", "no statistics: run ANALYZE"] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+
+    // At a tenth, of the tables that there are.
+    let ran = rig.done(&format!("fill --model {model} --scale 0.1 --instance default -d copy -q"));
+    assert!(ran.stdout.contains("rows of 6 tables"), "{ran:#?}");
+    assert_eq!(copy.number("SELECT count(*) FROM app.customers"), 2_000);
+    let cities = copy.rows("SELECT DISTINCT city FROM app.customers WHERE city IS NOT NULL ORDER BY 1");
+    let cities: Vec<String> = cities.iter().map(|row| row.get(0)).collect();
+    assert_eq!(cities, ["Bordeaux", "Heidelberg", "Manchester", "New Orleans", "Salzburg"]);
+
+    // The tables that are there can be filled, too.
+    copy.execute("TRUNCATE app.customers, app.orders, app.\"Odd names\", app.log, app.few, app.places");
+    rig.done(&format!("fill 3MB --model {model} --all-tables --instance default -d copy -q"));
+    assert!(copy.number("SELECT count(*) FROM app.customers") > 1_000);
+}
+
+/// Models whose parts do not fit together.
+fn refuses_contradictions(rig: &Rig, text: &str) {
+    let edited = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        let path = rig.home.path().join(format!("{}.toml", to.replace([' ', '"', '='], "")));
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        path.display().to_string()
+    };
+    let newer = edited("format = 3", "format = 4");
+    let twice = edited("name = \"city\"", "name = \"country\"");
+    let typo = edited("name = \"city\"", "nmae = \"city\"");
+    let alone = edited("column = \"region\"", "column = \"nothing_there\"");
+    let gone = edited("name = \"city\"", "name = \"town\"");
+    let table = edited("name = \"app.places\"", "name = \"app.no_places\"");
+    let lacking = edited("town text", "town no_such_type");
+    let typed = edited("type = \"numeric(10,2)\"", "type = \"bigint\"");
+    let narrow = edited("type = \"numeric(10,2)\"", "type = \"numeric(8,2)\"");
+    let strange = edited("type = \"numeric(10,2)\"", "type = \"numeric 10\"");
+    let negative = edited("rows = 20000", "rows = -20000");
+    let above = edited("nulls = 0.1", "nulls = 1.1");
+    let falling = edited("bounds = [\"1.", "bounds = [\"9999999.");
+    let steep = edited("correlation = 1.0", "correlation = 1.5");
+    let greek = edited("alphabet = \"words\"", "alphabet = \"greek\"");
+    let word = edited("common = [[\"", "common = [[\"no number");
+    let copy = "--instance default -d copy";
+    for (arguments, said) in [
+        (format!("fill --model {newer} {copy}"), "use a newer pgrig"),
+        (format!("fill --model {typo} {copy}"), "nmae"),
+        (format!("fill --model {twice} {copy}"), "two columns have this name"),
+        (
+            format!("fill --model {alone} {copy}"),
+            "\"follows\" names nothing_there, which is not a column of the table",
+        ),
+        (format!("fill --model {gone} {copy}"), "app.customers lacks column town, which the model has"),
+        (
+            format!("fill --model {table} {copy}"),
+            "has table app.no_places, and its statements do not create it",
+        ),
+        (format!("fill --model {lacking} {copy}"), "Create it in that database first"),
+        (
+            format!("fill --model {typed} {copy}"),
+            "app.customers.credit: the model has type bigint, and its statements (ddl) make it numeric(10,2): edit one of the two",
+        ),
+        (format!("fill --model {narrow} {copy}"), "the model has type numeric(8,2)"),
+        (format!("fill --model {strange} {copy}"), "the model has type numeric 10"),
+        (format!("fill --model {negative} {copy}"), "rows = -20000"),
+        (format!("fill --model {above} {copy}"), "\"nulls\" must be from 0 to 1"),
+        (format!("fill --model {falling} {copy}"), "values must ascend"),
+        (format!("fill --model {steep} {copy}"), "the correlation must be from -1 to 1"),
+        (format!("fill --model {greek} {copy}"), "the alphabet greek is not digits"),
+        (format!("fill --model {word} {copy}"), "no number"),
+    ] {
+        let ran = rig.run(&arguments);
+        assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");
+        assert!(ran.stderr.contains(said), "{arguments}: {ran:#?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    let rig = Rig::new();
+    let (server, _copy) = shop(&rig, "");
+    let model = captured(&rig, "");
+    let text = fs::read_to_string(&model).unwrap();
+    refuses_contradictions(&rig, &text);
+    // Rows that no statistics tell of: ANALYZE never ran.
+    let (blank, half) = (server.database("blank"), server.database("half"));
+    let unanalyzed =
+        "CREATE TABLE never WITH (autovacuum_enabled = off) AS SELECT generate_series(1, 1000) AS n";
+    server.execute("CREATE DATABASE blank");
+    server.execute("CREATE DATABASE half");
+    blank.execute(unanalyzed);
+    half.execute(&format!(
+        "{unanalyzed}; CREATE TABLE once AS SELECT 1 AS n FROM generate_series(1, 100); ANALYZE once"
+    ));
+    let path = rig.home.path().join("half.toml").display().to_string();
+    let ran = rig.done(&format!("model capture --instance default -d half -o {path}"));
+    assert!(
+        ran.stderr
+            .contains("public.never: the table has no statistics that this role can read, nor a number"),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains("run ANALYZE public.never"), "{ran:#?}");
+    let copy = "--instance default -d copy";
+    let queries = rig.home.path().join("queries");
+    fs::create_dir(&queries).unwrap();
+    fs::write(queries.join("one.sql"), "SELECT 1").unwrap();
+    for (arguments, said) in [
+        (
+            format!("model capture --instance default -d original -o {model}"),
+            "exists: give another FILE, or --force",
+        ),
+        (
+            format!(
+                "model capture --instance default -d original --force -o {model} --keep-values nothing.at_all"
+            ),
+            "--keep-values nothing.at_all: the model has no text",
+        ),
+        (format!("model capture --instance default -d postgres -o {model}.new"), "there is no table"),
+        (
+            format!("model capture --instance default -d original --schema none -o {model}.new"),
+            "there is no table in schema none",
+        ),
+        (
+            format!("model capture --instance default -d blank -o {model}.new"),
+            "no table has statistics: run ANALYZE",
+        ),
+        (format!("fill --model {model} --table app.few {copy}"), "cannot be used with"),
+        (
+            format!("fill --model {model} --instance default -d original"),
+            "To fill tables that exist, give --all-tables",
+        ),
+        (format!("fill --model {model} --all-tables {copy}"), "no table"),
+        (
+            format!("model check {model} copy --queries {} --instance default", queries.display()),
+            "a model can be neither analyzed nor queried",
+        ),
+        (format!("model check {model} copy --columns --instance default"), "give the original database"),
+        (
+            format!("model check original copy --queries {} --instance default", rig.home.path().display()),
+            "there is no file *.sql",
+        ),
+    ] {
+        let ran = rig.run(&arguments);
+        assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");
+        assert!(ran.stderr.contains(said), "{arguments}: {ran:#?}");
+    }
+    assert!(!rig.home.path().join("shop.model.toml.new").exists());
+}
+
+/// As `-d` does, and not a database on pgrig's own server.
+#[test]
+fn names_of_databases_mean_the_server_that_psql_would_use() {
+    let rig = Rig::new();
+    let ran = rig.run("model check no_original no_copy");
+    assert_ne!(ran.code, Some(0), "{ran:#?}");
+    assert!(!ran.stderr.contains("starting instance"), "{ran:#?}");
+    assert!(!rig.home.path().join("instances").exists(), "{ran:#?}");
+}

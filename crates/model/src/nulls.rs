@@ -1,0 +1,231 @@
+//! Finds out which columns' NULLs depend on which others: on the values of one, or on its NULLs.
+//!
+//! The values of a column follow one other column, and its NULLs may follow another one. Of all columns, each chooses the one
+//! that tells most of its NULLs, as in [`crate::depend`].
+
+use crate::depend::{LEAST, MOST_LINKS, MOST_PAIRS, Node, common, round};
+use crate::estimate::Rows;
+use crate::facts::{Joint, Pair, TableFacts};
+use crate::file::{Column, Follows, How};
+
+/// Least and most share of NULLs of a column whose NULLs are told apart.
+const SHARES: std::ops::RangeInclusive<f64> = 0.001..=0.999;
+
+/// What another column tells of a column's NULLs.
+struct Clue {
+    of: usize,
+    by: usize,
+    /// Places of the other column's values among its frequent ones (-1 for NULL), and the share of the rows that have this value,
+    /// and NULL in this column.
+    shares: Vec<(i32, f64)>,
+}
+
+/// Makes the NULLs of columns depend on others. `depths` has the links from the row number to each column.
+pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k: u32, depths: &[usize]) {
+    let rows = facts.counts();
+    let clues: Vec<Clue> =
+        facts.pairs.iter().flat_map(|pair| clues(pair, columns, nodes, rows, f64::from(k))).collect();
+    let is_led_by_pairs = |name: &str, columns: &[Column]| {
+        columns.iter().filter_map(|column| column.follows.as_ref()).any(|follows| {
+            follows.column == name && matches!(follows.how, How::Pairs { .. } | How::Strata { .. })
+        })
+    };
+    // A column whose pairs of values include NULL stays as it is.
+    let is_open = |column: &Column| {
+        let is_by_pairs =
+            matches!(&column.follows, Some(Follows { how: How::Pairs { .. } | How::Strata { .. }, .. }));
+        SHARES.contains(&column.nulls) && !is_by_pairs && !is_led_by_pairs(&column.name, columns)
+    };
+    let mut open: Vec<usize> =
+        (0..columns.len()).filter(|&at| nodes[at].is_ranked && is_open(&columns[at])).collect();
+    let mut depths = depths.to_vec();
+    while !open.is_empty() {
+        let told = clues
+            .iter()
+            .filter(|clue| {
+                open.contains(&clue.of) && !open.contains(&clue.by) && depths[clue.by] < MOST_LINKS
+            })
+            .map(|clue| (clue, clue.information(columns, rows)))
+            .max_by(|one, other| one.1.total_cmp(&other.1));
+        let next = match told {
+            Some((clue, information)) if information > LEAST => {
+                let leader = &columns[clue.by];
+                let pairs = clue.usable(leader).map(|(place, share)| (place, -1, round(share))).collect();
+                let follows = Follows { column: leader.name.clone(), how: How::Pairs { pairs } };
+                depths[clue.of] = depths[clue.by] + 1;
+                columns[clue.of].nulls_follow = Some(follows);
+                clue.of
+            }
+            // Nothing tells of the others: the one that tells most of them leads.
+            _ => {
+                let tells = |at: usize| -> f64 {
+                    let of = clues.iter().filter(|clue| clue.by == at && open.contains(&clue.of));
+                    of.map(|clue| clue.information(columns, rows)).sum()
+                };
+                let by_what_it_tells = |one: &usize, other: &usize| tells(*one).total_cmp(&tells(*other));
+                open.iter().copied().max_by(by_what_it_tells).unwrap_or(open[0])
+            }
+        };
+        open.retain(|at| *at != next);
+    }
+}
+
+/// What the two columns of a pair tell of each other's NULLs.
+fn clues(pair: &Pair, columns: &[Column], nodes: &[Node], rows: Rows, k: f64) -> Vec<Clue> {
+    let Joint::Common(combinations) = &pair.joint else { return Vec::new() };
+    let place =
+        |name: &str| columns.iter().position(|column| column.name == name).filter(|&at| nodes[at].is_ranked);
+    let (Some(one), Some(other)) = (place(&pair.columns.0), place(&pair.columns.1)) else {
+        return Vec::new();
+    };
+    let enough = combinations.iter().filter(|(.., share)| *share == 0.0 || share * rows.all as f64 >= k);
+    let mut found =
+        [Clue { of: one, by: other, shares: Vec::new() }, Clue { of: other, by: one, shares: Vec::new() }];
+    for (value, with, share) in enough {
+        for (clue, own, other) in [(0, value, with), (1, with, value)] {
+            let clue = &mut found[clue];
+            if own.is_none()
+                && let Some(place) = nodes[clue.by].place(other.as_deref())
+            {
+                let there = columns[clue.of].nulls;
+                let share = snapped(*share, there, share_of(&columns[clue.by], place), rows);
+                clue.shares.push((place, share));
+            }
+        }
+    }
+    for clue in &mut found {
+        clue.shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+        clue.shares.truncate(MOST_PAIRS);
+    }
+    found.into_iter().filter(|clue| clue.of != clue.by && !clue.shares.is_empty()).collect()
+}
+
+/// Share of the rows with the column's frequent value at this place, or with NULL.
+fn share_of(column: &Column, place: i32) -> f64 {
+    match usize::try_from(place) {
+        Ok(at) => common(column).get(at).copied().unwrap_or_default() * (1.0 - column.nulls),
+        Err(_) => column.nulls,
+    }
+}
+
+impl Clue {
+    /// The shares of values that the leader's order has: if its NULLs have an order of their own, only that of NULL.
+    fn usable(&self, leader: &Column) -> impl Iterator<Item = (i32, f64)> {
+        let has_values = leader.nulls_follow.is_none();
+        self.shares.iter().copied().filter(move |(place, _)| has_values || *place == -1)
+    }
+
+    /// Mutual information of the column's NULLs with the other column, nats: values whose share is not known have the
+    /// same share of NULLs.
+    fn information(&self, columns: &[Column], rows: Rows) -> f64 {
+        let (nulls, leader) = (columns[self.of].nulls, &columns[self.by]);
+        let (mut information, mut all, mut with_nulls) = (0.0, 0.0, 0.0);
+        let part = |of: f64, with_null: f64| {
+            let term = |share: f64, apart: f64| {
+                if share > 0.0 && apart > 0.0 { share * (share / apart).ln() } else { 0.0 }
+            };
+            term(with_null, of * nulls) + term((of - with_null).max(0.0), of * (1.0 - nulls))
+        };
+        let mut cells = 1.0;
+        for (place, share) in self.usable(leader) {
+            let of = share_of(leader, place);
+            let share = share.min(of);
+            information += part(of, share);
+            (all, with_nulls) = (all + of, with_nulls + share);
+            cells += 1.0;
+        }
+        information += part((1.0 - all).max(0.0), (nulls - with_nulls).max(0.0));
+        // What a sample shows by chance.
+        information - cells / rows.read()
+    }
+}
+
+/// The share of the rows that have both, set to the greatest possible share, or to the least one above 0, if it differs from that by no
+/// more than the error of a sample.
+fn snapped(both: f64, ours: f64, theirs: f64, rows: Rows) -> f64 {
+    let (least, most) = ((ours + theirs - 1.0).max(0.0), ours.min(theirs));
+    let noise = 4.0 * (most * (1.0 - most) / rows.read()).sqrt();
+    let is_of_most = most - both < noise && (both - least > most - both || least <= 0.0 && both > 0.0);
+    if is_of_most {
+        most
+    } else if least > 0.0 && both - least < noise {
+        least
+    } else {
+        both
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgen::Kind;
+
+    use super::*;
+    use crate::facts::{ColumnRole, Statistics};
+    use crate::file::Model;
+    use crate::make::Privacy;
+    use crate::testing::{column, facts, strings};
+
+    /// Parcels: sent if their state is not `opened`, back if it is `returned`. Times ascend together.
+    fn model() -> Model {
+        let state = Statistics {
+            n_distinct: 3.0,
+            common: [("opened", 0.5), ("returned", 0.2), ("sent out", 0.3)]
+                .map(|(value, share)| (value.to_owned(), share))
+                .to_vec(),
+            ..Statistics::default()
+        };
+        let time = |nulls| Statistics {
+            null_frac: nulls,
+            n_distinct: -1.0 + nulls,
+            bounds: strings(&["1", "100", "1000", "5000", "9999"]),
+            ..Statistics::default()
+        };
+        let columns = vec![
+            column("state", Kind::Text, ColumnRole::Free, state),
+            column("placed", Kind::Int4, ColumnRole::Free, time(0.0)),
+            column("sent", Kind::Int4, ColumnRole::Free, time(0.5)),
+            column("back", Kind::Int4, ColumnRole::Free, time(0.8)),
+        ];
+        let mut facts = facts(100_000, columns);
+        let some = |value: &str| Some(value.to_owned());
+        let pair =
+            |one: &str, other: &str, joint| Pair { columns: (one.to_owned(), other.to_owned()), joint };
+        facts.tables[0].pairs = vec![
+            pair("placed", "sent", Joint::Rank(0.99)),
+            pair("sent", "back", Joint::Rank(0.99)),
+            pair("state", "sent", Joint::Common(vec![(some("opened"), None, 0.501)])),
+            pair(
+                "state",
+                "back",
+                Joint::Common(vec![(some("opened"), None, 0.5), (some("sent out"), None, 0.299)]),
+            ),
+            pair("sent", "back", Joint::Common(vec![(None, None, 0.5)])),
+        ];
+        Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 })
+    }
+
+    #[test]
+    fn nulls_follow_another_column_than_the_values() {
+        let model = model();
+        let columns = &model.tables[0].columns;
+        let of = |name: &str| columns.iter().find(|column| column.name == name).unwrap();
+        for name in ["sent", "back"] {
+            let nulls = of(name).nulls_follow.as_ref().unwrap();
+            assert_eq!(nulls.column, "state", "{name}");
+        }
+        let follows =
+            |one: &str, other: &str| of(one).follows.as_ref().is_some_and(|follows| follows.column == other);
+        assert!(follows("sent", "placed") || follows("placed", "sent"));
+        let How::Pairs { pairs } = &of("back").nulls_follow.as_ref().unwrap().how else { panic!() };
+        assert_eq!(pairs, &[(0, -1, 0.5), (2, -1, 0.3)]);
+        assert_eq!(Model::read(&model.write()).unwrap(), model);
+    }
+
+    #[test]
+    fn shares_of_a_sample_are_set_to_what_is_possible() {
+        let rows = Rows { all: 30_000, sampled: 30_000 };
+        let is = |both, ours, theirs, wanted: f64| (snapped(both, ours, theirs, rows) - wanted).abs() < 1e-9;
+        assert!(is(0.498, 0.5, 0.8, 0.5) && is(0.302, 0.5, 0.8, 0.3) && is(0.4, 0.5, 0.8, 0.4));
+        assert!(is(0.005, 0.5, 0.3, 0.005) && is(0.0, 0.5, 0.3, 0.0));
+    }
+}
