@@ -295,7 +295,7 @@ fn costs(statements: &[Statement]) -> Vec<Plot> {
     let most = rows.iter().max_by(|one, other| one.1[0].unwrap_or(0.0).total_cmp(&other.1[0].unwrap_or(0.0)));
     if let Some((name, bytes)) = most {
         let caption = format!(
-            "At the largest measured size (medians); the most, {}, is of {name}.",
+            "At the largest measured size (medians); the most, {}, was written by {name}.",
             Quantity::Bytes.text(bytes[0].unwrap_or(0.0))
         );
         let axis = Axis::new("bytes of WAL", Quantity::Bytes, Spread::Linear);

@@ -94,7 +94,7 @@ pub(super) fn section(runs: &[&Run], names: &[String], is_compared: bool) -> Opt
                 };
                 let _ = write!(
                     caption,
-                    " Changed with {}: the median of the {} runs from this run on differs by {} from that of the {} runs before{explained}.",
+                    " The level changed at {}: the median of the {} runs from this run on differs by {} from that of the {} runs before{explained}.",
                     names[run],
                     values.len() - found.first,
                     change(found.ratio),

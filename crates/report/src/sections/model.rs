@@ -112,7 +112,7 @@ fn columns(run: &Run) -> Option<Plot> {
     let furthest = first.1.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
     let caption = format!(
         "Difference between copy and original, divided by the tolerance of each statistic: up to 1, they agree. In {outside} of {all} \
-         columns, a statistic exceeds its tolerance; the furthest is {} of {}: {}.{shown}",
+         columns, a statistic exceeds its tolerance; the greatest of these values is that of {} of {}: {}.{shown}",
         statistics[furthest.0],
         first.0,
         Quantity::Sessions.text(furthest.1)

@@ -172,7 +172,7 @@ fn a_pull_request_gets_the_statements_first_and_the_reasons_of_missing_forecasts
     assert!(first.starts_with("All statements\n\n| statement | class | blocks | time |"), "{first}");
     assert!(first.contains("| 4: ALTER TABLE orders ADD COLUMN token uuid DEFAULT gen\\_random\\_uuid() | rewrite | reads and writes |"), "{first}");
     assert!(first.contains("| not measurable |"), "{first}");
-    assert!(text.contains("maintenance\\_work\\_mem is crossed at about"), "{text}");
+    assert!(text.contains("the work exceeds maintenance\\_work\\_mem"), "{text}");
     assert!(text.contains("violates foreign key constraint"), "{text}");
     let page = html(&[document("ddl")]);
     assert!(page.contains("<details open class=\"first\"><summary>All statements"));

@@ -349,7 +349,7 @@ fn a_history_is_marked_only_where_it_changes() {
     let page = html(&changed);
     assert!(
         page.contains(
-            "Changed with 2026-10-02 04:00:00: the median of the 12 runs from this run on differs by"
+            "The level changed at 2026-10-02 04:00:00: the median of the 12 runs from this run on differs by"
         ),
         "{page}"
     );

@@ -104,7 +104,7 @@ impl Rights {
                 "yes; --matrix durability needs --allow-dangerous-settings".to_owned()
             }
             None => format!(
-                "yes, on tables that {role} may read and write; --matrix durability needs a superuser"
+                "yes, on tables that role {role} may read and write; --matrix durability needs a superuser"
             ),
         };
         let micro = match read_only {

@@ -83,7 +83,7 @@ fn plot(one: &Statement, cost: &Cost) -> Option<Plot> {
     };
     let text = |value: f64| cost.quantity.text(value);
     let caption = format!(
-        "{}: {} at {} as measured; at {}, the forecast is {}, with 90 % probability between {} and {}.",
+        "{}: {} at {} as measured; at {}, the forecast is {}, with a 90 % interval from {} to {}.",
         one.name(),
         text(last.1),
         Quantity::Bytes.text(last.0),
@@ -139,7 +139,7 @@ fn reason(figure: &Value) -> String {
             "cache" => "the machine's memory".to_owned(),
             setting => setting.replace('-', "_"),
         };
-        return format!("{cause} is crossed at about {}", Quantity::Bytes.text(at));
+        return format!("from about {} on, the work exceeds {cause}", Quantity::Bytes.text(at));
     }
     match figure.as_str() {
         Some("too-few-sizes") => "too few sizes were measured".to_owned(),

@@ -27,8 +27,9 @@ pub(super) fn sections(statements: &[Statement], blocker: Option<f64>) -> Vec<Se
         &waits(statements, |one| one.stall),
         "stalls",
         "Longest waits of readers and writers",
-        "While each statement ran on the largest measured size, one reader and one writer of each of its tables were sent a \
-         statement every 2 ms: how long the slowest of each waited for its answer.",
+        "The migration ran on the largest measured size, while readers and writers of its largest tables were sent a statement \
+         every 2 ms. For each statement of the migration, the plot shows the longest wait of a reader and of a writer for an \
+         answer.",
     );
     let open =
         blocker.map_or_else(String::new, |seconds| format!(" for {}", Quantity::Elapsed.text(seconds)));
