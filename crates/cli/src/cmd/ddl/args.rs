@@ -61,8 +61,9 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
     pub(crate) model: Option<PathBuf>,
 
-    /// Forecast for this number of rows in each table, or in single tables: --rows orders=1000000,items=3*orders. With -d and
-    /// --model, no table has more rows than the original [default: as many as the original; with --schema-file, 100000]
+    /// Forecast for this number of rows in each table, or in single tables: --rows orders=1000000,items=3*orders. With -d or
+    /// --model, --rows N gives no table more rows than it has in the original [default: as many as the original; with
+    /// --schema-file, 100000]
     #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
     pub(crate) rows: Option<Rows>,
 
