@@ -140,13 +140,13 @@ fn one_pass_says_that_it_is_too_late() {
     let error = one_pass(CHAIN, Options::default()).unwrap_err();
     assert!(error.is_usage());
     let told = error.to_string();
-    assert!(told.contains("table public.near has been made unlogged"), "{told}");
+    assert!(told.contains("already made table public.near unlogged"), "{told}");
     assert!(told.contains("partitioned table public.parent references it and stays logged"), "{told}");
     assert!(told.contains("--exclude-table 'public.near'"), "{told}");
     let told = one_pass(CHAIN, options(&["near"])).unwrap_err().to_string();
     assert!(
         told.contains(
-            "table public.far has been made unlogged, but public.near references it and stays logged"
+            "already made table public.far unlogged, but public.near references it and stays logged"
         ),
         "{told}"
     );
@@ -175,7 +175,10 @@ fn partitions_of_partitions_are_kept_too() {
     assert_eq!(chosen(dump, &[]).0, ["r"]);
     assert_eq!(chosen(dump, &["p"]).0, [""; 0]);
     let told = one_pass(dump, options(&["p"])).unwrap_err().to_string();
-    assert!(told.contains("public.r has been made unlogged, but it is a partition of public.q"), "{told}");
+    assert!(
+        told.contains("already made table public.r unlogged, but it is a partition of public.q"),
+        "{told}"
+    );
     assert!(one_pass(dump, options(&["p", "r"])).is_ok());
 }
 

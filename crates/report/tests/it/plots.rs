@@ -481,7 +481,7 @@ fn the_statistics_of_each_column_are_cells_in_tolerances() {
     ];
     assert_eq!(cells, expected);
     let page = html(&[run]);
-    assert!(page.contains("1 of 2 columns have a statistic outside"), "{page}");
+    assert!(page.contains("In 1 of 2 columns, a statistic exceeds its tolerance"), "{page}");
     assert!(page.contains("the largest, a, has"), "{page}");
 }
 
