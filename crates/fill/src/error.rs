@@ -64,9 +64,9 @@ pub enum FillError {
     },
     /// Tables that reference each other, so that none can come first.
     #[error(
-        "the foreign keys {keys} of {tables} form a cycle, and all their columns are NOT NULL and referenced, part of a \
-         larger key, computed, shared or in a partitioned table. Make one of these columns nullable during the fill, or exclude a table \
-         (--exclude-table)"
+        "the foreign keys {keys} of {tables} form a cycle, and pgrig can fill none of the tables first. Each key is NOT \
+         NULL; and its columns are referenced, computed, or part of a larger unique key or of another foreign key, or its \
+         table is partitioned. Make the columns of one key nullable during the fill, or exclude a table (--exclude-table)"
     )]
     Cycle {
         /// The tables, in the direction of their references.

@@ -412,7 +412,7 @@ pub(crate) enum Method {
     Reinsert,
     /// COPY into full pages; then VACUUM FULL rewrites them at the fillfactor
     Explode,
-    /// Finished pages, written to the tables' files on the server's machine
+    /// Direct pages, written to the tables' files on the server's machine
     Direct,
 }
 

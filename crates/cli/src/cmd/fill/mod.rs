@@ -215,12 +215,12 @@ pub(crate) async fn clear_abandoned(
     for abandoned in fill::remove_abandoned(&chosen.target, connection, survey, &records(home)).await {
         match abandoned {
             Abandoned::Removed { pid, files, bytes: size } => printer.say(format!(
-                "pgrig removed {files} files ({}) that a crash of the server left behind from a direct fill by pgrig process \
-                 {pid}",
+                "pgrig removed {files} files ({}) that a crash of the server left behind from a fill by direct pages \
+                 (pgrig process {pid})",
                 bytes(size)
             )),
             Abandoned::Left { record, why } => printer.warn(format!(
-                "a crash of the server may have left files of a direct fill, and pgrig did not remove them: {why}. {} lists \
+                "a crash of the server may have left files of a fill by direct pages, and pgrig did not remove them: {why}. {} lists \
                  them: check them, and delete those that no relation uses",
                 record.display()
             )),

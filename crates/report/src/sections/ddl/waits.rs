@@ -43,7 +43,10 @@ pub(super) fn sections(statements: &[Statement], blocker: Option<f64>) -> Vec<Se
         ),
     );
     let plots: Vec<Plot> = [meanwhile, queue].into_iter().flatten().collect();
-    (!plots.is_empty()).then(|| Section::new("Readers and writers meanwhile", plots)).into_iter().collect()
+    (!plots.is_empty())
+        .then(|| Section::new("Readers and writers during the migration", plots))
+        .into_iter()
+        .collect()
 }
 
 fn waits<'a>(statements: &[Statement<'a>], of: impl Fn(&Statement<'a>) -> Option<&'a Value>) -> Vec<Wait> {
