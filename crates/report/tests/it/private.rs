@@ -165,3 +165,16 @@ fn the_same_label_has_the_same_placeholder() {
     assert_eq!(labels[0], labels[2]);
     assert_ne!(labels[0], labels[1]);
 }
+
+/// Classes, locks, waits and the queue of a migration are no secrets.
+#[test]
+fn a_redacted_migration_keeps_what_is_not_the_users() {
+    let document = crate::document("ddl");
+    let left = markdown(&redacted(std::slice::from_ref(&document)).unwrap());
+    let whole = markdown(&[document]);
+    for words in
+        ["### ", "rewrite", "catalog only", "index build", "ACCESS EXCLUSIVE", "reads and writes", "files"]
+    {
+        assert_eq!(left.matches(words).count(), whole.matches(words).count(), "{words}: {left}");
+    }
+}
