@@ -163,7 +163,9 @@ def synthesized(original, of_pair):
     lines = original.query(f"SELECT {', '.join(names)} FROM clients").splitlines()
     table = pandas.DataFrame([[value or None for value in line.split("|")] for line in lines], columns=names)
     table = table.astype({"id": int, "segment": int, "income": float, "spent": float})
-    metadata = Metadata.detect_from_dataframe(table, table_name="clients")
+    # SDV 2 has the method for several tables only.
+    detect = getattr(Metadata, "detect_from_dataframe", None)
+    metadata = detect(table, table_name="clients") if detect else Metadata.detect_from_dataframes({"clients": table})
     began = time.monotonic()
     synthesizer = GaussianCopulaSynthesizer(metadata)
     synthesizer.fit(table)
