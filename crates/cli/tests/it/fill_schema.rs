@@ -452,7 +452,10 @@ fn tables_that_are_excluded_are_left_alone() {
             format!("--ddl {single} --exclude-table typo --rows 5"),
             "--exclude-table typo: there is no such table; there are single",
         ),
-        (format!("--ddl {single} --exclude-table single --for 1s"), "leave out the one or the other"),
+        (
+            format!("--ddl {single} --exclude-table single --for 1s"),
+            "leave out --exclude-table, or these options",
+        ),
         (format!("--ddl {both} --exclude-table a --exclude-table b --rows 5"), "leaves no table to fill"),
         (
             format!("--ddl {both} --exclude-table public.c --rows 5"),
