@@ -131,7 +131,7 @@ fn a_shop() {
         assert_says(
             &error,
             &[
-                "all rows of shop.customers that customer_id of shop.profiles can reference",
+                "customer_id of shop.profiles can reference no more rows of shop.customers",
                 "profiles_customer_id_fkey",
                 "more rows first",
             ],
