@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn falling_out_of_the_cache_is_told() {
         let values = [(0.05, 4.0, 0.0), (0.06, 4.0, 0.0), (0.05, 3.9, 0.1), (1.9, 2.0, 2.0), (2.4, 2.0, 2.0)];
-        let expected = "lookups took 0.050 ms while the table had at most 400 MB, and 1.90 ms from 800 MB on, because the \
-                        table is larger than the cache";
+        let expected = "lookups took 0.050 ms while the table had at most 400 MB; from 800 MB on, they took 1.90 ms, because \
+                        the table is larger than the cache";
         assert_eq!(told(&values).as_deref(), Some(expected));
     }
 
@@ -117,7 +117,9 @@ mod tests {
         let values = [(0.05, 4.0, 0.0), (0.05, 4.0, 0.0), (0.2, 4.0, 0.0), (0.2, 4.0, 0.0)];
         assert_eq!(
             told(&values).as_deref(),
-            Some("lookups took 0.050 ms while the table had at most 200 MB, and 0.200 ms from 400 MB on")
+            Some(
+                "lookups took 0.050 ms while the table had at most 200 MB; from 400 MB on, they took 0.200 ms"
+            )
         );
     }
 
