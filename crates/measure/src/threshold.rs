@@ -152,7 +152,8 @@ impl Threshold {
             Ok(Value::Over(least, skipped)) => {
                 let (missed, relation) = match self.comparison {
                     _ if least < self.limit => {
-                        let (more, skipped) = (self.metric.show(least), human::grouped(skipped));
+                        let more = self.metric.show(least);
+                        let skipped = human::grouped(skipped);
                         let text = format!(
                             "pgrig cannot tell if {name} is {} {}, because skipped transactions ({skipped}) took more than \
                              {more}: give a higher --latency-limit",
@@ -168,11 +169,13 @@ impl Threshold {
                         (false, format!("not {} {}", self.comparison.words(), self.limit_text))
                     }
                 };
-                let (more, skipped) = (self.metric.show(least), human::grouped(skipped));
+                let more = self.metric.show(least);
+                let plural = if skipped == 1 { "" } else { "s" };
+                let skipped = human::grouped(skipped);
                 (
                     missed,
                     format!(
-                        "{name}, with {skipped} skipped transactions, is more than {more}, which is {relation}"
+                        "{name}, with {skipped} skipped transaction{plural}, is more than {more}, which is {relation}"
                     ),
                 )
             }

@@ -28,14 +28,22 @@ fn what_was_found_is_told() {
         ("p50>20ms", true, "p50 is 49.0 ms, over 20ms"),
         ("p50 > 50 ms", false, "p50 is 49.0 ms, not over 50 ms"),
         ("p94.5>=0.5s", false, "p94.5 is 93.1 ms, not at least 0.5s"),
-        ("max>=96000us", true, "max is more than 200 ms with 1 skipped, at least 96000us"),
+        (
+            "max>=96000us",
+            true,
+            "max, with 1 skipped transaction, is more than 200 ms, which is at least 96000us",
+        ),
         (
             "max<1s",
             true,
             "pgrig cannot tell if max is under 1s, because skipped transactions (1) took more than 200 ms: give a higher --latency-limit",
         ),
-        ("max<=200ms", false, "max is more than 200 ms with 1 skipped, not at most 200ms"),
-        ("mean>50.0ms", true, "mean is more than 50.5 ms with 1 skipped, over 50.0ms"),
+        (
+            "max<=200ms",
+            false,
+            "max, with 1 skipped transaction, is more than 200 ms, which is not at most 200ms",
+        ),
+        ("mean>50.0ms", true, "mean, with 1 skipped transaction, is more than 50.5 ms, which is over 50.0ms"),
         (
             "mean>1s",
             true,
