@@ -196,7 +196,7 @@ mod tests {
     fn what_is_none_is_refused() {
         for (text, told) in [
             ("clients", "--matrix clients=1,2,4"),
-            ("clients=0", "from 1 on"),
+            ("clients=0", "1 or more"),
             ("clients=1,1", "1 is given twice"),
             ("clients=1,,2", "a value is empty"),
             ("durability=safe", "give normal"),

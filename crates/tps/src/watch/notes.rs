@@ -148,10 +148,10 @@ mod tests {
         assert_eq!(told(&[Some(0), Some(0)]), None);
         assert_eq!(
             told(&[Some(0), Some(1)]).unwrap(),
-            "another session ran at the same time, in 1 of 2 samples"
+            "another session ran during the measurement, in 1 of 2 samples"
         );
         let three = told(&[Some(2), Some(3), None, Some(0)]).unwrap();
-        assert_eq!(three, "up to 3 other sessions ran at the same time, in 2 of 3 samples");
+        assert_eq!(three, "up to 3 other sessions ran during the measurement, in 2 of 3 samples");
     }
 
     #[test]

@@ -127,7 +127,7 @@ fn a_vacuum_at_work_and_others_at_work_are_told() {
         let watched = watch(&server.target("postgres"), admin).await.finish().await;
         let notes = notes(&watched);
         assert!(notes.contains("VACUUM ran on slow all the time"), "{notes}");
-        assert!(notes.contains("up to 2 other sessions ran at the same time"), "{notes}");
+        assert!(notes.contains("up to 2 other sessions ran during the measurement"), "{notes}");
         canceller.cancel().await.unwrap();
         sleeper.cancel().await.unwrap();
         vacuum.await.unwrap();
