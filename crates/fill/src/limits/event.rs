@@ -172,7 +172,8 @@ impl fmt::Display for StopReason {
             }
             Self::DiskFull { shortage } => write!(f, "no room for more: {shortage}"),
             Self::IdsUsedUp => f.write_str("the table has used all values of its integer ids"),
-            Self::Duration { seconds } => write!(f, "{seconds} s have passed"),
+            // Of a schema, each table gets the time that is left.
+            Self::Duration { seconds } => write!(f, "{} s have passed", (seconds * 100.0).round() / 100.0),
         }
     }
 }
