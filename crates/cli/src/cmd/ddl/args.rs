@@ -49,7 +49,7 @@ pub(crate) struct DdlArgs {
     #[arg(short, long, value_name = "SQL", help_heading = "Migration")]
     pub(crate) command: Vec<String>,
 
-    /// Run each file in one transaction, as Rails and Flyway do, and psql -1; or all statements of -c
+    /// Run each file in a transaction of its own, as Rails and Flyway do; with -c, all statements in one transaction
     #[arg(short = '1', long, help_heading = "Migration")]
     pub(crate) single_transaction: bool,
 
@@ -150,8 +150,8 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "DURATION", help_heading = "Readers and writers during the migration")]
     pub(crate) blocker: Option<Length>,
 
-    /// Measure better ways, too, where pgrig can write them: indexes CONCURRENTLY, constraints NOT VALID and validated later, new
-    /// columns without a volatile default and an update in batches
+    /// Also measure better ways, where pgrig can write them: indexes CONCURRENTLY; constraints NOT VALID, validated later; for a
+    /// new column with a volatile default, ADD COLUMN without it, SET DEFAULT, then UPDATE in batches
     #[arg(long, help_heading = "Migration")]
     pub(crate) alternatives: bool,
 
