@@ -128,7 +128,7 @@ impl<'a> Parts<'a> {
         }
         let column = self.name(at)?;
         let default = self.outer(at).find(|place| self.begins(*place, &["default"]))?;
-        // What may follow an expression; what is before DEFAULT is the type, and perhaps NOT NULL.
+        // Words that may follow an expression. The text before DEFAULT is the type, and perhaps NOT NULL.
         let ends = ["not", "null", "check", "constraint", "references", "unique", "primary", "generated"];
         let is_end = |place: &usize| ends.iter().any(|word| self.begins(*place, &[word]));
         let typed = self.outer(at + 1).find(is_end).map_or(default, |place| place.min(default));

@@ -8,10 +8,10 @@ use crate::estimate::Rows;
 use crate::facts::{Joint, Pair, TableFacts};
 use crate::file::{Column, Follows, How};
 
-/// Least and most share of NULLs of a column whose NULLs are told apart.
+/// Least and greatest share of NULLs of a column whose NULLs may follow another column.
 const SHARES: std::ops::RangeInclusive<f64> = 0.001..=0.999;
 
-/// What another column tells of a column's NULLs.
+/// A column whose values or NULLs predict the NULLs of another.
 struct Clue {
     of: usize,
     by: usize,
@@ -70,7 +70,7 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
     }
 }
 
-/// What the two columns of a pair tell of each other's NULLs.
+/// How well each column of a pair predicts the NULLs of the other.
 fn clues(pair: &Pair, columns: &[Column], nodes: &[Node], rows: Rows, k: f64) -> Vec<Clue> {
     let Joint::Common(combinations) = &pair.joint else { return Vec::new() };
     let place =
@@ -135,7 +135,7 @@ impl Clue {
             cells += 1.0;
         }
         information += part((1.0 - all).max(0.0), (nulls - with_nulls).max(0.0));
-        // What a sample shows by chance.
+        // The dependence that a sample shows by chance.
         information - cells / rows.read()
     }
 }

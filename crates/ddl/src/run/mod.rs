@@ -105,7 +105,7 @@ pub fn run<'a>(
     })
 }
 
-/// What the migration did without rows.
+/// Results of running the migration on tables without rows.
 struct Rehearsed<'a> {
     /// The fills that it needs.
     recipe: Filler<'a>,
@@ -160,7 +160,7 @@ impl Measurement<'_> {
                 rounds.first(&filled, &mut statements).await?;
             }
         }
-        // What is measured itself is not forecast, though files are a little smaller or larger than planned. Those of an original may
+        // A size that was measured needs no forecast, though files are a little smaller or larger than planned. Those of an original may
         // be bloated.
         let is_measured = scales.is_whole && self.request.amount != Amount::AsOriginal;
         let goal = if is_measured { Vec::new() } else { goal::goal(self.request, &scales, &filled) };

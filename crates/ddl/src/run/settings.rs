@@ -15,7 +15,7 @@ pub(crate) type Settings = Vec<(String, String)>;
 /// GetPinLimit); with 4 MB, the time of the same scan varied by a factor of four.
 const FEW_BUFFERS: u64 = 64 << 20;
 
-/// What the server tells of itself.
+/// Settings and memory of the server that measures, and a warning about them.
 pub(crate) struct Conditions {
     pub(crate) settings: Settings,
     pub(crate) memory: Memory,

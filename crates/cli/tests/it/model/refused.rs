@@ -1,4 +1,4 @@
-//! What a role may not see, and what is refused.
+//! Objects that a role may not see, and requests that pgrig refuses.
 
 use std::fs;
 

@@ -13,7 +13,7 @@ use crate::sections::tps::text;
 /// Statements whose forecasts are drawn: those that take the longest.
 const DRAWN: usize = 8;
 
-/// What is drawn by size.
+/// The quantities that are drawn by size.
 struct Cost {
     /// The field of a run.
     field: &'static str,
