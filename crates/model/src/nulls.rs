@@ -221,6 +221,68 @@ mod tests {
         assert_eq!(Model::read(&model.write()).unwrap(), model);
     }
 
+    /// A pair of 10 of 100,000 rows is not in the model; with `k` of 10, it is.
+    #[test]
+    fn pairs_of_fewer_than_k_rows_are_left_out() {
+        let state = Statistics {
+            n_distinct: 3.0,
+            common: [("opened", 0.5), ("returned", 0.0001), ("sent out", 0.4999)]
+                .map(|(value, share)| (value.to_owned(), share))
+                .to_vec(),
+            ..Statistics::default()
+        };
+        let sent = Statistics {
+            null_frac: 0.5,
+            n_distinct: -0.5,
+            bounds: strings(&["1", "100", "1000", "5000", "9999"]),
+            ..Statistics::default()
+        };
+        let columns = vec![
+            column("state", Kind::Text, ColumnRole::Free, state),
+            column("sent", Kind::Int4, ColumnRole::Free, sent),
+        ];
+        let mut facts = facts(100_000, columns);
+        let null = |value: &str, share| (Some(value.to_owned()), None, share);
+        facts.tables[0].pairs = vec![Pair {
+            columns: ("state".to_owned(), "sent".to_owned()),
+            joint: Joint::Common(vec![null("opened", 0.4999), null("returned", 0.0001)]),
+        }];
+        let pairs = |k| {
+            let keep = vec!["t.state".to_owned()];
+            let model = Model::of(&facts, &Privacy { k, keep, seed: 1 });
+            let sent = model.tables[0].columns.iter().find(|column| column.name == "sent").unwrap().clone();
+            let Some(Follows { how: How::Pairs { pairs }, .. }) = sent.nulls_follow else { panic!() };
+            pairs.len()
+        };
+        assert_eq!((pairs(20), pairs(10)), (1, 2));
+    }
+
+    /// Each edit contradicts the rest of the model; the error names the column and the remedy.
+    #[test]
+    fn contradictions_are_refused() {
+        let refused = |edit: &dyn Fn(&mut Column), remedy: &str| {
+            let mut model = model();
+            let table = &mut model.tables[0];
+            edit(table.columns.iter_mut().find(|column| column.name == "back").unwrap());
+            let error = Model::read(&model.write()).unwrap_err().to_string();
+            assert!(error.contains("back") && error.contains(remedy), "{error}");
+        };
+        let follow = |name: &str, pairs: &[(i32, i32, f64)]| {
+            let how = How::Pairs { pairs: pairs.to_vec() };
+            Some(Follows { column: name.to_owned(), how })
+        };
+        let with =
+            |follows: Option<Follows>| move |column: &mut Column| column.nulls_follow = follows.clone();
+        refused(&with(follow("stat", &[(0, -1, 0.5)])), "correct the name");
+        refused(&with(follow("back", &[(-1, -1, 0.5)])), "remove one \"nulls_follow\"");
+        refused(&with(follow("state", &[(0, 0, 0.5)])), "second place is -1");
+        refused(&with(follow("sent", &[(0, -1, 0.5)])), "and the first, too");
+        refused(&with(follow("state", &[(0, -1, 0.7), (2, -1, 0.6)])), "add up to at most 1");
+        refused(&with(follow("state", &[(0, -1, -0.1)])), "at least 0");
+        let normal = Some(Follows { column: "state".to_owned(), how: How::Normal { correlation: 0.5 } });
+        refused(&with(normal), "second place is -1");
+    }
+
     #[test]
     fn shares_of_a_sample_are_set_to_what_is_possible() {
         let rows = Rows { all: 30_000, sampled: 30_000 };
