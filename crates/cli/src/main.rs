@@ -44,6 +44,7 @@ fn run() -> ExitCode {
         Verb::Micro(arguments) => cmd::micro::run(&arguments, &printer),
         Verb::Tps(arguments) => cmd::tps::run(&arguments, &printer),
         Verb::Ddl(arguments) => cmd::ddl::run(&arguments, &printer),
+        Verb::Backup(arguments) => cmd::backup::run(&arguments, &printer),
         Verb::Testdb(arguments) => cmd::testdb::run(&arguments, &printer),
         Verb::Ab(arguments) => cmd::ab::run(&arguments, &printer),
         Verb::Compare(arguments) => cmd::compare::run(&arguments, &printer),

@@ -56,13 +56,14 @@ pub enum Better {
 
 /// The figures that are judged by default, for each verb. They are few, because each further figure
 /// makes a false verdict more likely, or true differences harder to detect.
-const JUDGED: [(&str, &[&str]); 6] = [
+const JUDGED: [(&str, &[&str]); 7] = [
     ("tps", &[TPS, "latency-p95"]),
     ("fill", &[TOTAL]),
     ("blockio", &[TOTAL, "create", "scan-first", "cluster"]),
     ("micro", &[TIMES]),
     ("testdb", &[TOTAL, TPS]),
     ("ddl", &["time"]),
+    ("backup", &[SIZE, "backup", "restore"]),
 ];
 
 /// Succeeded transactions by elapsed seconds.
@@ -78,6 +79,9 @@ const BLOCKIO: &str = "blockio";
 const ALL_PROCESSES: &str = "total";
 const MICRO: &str = "micro";
 const DDL: &str = "ddl";
+const BACKUP: &str = "backup";
+/// Bytes of a backup, which are a result.
+const SIZE: &str = "size";
 /// Event of a statement of `ddl` that does work: others concern only the session or the transaction, or failed.
 const FOUND: &str = "found";
 /// Configuration of the judged trials of `micro`.
@@ -180,7 +184,9 @@ fn of_trial(verb: &str, trial: &Trial) -> Vec<(Figure, f64)> {
     if let Some(transactions) = transactions {
         return observed.filter_map(|one| of_transactions(one, transactions)).map(named).collect();
     }
-    let mut found: Vec<(Figure, f64)> = observed.filter_map(seconds_or_wal).map(named).collect();
+    let is_size = |one: &&Observation| verb == BACKUP && one.name == SIZE;
+    let size = observed.clone().filter(is_size).map(|one| named((SIZE, FigureUnit::Bytes, one.value)));
+    let mut found: Vec<(Figure, f64)> = size.chain(observed.filter_map(seconds_or_wal).map(named)).collect();
     if verb == BLOCKIO {
         let steps = found.iter().filter(|(figure, _)| figure.unit == FigureUnit::Seconds);
         let total = steps.map(|(_, value)| value).sum();
@@ -325,6 +331,15 @@ mod tests {
         let figures =
             [Figure::new("2", "time", FigureUnit::Seconds), Figure::new("2", "stall", FigureUnit::Seconds)];
         assert_eq!(judged("ddl", &figures.iter().collect::<Vec<_>>()), [true, false]);
+    }
+
+    #[test]
+    fn the_size_of_a_backup_is_a_figure() {
+        let observed =
+            [("backup", 1.0, Unit::Seconds), ("size", 7.0, Unit::Bytes), ("peak-disk", 9.0, Unit::Bytes)];
+        let found = named(&trial("custom:gzip", &observed), "backup");
+        let expected = [("size", FigureUnit::Bytes, 7.0), ("backup", FigureUnit::Seconds, 1.0)];
+        assert_eq!(found, expected.map(|(name, unit, value)| (name.to_owned(), unit, value)));
     }
 
     #[test]

@@ -13,6 +13,7 @@ How many transactions per second?                  pgrig tps -c 8 -T 60 -d mydb
 What does durability cost?                         pgrig tps --matrix durability
 Which of two expressions is cheaper?               pgrig micro 'EXPR' 'EXPR'
 What does my migration lock, scan or rewrite?      pgrig ddl migration.sql -d mydb
+What do backups cost, and can they be restored?    pgrig backup rehearse -d mydb
 Which setting makes my tests faster?               pgrig testdb bench -- COMMAND
 How does each test get a fresh database?           pgrig testdb new --from schema.sql
 Did my change make it slower?                      pgrig compare before after

@@ -7,6 +7,7 @@ use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::app::args::{SaveArgs, ServerAction, ServerArgs, ServerChoice};
 use crate::app::version::VERSION;
 use crate::cmd::ab::args::AbArgs;
+use crate::cmd::backup::args::BackupArgs;
 use crate::cmd::blockio::args::BlockioArgs;
 use crate::cmd::compare::args::CompareArgs;
 use crate::cmd::completions::args::CompletionsArgs;
@@ -114,6 +115,7 @@ pub(crate) enum Verb {
     Micro(Box<MicroArgs>),
     Tps(Box<TpsArgs>),
     Ddl(Box<DdlArgs>),
+    Backup(BackupArgs),
     Testdb(TestdbArgs),
     Compare(CompareArgs),
     Ab(AbArgs),
@@ -140,6 +142,7 @@ impl Verb {
             Self::Micro(micro) => micro.save.is_to_stdout(),
             Self::Tps(tps) => tps.save.is_to_stdout(),
             Self::Ddl(ddl) => ddl.save.is_to_stdout(),
+            Self::Backup(backup) => backup.save().is_to_stdout(),
             Self::Compare(compare) => compare.judge.json.as_deref() == Some("-"),
             Self::Ab(ab) => ab.judge.json.as_deref() == Some("-"),
             Self::Runs(runs) => runs.json_to_stdout(),
@@ -159,6 +162,7 @@ impl Verb {
             Self::Micro(micro) => Some(&micro.save),
             Self::Tps(tps) => Some(&tps.save),
             Self::Ddl(ddl) => Some(&ddl.save),
+            Self::Backup(backup) => Some(backup.save()),
             Self::Testdb(testdb) => testdb.save(),
             Self::Model(model) => model.save(),
             Self::Ab(_)
@@ -181,6 +185,7 @@ impl Verb {
             Self::Micro(micro) => micro.explain,
             Self::Tps(tps) => tps.explain || tps.shown().is_some(),
             Self::Ddl(ddl) => ddl.explain,
+            Self::Backup(backup) => backup.explains(),
             _ => false,
         }
     }
@@ -198,6 +203,7 @@ impl Verb {
             Self::Micro(micro) => Some(micro.server.clone()),
             Self::Tps(tps) => Some(tps.server()),
             Self::Ddl(ddl) => Some(ddl.server()),
+            Self::Backup(backup) => Some(backup.server()),
             Self::Testdb(testdb) => testdb.server(),
             Self::Model(model) => model.server(),
             Self::Ab(_)

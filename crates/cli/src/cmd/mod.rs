@@ -1,6 +1,7 @@
 //! The command line, and a folder for each verb. Verbs do not know each other.
 
 pub(crate) mod ab;
+pub(crate) mod backup;
 pub(crate) mod blockio;
 pub(crate) mod compare;
 pub(crate) mod completions;

@@ -11,7 +11,8 @@ const EVERYBODYS: &str = "failure";
 
 /// Each crate by its folder, and the crates of this workspace that it may use. The program itself may use all but
 /// `testkit`.
-const MAY_USE: [(&str, &[&str]); 21] = [
+const MAY_USE: [(&str, &[&str]); 22] = [
+    ("backup", &["server", "connect", "pgserver", "measure"]),
     ("blockio", &["server", "connect", "measure"]),
     ("catalog", &["server", "connect", "model", "rowgen", "sql"]),
     ("connect", &[]),

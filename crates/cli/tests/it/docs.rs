@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::Rig;
 
 /// The guides, and the verbs whose options each guide ends with. Commands of a verb follow it.
-pub(crate) const GUIDES: [(&str, &[&str]); 14] = [
+pub(crate) const GUIDES: [(&str, &[&str]); 15] = [
     ("fill", &["fill"]),
     ("model", &["model"]),
     ("size", &["size"]),
@@ -16,6 +16,7 @@ pub(crate) const GUIDES: [(&str, &[&str]); 14] = [
     ("tps", &["tps"]),
     ("micro", &["micro"]),
     ("ddl", &["ddl"]),
+    ("backup", &["backup"]),
     ("testdb", &["testdb"]),
     ("compare", &["ab", "compare"]),
     ("report", &["report"]),

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program.
 
 mod architecture;
+mod backup;
 mod blockio;
 mod ci_workflow;
 mod compare;

@@ -159,7 +159,7 @@ pub(crate) struct ImportArgs {
 
 /// Parses the name of a command that saves runs.
 fn verb(text: &str) -> Result<String, String> {
-    const VERBS: [&str; 7] = ["fill", "model", "blockio", "micro", "tps", "ddl", "testdb"];
+    const VERBS: [&str; 8] = ["fill", "model", "blockio", "micro", "tps", "ddl", "backup", "testdb"];
     let known = VERBS.contains(&text);
     known.then(|| text.to_owned()).ok_or_else(|| format!("give one of {}", VERBS.join(", ")))
 }

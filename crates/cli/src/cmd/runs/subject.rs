@@ -15,6 +15,7 @@ pub(super) fn subject(verb: &str, request: &Value) -> String {
         "tps" => Some(tps(request)),
         "testdb" => testdb(request),
         "model" => model(request),
+        "backup" => backup(request),
         _ => None,
     };
     let words = words.unwrap_or_default();
@@ -85,6 +86,11 @@ fn testdb(request: &Value) -> Option<String> {
 
 fn model(request: &Value) -> Option<String> {
     Some(format!("{} of {}", request["copy"].as_str()?, request["original"].as_str()?))
+}
+
+fn backup(request: &Value) -> Option<String> {
+    let ways: Vec<&str> = request["ways"].as_array()?.iter().filter_map(Value::as_str).collect();
+    Some(if ways.is_empty() { "default ways".to_owned() } else { ways.join(", ") })
 }
 
 fn clients(request: &Value) -> String {

@@ -1,0 +1,144 @@
+//! Why backups cannot be rehearsed.
+
+use std::path::PathBuf;
+
+use connect::ConnectError;
+use failure::{Class, Classified};
+use measure::human::bytes;
+
+/// Why backups cannot be rehearsed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackupError {
+    /// `--bin` names no client programs.
+    #[error("--bin {path}: {problem}; give the directory of pg_dump, pg_restore and psql", path = .path.display())]
+    Bin {
+        /// The directory.
+        path: PathBuf,
+        /// The problem.
+        problem: String,
+    },
+    /// There are no client programs.
+    #[error(
+        "pg_dump, pg_restore and psql are not installed: install PostgreSQL's client programs of version {server} or later (Debian: \
+         postgresql-client-{server}), or give their directory: --bin DIR"
+    )]
+    NoPrograms {
+        /// Major version of the server.
+        server: u16,
+    },
+    /// The client programs are older than the server, which they refuse.
+    #[error(
+        "the server has version {server}, and pg_dump in {path} has {version}, which cannot read it: install client programs of version \
+         {server} or later (Debian: postgresql-client-{server}), or give their directory: --bin DIR", path = .path.display()
+    )]
+    TooOld {
+        /// Directory of the programs.
+        path: PathBuf,
+        /// Their version.
+        version: String,
+        /// Major version of the server.
+        server: u16,
+    },
+    /// None of the ways is possible.
+    #[error("no way is left: {}", .0.join("; "))]
+    NoWay(Vec<String>),
+    /// pgrig has no server of that version to restore into.
+    #[error("pgrig cannot start a scratch server of version {0}: update pgrig")]
+    UnknownMajor(u16),
+    /// The scratch server lacks extensions of the database.
+    #[error(
+        "the database has the extension {names}, which the scratch server (PostgreSQL {version}) does not have, so no dump could be restored: give with \
+         --bin the programs of a PostgreSQL {major} installation that has it"
+    )]
+    Extensions {
+        /// Their names.
+        names: String,
+        /// Version of the scratch server.
+        version: String,
+        /// Major version of the server.
+        major: u16,
+    },
+    /// Another rehearsal runs.
+    #[error("another pgrig backup (process {0}) is running: wait until it ends")]
+    Busy(u32),
+    /// A step would leave too little space.
+    #[error(
+        "{step} needs about {}, and {path} has {} free, of which pgrig leaves {} free: free some space, or set PGRIG_HOME to a directory on \
+         another disk", bytes(*.needs), bytes(*.free), bytes(*.headroom)
+    )]
+    NoRoom {
+        /// The step.
+        step: String,
+        /// Bytes that it needs, at a guess.
+        needs: u64,
+        /// The directory.
+        path: String,
+        /// Its free bytes.
+        free: u64,
+        /// Bytes that stay free.
+        headroom: u64,
+    },
+    /// A step left too little space, and was ended.
+    #[error("{step} was ended, because {path} has only {} free: free some space, or set PGRIG_HOME to a directory on another disk", bytes(*.free))]
+    Full {
+        /// The step.
+        step: String,
+        /// The directory.
+        path: String,
+        /// Its free bytes.
+        free: u64,
+    },
+    /// The user interrupted it.
+    #[error("interrupted: pgrig has removed the backups and the scratch servers")]
+    Interrupted,
+    /// A server refused, or is gone.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A scratch server.
+    #[error(transparent)]
+    Server(#[from] pgserver::Error),
+    /// A file.
+    #[error("cannot {action} {path}: {source}", path = .path.display())]
+    Io {
+        /// A verb.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+}
+
+impl Classified for BackupError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Bin { .. }
+            | Self::NoPrograms { .. }
+            | Self::TooOld { .. }
+            | Self::NoWay(_)
+            | Self::UnknownMajor(_)
+            | Self::Extensions { .. }
+            | Self::Busy(_) => Class::Request,
+            Self::NoRoom { .. } | Self::Full { .. } | Self::Io { .. } => Class::Machine,
+            Self::Interrupted => Class::Interrupted,
+            Self::Connect(error) => error.class(),
+            Self::Server(error) => error.class(),
+        }
+    }
+
+    fn is_explained_by_log(&self) -> bool {
+        false
+    }
+}
+
+/// Says which operation on which file failed.
+pub(crate) trait OnPath<T> {
+    fn on(self, action: &'static str, path: &std::path::Path) -> Result<T, BackupError>;
+}
+
+impl<T> OnPath<T> for std::io::Result<T> {
+    fn on(self, action: &'static str, path: &std::path::Path) -> Result<T, BackupError> {
+        self.map_err(|source| BackupError::Io { action, path: path.to_owned(), source })
+    }
+}

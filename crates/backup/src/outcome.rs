@@ -1,0 +1,195 @@
+//! What was measured.
+
+use measure::{Event, Median, Sample, Unit};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::way::Way;
+
+/// A backup that was made, restored and verified.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The way.
+    pub way: Way,
+    /// Seconds of the backup.
+    pub backup: f64,
+    /// Seconds of the restore, until the server accepts connections or the data are loaded.
+    pub restore: f64,
+    /// CPU seconds of the client programs, during the backup.
+    pub backup_cpu: f64,
+    /// The same during the restore.
+    pub restore_cpu: f64,
+    /// Bytes of the backup's files.
+    pub size: u64,
+    /// Most bytes that backup and restored server took together.
+    pub peak_disk: u64,
+    /// The proof that the restored content is right.
+    pub verified: Verified,
+}
+
+/// The proof that the restored content is right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// How the content was compared.
+    pub witness: Witness,
+    /// Tables that were compared, or only read.
+    pub tables: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// Constraints that are there and valid.
+    pub constraints: u64,
+    /// B-tree indexes that amcheck found sound; none if the server has no amcheck.
+    pub indexes: Option<u64>,
+}
+
+/// How the content was compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// The hash of each table is that of the snapshot that was dumped.
+    SameSnapshot,
+    /// The hash of each table is the original's, in which no transaction ran between the hash and the backup's end.
+    Unchanged,
+    /// Transactions ran in the original meanwhile: files against the manifest, and amcheck; no content was compared.
+    Changed,
+}
+
+/// All results.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Trials in the order in which they ended, without those of ways that failed.
+    pub trials: Vec<Trial>,
+    /// Ways that failed, with the reason.
+    pub failed: Vec<(Way, String)>,
+    /// Limits of the results.
+    pub notes: Vec<String>,
+}
+
+/// The results of one way.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The way.
+    pub way: Way,
+    /// Bytes of the backup.
+    pub size: Median,
+    /// Seconds of the backup.
+    pub backup: Median,
+    /// Seconds of the restore.
+    pub restore: Median,
+    /// CPU seconds of the client programs, both together.
+    pub cpu: Median,
+    /// Peak of the disk space, bytes.
+    pub peak_disk: Median,
+    /// The proof; of all trials the weakest.
+    pub verified: Verified,
+    /// Whether no other way is as good in size, backup and restore, and better in one of them.
+    pub is_front: bool,
+}
+
+impl Trial {
+    /// For the run document.
+    pub fn document(&self) -> measure::Trial {
+        let mut trial = measure::Trial { config: self.way.to_string(), ..measure::Trial::default() };
+        trial.observe("backup", self.backup, Unit::Seconds);
+        trial.observe("restore", self.restore, Unit::Seconds);
+        trial.observe("backup-cpu", self.backup_cpu, Unit::Seconds);
+        trial.observe("restore-cpu", self.restore_cpu, Unit::Seconds);
+        trial.observe("size", self.size as f64, Unit::Bytes);
+        trial.observe("peak-disk", self.peak_disk as f64, Unit::Bytes);
+        trial.observe("rows", self.verified.rows as f64, Unit::Rows);
+        let text = self.verified.to_string();
+        let what = json!({ "event": "verified", "verified": self.verified });
+        trial.events.push(Event { at: self.backup + self.restore, text, what });
+        trial
+    }
+}
+
+impl std::fmt::Display for Verified {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { witness, tables, rows, constraints, indexes } = self;
+        let how = if *witness == Witness::Changed { "readable" } else { "equal" };
+        write!(f, "{tables} tables with {rows} rows are {how}")?;
+        write!(f, ", {constraints} constraints are valid")?;
+        match indexes {
+            Some(indexes) => write!(f, ", {indexes} B-tree indexes are sound (amcheck)"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Outcome {
+    /// The results of each way that worked, in the order of the plan.
+    pub fn summaries(&self, ways: &[Way]) -> Vec<Summary> {
+        let mut all: Vec<Summary> = ways.iter().filter_map(|way| self.summary(way)).collect();
+        let beaten: Vec<bool> = all.iter().map(|one| all.iter().any(|other| other.beats(one))).collect();
+        for (one, is_beaten) in all.iter_mut().zip(beaten) {
+            one.is_front = !is_beaten;
+        }
+        all
+    }
+
+    fn summary(&self, way: &Way) -> Option<Summary> {
+        let trials: Vec<&Trial> = self.trials.iter().filter(|trial| trial.way == *way).collect();
+        let median = |value: &dyn Fn(&Trial) -> f64| {
+            let values = trials.iter().map(|trial| value(trial)).collect();
+            Sample::new(values).map(|sample| Median::of(&sample))
+        };
+        let weakest = trials.iter().find(|trial| trial.verified.witness == Witness::Changed);
+        Some(Summary {
+            way: way.clone(),
+            size: median(&|trial| trial.size as f64)?,
+            backup: median(&|trial| trial.backup)?,
+            restore: median(&|trial| trial.restore)?,
+            cpu: median(&|trial| trial.backup_cpu + trial.restore_cpu)?,
+            peak_disk: median(&|trial| trial.peak_disk as f64)?,
+            verified: weakest.or(trials.last())?.verified.clone(),
+            is_front: true,
+        })
+    }
+}
+
+impl Summary {
+    fn costs(&self) -> [f64; 3] {
+        [self.size.median, self.backup.median, self.restore.median]
+    }
+
+    /// Whether it is as good in all, and better in one.
+    fn beats(&self, other: &Self) -> bool {
+        let pairs: Vec<(f64, f64)> = self.costs().into_iter().zip(other.costs()).collect();
+        pairs.iter().all(|(own, others)| own <= others) && pairs.iter().any(|(own, others)| own < others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(way: &str, size: u64, backup: f64, restore: f64) -> Trial {
+        let verified =
+            Verified { witness: Witness::SameSnapshot, tables: 1, rows: 1, constraints: 0, indexes: None };
+        let way = way.parse().unwrap();
+        Trial { way, backup, restore, backup_cpu: 0.0, restore_cpu: 0.0, size, peak_disk: 0, verified }
+    }
+
+    #[test]
+    fn the_front_holds_what_nothing_beats_in_all_three() {
+        let trials = vec![
+            trial("plain", 100, 1.0, 5.0),
+            trial("plain:gzip", 20, 2.0, 5.0),
+            trial("custom:none", 100, 1.0, 4.0),
+            trial("custom:gzip", 20, 2.5, 6.0),
+            trial("custom:gzip", 20, 1.9, 7.0),
+            trial("custom:gzip", 20, 1.8, 8.0),
+        ];
+        let ways: Vec<Way> = ["plain", "plain:gzip", "custom:none", "custom:gzip", "base"]
+            .map(|way| way.parse().unwrap())
+            .into();
+        let found = Outcome { trials, ..Outcome::default() }.summaries(&ways);
+        let front: Vec<(String, bool)> =
+            found.iter().map(|one| (one.way.to_string(), one.is_front)).collect();
+        let expected =
+            [("plain:none", false), ("plain:gzip", true), ("custom:none", true), ("custom:gzip", true)];
+        assert_eq!(front, expected.map(|(way, front)| (way.to_owned(), front)));
+        assert!((found[3].backup.median - 1.9).abs() < 1e-9);
+    }
+}

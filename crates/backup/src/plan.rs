@@ -1,0 +1,150 @@
+//! What will be done: ways that are possible here.
+
+use serde::Serialize;
+
+use crate::programs::{ALL_METHODS, Programs, on_path};
+use crate::run::source::Facts;
+use crate::way::{Compression, Format, Method, Place, Way};
+
+/// Number of default ways.
+const DEFAULT: usize = 5;
+/// Rates that the announced time assumes, bytes of the database each second.
+const BACKUP_RATE: f64 = 120e6;
+const RESTORE_RATE: f64 = 60e6;
+const VERIFY_RATE: f64 = 150e6;
+/// Seconds that a trial takes at least.
+const LEAST: f64 = 2.0;
+
+/// The plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// The database.
+    pub database: String,
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// Size of all databases of its server, which base backups hold.
+    pub server_bytes: u64,
+    /// The ways, in order.
+    pub ways: Vec<Way>,
+    /// Ways that are not possible here.
+    pub left_out: Vec<LeftOut>,
+    /// Trials of each way.
+    pub trials: u32,
+    /// The client programs.
+    pub programs: Programs,
+    /// Seconds that all of it takes, at a guess from usual rates.
+    pub seconds: f64,
+}
+
+/// A way that is not possible here.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOut {
+    /// The way.
+    pub way: Way,
+    /// The reason, with the remedy.
+    pub why: String,
+}
+
+impl Plan {
+    /// Of these ways; of the default ones if there are none.
+    pub(crate) fn new(facts: &Facts, programs: Programs, asked: &[Way], trials: u32, cores: u16) -> Self {
+        let mut ways: Vec<Way> = Vec::new();
+        let mut left_out: Vec<LeftOut> = Vec::new();
+        let candidates = if asked.is_empty() { default_ways(cores) } else { asked.to_vec() };
+        for way in candidates {
+            if ways.contains(&way) || asked.is_empty() && ways.len() == DEFAULT {
+                continue;
+            }
+            match hindrance(&way, facts, &programs) {
+                None => ways.push(way),
+                Some(why) => left_out.push(LeftOut { way, why }),
+            }
+        }
+        let seconds = |way: &Way| {
+            let bytes = if way.is_base() { facts.server_bytes } else { facts.bytes } as f64;
+            let verified = facts.bytes as f64 / VERIFY_RATE;
+            (bytes / BACKUP_RATE + bytes / RESTORE_RATE + verified).max(LEAST)
+        };
+        let all = ways.iter().map(seconds).sum::<f64>() * f64::from(trials)
+            + facts.bytes as f64 / VERIFY_RATE
+            + LEAST;
+        Self {
+            database: facts.database.clone(),
+            bytes: facts.bytes,
+            server_bytes: facts.server_bytes,
+            ways,
+            left_out,
+            trials,
+            programs,
+            seconds: all,
+        }
+    }
+}
+
+/// The default ways in the order in which they are chosen; the later ones replace earlier ones that are not possible.
+fn default_ways(cores: u16) -> Vec<Way> {
+    let jobs = cores.clamp(1, 8);
+    let way = |format, method, level, jobs| Way {
+        format,
+        compression: Compression { method, level, place: Place::Client },
+        jobs,
+    };
+    vec![
+        way(Format::Plain, Method::Gzip, None, 1),
+        way(Format::Custom, Method::Gzip, None, jobs),
+        way(Format::Custom, Method::Zstd, Some(1), jobs),
+        way(Format::Directory, Method::Zstd, Some(1), jobs),
+        way(Format::BaseTar, Method::Gzip, Some(1), 1),
+        way(Format::Directory, Method::Gzip, Some(1), jobs),
+        way(Format::Directory, Method::None, None, jobs),
+        way(Format::Custom, Method::None, None, jobs),
+    ]
+}
+
+/// Why a way is not possible, with the remedy.
+fn hindrance(way: &Way, facts: &Facts, programs: &Programs) -> Option<String> {
+    let Compression { method, place, .. } = way.compression;
+    let client = programs.major;
+    let modern = matches!(method, Method::Lz4 | Method::Zstd);
+    if place == Place::Client && programs.lacks.contains(&method.name()) {
+        return Some(format!(
+            "the programs in {} are built without {}",
+            programs.dir.display(),
+            method.name()
+        ));
+    }
+    if way.is_base() {
+        if let Some(why) = facts.no_base_backup() {
+            return Some(why);
+        }
+        if let Some(missing) = ["pg_basebackup", "pg_verifybackup"].iter().find(|name| !programs.has(name)) {
+            return Some(format!("there is no {missing} in {}: give --bin DIR", programs.dir.display()));
+        }
+        let by_server = place == Place::Server && method != Method::None;
+        if (by_server || modern) && client < 15 {
+            return Some(format!(
+                "pg_basebackup {client} only compresses with gzip, itself: give programs of version 15 or later (--bin DIR)"
+            ));
+        }
+        if by_server && facts.major < 15 {
+            return Some(format!(
+                "a server of version {} does not compress: give {}:client-{}",
+                facts.major,
+                way.format.name(),
+                method.name()
+            ));
+        }
+    } else if modern && client < ALL_METHODS {
+        return Some(format!(
+            "pg_dump {client} only compresses with gzip: give programs of version 16 or later (--bin DIR)"
+        ));
+    }
+    let unpack = match (way.format, method) {
+        (Format::Plain | Format::BaseTar, Method::Gzip) => "gzip",
+        (Format::Plain | Format::BaseTar, Method::Lz4) => "lz4",
+        (Format::Plain | Format::BaseTar, Method::Zstd) => "zstd",
+        _ => return None,
+    };
+    (!on_path(unpack))
+        .then(|| format!("the program {unpack}, which decompresses it for the restore, is not installed"))
+}

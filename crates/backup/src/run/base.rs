@@ -1,0 +1,85 @@
+//! Base backups: pg_basebackup, unpacking, pg_verifybackup.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use connect::Target;
+
+use crate::programs::Programs;
+use crate::run::dump::unpacker;
+use crate::run::step::{PATIENCE, client};
+use crate::way::{Compression, Format, Method, Place, Way};
+
+/// The command that backs up the whole server. It asks for a fast checkpoint, so that it does not wait for the next one.
+pub(super) fn back_up(way: &Way, programs: &Programs, target: &Target, directory: &Path) -> Command {
+    let mut command = client(&programs.program("pg_basebackup"), target);
+    command.arg("--pgdata").arg(directory).args(["--checkpoint=fast", "--wal-method=stream"]);
+    command.arg(format!("--format={}", if way.format == Format::Base { "plain" } else { "tar" }));
+    command.args(compression(way.compression, programs.major));
+    command.arg(format!("--dbname={PATIENCE}"));
+    command
+}
+
+/// pg_basebackup's options: until version 14 only levels of gzip.
+fn compression(Compression { method, level, place }: Compression, major: u16) -> Vec<String> {
+    match (method, level) {
+        (Method::None, _) => Vec::new(),
+        (_, level) if major < 15 => {
+            vec![level.map_or("--gzip".to_owned(), |level| format!("--compress={level}"))]
+        }
+        (method, level) => {
+            let place = if place == Place::Server { "server" } else { "client" };
+            let level = level.map_or(String::new(), |level| format!(":{level}"));
+            vec![format!("--compress={place}-{}{level}", method.name())]
+        }
+    }
+}
+
+/// The commands that unpack the backup into the place; each inner list is joined by pipes.
+pub(super) fn unpack(way: &Way, directory: &Path, place: &Path) -> Vec<Vec<Command>> {
+    if way.format == Format::Base {
+        let mut copy = Command::new("cp");
+        copy.arg("-a").arg(directory.join(".")).arg(place);
+        return vec![vec![copy]];
+    }
+    let archives = [("base", place.to_owned()), ("pg_wal", place.join("pg_wal"))];
+    archives.into_iter().filter_map(|(name, place)| unpack_tar(directory, name, &place)).collect()
+}
+
+/// WAL may be compressed in another way than the data, or not at all.
+fn unpack_tar(directory: &Path, name: &str, place: &Path) -> Option<Vec<Command>> {
+    let (method, file) = [Method::None, Method::Gzip, Method::Lz4, Method::Zstd]
+        .map(|method| (method, directory.join(format!("{name}.tar{}", method.suffix()))))
+        .into_iter()
+        .find(|(_, file)| file.is_file())?;
+    let mut tar = Command::new("tar");
+    tar.args(["--extract", "--no-same-owner", "--directory"]).arg(place).arg("--file");
+    Some(match unpacker(method) {
+        None => {
+            tar.arg(file);
+            vec![tar]
+        }
+        Some(mut unpack) => {
+            unpack.arg(file);
+            tar.arg("-");
+            vec![unpack, tar]
+        }
+    })
+}
+
+/// The command that checks unpacked files against the backup's manifest. WAL can only be parsed by programs of the server's own version.
+pub(super) fn verify(programs: &Programs, server: u16, directory: &Path, place: &Path) -> Command {
+    let mut command = Command::new(programs.program("pg_verifybackup"));
+    let manifest: PathBuf = directory.join("backup_manifest");
+    command.arg("--quiet").arg("--manifest-path").arg(manifest).arg(place).env("LC_ALL", "C");
+    if programs.major != server {
+        command.arg("--no-parse-wal");
+    }
+    command
+}
+
+/// The directory for WAL must be there before its archive is unpacked.
+pub(super) fn prepare(place: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(place.join("pg_wal"))
+}

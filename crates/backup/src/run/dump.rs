@@ -1,0 +1,87 @@
+//! Dumps: pg_dump, and pg_restore or psql.
+
+use std::path::Path;
+use std::process::Command;
+
+use connect::Target;
+
+use crate::programs::Programs;
+use crate::run::step::{PATIENCE, client};
+use crate::way::{Compression, Format, Method, Way};
+
+/// Level of gzip where none is given, as of zlib.
+const GZIP_LEVEL: u8 = 6;
+/// Time that pg_dump waits for the lock of a table that somebody else has locked.
+const LOCK_TIMEOUT: &str = "60s";
+
+/// The command that dumps the snapshot.
+pub(super) fn back_up(
+    way: &Way,
+    programs: &Programs,
+    target: &Target,
+    snapshot: &str,
+    file: &Path,
+) -> Command {
+    let mut command = client(&programs.program("pg_dump"), target);
+    command.arg(format!("--format={}", way.format.name())).arg("--file").arg(file);
+    command.arg(format!("--snapshot={snapshot}")).arg(format!("--lock-wait-timeout={LOCK_TIMEOUT}"));
+    command.arg(format!("--compress={}", compression(way.compression, programs.major)));
+    if way.format == Format::Plain {
+        command.arg("--no-tablespaces");
+    }
+    if way.format == Format::Directory {
+        command.arg(format!("--jobs={}", way.jobs));
+    }
+    command.arg(format!("--dbname={PATIENCE}"));
+    command
+}
+
+/// The value of pg_dump's --compress: until version 15 only a level.
+fn compression(Compression { method, level, .. }: Compression, major: u16) -> String {
+    match (method, level) {
+        (Method::None, _) => "0".to_owned(),
+        (Method::Gzip, level) if major < 16 => level.unwrap_or(GZIP_LEVEL).to_string(),
+        (method, Some(level)) => format!("{}:{level}", method.name()),
+        (method, None) => method.name().to_owned(),
+    }
+}
+
+/// The commands, joined by pipes, that restore the file into an empty database.
+pub(super) fn restore(way: &Way, programs: &Programs, target: &Target, file: &Path) -> Vec<Command> {
+    if way.format == Format::Plain {
+        return restore_plain(way, programs, target, file);
+    }
+    let mut command = client(&programs.program("pg_restore"), target);
+    command.args(["--exit-on-error", "--no-tablespaces"]).arg(format!("--jobs={}", way.jobs));
+    command.arg(format!("--dbname={}", target.dbname())).arg(file);
+    vec![command]
+}
+
+fn restore_plain(way: &Way, programs: &Programs, target: &Target, file: &Path) -> Vec<Command> {
+    let mut psql = client(&programs.program("psql"), target);
+    psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"]);
+    match unpacker(way.compression.method) {
+        None => {
+            psql.arg("--file").arg(file);
+            vec![psql]
+        }
+        Some(mut unpack) => {
+            unpack.arg(file);
+            psql.arg("--file=-");
+            vec![unpack, psql]
+        }
+    }
+}
+
+/// The program that decompresses a file to its standard output.
+pub(super) fn unpacker(method: Method) -> Option<Command> {
+    let program = match method {
+        Method::None => return None,
+        Method::Gzip => "gzip",
+        Method::Lz4 => "lz4",
+        Method::Zstd => "zstd",
+    };
+    let mut command = Command::new(program);
+    command.args(["-d", "-c", "-q"]);
+    Some(command)
+}

@@ -1,0 +1,219 @@
+//! The servers into which backups are restored, and the directory of the backups. Only one rehearsal of a home has them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use connect::Target;
+use pgserver::{Home, Instance, Major, Profile, Running, Spec};
+use server::Session;
+use server::quote::{identifier, literal};
+
+use crate::error::{BackupError, OnPath};
+use crate::run::source::Facts;
+
+/// Directory below the user's home. The scratch servers have a home of their own there, so that no instance of the user's is one of
+/// them.
+const OWN: &str = "backup";
+/// The instance into which dumps are restored. It runs as long as the rehearsal, so its lock keeps others away.
+const DUMPS: &str = "dumps";
+/// The instance whose data are those of a base backup.
+const BASE: &str = "base";
+/// Directory of the backups.
+const WORK: &str = "work";
+/// The database into which dumps are restored.
+pub(crate) const RESTORED: &str = "restored";
+/// Attempts to delete an instance that is just being started.
+const ATTEMPTS: u32 = 50;
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// See the module's documentation.
+pub(crate) struct Scratch {
+    home: Home,
+    pub(crate) work: PathBuf,
+    dumps: Instance,
+    pub(crate) base: Instance,
+    running: Option<Running>,
+}
+
+impl Scratch {
+    /// Describes them. Creates nothing.
+    pub(crate) fn new(home: &Home, pg_bin: Option<&Path>, facts: &Facts) -> Result<Self, BackupError> {
+        let version = Major::from_number(facts.major);
+        if version.is_none() && pg_bin.is_none() {
+            return Err(BackupError::UnknownMajor(facts.major));
+        }
+        let home = &home.twin(&home.root().join(OWN))?;
+        let open = |name: &str, set: &[(&str, &str)]| {
+            let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let version = version.filter(|_| pg_bin.is_none());
+            let pg_bin = pg_bin.map(Path::to_owned);
+            Instance::open(
+                home,
+                Spec {
+                    name: name.to_owned(),
+                    version,
+                    pg_bin,
+                    profile: Some(Profile::Stock),
+                    set,
+                    tcp: None,
+                },
+            )
+        };
+        // Recovery needs room for the transactions that were prepared.
+        let base = open(BASE, &[("max_prepared_transactions", &facts.prepared)])?;
+        Ok(Self {
+            home: home.clone(),
+            work: home.root().join(WORK),
+            dumps: open(DUMPS, &[])?,
+            base,
+            running: None,
+        })
+    }
+
+    /// Starts the server for dumps, and deletes what a killed run has left.
+    ///
+    /// # Errors
+    /// [`BackupError::Busy`] if another run is under way: nothing is deleted then.
+    pub(crate) async fn start(&mut self, facts: &Facts) -> Result<(), BackupError> {
+        let left = |name: &str| Instance::open(&self.home, Spec { name: name.to_owned(), ..Spec::default() });
+        // This one first: its lock tells whether another run is under way.
+        destroy(&left(DUMPS)?)?;
+        let dumps = self.dumps.clone();
+        self.running = match blocking(move || dumps.attach_or_start(&|_| ())).await {
+            Err(BackupError::Server(pgserver::Error::InUse { pid, .. })) => {
+                return Err(BackupError::Busy(pid));
+            }
+            started => Some(started?),
+        };
+        destroy(&left(BASE)?)?;
+        if self.work.exists() {
+            fs::remove_dir_all(&self.work).on("delete", &self.work)?;
+        }
+        fs::create_dir_all(&self.work).on("create", &self.work)?;
+        self.create_roles(facts).await
+    }
+
+    async fn create_roles(&self, facts: &Facts) -> Result<(), BackupError> {
+        let session = Session::open(&self.target("postgres")).await?;
+        let roles = facts.roles.iter().filter(|role| *role != "postgres");
+        let create: Vec<String> = roles.map(|role| format!("CREATE ROLE {}", identifier(role))).collect();
+        session.run_all(&create).await?;
+        let query = "SELECT name::text FROM unnest($1::text[]) AS name WHERE name NOT IN (SELECT a.name::text FROM pg_available_extensions a)";
+        let missing: Vec<String> =
+            session.rows(query, &[&facts.extensions]).await?.iter().map(|row| row.get(0)).collect();
+        session.close().await;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let dir = self.running.as_ref().map(|running| running.version().to_string()).unwrap_or_default();
+        Err(BackupError::Extensions { names: missing.join(", "), version: dir, major: facts.major })
+    }
+
+    /// A database of the server for dumps.
+    pub(crate) fn target(&self, database: &str) -> Target {
+        let at = self.running.as_ref().expect("it was started").connection();
+        Target::embedded(&at.socket_dir, at.port, at.user, database)
+    }
+
+    /// Its data directory.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.running.as_ref().expect("it was started").data_dir()
+    }
+
+    /// Creates the empty database for a dump. Returns whether it has the original's locale.
+    pub(crate) async fn create_database(&self, facts: &Facts) -> Result<bool, BackupError> {
+        let session = Session::open(&self.target("postgres")).await?;
+        let create = |collate: &str, ctype: &str| {
+            format!(
+                "CREATE DATABASE {RESTORED} TEMPLATE template0 ENCODING {} LC_COLLATE {} LC_CTYPE {}",
+                literal(&facts.encoding),
+                literal(collate),
+                literal(ctype)
+            )
+        };
+        let created = session.run(&create(&facts.collate, &facts.ctype)).await;
+        let has_locale = created.is_ok();
+        if !has_locale {
+            session.run(&create("C", "C")).await?;
+        }
+        session.close().await;
+        Ok(has_locale)
+    }
+
+    /// Drops it.
+    pub(crate) async fn drop_database(&self) -> Result<(), BackupError> {
+        let session = Session::open(&self.target("postgres")).await?;
+        session.run(&format!("DROP DATABASE IF EXISTS {RESTORED} WITH (FORCE)")).await?;
+        session.close().await;
+        Ok(())
+    }
+
+    /// Starts the server of a base backup.
+    pub(crate) async fn start_base(&self) -> Result<Running, BackupError> {
+        let base = self.base.clone();
+        blocking(move || {
+            base.adopt_restored()?;
+            base.attach_or_start(&|_| ())
+        })
+        .await
+    }
+
+    /// Stops it and deletes its data.
+    pub(crate) async fn end_base(&self, running: Option<Running>) -> Result<(), BackupError> {
+        let base = self.base.clone();
+        blocking(move || {
+            running.map_or(Ok(()), Running::stop)?;
+            match base.destroy(&|_| ()) {
+                Err(pgserver::Error::NotCreated { .. }) => Ok(()),
+                ended => ended,
+            }
+        })
+        .await
+    }
+
+    /// Stops and deletes everything.
+    pub(crate) fn end(self) -> Result<(), BackupError> {
+        let Some(running) = self.running else { return Ok(()) };
+        // The lock is held until the last instance goes.
+        let removed =
+            if self.work.exists() { fs::remove_dir_all(&self.work).on("delete", &self.work) } else { Ok(()) };
+        let destroyed = destroy(&self.base);
+        running.stop()?;
+        destroyed.and(destroy(&self.dumps)).and(removed)?;
+        // Empty directories; if another run has begun, they are not.
+        let root = self.home.server_root();
+        for directory in
+            [&root.join("instances"), root, self.home.root(), self.home.root().parent().unwrap_or(root)]
+        {
+            let _ = fs::remove_dir(directory);
+        }
+        Ok(())
+    }
+}
+
+/// Deletes an instance, if there is one.
+fn destroy(instance: &Instance) -> Result<(), BackupError> {
+    for attempt in 1.. {
+        match instance.destroy(&|_| ()) {
+            Ok(()) | Err(pgserver::Error::NotCreated { .. }) => break,
+            // A start that was under way when the run was interrupted.
+            Err(pgserver::Error::InUse { pid, .. }) if pid == std::process::id() && attempt < ATTEMPTS => {
+                std::thread::sleep(AGAIN);
+            }
+            Err(pgserver::Error::InUse { pid, .. }) => return Err(BackupError::Busy(pid)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Does blocking work beside the runtime.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> pgserver::Result<T> + Send + 'static,
+) -> Result<T, BackupError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done?),
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}

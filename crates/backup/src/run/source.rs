@@ -1,0 +1,172 @@
+//! The database that is backed up: facts, the snapshot, and the content of its tables. Only read.
+
+use std::collections::BTreeSet;
+
+use connect::{ConnectError, Target};
+use server::Session;
+use server::quote::qualified;
+
+/// What the catalogs say.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    pub(crate) database: String,
+    pub(crate) major: u16,
+    pub(crate) encoding: String,
+    pub(crate) collate: String,
+    pub(crate) ctype: String,
+    pub(crate) bytes: u64,
+    pub(crate) server_bytes: u64,
+    pub(crate) prepared: String,
+    /// A role that may connect to a restored server and read all of it.
+    pub(crate) superuser: Option<String>,
+    pub(crate) roles: Vec<String>,
+    pub(crate) extensions: Vec<String>,
+    may_replicate: bool,
+    senders: i32,
+    wal_level: String,
+    tablespaces: i64,
+}
+
+impl Facts {
+    pub(crate) async fn of(session: &Session, version_num: u32) -> Result<Self, ConnectError> {
+        let row = session.row(include_str!("../sql/source.sql"), &[]).await?;
+        let bytes = |name: &str| u64::try_from(row.get::<_, i64>(name)).unwrap_or_default();
+        Ok(Self {
+            database: row.get("database"),
+            major: u16::try_from(version_num / 10_000).unwrap_or_default(),
+            encoding: row.get("encoding"),
+            collate: row.get("collate"),
+            ctype: row.get("ctype"),
+            bytes: bytes("bytes"),
+            server_bytes: bytes("server_bytes").max(bytes("bytes")),
+            prepared: row.get("prepared"),
+            superuser: row.get("superuser"),
+            roles: row.get("roles"),
+            extensions: row.get("extensions"),
+            may_replicate: row.get::<_, Option<bool>>("may_replicate").unwrap_or(false),
+            senders: row.get("senders"),
+            wal_level: row.get("wal_level"),
+            tablespaces: row.get("tablespaces"),
+        })
+    }
+
+    /// Why no base backup can be made, with the remedy.
+    pub(crate) fn no_base_backup(&self) -> Option<String> {
+        if !self.may_replicate {
+            return Some("the role may not replicate: ALTER ROLE … REPLICATION allows it".to_owned());
+        }
+        if self.wal_level == "minimal" || self.senders < 2 {
+            return Some(format!(
+                "the server has wal_level = {} and max_wal_senders = {}: a base backup needs wal_level = replica and two senders (pgrig's \
+                 own server has them with --profile stock)",
+                self.wal_level, self.senders
+            ));
+        }
+        if self.tablespaces > 0 {
+            return Some("the server has tablespaces, which pgrig does not restore".to_owned());
+        }
+        self.superuser.is_none().then(|| "the server has no superuser that may log in".to_owned())
+    }
+}
+
+/// The snapshot that is dumped, and the content that it sees.
+pub(crate) struct Source {
+    /// Holds the snapshot.
+    session: Session,
+    /// Its name, for pg_dump.
+    pub(crate) snapshot: String,
+    /// The transactions that it sees.
+    transactions: String,
+    pub(crate) content: Content,
+}
+
+impl Source {
+    /// Takes a snapshot and reads all tables in it.
+    pub(crate) async fn read(target: &Target) -> Result<Self, ConnectError> {
+        let session = Session::open(target).await?;
+        session.run(include_str!("../sql/session.sql")).await?;
+        session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        let query = "SELECT pg_export_snapshot() AS name, pg_current_snapshot()::text AS transactions";
+        let row = session.row(query, &[]).await?;
+        let (snapshot, transactions) = (row.get("name"), row.get("transactions"));
+        let content = Content::read(&session).await?;
+        Ok(Self { session, snapshot, transactions, content })
+    }
+
+    /// Whether no transaction has changed anything since the snapshot: none ran then, and none has got a number since.
+    pub(crate) async fn is_unchanged(&self, target: &Target) -> Result<bool, ConnectError> {
+        let session = Session::open(target).await?;
+        let now: String = session.row("SELECT pg_current_snapshot()::text AS now", &[]).await?.get("now");
+        session.close().await;
+        Ok(now == self.transactions && is_quiet(&now))
+    }
+
+    pub(crate) async fn close(self) {
+        self.session.close().await;
+    }
+}
+
+/// Whether no transaction runs in this snapshot, `xmin:xmax:running`.
+fn is_quiet(snapshot: &str) -> bool {
+    let mut parts = snapshot.split(':');
+    let ends = (parts.next(), parts.next());
+    ends.0.is_some() && ends.0 == ends.1
+}
+
+/// What the tables hold.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(crate) tables: Vec<Table>,
+    /// Valid constraints and indexes, by name.
+    pub(crate) valid: BTreeSet<String>,
+}
+
+/// A table's content.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Table {
+    pub(crate) name: String,
+    pub(crate) is_logged: bool,
+    pub(crate) rows: i64,
+    /// Sums of two hashes of each row: the order does not matter, but each row counts as often as it is there.
+    pub(crate) hash: String,
+}
+
+impl Content {
+    /// Reads all rows of all tables. The session has the settings of `session.sql`.
+    pub(crate) async fn read(session: &Session) -> Result<Self, ConnectError> {
+        let mut tables = Vec::new();
+        for row in session.rows(include_str!("../sql/tables.sql"), &[]).await? {
+            let name = qualified(row.get("schema"), row.get("name"));
+            let query = format!(
+                "SELECT count(*) AS rows, coalesce(sum(hashtextextended(r, 0)::numeric), 0) || '/' || \
+                 coalesce(sum(hashtextextended(r, 4711)::numeric), 0) AS hash \
+                 FROM (SELECT ROW(t.*)::text COLLATE \"C\" AS r FROM ONLY {name} AS t) AS rows"
+            );
+            let found = session.row(&query, &[]).await?;
+            let (rows, hash) = (found.get("rows"), found.get("hash"));
+            tables.push(Table { name, is_logged: row.get("logged"), rows, hash });
+        }
+        let valid = session.rows(include_str!("../sql/constraints.sql"), &[]).await?;
+        Ok(Self { tables, valid: valid.iter().map(|row| row.get("name")).collect() })
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.tables.iter().map(|table| u64::try_from(table.rows).unwrap_or_default()).sum()
+    }
+
+    /// Constraints among what is valid.
+    pub(crate) fn constraints(&self) -> u64 {
+        self.valid.iter().filter(|name| name.starts_with("constraint ")).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_quiet_if_nothing_runs_in_it() {
+        assert!(is_quiet("745:745:"));
+        assert!(!is_quiet("745:747:745,746") && !is_quiet(""));
+    }
+}

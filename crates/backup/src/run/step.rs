@@ -1,0 +1,255 @@
+//! A step: programs that are joined by pipes, run to their end, watched and measured.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use connect::Target;
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use pgserver::Program;
+use server::volume::Volume;
+
+use crate::error::{BackupError, OnPath};
+
+/// Interval of checks whether a program has ended. The time of its end does not depend on it.
+const LOOK: Duration = Duration::from_millis(10);
+/// Interval of readings of files and volumes.
+const READ: Duration = Duration::from_millis(500);
+/// Time without progress after which a backup counts as stuck.
+pub(crate) const STUCK: Duration = Duration::from_mins(10);
+/// Time that programs have to end after SIGTERM.
+const GRACE: Duration = Duration::from_millis(700);
+/// Bytes of a volume that stay free, and their share of a small volume.
+const HEADROOM: u64 = 1 << 30;
+const HEADROOM_SHARE: u64 = 20;
+/// Most bytes of a program's messages that an error shows.
+const TAIL: usize = 600;
+
+/// A step that was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measured {
+    /// Seconds until the last program ended.
+    pub(crate) seconds: f64,
+    /// CPU seconds of the programs and of the processes that they waited for.
+    pub(crate) cpu: f64,
+    /// Most bytes in the watched directories.
+    pub(crate) peak: u64,
+}
+
+/// Why a step was not done.
+pub(crate) enum Trouble {
+    /// The way is at fault: it has no results.
+    Way(String),
+    /// The whole run ends.
+    Run(BackupError),
+}
+
+impl<E: Into<BackupError>> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+/// What is watched meanwhile.
+pub(crate) struct Watch<'a> {
+    /// What the step does, for errors.
+    pub(crate) doing: String,
+    /// Directories whose files grow; all are on the first one's volume or on the second one's.
+    pub(crate) directories: Vec<&'a Path>,
+    /// Messages of the programs.
+    pub(crate) log: PathBuf,
+    /// Whether the user wants the run to end.
+    pub(crate) stop: &'a AtomicBool,
+    /// Time without growth of files after which the step has failed; none if the server is pgrig's own.
+    pub(crate) stuck: Option<Duration>,
+}
+
+impl Watch<'_> {
+    /// Refuses the step if it needs more space than there is.
+    pub(crate) fn check_room(&self, directory: &Path, needs: u64) -> Result<(), BackupError> {
+        let Some((free, headroom)) = room(directory) else { return Ok(()) };
+        if needs.saturating_add(headroom) <= free {
+            return Ok(());
+        }
+        let path = directory.display().to_string();
+        Err(BackupError::NoRoom { step: self.doing.clone(), needs, path, free, headroom })
+    }
+
+    /// Runs the programs.
+    pub(crate) async fn run(&self, commands: Vec<Command>) -> Result<Measured, Trouble> {
+        let names: Vec<String> =
+            commands.iter().map(|command| command.get_program().to_string_lossy().into_owned()).collect();
+        let before = cpu();
+        let began = Instant::now();
+        let mut programs = self.start(commands)?;
+        let peak = self.watch(&mut programs).await?;
+        let mut last = began;
+        let mut failed = None;
+        for (program, name) in programs.into_iter().zip(names) {
+            let ended = program.wait().on("run", Path::new(&name))?;
+            last = last.max(ended.at);
+            if !ended.status.success() {
+                failed.get_or_insert(format!("{} ended with {}", base_name(&name), ended.status));
+            }
+        }
+        if let Some(how) = failed {
+            return Err(Trouble::Way(format!("{how}: {}", self.said())));
+        }
+        let seconds = last.duration_since(began).as_secs_f64();
+        let peak = peak.max(self.used());
+        Ok(Measured { seconds, cpu: (cpu() - before).max(0.0), peak })
+    }
+
+    /// Each program reads what the one before it writes.
+    fn start(&self, commands: Vec<Command>) -> Result<Vec<Program>, BackupError> {
+        let log = File::create(&self.log).on("create", &self.log)?;
+        let mut programs: Vec<Program> = Vec::new();
+        let last = commands.len() - 1;
+        for (number, mut command) in commands.into_iter().enumerate() {
+            let name = PathBuf::from(command.get_program());
+            let input = programs.last_mut().and_then(Program::take_stdout);
+            command.stdin(input.map_or_else(Stdio::null, Stdio::from));
+            command.stdout(if number < last { Stdio::piped() } else { Stdio::null() });
+            command.stderr(log.try_clone().on("open", &self.log)?);
+            programs.push(Program::start(command).on("run", &name)?);
+        }
+        Ok(programs)
+    }
+
+    /// Waits until all have ended. Returns the most bytes that the directories held.
+    async fn watch(&self, programs: &mut Vec<Program>) -> Result<u64, Trouble> {
+        let (mut peak, mut read) = (0, Instant::now());
+        let mut progress = (0, Instant::now());
+        while !programs.iter().all(Program::has_ended) {
+            if self.stop.load(Ordering::Relaxed) {
+                end(programs).await;
+                return Err(BackupError::Interrupted.into());
+            }
+            tokio::time::sleep(LOOK).await;
+            if read.elapsed() < READ {
+                continue;
+            }
+            read = Instant::now();
+            let used = self.used();
+            peak = peak.max(used);
+            if used != progress.0 {
+                progress = (used, Instant::now());
+            }
+            if let Some(stuck) = self.stuck.filter(|stuck| progress.1.elapsed() > *stuck) {
+                end(programs).await;
+                return Err(Trouble::Way(format!(
+                    "its files have not grown for {} s: {}",
+                    stuck.as_secs(),
+                    self.said()
+                )));
+            }
+            if let Some(full) = self.full() {
+                end(programs).await;
+                return Err(full.into());
+            }
+        }
+        Ok(peak)
+    }
+
+    fn full(&self) -> Option<BackupError> {
+        self.directories.iter().find_map(|directory| {
+            let (free, headroom) = room(directory)?;
+            let path = directory.display().to_string();
+            (free < headroom / 2).then(|| BackupError::Full { step: self.doing.clone(), path, free })
+        })
+    }
+
+    fn used(&self) -> u64 {
+        self.directories.iter().map(|directory| used(directory)).sum()
+    }
+
+    /// The last messages of the programs, in one line.
+    fn said(&self) -> String {
+        let bytes = fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let mut said = String::new();
+        for line in lines.iter().rev() {
+            if !said.is_empty() && said.len() + line.len() > TAIL {
+                break;
+            }
+            said = if said.is_empty() { (*line).to_owned() } else { format!("{line}; {said}") };
+        }
+        if said.is_empty() { "it printed nothing".to_owned() } else { said }
+    }
+}
+
+/// A program that connects to this target, with English messages. It gives up a connection that is dead.
+pub(crate) fn client(program: &Path, target: &Target) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(Target::is_in_the_way) {
+            command.env_remove(name);
+        }
+    }
+    command
+        .envs(target.variables())
+        .env("PGAPPNAME", connect::APPLICATION_NAME)
+        .env("PGCONNECT_TIMEOUT", "10");
+    command.env("LC_ALL", "C").arg("--no-password");
+    command
+}
+
+/// A connection string that ends a dead connection within 30 s; host and database come from the environment.
+pub(crate) const PATIENCE: &str =
+    "keepalives_idle=10 keepalives_interval=5 keepalives_count=3 tcp_user_timeout=25000";
+
+/// Ends the programs, first with SIGTERM, so that queries are cancelled.
+async fn end(programs: &mut Vec<Program>) {
+    programs.iter().for_each(Program::terminate);
+    let begin = Instant::now();
+    while begin.elapsed() < GRACE && !programs.iter().all(Program::has_ended) {
+        tokio::time::sleep(LOOK).await;
+    }
+    programs.clear();
+}
+
+fn base_name(program: &str) -> String {
+    Path::new(program)
+        .file_name()
+        .map_or_else(|| program.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Free bytes of the volume, and those that stay free.
+fn room(directory: &Path) -> Option<(u64, u64)> {
+    let space = Volume::of(directory)?.space().ok()?;
+    Some((space.free, HEADROOM.min(space.size / HEADROOM_SHARE)))
+}
+
+/// CPU seconds of all children that have ended.
+fn cpu() -> f64 {
+    let seconds = |usage: Usage| {
+        let [user, system] = [usage.user_time(), usage.system_time()]
+            .map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6);
+        user + system
+    };
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, seconds)
+}
+
+/// Bytes that a file or directory takes on disk.
+pub(crate) fn used(path: &Path) -> u64 {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return 0 };
+    let below = if metadata.is_dir() {
+        fs::read_dir(path).into_iter().flatten().flatten().map(|entry| used(&entry.path())).sum()
+    } else {
+        0
+    };
+    metadata.blocks() * 512 + below
+}
+
+/// Bytes in a file or in the files of a directory.
+pub(crate) fn size(path: &Path) -> u64 {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return 0 };
+    if !metadata.is_dir() {
+        return metadata.len();
+    }
+    fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum()
+}

@@ -1,0 +1,112 @@
+//! Compares the restored content with the original's.
+
+use connect::{ConnectError, Target};
+use server::Session;
+use server::quote::identifier;
+
+use crate::outcome::{Verified, Witness};
+use crate::run::source::Content;
+use crate::run::step::Trouble;
+
+/// Reads the restored database, and compares it with the original's content as the witness says.
+pub(super) async fn verify(
+    target: &Target,
+    original: &Content,
+    witness: Witness,
+    is_base: bool,
+) -> Result<Verified, Trouble> {
+    let session = Session::open(target).await?;
+    session.run(include_str!("../sql/session.sql")).await?;
+    let read = Content::read(&session).await;
+    let restored =
+        read.map_err(|error| Trouble::Way(format!("the restored database cannot be read: {error}")))?;
+    if witness != Witness::Changed
+        && let Some(difference) = difference(original, &restored, is_base)
+    {
+        return Err(Trouble::Way(format!("the restored database differs: {difference}")));
+    }
+    let indexes = check_indexes(&session).await;
+    let indexes = indexes.map_err(|error| Trouble::Way(format!("amcheck found damage: {error}")))?;
+    session.close().await;
+    let tables = restored.tables.len() as u64;
+    Ok(Verified { witness, tables, rows: restored.rows(), constraints: restored.constraints(), indexes })
+}
+
+/// The first difference. A base backup has no rows of unlogged tables.
+fn difference(original: &Content, restored: &Content, is_base: bool) -> Option<String> {
+    if original.tables.len() != restored.tables.len() {
+        return Some(format!("{} tables in place of {}", restored.tables.len(), original.tables.len()));
+    }
+    for (one, other) in original.tables.iter().zip(&restored.tables) {
+        if one.name != other.name {
+            return Some(format!("table {} is missing", one.name));
+        }
+        if is_base && !one.is_logged {
+            continue;
+        }
+        if one.rows != other.rows {
+            return Some(format!("table {} has {} rows in place of {}", one.name, other.rows, one.rows));
+        }
+        if one.hash != other.hash {
+            return Some(format!("table {} has other rows", one.name));
+        }
+    }
+    let missing = original.valid.difference(&restored.valid).next()?;
+    Some(format!("{missing} is missing or not valid"))
+}
+
+/// Checks all B-tree indexes. None if the server has no amcheck.
+async fn check_indexes(session: &Session) -> Result<Option<u64>, ConnectError> {
+    // Expressions of indexes may need the database's own search path.
+    session.run("RESET search_path").await?;
+    let found =
+        session.rows("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'", &[]).await?;
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let query = "SELECT n.nspname::text FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
+                 WHERE e.extname = 'amcheck'";
+    let schema = if let Some(row) = session.rows(query, &[]).await?.first() {
+        row.get(0)
+    } else {
+        session.run("CREATE SCHEMA pgrig_amcheck; CREATE EXTENSION amcheck SCHEMA pgrig_amcheck").await?;
+        "pgrig_amcheck".to_owned()
+    };
+    let query = include_str!("../sql/amcheck.sql").replace("{schema}", &identifier(&schema));
+    let indexes: i64 = session.row(&query, &[]).await?.get("indexes");
+    Ok(Some(u64::try_from(indexes).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::run::source::Table;
+
+    fn content(rows: i64, hash: &str, valid: &[&str]) -> Content {
+        let table =
+            |name: &str, is_logged, rows| Table { name: name.into(), is_logged, rows, hash: hash.to_owned() };
+        let valid: BTreeSet<String> = valid.iter().map(|name| (*name).to_owned()).collect();
+        Content { tables: vec![table("a.a", true, rows), table("a.u", false, 7 * rows)], valid }
+    }
+
+    #[test]
+    fn each_difference_is_named() {
+        let original = content(10, "1/2", &["constraint a.a.pk"]);
+        assert_eq!(
+            difference(&original, &content(10, "1/2", &["constraint a.a.pk", "index x"]), false),
+            None
+        );
+        let of = |restored: Content| difference(&original, &restored, false).unwrap();
+        assert_eq!(of(content(9, "1/2", &[])), "table a.a has 9 rows in place of 10");
+        assert_eq!(of(content(10, "1/3", &[])), "table a.a has other rows");
+        assert_eq!(of(content(10, "1/2", &[])), "constraint a.a.pk is missing or not valid");
+        let mut base = content(10, "1/2", &["constraint a.a.pk"]);
+        base.tables[1].rows = 0;
+        assert_eq!(difference(&original, &base, true), None);
+        assert!(difference(&original, &base, false).is_some());
+        base.tables.pop();
+        assert_eq!(of(base), "1 tables in place of 2");
+    }
+}

@@ -1,0 +1,18 @@
+SELECT current_database()::text AS database,
+       pg_encoding_to_char(d.encoding)::text AS encoding,
+       d.datcollate::text AS collate,
+       d.datctype::text AS ctype,
+       pg_database_size(d.oid) AS bytes,
+       (SELECT coalesce(sum(CASE WHEN has_database_privilege(o.oid, 'CONNECT') THEN pg_database_size(o.oid) ELSE 0 END), 0)::bigint
+          FROM pg_database o) AS server_bytes,
+       pg_is_in_recovery() AS in_recovery,
+       current_setting('max_wal_senders')::int AS senders,
+       current_setting('wal_level') AS wal_level,
+       current_setting('max_prepared_transactions') AS prepared,
+       (SELECT r.rolreplication OR r.rolsuper FROM pg_roles r WHERE r.rolname = current_user) AS may_replicate,
+       (SELECT count(*) FROM pg_tablespace WHERE spcname NOT IN ('pg_default', 'pg_global')) AS tablespaces,
+       (SELECT rolname::text FROM pg_roles WHERE rolsuper AND rolcanlogin ORDER BY oid LIMIT 1) AS superuser,
+       ARRAY(SELECT rolname::text FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY 1) AS roles,
+       ARRAY(SELECT extname::text FROM pg_extension ORDER BY 1) AS extensions
+  FROM pg_database d
+ WHERE d.datname = current_database()

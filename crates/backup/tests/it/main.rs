@@ -1,0 +1,4 @@
+//! Backups of real servers, restored.
+
+mod rehearse;
+mod support;

@@ -1,0 +1,192 @@
+//! Each way is restored, and what differs is found.
+
+use backup::{BackupError, Outcome, Witness};
+use testkit::{Need, Server, assert_says, block_on, require, until};
+
+use crate::support::{rehearsed, server};
+
+/// Names to quote, partitions, inheritance, duplicates, unlogged rows, generated columns, owners, extensions.
+const SCHEMA: &str = r#"
+    CREATE ROLE "Shop Owner" NOLOGIN;
+    CREATE SCHEMA "My Shop" AUTHORIZATION "Shop Owner";
+    CREATE EXTENSION pg_trgm;
+    CREATE TABLE "My Shop"."t" ("T" int PRIMARY KEY, t text, twice int GENERATED ALWAYS AS ("T" * 2) STORED, f float8, at timestamptz);
+    INSERT INTO "My Shop".t ("T", t, f, at) SELECT i, repeat(md5(i::text), 3), i / 3.0, now() FROM generate_series(1, 3000) i;
+    CREATE INDEX ON "My Shop".t USING gin (t gin_trgm_ops);
+    CREATE TABLE parts (id int, v bytea) PARTITION BY RANGE (id);
+    CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
+    CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (100) TO (MAXVALUE);
+    INSERT INTO parts SELECT i, decode(md5(i::text), 'hex') FROM generate_series(1, 1000) i;
+    CREATE TABLE child (more text) INHERITS ("My Shop".t);
+    INSERT INTO child ("T", more) VALUES (1, 'x'), (1, 'x'), (1, NULL);
+    CREATE UNLOGGED TABLE unlogged AS SELECT i FROM generate_series(1, 500) i;
+    CREATE TABLE "order" (id int REFERENCES "My Shop".t, CHECK (id > 0));
+    INSERT INTO "order" SELECT 1 + i % 3000 FROM generate_series(1, 5000) i;
+    CREATE TABLE no_columns ();
+    INSERT INTO no_columns DEFAULT VALUES;
+    CREATE MATERIALIZED VIEW counts AS SELECT count(*) FROM parts;
+"#;
+/// Rows of the tables above.
+const ROWS: u64 = 3000 + 1000 + 3 + 500 + 5000 + 1;
+
+fn shop(release: u16) -> Server {
+    let server = server(release);
+    block_on(async {
+        let connection = server.connect("postgres").await;
+        connection.client.batch_execute("CREATE DATABASE shop").await.unwrap();
+        let shop = server.connect("shop").await;
+        shop.client.batch_execute(SCHEMA).await.unwrap();
+        shop.close().await;
+        connection.close().await;
+    });
+    server
+}
+
+fn of<'a>(outcome: &'a Outcome, way: &str) -> &'a backup::Trial {
+    outcome
+        .trials
+        .iter()
+        .find(|trial| trial.way.to_string() == way)
+        .unwrap_or_else(|| panic!("{way}: {outcome:#?}"))
+}
+
+#[test]
+fn every_format_is_restored_with_equal_content_and_the_database_is_not_changed() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = shop(13);
+    let dumps =
+        ["plain:none", "plain:gzip=1", "custom:none", "custom:gzip,jobs=2", "directory:gzip=1,jobs=2"];
+    let bases = ["base", "base-tar:none", "base-tar:client-gzip=1"];
+    let names: Vec<&str> = dumps.iter().chain(&bases).copied().collect();
+    block_on(async {
+        let watching = server.connect("shop").await;
+        let state = "SELECT pg_current_snapshot()::text || pg_database_size('shop')";
+        let before: String = watching.client.query_one(state, &[]).await.unwrap().get(0);
+        // The dumps' role may write, but does not.
+        let outcome = rehearsed(&server, &server.target("shop"), &names).await.unwrap();
+        let after: String = watching.client.query_one(state, &[]).await.unwrap().get(0);
+        assert_eq!(before, after);
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        for name in dumps {
+            let trial = of(&outcome, name);
+            let found = &trial.verified;
+            assert_eq!(
+                (found.witness, found.rows, found.constraints),
+                (Witness::SameSnapshot, ROWS, 3),
+                "{name}"
+            );
+            assert!(
+                found.indexes > Some(2) && trial.size > 10_000 && trial.peak_disk > trial.size,
+                "{trial:?}"
+            );
+        }
+        for name in bases {
+            let trial = of(&outcome, name);
+            // A base backup has no rows of unlogged tables.
+            assert_eq!(
+                (trial.verified.witness, trial.verified.rows),
+                (Witness::Unchanged, ROWS - 500),
+                "{name}"
+            );
+            assert!(trial.backup > 0.0 && trial.restore > 0.0 && trial.backup_cpu > 0.0, "{trial:?}");
+        }
+        assert!(of(&outcome, "plain:gzip=1").size < of(&outcome, "plain:none").size);
+        assert!(of(&outcome, "base-tar:client-gzip=1").size < of(&outcome, "base-tar:none").size / 2);
+        watching.close().await;
+    });
+}
+
+/// Rows that come meanwhile are in no dump, and a base backup is not said to be equal.
+#[test]
+fn a_database_that_changes_meanwhile_is_dumped_in_one_state() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = shop(13);
+    block_on(async {
+        let writer = server.connect("shop").await;
+        let writing = async {
+            loop {
+                let insert = "INSERT INTO parts SELECT g, 'x' FROM generate_series(1, 10) g; DELETE FROM \"order\" WHERE ctid = '(0,1)'";
+                writer.client.batch_execute(insert).await.unwrap();
+            }
+        };
+        let target = server.target("shop");
+        let outcome = tokio::select! {
+            () = writing => unreachable!(),
+            outcome = rehearsed(&server, &target, &["directory:none,jobs=2", "base"]) => outcome.unwrap(),
+        };
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        assert_eq!(of(&outcome, "directory:none,jobs=2").verified.witness, Witness::SameSnapshot);
+        assert_eq!(of(&outcome, "base").verified.witness, Witness::Changed);
+    });
+}
+
+/// A function that claims to be immutable gives another value in the restored database; another one needs a table that is restored
+/// later. Base backups are not affected.
+#[test]
+fn a_restore_that_fails_or_differs_has_no_result() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = server(13);
+    block_on(async {
+        let postgres = server.connect("postgres").await;
+        let create =
+            "CREATE FUNCTION liar() RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT current_database()::text'";
+        postgres.client.batch_execute(create).await.unwrap();
+        let table = "CREATE TABLE lies (a int, b text GENERATED ALWAYS AS (liar()) STORED); INSERT INTO lies VALUES (1)";
+        postgres.client.batch_execute(table).await.unwrap();
+        let target = server.target("postgres");
+        let outcome = rehearsed(&server, &target, &["custom", "base"]).await.unwrap();
+        let [(way, why)] = &outcome.failed[..] else { panic!("{outcome:#?}") };
+        assert_says(
+            &format!("{way}: {why}"),
+            &["custom:gzip: the restored database differs", "\"lies\" has other rows"],
+        );
+        assert_eq!(outcome.trials.len(), 1);
+
+        let check = "DROP TABLE lies; CREATE TABLE b (x int); INSERT INTO b VALUES (1); \
+                     CREATE FUNCTION ok() RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN EXISTS (SELECT FROM public.b); END'; \
+                     CREATE TABLE a (x int CHECK (ok())); INSERT INTO a VALUES (1)";
+        postgres.client.batch_execute(check).await.unwrap();
+        let outcome = rehearsed(&server, &target, &["plain", "custom"]).await.unwrap();
+        assert!(outcome.trials.is_empty());
+        for (way, why) in &outcome.failed {
+            assert_says(&format!("{way}: {why}"), &["its restore failed", "violates check constraint"]);
+        }
+        assert_eq!(outcome.failed.len(), 2);
+        postgres.close().await;
+    });
+}
+
+#[test]
+fn what_is_not_possible_is_refused_before_anything_is_done() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = Server::start(testkit::spec(13, &[("wal_level", "minimal"), ("max_wal_senders", "0")]));
+    server.sql("CREATE ROLE reader LOGIN");
+    block_on(async {
+        let target = server.target("postgres");
+        let refused = rehearsed(&server, &target, &["base", "base-tar:server-gzip"]).await.unwrap_err();
+        assert!(matches!(refused, BackupError::NoWay(_)));
+        assert_says(
+            &refused.to_string(),
+            &["no way is left: base: ", "max_wal_senders = 0", "wal_level = replica"],
+        );
+        let refused = rehearsed(&server, &target.clone().with_user("reader"), &["base"]).await.unwrap_err();
+        assert_says(&refused.to_string(), &["may not replicate", "REPLICATION"]);
+    });
+    let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgrig'";
+    until("no session is left", || {
+        block_on(async {
+            let connection = server.target("postgres").with_application_name("test").connect().await.unwrap();
+            let left: i64 = connection.client.query_one(sessions, &[]).await.unwrap().get(0);
+            connection.close().await;
+            left == 0
+        })
+    });
+}

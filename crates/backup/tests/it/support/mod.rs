@@ -1,0 +1,53 @@
+//! Rehearsals on servers of the tests.
+
+use std::path::Path;
+use std::time::Duration;
+
+use backup::{BackupError, Observer, Outcome, Plan, Request, Site, Trial, Way};
+use connect::Target;
+use pgserver::Home;
+use testkit::{Server, spec, templates};
+
+/// Is told, and does nothing.
+pub(crate) struct Unwatched;
+
+impl Observer for Unwatched {
+    fn planned(&mut self, _: &Plan) {}
+    fn stage(&mut self, _: &str) {}
+    fn begins(&mut self, _: &Way, _: u32) {}
+    fn done(&mut self, _: &Trial, _: Duration) {}
+    fn failed(&mut self, _: &Way, _: &str) {}
+}
+
+/// A server from which base backups can be made.
+pub(crate) fn server(release: u16) -> Server {
+    Server::start(spec(release, &[("wal_level", "replica"), ("max_wal_senders", "4"), ("autovacuum", "off")]))
+}
+
+pub(crate) fn ways(names: &[&str]) -> Vec<Way> {
+    names.iter().map(|name| name.parse().unwrap()).collect()
+}
+
+/// Rehearses these ways once.
+pub(crate) async fn rehearsed(
+    server: &Server,
+    target: &Target,
+    names: &[&str],
+) -> Result<Outcome, BackupError> {
+    let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
+    let version_num = u32::from(server.major()) * 10_000;
+    let site = Site { target, version_num, home: &home, pg_bin: None, cores: 2 };
+    let request = Request { ways: ways(names), trials: 1, bin: None };
+    let outcome = Box::pin(backup::rehearse(&site, &request, &mut Unwatched, std::future::pending())).await;
+    assert_nothing_is_left(home.root());
+    outcome
+}
+
+/// No scratch server, no backup.
+pub(crate) fn assert_nothing_is_left(home: &Path) {
+    assert!(
+        !home.join("backup").exists(),
+        "{:?}",
+        std::fs::read_dir(home.join("backup")).unwrap().collect::<Vec<_>>()
+    );
+}

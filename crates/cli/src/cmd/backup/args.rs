@@ -1,0 +1,100 @@
+//! `pgrig backup`'s arguments, and the request that they make.
+
+use std::path::PathBuf;
+
+use backup::{Request, Way};
+use clap::{Args, Subcommand};
+
+use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
+
+/// Measure backups and restores of a database: size, time, CPU, disk
+///
+/// Each backup is restored and compared with the original, so each result is that of a backup that works.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig backup rehearse -d shop\n  \
+    pgrig backup rehearse -d shop --way custom:gzip,jobs=4 --way base-tar:zstd=1\n  \
+    pgrig backup rehearse -d shop --explain")]
+pub(crate) struct BackupArgs {
+    #[command(subcommand)]
+    pub(crate) action: BackupAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackupAction {
+    Rehearse(Box<RehearseArgs>),
+}
+
+/// Back up a database in several ways, restore each backup into a scratch server, and compare
+///
+/// pgrig only reads the database. It takes one snapshot and reads all tables in it. pg_dump dumps the same snapshot. pgrig restores
+/// each backup into a scratch server of its own, and compares rows, constraints and indexes with the original. A backup that
+/// cannot be restored, or that differs, has no result, and the command exits with status 1. At the end, pgrig removes backups and
+/// scratch servers. Until then the snapshot stays open, so the server's vacuum does not remove rows that became dead after it.
+#[derive(Debug, Args)]
+#[command(after_help = "Ways:\n  \
+    plain:gzip=6             pg_dump, SQL; restored by psql\n  \
+    custom:zstd=3,jobs=4     pg_dump, one file; restored by pg_restore with 4 jobs\n  \
+    directory:lz4,jobs=4     pg_dump and pg_restore with 4 jobs\n  \
+    base                     pg_basebackup, files of the whole server\n  \
+    base-tar:client-gzip=1   pg_basebackup, tar files that the client compresses\n  \
+    base-tar:server-zstd     pg_basebackup, tar files that the server compresses\n\n\
+    Compressions: none, gzip, lz4, zstd. Without one: gzip for custom and\n\
+    directory, as for pg_dump; none for the others.\n\n\
+    Examples:\n  \
+    pgrig backup rehearse -d shop\n  \
+    pgrig backup rehearse -d shop --way plain:gzip --way directory:zstd=1,jobs=4\n  \
+    pgrig backup rehearse -d shop --bin /usr/lib/postgresql/18/bin --trials 6")]
+pub(crate) struct RehearseArgs {
+    /// Rehearse this way (see below); may be repeated [default: five ways that are possible here]
+    #[arg(long, value_name = "WAY", help_heading = "Backups")]
+    pub(crate) way: Vec<Way>,
+
+    /// Back up and restore each way N times, in rounds
+    #[arg(long, value_name = "N", default_value = "3", value_parser = up_to::<u32>(MOST_TRIALS), help_heading = "Backups")]
+    pub(crate) trials: u32,
+
+    /// Use pg_dump and the other client programs in DIR; if DIR also has postgres of the server's major version, the scratch servers
+    /// run it [default: those in PATH, if they are not older than the server, else those in /usr/lib/postgresql]
+    #[arg(long, value_name = "DIR", help_heading = "Backups")]
+    pub(crate) bin: Option<PathBuf>,
+
+    #[arg(long, help = EXPLAIN, visible_alias = "dry-run", help_heading = "Output")]
+    pub(crate) explain: bool,
+
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+impl BackupArgs {
+    /// How the run is saved.
+    pub(crate) fn save(&self) -> &SaveArgs {
+        match &self.action {
+            BackupAction::Rehearse(rehearse) => &rehearse.save,
+        }
+    }
+
+    /// Whether it only shows a plan.
+    pub(crate) fn explains(&self) -> bool {
+        match &self.action {
+            BackupAction::Rehearse(rehearse) => rehearse.explain,
+        }
+    }
+
+    /// The server that is read.
+    pub(crate) fn server(&self) -> ServerChoice {
+        match &self.action {
+            BackupAction::Rehearse(rehearse) => rehearse.server.clone(),
+        }
+    }
+}
+
+impl RehearseArgs {
+    /// The request.
+    pub(crate) fn request(&self) -> Request {
+        Request { ways: self.way.clone(), trials: self.trials, bin: self.bin.clone() }
+    }
+}

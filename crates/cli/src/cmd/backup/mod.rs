@@ -1,0 +1,84 @@
+//! `pgrig backup`: request → plan → run → run document and table.
+
+pub(crate) mod args;
+mod progress;
+mod text;
+
+use backup::{Outcome, Site};
+use failure::Class;
+use pgserver::Home;
+use server::Survey;
+use server::machine::cores;
+use tokio::runtime::Builder;
+
+use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
+use crate::app::failure::{Failure, Unhappy};
+use crate::app::interrupt::interrupted;
+use crate::app::json;
+use crate::app::printer::Printer;
+use crate::app::target::Chosen;
+use crate::app::version::VERSION;
+use crate::cmd::backup::args::{BackupAction, BackupArgs, RehearseArgs};
+use crate::cmd::backup::progress::Progress;
+
+/// Does what the arguments name.
+pub(crate) fn run(arguments: &BackupArgs, printer: &Printer) -> Result<(), Failure> {
+    match &arguments.action {
+        BackupAction::Rehearse(arguments) => {
+            on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+                Box::pin(rehearse(arguments, home, chosen, printer)).await
+            })
+        }
+    }
+}
+
+async fn rehearse(
+    arguments: &RehearseArgs,
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let connection = chosen.connect(printer).await?;
+    let survey = Survey::for_reading(&connection, &chosen.data_directory(None)?, VERSION).await?;
+    connection.close().await;
+    let request = arguments.request();
+    let site = Site {
+        target: &chosen.target,
+        version_num: survey.server.version_num,
+        home,
+        pg_bin: arguments.server.embedded.pg_bin.clone(),
+        cores: u16::try_from(cores()).unwrap_or(u16::MAX),
+    };
+    if arguments.explain {
+        let plan = backup::plan(&site, &request).await?;
+        return conduct::explained(printer, &arguments.save, &plan, text::plan(&plan));
+    }
+    let begun = Begun {
+        verb: "backup",
+        save: &arguments.save,
+        request: json::value(&request)?,
+        plan: serde_json::json!({}),
+        environment: survey.environment,
+        notes: Vec::new(),
+    };
+    let mut progress = Progress::new(Recording::begin(home, begun)?, printer);
+    let result = backup::rehearse(&site, &request, &mut progress, interrupted(printer)).await;
+    let (mut recording, plan) = progress.end();
+    match (result, plan) {
+        (Ok(outcome), Some(plan)) => {
+            outcome.notes.iter().for_each(|note| recording.note(note));
+            let shown = Shown { results: text::results(&outcome, &plan), hints: Vec::new() };
+            recording.finish(judged(&outcome)).show(shown, chosen, printer)
+        }
+        (result, _) => recording.finish(result.map(drop).map_err(Failure::from)).end(printer),
+    }
+}
+
+/// A way that failed makes the command fail, whatever the others did.
+fn judged(outcome: &Outcome) -> Result<(), Failure> {
+    if outcome.failed.is_empty() {
+        return Ok(());
+    }
+    let failed = outcome.failed.iter().map(|(way, why)| format!("{way} has no result: {why}")).collect();
+    Err(Unhappy::Lost(failed, Class::Machine).into())
+}

@@ -1,0 +1,78 @@
+//! Progress of a rehearsal: the plan, the stages, the trials.
+
+use std::time::Duration;
+
+use backup::{Observer, Plan, Trial, Way};
+use measure::human::{bytes, time};
+
+use crate::app::conduct::Recording;
+use crate::app::json;
+use crate::app::numbers::clock;
+use crate::app::printer::Printer;
+use crate::cmd::backup::text;
+
+/// Tells of progress, and records plan and trials.
+pub(crate) struct Progress<'a> {
+    recording: Recording,
+    plan: Option<Plan>,
+    printer: &'a Printer,
+}
+
+impl<'a> Progress<'a> {
+    pub(crate) fn new(recording: Recording, printer: &'a Printer) -> Self {
+        Self { recording, plan: None, printer }
+    }
+
+    /// The document and the plan.
+    pub(crate) fn end(self) -> (Recording, Option<Plan>) {
+        (self.recording, self.plan)
+    }
+}
+
+impl Observer for Progress<'_> {
+    fn planned(&mut self, plan: &Plan) {
+        self.printer.say(text::plan(plan) + "\n");
+        match json::value(plan) {
+            Ok(plan) => self.recording.run.plan = plan,
+            Err(failure) => self.recording.keep(failure),
+        }
+        for one in &plan.left_out {
+            self.recording.note(format!("{} was left out: {}", one.way, one.why));
+        }
+        self.plan = Some(plan.clone());
+        self.recording.save();
+    }
+
+    fn stage(&mut self, text: &str) {
+        self.printer.say(text);
+    }
+
+    fn begins(&mut self, way: &Way, round: u32) {
+        let of = self.plan.as_ref().map_or(round, |plan| plan.trials);
+        self.printer.say(format!("round {round} of {of}: {way}"));
+    }
+
+    fn done(&mut self, trial: &Trial, left: Duration) {
+        let Trial { backup, restore, size, .. } = trial;
+        let left = if left.is_zero() {
+            String::new()
+        } else {
+            format!("; about {} left", clock(left.as_secs_f64()))
+        };
+        self.printer.say(format!(
+            "  {}, backup {}, restore {}{left}",
+            bytes(*size),
+            time(*backup),
+            time(*restore)
+        ));
+        self.recording.add(trial.document());
+    }
+
+    fn failed(&mut self, way: &Way, why: &str) {
+        self.printer.warn(format!("{way} failed, and is not tried again: {why}"));
+        let name = way.to_string();
+        self.recording.run.trials.retain(|trial| trial.config != name);
+        self.recording.note(format!("{name} has no result: {why}"));
+        self.recording.save();
+    }
+}

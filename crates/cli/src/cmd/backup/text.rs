@@ -1,0 +1,131 @@
+//! Plan and results as text.
+
+use std::fmt::Write;
+
+use backup::{Outcome, Plan, Summary, Witness};
+use measure::human::{bytes, grouped, time};
+use measure::{IntervalKind, Median};
+
+use crate::app::numbers::clock;
+use crate::app::table::{align_right, new_table, trimmed};
+
+/// The plan.
+pub(super) fn plan(plan: &Plan) -> String {
+    let Plan { database, bytes: size, programs, trials, seconds, .. } = plan;
+    let ways: Vec<String> = plan.ways.iter().map(ToString::to_string).collect();
+    let mut text = format!(
+        "plan\n  database   {database}, {}; pgrig only reads it\n  programs   {} in {}\n  ways       {}\n  trials     {trials} of each, in \
+         rounds\n  time       about {}, if this machine has usual rates",
+        bytes(*size),
+        programs.version,
+        programs.dir.display(),
+        ways.join("\n             "),
+        clock(*seconds)
+    );
+    if plan.ways.iter().any(|way| !way.is_base()) {
+        text +=
+            "\n  locks      ACCESS SHARE on all tables: they block no reads and writes, but most ALTER TABLE";
+    }
+    if plan.ways.iter().any(backup::Way::is_base) {
+        let _ = write!(
+            text,
+            "\n  server     a base backup holds all its databases, {}; it begins with a checkpoint",
+            bytes(plan.server_bytes)
+        );
+    }
+    for one in &plan.left_out {
+        let _ = write!(text, "\n  left out   {}: {}", one.way, one.why);
+    }
+    text
+}
+
+/// The results: two tables, and what was verified.
+pub(super) fn results(outcome: &Outcome, plan: &Plan) -> Vec<String> {
+    let all = outcome.summaries(&plan.ways);
+    if all.is_empty() {
+        return Vec::new();
+    }
+    vec![costs(&all), further(&all), verified(&all)]
+}
+
+fn costs(all: &[Summary]) -> String {
+    let mut table = new_table(&["", "way", "size", "backup", "", "restore", ""]);
+    for one in all {
+        table.add_row([
+            if one.is_front { "*" } else { "" }.to_owned(),
+            one.way.to_string(),
+            bytes(whole(one.size.median)),
+            time(one.backup.median),
+            range(&one.backup),
+            time(one.restore.median),
+            range(&one.restore),
+        ]);
+    }
+    align_right(&mut table, 2..4);
+    align_right(&mut table, 5..6);
+    let spread = match all.first().map(|one| (one.backup.trials, one.backup.interval.kind)) {
+        Some((1, _)) => "one trial each",
+        Some((_, IntervalKind::Confidence { .. })) => {
+            "medians, with intervals that hold the true median with 95 %"
+        }
+        _ => "medians, with the least and the greatest value (six trials give 95 % intervals)",
+    };
+    trimmed(&table)
+        + &format!(
+            "\n\n{spread}\n* no other way is as good in size, backup and restore, and better in one of them"
+        )
+}
+
+fn further(all: &[Summary]) -> String {
+    let mut table = new_table(&["way", "CPU of the programs", "peak of disk space"]);
+    for one in all {
+        table.add_row([one.way.to_string(), time(one.cpu.median), bytes(whole(one.peak_disk.median))]);
+    }
+    align_right(&mut table, 1..3);
+    "\n".to_owned() + &trimmed(&table)
+}
+
+/// One sentence for each kind of proof.
+fn verified(all: &[Summary]) -> String {
+    let mut text = "\nrestored and verified".to_owned();
+    for (witness, how) in [
+        (Witness::SameSnapshot, "the hash of each table is that of the dumped snapshot"),
+        (
+            Witness::Unchanged,
+            "pg_verifybackup; the hash of each logged table is the original's, in which no transaction ran meanwhile",
+        ),
+        (
+            Witness::Changed,
+            "pg_verifybackup; transactions ran in the original meanwhile, so no rows were compared",
+        ),
+    ] {
+        let ways: Vec<&Summary> = all.iter().filter(|one| one.verified.witness == witness).collect();
+        let Some(first) = ways.first() else { continue };
+        let names: Vec<String> = ways.iter().map(|one| one.way.to_string()).collect();
+        let found = &first.verified;
+        let indexes = found.indexes.map_or("no amcheck".to_owned(), |indexes| {
+            format!("amcheck of {} B-tree indexes", grouped(indexes))
+        });
+        let _ = write!(
+            text,
+            "\n  {}: {how}; {} rows of {} tables, {} constraints, {indexes}",
+            names.join(", "),
+            grouped(found.rows),
+            grouped(found.tables),
+            grouped(found.constraints)
+        );
+    }
+    text
+}
+
+fn range(median: &Median) -> String {
+    if median.trials < 2 {
+        return String::new();
+    }
+    format!("({}–{})", time(median.interval.low), time(median.interval.high))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "observed bytes")]
+fn whole(bytes: f64) -> u64 {
+    bytes.max(0.0).round() as u64
+}
