@@ -9,6 +9,10 @@ use crate::escape::html;
 
 /// Height of a bar with the space below it.
 const BAR: f64 = 18.0;
+/// Least length of a bar, so that its colour is seen.
+const LEAST: f64 = 3.0;
+/// A shorter bar has no outline, which would cover it.
+const THIN: f64 = 6.0;
 
 pub(super) fn svg(plot: &Plot, chart: &Bars, has_parts: bool, width: Width) -> String {
     let names = chart.rows.iter().map(|(name, _)| text_width(name)).fold(0.0, f64::max);
@@ -24,7 +28,7 @@ pub(super) fn svg(plot: &Plot, chart: &Bars, has_parts: bool, width: Width) -> S
     };
     let texts = values().map(|value| text_width(&chart.axis.quantity.text(value))).fold(0.0, f64::max);
     let (left, right) = (names + 16.0, width - 16.0 - texts);
-    let x_values = range(Spread::Linear, values(), true, 5);
+    let x_values = range(Spread::Linear, values().chain(chart.axis.reach), true, 5);
     let x = Scale { spread: Spread::Linear, values: x_values, pixels: (left, right) };
     let keys: Vec<(String, String)> = chart
         .groups
@@ -58,12 +62,14 @@ pub(super) fn svg(plot: &Plot, chart: &Bars, has_parts: bool, width: Width) -> S
             let line = if has_parts { 0 } else { group };
             let y = from + above + BAR * line as f64 + 1.0;
             let start = x.at(before);
-            let length = (x.at(before + value) - start).max(1.0);
+            let least = if value > 0.0 { LEAST } else { 1.0 };
+            let length = (x.at(before + value) - start).max(least);
+            let thin = if length < THIN { " data-thin=\"\"" } else { "" };
             let shown = chart.axis.quantity.text(value);
             let part = if has_parts { format!(", {}", chart.groups[group]) } else { String::new() };
             let _ = writeln!(
                 drawn,
-                "<rect class=\"bar b{group}\" x=\"{start:.1}\" y=\"{y:.1}\" width=\"{length:.1}\" height=\"{:.1}\"><title>{}: {}</title></rect>",
+                "<rect class=\"bar b{group}\" x=\"{start:.1}\" y=\"{y:.1}\" width=\"{length:.1}\" height=\"{:.1}\"{thin}><title>{}: {}</title></rect>",
                 BAR - 3.0,
                 html(&format!("{name}{part}")),
                 html(&shown)

@@ -129,11 +129,10 @@ pub(super) fn x_axis(
         let x = scale.at(tick);
         drawn += &rule("grid", (x, top), (x, names));
         let name = axis.quantity.tick(tick);
-        // Not over the one before.
         let half = text_width(&name) / 2.0;
-        if x - half > end + 4.0 {
-            // Within the drawing.
-            let anchored = (x.max(half + 2.0) + half).min(within - 2.0) - half;
+        // Within the drawing, and not over the one before.
+        let anchored = (x.max(half + 2.0) + half).min(within - 2.0) - half;
+        if anchored - half > end + 4.0 {
             drawn += &text(anchored, names + 16.0, "middle", &name);
             end = anchored + half;
         }

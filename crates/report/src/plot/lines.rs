@@ -44,12 +44,21 @@ pub(super) fn svg(plot: &Plot, chart: &Lines, width: Width) -> String {
             html(&line.name),
             path(line, &chart.x, &plane)
         );
+        if let (Some(from), Some(to)) = (line.from, line.points.first()) {
+            let [(left, start), (right, end)] =
+                [from, *to].map(|point| (plane.x.at(point.0), plane.y.at(point.1)));
+            let _ = writeln!(
+                drawn,
+                "<path class=\"mark link w{style}\" d=\"M{left:.1} {start:.1}L{right:.1} {end:.1}\"/>"
+            );
+        }
+        // Wider than a marker, so that a short interval is seen beside it.
         for (x, low, high) in &line.intervals {
             let (x, low, high) = (plane.x.at(*x), plane.y.at(*low), plane.y.at(*high));
             let _ = writeln!(
                 drawn,
-                "<path class=\"mark whisker w{style}\" d=\"M{:.1} {low:.1}h8m-4 0V{high:.1}m-4 0h8\"/>",
-                x - 4.0
+                "<path class=\"mark whisker w{style}\" d=\"M{:.1} {low:.1}h14m-7 0V{high:.1}m-7 0h14\"/>",
+                x - 7.0
             );
         }
         if line.points.len() <= MARKED {

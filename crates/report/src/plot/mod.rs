@@ -65,6 +65,8 @@ pub(crate) struct Axis {
     pub(crate) spread: Spread,
     /// Whether it contains zero.
     pub(crate) from_zero: bool,
+    /// A value that it contains: plots that are compared have the same scale.
+    pub(crate) reach: Option<f64>,
 }
 
 /// Series on common axes.
@@ -84,6 +86,8 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
     /// For some of these x, the lower and the upper end of an interval around the point.
     pub(crate) intervals: Vec<(f64, f64, f64)>,
+    /// A point of another series; a line leads from it to the first point.
+    pub(crate) from: Option<(f64, f64)>,
     /// Drawing of a long series.
     pub(crate) long: Long,
 }
@@ -215,13 +219,13 @@ pub(crate) enum Colours {
 
 impl Line {
     pub(crate) fn new(name: &str, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.to_owned(), points, intervals: Vec::new(), long: Long::Medians }
+        Self { name: name.to_owned(), points, intervals: Vec::new(), from: None, long: Long::Medians }
     }
 }
 
 impl Axis {
     pub(crate) fn new(label: &str, quantity: Quantity, spread: Spread) -> Self {
-        Self { label: label.to_owned(), quantity, spread, from_zero: spread == Spread::Linear }
+        Self { label: label.to_owned(), quantity, spread, from_zero: spread == Spread::Linear, reach: None }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Statements of a migration: class, locks, cost, waits of readers and writers, and forecasts.
 
+mod better;
 mod forecast;
 mod waits;
 
@@ -35,6 +36,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     let mut sections = vec![overview, locks(&statements)];
     sections.extend(waits::sections(&statements, run.request["probes"]["blocker"]["secs"].as_f64()));
     sections.extend(forecast::section(&statements));
+    sections.extend(better::section(&statements));
     Shown { result: result(run, &statements), sections }
 }
 
@@ -48,6 +50,8 @@ struct Statement<'a> {
     stall: Option<&'a Value>,
     blocked: Option<&'a Value>,
     forecast: Option<&'a Value>,
+    /// The statements of each better way in its place.
+    alternatives: Vec<&'a [Value]>,
 }
 
 /// The runs of a statement at one size.
@@ -67,6 +71,7 @@ impl<'a> Statement<'a> {
             let runs = size["runs"].as_array()?.as_slice();
             Some(Size { bytes: size["bytes"].as_f64()?, rows: size["rows"].as_f64()?, runs })
         };
+        let alternatives = trial.events.iter().filter(|one| one.what["event"] == "alternative");
         let sizes = part("measured", "sizes").and_then(Value::as_array);
         Self {
             trial,
@@ -76,6 +81,9 @@ impl<'a> Statement<'a> {
             stall: part("stall", "stall"),
             blocked: part("stall-blocked", "stall"),
             forecast: part("forecast", "forecast"),
+            alternatives: alternatives
+                .filter_map(|one| Some(one.what["statements"].as_array()?.as_slice()))
+                .collect(),
         }
     }
 
@@ -190,13 +198,18 @@ fn overview_table(statements: &[Statement]) -> Table {
         add("stall-blocked", "the same with --blocker".to_owned());
     }
     let mut others: Vec<&str> = Vec::new();
-    for one in all().filter(|one| !KNOWN.contains(&one.name.as_str())) {
+    for one in all().filter(|one| one.value > 0.0 && !KNOWN.contains(&one.name.as_str())) {
         if !others.contains(&one.name.as_str()) {
             others.push(&one.name);
         }
     }
     for name in others {
-        add(name, name.replace('-', " "));
+        let title = match name {
+            "space-files" => "more disk space".to_owned(),
+            "space-temporary" => "temporary files".to_owned(),
+            other => other.replace('-', " "),
+        };
+        add(name, title);
     }
     let row = |one: &Statement| {
         let value = |name: &&str| {
@@ -262,56 +275,47 @@ fn costs(statements: &[Statement]) -> Vec<Plot> {
         one.found.is_some() || one.trial.value("time").is_some_and(|time| time > NOTABLE * whole)
     };
     let drawn: Vec<&Statement> = statements.iter().filter(is_drawn).take(MOST).collect();
-    let row = |one: &&Statement| {
-        let observed = one.observed("seconds");
-        Some(Dot {
-            name: one.name(),
-            value: median(&observed)?,
-            interval: None,
-            observed,
-            remark: one.class(),
-        })
+    let rows = |field: &str| -> Vec<Dot> {
+        let row = |one: &&Statement| {
+            let mut observed = one.observed(field);
+            let value = median(&observed).filter(|value| *value > 0.0)?;
+            // On a logarithmic axis there is no zero.
+            observed.retain(|value| *value > 0.0);
+            Some(Dot { name: one.name(), value, interval: None, observed, remark: one.class() })
+        };
+        drawn.iter().filter_map(row).collect()
     };
-    let rows: Vec<Dot> = drawn.iter().filter_map(row).collect();
-    let longest = rows.iter().max_by(|one, other| one.value.total_cmp(&other.value));
-    let mut plots = Vec::new();
-    if let Some(longest) = longest {
+    let plot = |field, name, title, label, quantity: Quantity, most| {
+        let rows = rows(field);
+        let greatest = rows.iter().max_by(|one, other| one.value.total_cmp(&other.value))?;
         let caption = format!(
-            "At the largest measured size. Each circle is a run, each short line the median; the longest statement takes {}: {}.",
-            Quantity::Seconds.text(longest.value),
-            longest.name
+            "At the largest measured size. Each circle is a run, each short line the median. {most}: {}, {}.",
+            greatest.name,
+            quantity.text(greatest.value)
         );
-        plots.push(Plot::new(
-            "times",
-            "Time of each statement",
-            caption,
-            log_dots("time", Quantity::Seconds, rows),
-        ));
-    }
-    let rows: Vec<(String, Vec<Option<f64>>)> = drawn
-        .iter()
-        .filter_map(|one| Some((one.name(), vec![Some(one.trial.value("wal").filter(|wal| *wal > 0.0)?)])))
-        .collect();
-    let most = rows.iter().max_by(|one, other| one.1[0].unwrap_or(0.0).total_cmp(&other.1[0].unwrap_or(0.0)));
-    if let Some((name, bytes)) = most {
-        let caption = format!(
-            "At the largest measured size (medians); the most, {}, was written by {name}.",
-            Quantity::Bytes.text(bytes[0].unwrap_or(0.0))
-        );
-        let axis = Axis::new("bytes of WAL", Quantity::Bytes, Spread::Linear);
-        let chart = Bars { axis, groups: vec![String::new()], rows };
-        plots.push(Plot::new("wal", "WAL of each statement", caption, Chart::Bars(chart)));
-    }
-    plots
+        Some(Plot::new(name, title, caption, log_dots(label, quantity, rows)))
+    };
+    let time = plot("seconds", "times", "Time of each statement", "time", Quantity::Seconds, "The longest");
+    let wal = plot("wal", "wal", "WAL of each statement", "bytes of WAL", Quantity::Bytes, "The most WAL");
+    [time, wal].into_iter().flatten().collect()
+}
+
+/// A lock that blocks readers or writers.
+struct Lock {
+    name: String,
+    blocked: &'static str,
+    /// Seconds of its statement, and those until the end of its transaction.
+    own: f64,
+    held: f64,
 }
 
 /// The locks that block readers or writers, with the time for which they are held; and all locks as a table.
 fn locks(statements: &[Statement]) -> Section {
-    let mut rows: Vec<Dot> = Vec::new();
+    let mut rows: Vec<Lock> = Vec::new();
     let mut table = Table::new(&["statement", "lock", "relation", "blocks", "held"]);
     for one in statements {
-        let observed = one.observed("held");
-        let held = median(&observed);
+        let held = median(&one.observed("held"));
+        let own = median(&one.observed("seconds"));
         let at_most = if one.is_alone() { "at most " } else { "" };
         let shown =
             held.map_or_else(String::new, |held| format!("{at_most}{}", Quantity::Seconds.text(held)));
@@ -327,30 +331,34 @@ fn locks(statements: &[Statement]) -> Section {
         }
         let number = one.trial.config.split(": ").next().unwrap_or_default();
         for (mode, relations) in modes {
-            let (Some(blocked), Some(value)) = (blocks(&mode), held) else { continue };
-            let name = format!("{number}: {} on {}", mode.replace('-', " "), listed(&relations));
-            let remark = format!("{blocked}{}", if at_most.is_empty() { "" } else { " (at most)" });
-            rows.push(Dot { name, value, interval: None, observed: observed.clone(), remark });
+            let (Some(blocked), Some(held), Some(own)) = (blocks(&mode), held, own) else { continue };
+            let at_most = at_most.trim_end();
+            let name = [&format!("{number}: blocks {blocked}"), at_most].join(" ");
+            let name = format!("{}: {} on {}", name.trim_end(), mode.replace('-', " "), listed(&relations));
+            rows.push(Lock { name, blocked, own: own.min(held), held });
         }
     }
     rows.truncate(MOST);
     let mut section = Section::new("Locks", Vec::new());
     let longest = rows
         .iter()
-        .filter(|row| row.remark.starts_with("reads"))
-        .max_by(|one, other| one.value.total_cmp(&other.value));
-    let longest = longest.or_else(|| rows.iter().max_by(|one, other| one.value.total_cmp(&other.value)));
+        .filter(|row| row.blocked.starts_with("reads"))
+        .max_by(|one, other| one.held.total_cmp(&other.held));
+    let longest = longest.or_else(|| rows.iter().max_by(|one, other| one.held.total_cmp(&other.held)));
     if let Some(longest) = longest {
         let caption = format!(
-            "Locks that block reads or writes of rows, and how long each is held, from the beginning of the statement to the end of \
-             its transaction: circles are runs, short lines medians, beside them what the lock blocks. The longest that blocks {} is \
-             held for {} ({}).",
-            longest.remark,
-            Quantity::Seconds.text(longest.value),
+            "Locks that block reads or writes of rows, and how long each is held (medians at the largest measured size): a lock stays \
+             until the transaction ends, so later statements of the transaction extend it. The longest that blocks {} is held for {} \
+             ({}).",
+            longest.blocked,
+            Quantity::Seconds.text(longest.held),
             longest.name
         );
-        let chart = log_dots("time for which the lock is held", Quantity::Seconds, rows);
-        section.plots.push(Plot::new("locks", "Locks that block others", caption, chart));
+        let axis = Axis::new("time for which the lock is held", Quantity::Seconds, Spread::Linear);
+        let groups = vec!["its statement runs".to_owned(), "until its transaction ends".to_owned()];
+        let bar = |row: &Lock| (row.name.clone(), vec![Some(row.own), Some(row.held - row.own)]);
+        let chart = Bars { axis, groups, rows: rows.iter().map(bar).collect() };
+        section.plots.push(Plot::new("locks", "Locks that block others", caption, Chart::Parts(chart)));
     } else {
         section.text.push("No statement takes a lock that blocks reads or writes of rows.".to_owned());
     }

@@ -139,9 +139,9 @@ pub(crate) fn check(case: &Case) {
     let found = look(case, &svg);
     assert!(found.len() > 1, "{}", case.plot);
     for (name, at, expected) in found {
-        // A bar of nothing is a pixel long, so that it is seen.
+        // A short bar is three pixels long, so that it is seen.
         let is_least =
-            matches!(case.marks, Marks::Bars(_)) && at - expected > 0.0 && at - expected <= 1.0 + ROUNDED;
+            matches!(case.marks, Marks::Bars(_)) && at - expected > 0.0 && at - expected <= 3.0 + ROUNDED;
         let near = (at - expected).abs() <= 2.0 * ROUNDED;
         assert!(near || is_least, "{} of {}: {at} instead of {expected}", name, case.plot);
     }

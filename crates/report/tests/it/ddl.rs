@@ -36,6 +36,47 @@ fn largest(run: &Run, field: &str) -> Expected {
         .collect()
 }
 
+/// The name of the drawn forecast of statement 8: 4 GB is 117 times as large as the largest measured size.
+const FORECAST: &str = "forecast, 117 times the size (bar: 90 % interval)";
+/// Modes of locks that block writes of rows; the first one blocks reads, too.
+const BLOCKING: [&str; 4] = ["ACCESS-EXCLUSIVE", "EXCLUSIVE", "SHARE-ROW-EXCLUSIVE", "SHARE"];
+
+/// Seconds for which locks that block others are held: until their statement ends, or the transaction.
+fn held(run: &Run, is_end: bool) -> Expected {
+    let measured = events(run, "measured", "sizes");
+    let mut all = Vec::new();
+    for (name, found) in events(run, "found", "found") {
+        let runs =
+            &measured.iter().find(|one| one.0 == name).unwrap().1.as_array().unwrap().last().unwrap()["runs"];
+        let median = |field: &str| {
+            let mut values: Vec<f64> =
+                runs.as_array().unwrap().iter().map(|run| run[field].as_f64().unwrap()).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        };
+        let number = name.split(':').next().unwrap();
+        for mode in BLOCKING {
+            let locks = found["locks"].as_array().unwrap();
+            let of_mode = locks.iter().filter(|lock| lock["is_new"] == false && lock["mode"] == mode);
+            let relations: Vec<&str> = of_mode.map(|lock| lock["relation"].as_str().unwrap()).collect();
+            if relations.is_empty() {
+                continue;
+            }
+            let more = relations.len().saturating_sub(2);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let blocked = if mode == BLOCKING[0] { "reads and writes" } else { "writes" };
+            let start = format!("{number}: blocks {blocked}: {} on ", mode.replace('-', " "));
+            let relations = relations.into_iter().take(2).collect::<Vec<_>>().join(", ");
+            let part = if is_end { "until its transaction ends" } else { "its statement runs" };
+            let value = if is_end { median("held") } else { median("seconds") };
+            if !is_end || median("held") > median("seconds") {
+                all.push((format!("{start}{relations}{more}, {part}"), value));
+            }
+        }
+    }
+    all
+}
+
 /// Seconds of the longest waits, by statement and session; with the part of the bar in its name.
 fn waits(run: &Run, event: &str, of: impl Fn(&Value) -> f64, part: &str) -> Expected {
     let worked: Vec<String> = events(run, "found", "found").into_iter().map(|one| one.0).collect();
@@ -43,8 +84,11 @@ fn waits(run: &Run, event: &str, of: impl Fn(&Value) -> f64, part: &str) -> Expe
         .into_iter()
         .filter(|(name, _)| worked.contains(name))
         .flat_map(|(name, stall)| {
-            [("reader", &stall["read"]), ("writer", &stall["write"])]
-                .map(|(who, wait)| (format!("{name}, {who}, {part}"), of(wait)))
+            let (number, sql) = name.split_once(": ").unwrap();
+            [("reader", &stall["read"]), ("writer", &stall["write"])].map(|(who, wait)| {
+                let table = wait["name"].as_str().unwrap();
+                (format!("{number}, {who} of {table}: {sql}, {part}"), of(wait))
+            })
         })
         // A part of nothing is not drawn.
         .filter(|(name, value)| *value > 0.0 || !name.ends_with(part))
@@ -56,7 +100,7 @@ fn locked(run: &Run, event: &str) -> Expected {
 }
 
 fn ended(run: &Run, event: &str) -> Expected {
-    waits(run, event, |wait| wait["seconds"].as_f64().unwrap(), "slower for other reasons")
+    waits(run, event, |wait| wait["seconds"].as_f64().unwrap(), "late for other reasons")
 }
 
 /// The medians of statement 8 by size.
@@ -83,12 +127,9 @@ fn marks_of_statements_are_where_the_numbers_of_the_document_belong() {
     let case = |plot, marks, expected| Case { runs: vec![document("ddl")], plot, marks, expected };
     let cases = [
         case("ddl-times.svg", Marks::Circles, |run| largest(run, "seconds")),
-        case("ddl-wal.svg", Marks::Bars(0), |run| {
-            let drawn = largest(run, "wal");
-            let is_drawn = |trial: &&measure::Trial| drawn.iter().any(|one| one.0 == trial.config);
-            let all = run.trials.iter().filter(is_drawn);
-            all.map(|trial| (trial.config.clone(), trial.value("wal").unwrap())).collect()
-        }),
+        case("ddl-wal.svg", Marks::Circles, |run| largest(run, "wal")),
+        case("ddl-locks.svg", Marks::Bars(0), |run| held(run, false)),
+        case("ddl-locks.svg", Marks::Bars(1), |run| held(run, true)),
         case("ddl-stalls.svg", Marks::Bars(0), |run| locked(run, "stall")),
         case("ddl-stalls.svg", Marks::Bars(1), |run| ended(run, "stall")),
         case("ddl-queue.svg", Marks::Bars(0), |run| locked(run, "stall-blocked")),
@@ -98,7 +139,7 @@ fn marks_of_statements_are_where_the_numbers_of_the_document_belong() {
             Marks::Line("measured (median; bar: lowest to highest run)"),
             by_size,
         ),
-        case("ddl-forecast-seconds-8.svg", Marks::Line("forecast (bar: 90 % interval)"), |run| {
+        case("ddl-forecast-seconds-8.svg", Marks::Line(FORECAST), |run| {
             let (bytes, [value, ..]) = forecast(run);
             points([(bytes, value)])
         }),
@@ -122,14 +163,14 @@ fn the_interval_of_a_forecast_is_drawn_around_it() {
     let run = document("ddl");
     let svg = plot(&run, "ddl-forecast-seconds-8.svg");
     let (bytes, [_, low, high]) = forecast(&run.run);
-    let (points, [x, y]) = drawn(&svg, "forecast (bar: 90 % interval)");
+    let (points, [x, y]) = drawn(&svg, FORECAST);
     let whisker = svg.split("whisker w1\" d=\"M").nth(1).unwrap().split('"').next().unwrap();
-    // M<x - 4> <low>h8m-4 0V<high>m-4 0h8
+    // M<x - 7> <low>h14m-7 0V<high>m-7 0h14
     let (left, rest) = whisker.split_once(' ').unwrap();
     let lower: f64 = rest.split('h').next().unwrap().parse().unwrap();
     let upper: f64 = rest.split('V').nth(1).unwrap().split('m').next().unwrap().parse().unwrap();
     for (found, expected) in [
-        (left.parse::<f64>().unwrap() + 4.0, pixel(x, bytes)),
+        (left.parse::<f64>().unwrap() + 7.0, pixel(x, bytes)),
         (lower, pixel(y, low)),
         (upper, pixel(y, high)),
         (points[0].0, pixel(x, bytes)),
@@ -137,32 +178,11 @@ fn the_interval_of_a_forecast_is_drawn_around_it() {
         assert!((found - expected).abs() <= 0.2, "{found} instead of {expected}");
     }
     assert_eq!(attribute(&svg, "data-x").split(' ').next(), Some("log"));
-}
-
-#[test]
-fn locks_that_block_others_are_drawn_with_the_time_for_which_they_are_held() {
-    let run = document("ddl");
-    let svg = plot(&run, "ddl-locks.svg");
-    let mut expected = 0;
-    for (name, found) in events(&run.run, "found", "found") {
-        let mut modes: Vec<&str> = found["locks"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|lock| lock["is_new"] == false)
-            .map(|lock| lock["mode"].as_str().unwrap())
-            .filter(|mode| ["ACCESS-EXCLUSIVE", "EXCLUSIVE", "SHARE-ROW-EXCLUSIVE", "SHARE"].contains(mode))
-            .collect();
-        modes.dedup();
-        let number = name.split(':').next().unwrap();
-        for mode in &modes {
-            let title = format!("<g><title>{number}: {} on ", mode.replace('-', " "));
-            assert!(svg.contains(&title), "{title} in {svg}");
-        }
-        expected += modes.len();
-    }
-    assert!(expected > 2);
-    assert_eq!(svg.matches("<g><title>").count(), expected);
+    // The dashed line begins at the last measured point.
+    let measured = by_size(&run.run);
+    let [from_x, from_y] = [measured.len() - 2, measured.len() - 1].map(|at| measured[at].1);
+    let start = format!("link w1\" d=\"M{:.1} {:.1}L", pixel(x, from_x), pixel(y, from_y));
+    assert!(svg.contains(&start), "{start} in {svg}");
 }
 
 #[test]
@@ -177,6 +197,55 @@ fn a_pull_request_gets_the_statements_first_and_the_reasons_of_missing_forecasts
     let page = html(&[document("ddl")]);
     assert!(page.contains("<details open class=\"first\"><summary>All statements"));
     assert!(page.contains("<h1>Failed: 10 statements ("), "{}", &page[..6000]);
+}
+
+#[test]
+fn better_ways_stand_beside_the_statements() {
+    let text = markdown(&[document("alternatives")]);
+    let table = text.split("### Statements and the better ways in their place").nth(1).unwrap();
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    let row = |start: &str| {
+        rows.iter().find(|row| row[1].starts_with(start)).unwrap_or_else(|| panic!("{start} in {rows:?}"))
+    };
+    // Class, and the work of others that is blocked.
+    assert_eq!(row("3: CREATE INDEX orders\\_status")[2..4], ["index build", "writes"]);
+    assert_eq!(row("3, better 1 of 1: CREATE INDEX CONCURRENTLY")[2..4], ["index build", ""]);
+    assert_eq!(row("2: ALTER TABLE orders ADD COLUMN token")[2..4], ["rewrite", "reads and writes"]);
+    assert_eq!(row("2, better 1 of ")[2..4], ["catalog only", "reads and writes"]);
+    assert_eq!(row("2, better, in all")[2..4], ["", "reads and writes"]);
+    let run = document("alternatives").run;
+    let (_, steps) =
+        events(&run, "alternative", "statements").into_iter().find(|one| one.0.starts_with("2: ")).unwrap();
+    let wal: f64 = steps
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| {
+            let runs = step["measured"].as_array().unwrap().last().unwrap()["runs"].as_array().unwrap();
+            let mut values: Vec<f64> = runs.iter().map(|run| run["wal"].as_f64().unwrap()).collect();
+            values.sort_by(f64::total_cmp);
+            values[values.len() / 2]
+        })
+        .sum();
+    assert_eq!(row("2, better, in all")[6], format!("{:.1} MB", wal / 1e6));
+    assert!(!markdown(&[document("ddl")]).contains("Better ways"));
+}
+
+#[test]
+fn plots_that_are_missing_have_a_reason() {
+    let page = html(&[document("ddl")]);
+    assert!(
+        page.contains(
+            "These have no plot: statement 3 (it takes as much at any size); the time of statement 4"
+        ),
+        "{page}"
+    );
+    assert!(page.contains("Even during statement 1, SET lock_timeout"), "no lateness");
 }
 
 #[test]

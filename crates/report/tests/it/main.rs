@@ -11,7 +11,8 @@ mod private;
 use report::Document;
 
 /// Real runs, without blanks.
-pub(crate) const DOCUMENTS: [(&str, &str); 12] = [
+pub(crate) const DOCUMENTS: [(&str, &str); 13] = [
+    ("alternatives", include_str!("../documents/alternatives.json")),
     ("blockio", include_str!("../documents/blockio.json")),
     ("compat", include_str!("../documents/compat.json")),
     ("ddl", include_str!("../documents/ddl.json")),

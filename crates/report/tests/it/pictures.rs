@@ -8,8 +8,13 @@ use report::svgs;
 use crate::document;
 
 /// Document and plot.
-const SHOWN: [(&str, &str); 3] =
-    [("tps", "tps-latency.svg"), ("micro", "micro-differences.svg"), ("blockio", "blockio-steps.svg")];
+const SHOWN: [(&str, &str); 5] = [
+    ("tps", "tps-latency.svg"),
+    ("micro", "micro-differences.svg"),
+    ("blockio", "blockio-steps.svg"),
+    ("alternatives", "ddl-locks.svg"),
+    ("alternatives", "ddl-queue.svg"),
+];
 
 #[test]
 fn plots_in_the_book_are_those_of_real_documents() {

@@ -20,13 +20,29 @@ struct Cost {
     /// The field of a forecast.
     forecast: &'static str,
     title: &'static str,
+    /// The name within a sentence.
+    name: &'static str,
     label: &'static str,
     quantity: Quantity,
 }
 
 const COSTS: [Cost; 2] = [
-    Cost { field: "seconds", forecast: "seconds", title: "Time", label: "time", quantity: Quantity::Seconds },
-    Cost { field: "wal", forecast: "wal", title: "WAL", label: "bytes of WAL", quantity: Quantity::Bytes },
+    Cost {
+        field: "seconds",
+        forecast: "seconds",
+        title: "Time",
+        name: "time",
+        label: "time",
+        quantity: Quantity::Seconds,
+    },
+    Cost {
+        field: "wal",
+        forecast: "wal",
+        title: "WAL",
+        name: "WAL",
+        label: "bytes of WAL",
+        quantity: Quantity::Bytes,
+    },
 ];
 
 pub(super) fn section(statements: &[Statement]) -> Option<Section> {
@@ -51,12 +67,16 @@ pub(super) fn section(statements: &[Statement]) -> Option<Section> {
     section.tables.extend(forecasts(statements));
     section.tables.extend(measured(statements));
     if !drawn.is_empty() {
-        section.text.push(
-            "Seconds are those of this machine; WAL is the same on others. Statements that change only catalogs are not drawn: they take \
-             as long at any size."
-                .to_owned(),
-        );
+        section.text.push("Seconds are those of this machine; WAL is the same on others.".to_owned());
     }
+    let is_drawn = |at: usize| drawn.iter().any(|one| one.0 == at);
+    let reasons: Vec<(String, String)> = statements
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| one.forecast.is_some())
+        .flat_map(|(at, one)| without_plot(one, is_drawn(at)))
+        .collect();
+    section.text.extend(sentence(&reasons));
     (!section.plots.is_empty() || !section.tables.is_empty()).then_some(section)
 }
 
@@ -74,7 +94,7 @@ fn plot(one: &Statement, cost: &Cost) -> Option<Plot> {
     let points: Vec<(f64, f64)> =
         one.sizes.iter().filter_map(median_of).filter(|point| point.1 > 0.0).collect();
     // On a logarithmic axis there is no zero. A cost that does not grow needs no drawing.
-    let last = points.last().filter(|last| low > 0.0 && !(low..=high).contains(&last.1))?;
+    let last = points.last().copied().filter(|last| low > 0.0 && !(low..=high).contains(&last.1))?;
     let ends = |size: &Size| {
         let values = size.values(cost.field);
         let (low, high) =
@@ -82,8 +102,11 @@ fn plot(one: &Statement, cost: &Cost) -> Option<Plot> {
         (low > 0.0).then_some((size.bytes, low, high))
     };
     let text = |value: f64| cost.quantity.text(value);
+    let ratio = at / last.0;
+    let times = if ratio < 10.0 { format!("{ratio:.1}") } else { Quantity::Count.text(ratio.round()) };
     let caption = format!(
-        "{}: {} at {} as measured; at {}, the forecast is {}, with a 90 % interval from {} to {}.",
+        "{}: {} at {} as measured; at {}, {times} times that size, the forecast is {}, with a 90 % interval from {} to {}. Nothing was \
+         measured along the dashed line.",
         one.name(),
         text(last.1),
         Quantity::Bytes.text(last.0),
@@ -98,7 +121,8 @@ fn plot(one: &Statement, cost: &Cost) -> Option<Plot> {
     };
     let forecast = Line {
         intervals: vec![(at, low, high)],
-        ..Line::new("forecast (bar: 90 % interval)", vec![(at, expected)])
+        from: Some(last),
+        ..Line::new(&format!("forecast, {times} times the size (bar: 90 % interval)"), vec![(at, expected)])
     };
     let number = one.trial.config.split(": ").next().unwrap_or_default();
     let chart = Lines {
@@ -109,6 +133,51 @@ fn plot(one: &Statement, cost: &Cost) -> Option<Plot> {
     };
     let title = format!("{} of statement {number} by size", cost.title);
     Some(Plot::new(&format!("forecast-{}-{number}", cost.forecast), &title, caption, Chart::Lines(chart)))
+}
+
+/// The costs of a statement that have no plot, each with the reason.
+fn without_plot(one: &Statement, is_drawn: bool) -> Vec<(String, String)> {
+    let number = one.trial.config.split(": ").next().unwrap_or_default();
+    let why = COSTS.each_ref().map(|cost| not_drawn(one, cost, is_drawn));
+    if let [Some(time), Some(wal)] = &why
+        && time == wal
+    {
+        return vec![(format!("statement {number}"), time.clone())];
+    }
+    let named = COSTS.iter().zip(why).filter_map(|(cost, why)| Some((cost, why?)));
+    named.map(|(cost, why)| (format!("the {} of statement {number}", cost.name), why)).collect()
+}
+
+/// All costs without a plot, those with the same reason together.
+fn sentence(reasons: &[(String, String)]) -> Option<String> {
+    let mut whys: Vec<&String> = Vec::new();
+    for (_, why) in reasons {
+        if !whys.contains(&why) {
+            whys.push(why);
+        }
+    }
+    let of = |why: &&String| {
+        let costs: Vec<&str> =
+            reasons.iter().filter(|one| one.1 == **why).map(|one| one.0.as_str()).collect();
+        format!("{} ({why})", costs.join(", "))
+    };
+    let parts: Vec<String> = whys.iter().map(of).collect();
+    (!parts.is_empty()).then(|| format!("These have no plot: {}.", parts.join("; ")))
+}
+
+/// Why a cost of a statement with a forecast has no plot; none if it has one.
+fn not_drawn(one: &Statement, cost: &Cost, is_drawn: bool) -> Option<String> {
+    let class = one.found.map(|found| text(&found["class"]))?;
+    if class == "catalog-only" || class == "wait" {
+        return Some("it takes as much at any size".to_owned());
+    }
+    if value(&one.forecast?[cost.forecast]).is_none() {
+        Some(reason(&one.forecast?[cost.forecast]))
+    } else if plot(one, cost).is_none() {
+        Some("it does not grow with the size".to_owned())
+    } else {
+        (!is_drawn).then(|| format!("only the {DRAWN} longest statements are drawn"))
+    }
 }
 
 /// All forecasts, with the reasons of those that there are not.
