@@ -48,6 +48,7 @@ fn run() -> ExitCode {
         Verb::Testdb(arguments) => cmd::testdb::run(&arguments, &printer),
         Verb::Ab(arguments) => cmd::ab::run(&arguments, &printer),
         Verb::Compare(arguments) => cmd::compare::run(&arguments, &printer),
+        Verb::Merge(arguments) => cmd::merge::run(&arguments, &printer),
         Verb::Report(arguments) => cmd::report::run(&arguments, &printer),
         Verb::Runs(arguments) => cmd::runs::run(&arguments, &printer),
         Verb::Model(arguments) => cmd::model::run(&arguments, &printer),

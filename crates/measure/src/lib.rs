@@ -12,6 +12,7 @@
 //!   false verdicts), `difference` (differences between the runs' environments, and whether they hinder), `change`
 //!   (verdicts within one run).
 //! - `figure` turns a run into one value for each figure: `compare` judges these, and documents hold them as `figures`.
+//! - [`merge`] makes one document of those of the parts of a run: exact, since it adds histograms and counts of the same time.
 //! - `history` finds a change of level in the values of many runs.
 //! - There is one [`Verdict`] for every comparison.
 
@@ -20,8 +21,10 @@ pub mod compare;
 mod figure;
 mod history;
 pub mod human;
+mod increment;
 mod latencies;
 mod median;
+pub mod merge;
 pub mod paired;
 mod rate;
 mod run;
@@ -33,6 +36,7 @@ mod verdict;
 pub use censored::{Censored, Quantile, Skipped};
 pub use figure::{Better, Figure, FigureUnit, figures, judged_among, judged_figures};
 pub use history::{Shift, shift};
+pub use increment::{Increment, PackedLatencies};
 pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use median::{Interval, IntervalKind, Median};
 pub use rate::{RateChange, rate_changes, rate_sentences};

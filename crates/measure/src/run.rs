@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::figure::{Figure, FigureUnit, figures};
+use crate::increment::Increment;
 use crate::latencies::Latencies;
 use crate::series::Series;
 
@@ -154,6 +155,9 @@ pub struct Trial {
     /// Distributions of what was observed very often; none in documents from before there were any.
     #[serde(default)]
     pub histograms: Vec<Histogram>,
+    /// Counts and latencies of short times, from which the trial can be cut; only of parts of a run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub increments: Vec<Increment>,
 }
 
 /// A distribution of latencies, to be merged with others or asked for further percentiles.
@@ -181,6 +185,16 @@ impl Trial {
     /// Appends an observation.
     pub fn observe(&mut self, name: &str, value: f64, unit: Unit) {
         self.observations.push(Observation { name: name.to_owned(), value, unit });
+    }
+
+    /// Adds mean, percentiles and histogram of latencies, if there are any.
+    pub fn observe_latencies(&mut self, name: &str, latencies: &Latencies) {
+        let (Some(mean), Some(percentiles)) = (latencies.mean(), latencies.percentiles()) else { return };
+        self.observe(&format!("{name}-mean"), mean.as_secs_f64(), Unit::Seconds);
+        for (percentile, latency) in percentiles.iter() {
+            self.observe(&format!("{name}-{}", percentile.name()), latency.as_secs_f64(), Unit::Seconds);
+        }
+        self.histograms.push(Histogram { name: name.to_owned(), latencies: latencies.clone() });
     }
 
     /// The value observed under `name`, in its unit.

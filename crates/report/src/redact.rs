@@ -54,6 +54,13 @@ impl Names {
             for histogram in &mut trial.histograms {
                 histogram.name = self.quantity(&histogram.name);
             }
+            for increment in &mut trial.increments {
+                let counts = std::mem::take(&mut increment.counts).into_iter();
+                increment.counts = counts.map(|(name, count)| (self.quantity(&name), count)).collect();
+                let histograms = std::mem::take(&mut increment.histograms).into_iter();
+                increment.histograms =
+                    histograms.map(|(name, packed)| (self.quantity(&name), packed)).collect();
+            }
             for event in &mut trial.events {
                 self.value("name", &mut event.what);
                 event.text = event.what["event"].as_str().unwrap_or(LEFT_OUT).to_owned();

@@ -20,6 +20,9 @@ pub struct Start<'a> {
     pub threads: usize,
     /// The variable `scale`.
     pub scale: i64,
+    /// Index of the process among those that put load on the server together, and their number, at least 1. Each has so
+    /// many clients and threads. Clients are numbered over all processes.
+    pub part: (usize, usize),
     /// Variables given with -D. They replace preset ones of the same name.
     pub definitions: &'a [Definition],
 }
@@ -27,7 +30,7 @@ pub struct Start<'a> {
 /// One client, one thread, scale 1, seed 0.
 impl Default for Start<'_> {
     fn default() -> Self {
-        Self { seed: 0, clients: 1, threads: 1, scale: 1, definitions: &[] }
+        Self { seed: 0, clients: 1, threads: 1, scale: 1, part: (0, 1), definitions: &[] }
     }
 }
 
@@ -54,12 +57,14 @@ pub struct Thread {
 impl Scripts {
     /// Makes clients and threads. Their random numbers are derived from the seed in pgbench's
     /// order, so that with the same numbers of clients and threads each gets the same random
-    /// numbers as in pgbench.
+    /// numbers as in pgbench. The clients of several processes get those of the same clients in one process.
     pub fn start(&self, start: &Start<'_>) -> Started {
+        let (part, parts) = start.part;
         let mut base = Random::seeded(start.seed);
-        let randoms: Vec<Random> = (0..start.clients).map(|_| base.derive()).collect();
+        let randoms: Vec<Random> = (0..start.clients * parts).map(|_| base.derive()).collect();
         let variables = self.first_variables(start, &mut base);
-        let clients = randoms.into_iter().enumerate().map(|(number, random)| {
+        let own = randoms.into_iter().enumerate().skip(part * start.clients).take(start.clients);
+        let clients = own.map(|(number, random)| {
             let mut variables = variables.clone();
             variables.preset("client_id", i64::try_from(number).unwrap_or(i64::MAX));
             Client::new(variables, random)
@@ -67,8 +72,13 @@ impl Scripts {
         let clients = clients.collect();
         let count = start.threads.min(start.clients);
         let mut given = 0;
+        let mut derive = || (base.derive(), base.derive(), base.derive());
+        // Those of the parts before.
+        for _ in 0..count * part {
+            derive();
+        }
         let threads = (0..count).map(|number| {
-            let (choose, throttle, _sample) = (base.derive(), base.derive(), base.derive());
+            let (choose, throttle, _sample) = derive();
             let left = count - number;
             let first = given;
             given += (start.clients - given).div_ceil(left);

@@ -1,10 +1,12 @@
 //! The request and the results, as run documents hold them. `docs/src/format.md` explains the names.
 
-use measure::{Event, Histogram, Latencies, Percentile, Percentiles, Series, Trial, Unit};
+use measure::{Event, Increment, PackedLatencies, Percentile, Percentiles, Series, Trial, Unit};
 use script::Scripts;
 use serde_json::{Value, json};
 
-use crate::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase};
+use crate::outcome::{
+    ClockReading, Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase,
+};
 use crate::plan::Plan;
 use crate::request::{Connecting, Length, Protocol, Request};
 use crate::watch::{Maintained, Spell, Watched, WatchedSecond};
@@ -68,6 +70,7 @@ impl Request {
             "seed": self.seed,
             "scale": self.scale,
             "per_command": self.statements,
+            "part": self.part.map(|part| json!({ "number": part.number, "of": part.of })),
         })
     }
 }
@@ -97,19 +100,56 @@ impl Outcome {
         trial.observe("connecting", self.connecting.as_secs_f64(), Unit::Seconds);
         trial.observe("connections", self.connections as f64, Unit::Count);
         trial.observe("lost-clients", self.lost.len() as f64, Unit::Count);
-        self.all.observe(&mut trial, "");
-        for (number, script) in (1..).zip(&self.scripts) {
-            let prefix = format!("script-{number}-");
-            // Of a single script all has been said.
-            if self.scripts.len() > 1 {
-                script.measured.observe(&mut trial, &prefix);
-            }
-            script.observe_commands(&mut trial, &prefix);
-        }
+        observe(&self.all, &self.scripts, &mut trial);
         trial.series = series(&self.seconds);
         trial.events = phases(&self.seconds);
+        trial.events.extend(self.clock.iter().map(|reading| self.clock_event(reading)));
+        trial.increments.clone_from(&self.increments);
         trial
     }
+
+    fn clock_event(&self, reading: &ClockReading) -> Event {
+        let ClockReading { at, time, error, started, database } = *reading;
+        // The first reading is older than the first transaction.
+        let before = self.begun.saturating_duration_since(at).as_secs_f64();
+        let what = json!({
+            "event": "clock",
+            "time": time + before,
+            "error": error.as_secs_f64(),
+            "started": started,
+            "database": database,
+        });
+        let at = at.saturating_duration_since(self.begun).as_secs_f64();
+        Event { at, text: "the server's clock is read".to_owned(), what }
+    }
+}
+
+/// Adds counts and latencies of all transactions, and of each script.
+fn observe(all: &Measured, scripts: &[MeasuredScript], trial: &mut Trial) {
+    all.observe(trial, "");
+    for (number, script) in (1..).zip(scripts) {
+        let prefix = format!("script-{number}-");
+        // Of a single script all has been said.
+        if scripts.len() > 1 {
+            script.measured.observe(trial, &prefix);
+        }
+        script.observe_commands(trial, &prefix);
+    }
+}
+
+/// Counts and latencies of a short time, with the same names as those of the whole trial.
+pub(crate) fn increment(scripts: &[MeasuredScript], from: f64, until: f64) -> Increment {
+    let (mut all, mut names) = (Measured::default(), Trial::default());
+    for script in scripts {
+        all += &script.measured;
+    }
+    observe(&all, scripts, &mut names);
+    let counts = names.observations.into_iter().filter(|one| one.unit == Unit::Count && one.value > 0.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+    let counts = counts.map(|one| (one.name, one.value as u64)).collect();
+    let histograms =
+        names.histograms.into_iter().map(|one| (one.name, PackedLatencies::from(&one.latencies)));
+    Increment { from, until, counts, histograms: histograms.collect() }
 }
 
 impl Watched {
@@ -217,8 +257,8 @@ impl Measured {
         ] {
             trial.observe(&format!("{prefix}{name}"), number as f64, Unit::Count);
         }
-        observe_latencies(trial, &format!("{prefix}latency"), &self.latency);
-        observe_latencies(trial, &format!("{prefix}lag"), &self.lag);
+        trial.observe_latencies(&format!("{prefix}latency"), &self.latency);
+        trial.observe_latencies(&format!("{prefix}lag"), &self.lag);
     }
 }
 
@@ -229,19 +269,9 @@ impl MeasuredScript {
             let name = |what: &str| format!("{prefix}command-{number}-{what}");
             trial.observe(&name("failures"), *failures as f64, Unit::Count);
             trial.observe(&name("retries"), *retries as f64, Unit::Count);
-            observe_latencies(trial, &name("latency"), latency);
+            trial.observe_latencies(&name("latency"), latency);
         }
     }
-}
-
-/// Adds mean, percentiles and histogram, if there are latencies.
-fn observe_latencies(trial: &mut Trial, name: &str, latencies: &Latencies) {
-    let (Some(mean), Some(percentiles)) = (latencies.mean(), latencies.percentiles()) else { return };
-    trial.observe(&format!("{name}-mean"), mean.as_secs_f64(), Unit::Seconds);
-    for (percentile, latency) in percentiles.iter() {
-        trial.observe(&format!("{name}-{}", percentile.name()), latency.as_secs_f64(), Unit::Seconds);
-    }
-    trial.histograms.push(Histogram { name: name.to_owned(), latencies: latencies.clone() });
 }
 
 /// Number and latencies of transactions for each second, as series.

@@ -41,9 +41,9 @@ pub use document::TPS;
 pub use error::TpsError;
 pub use observer::{Debugged, Observer};
 pub use outcome::{
-    Counts, End, Failed, KeptSecond, LostClient, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase,
-    Second,
+    ClockReading, Counts, End, Failed, KeptSecond, LostClient, Measured, MeasuredCommand, MeasuredScript,
+    Outcome, Phase, Second,
 };
 pub use plan::{Parsed, Plan};
-pub use request::{Connecting, Length, Protocol, Request};
+pub use request::{Connecting, Length, Part, Protocol, Request};
 pub use run::{run, wire};

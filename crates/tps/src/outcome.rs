@@ -1,10 +1,10 @@
 //! Outcome of a run.
 
 use std::ops::AddAssign;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use failure::Class;
-use measure::{Latencies, Percentiles};
+use measure::{Increment, Latencies, Percentiles};
 
 /// Numbers of transactions by outcome. `succeeded + failed + skipped` is the number of all due
 /// transactions; `retried` and `late` count some of these again.
@@ -157,6 +157,27 @@ pub struct Outcome {
     pub seconds: Vec<KeptSecond>,
     /// Clients that were lost.
     pub lost: Vec<LostClient>,
+    /// For a part: counts and latencies of each second that was measured.
+    pub increments: Vec<Increment>,
+    /// For a part: readings of the server's clock.
+    pub clock: Vec<ClockReading>,
+    /// Time of the first transaction.
+    pub begun: Instant,
+}
+
+/// A reading of the server's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockReading {
+    /// When, on this machine.
+    pub at: Instant,
+    /// The server's time, seconds since 1970.
+    pub time: f64,
+    /// Its greatest error.
+    pub error: Duration,
+    /// Start of the server, seconds since 1970.
+    pub started: f64,
+    /// OID of the database.
+    pub database: u32,
 }
 
 impl Counts {

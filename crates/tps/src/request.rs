@@ -76,6 +76,24 @@ pub struct Request {
     pub scale: Option<i64>,
     /// `-r`: whether each command is timed too.
     pub statements: bool,
+    /// `--part`: the process is one of several that put load on the server at the same time.
+    pub part: Option<Part>,
+}
+
+/// One of several processes that put load on a server at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Number of all parts.
+    pub of: usize,
+}
+
+impl Part {
+    /// Whether both numbers are possible.
+    pub fn is_possible(self) -> bool {
+        (1..=self.of).contains(&self.number)
+    }
 }
 
 impl Request {
@@ -116,6 +134,16 @@ impl Request {
                 "--max-tries 0 (no limit) could run forever: give --time or --latency-limit too",
             ),
             (self.scale.is_some_and(|scale| scale < 1), "--scale must be at least 1"),
+            (self.part.is_some_and(|part| !part.is_possible()), "--part I/N: I must be from 1 to N"),
+            (
+                self.part.is_some() && (self.ramp + self.warmup).subsec_nanos() != 0,
+                "with --part, --ramp and --warm-up together must be whole seconds: all parts count in whole seconds of \
+                 the server's clock",
+            ),
+            (
+                self.part.is_some() && self.vacuum,
+                "parts cannot prepare the tables, because another part may already run: give -n with --part",
+            ),
         ];
         match refusals.into_iter().find(|(refused, _)| *refused) {
             Some((_, why)) => Err(TpsError::Request(why)),
@@ -145,6 +173,7 @@ impl Request {
             seed: 0,
             scale: None,
             statements: false,
+            part: None,
         }
     }
 }
@@ -176,6 +205,15 @@ mod tests {
         }
         assert_refused(|request| request.latency_limit = Some(Duration::ZERO), "--latency-limit");
         assert_refused(|request| request.scale = Some(0), "--scale");
+        for (number, of) in [(0, 1), (3, 2)] {
+            assert_refused(|request| request.part = Some(Part { number, of }), "--part");
+        }
+        let part = Some(Part { number: 1, of: 2 });
+        assert_refused(
+            |request| (request.part, request.warmup) = (part, Duration::from_millis(500)),
+            "whole seconds",
+        );
+        assert_refused(|request| (request.part, request.vacuum) = (part, true), "-n");
     }
 
     #[test]

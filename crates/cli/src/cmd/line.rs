@@ -16,6 +16,7 @@ use crate::cmd::doctor::args::DoctorArgs;
 use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::level::with_level;
 use crate::cmd::man::args::ManArgs;
+use crate::cmd::merge::args::MergeArgs;
 use crate::cmd::micro::args::MicroArgs;
 use crate::cmd::mistakes;
 use crate::cmd::model::args::ModelArgs;
@@ -29,7 +30,7 @@ use crate::cmd::tps::args::TpsArgs;
 ///
 /// Name a server with -d, -h, -p, -U, or with PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE, as for psql. Otherwise pgrig starts and uses its own
 /// PostgreSQL (see `pgrig server --help`). Each measuring command (a verb) saves its results in a run document (JSON), which
-/// compare, report and runs read.
+/// compare, merge, report and runs read.
 #[derive(Debug, Parser)]
 #[command(
     name = "pgrig",
@@ -119,6 +120,7 @@ pub(crate) enum Verb {
     Testdb(TestdbArgs),
     Compare(CompareArgs),
     Ab(AbArgs),
+    Merge(MergeArgs),
     Report(ReportArgs),
     Runs(RunsArgs),
     Server(ServerArgs),
@@ -145,6 +147,7 @@ impl Verb {
             Self::Backup(backup) => backup.save().is_to_stdout(),
             Self::Compare(compare) => compare.judge.json.as_deref() == Some("-"),
             Self::Ab(ab) => ab.judge.json.as_deref() == Some("-"),
+            Self::Merge(merge) => merge.output.as_deref() == Some("-"),
             Self::Runs(runs) => runs.json_to_stdout(),
             Self::Size(size) => size.json,
             Self::Testdb(testdb) => testdb.json_to_stdout(),
@@ -167,6 +170,7 @@ impl Verb {
             Self::Model(model) => model.save(),
             Self::Ab(_)
             | Self::Compare(_)
+            | Self::Merge(_)
             | Self::Report(_)
             | Self::Runs(_)
             | Self::Size(_)
@@ -208,6 +212,7 @@ impl Verb {
             Self::Model(model) => model.server(),
             Self::Ab(_)
             | Self::Compare(_)
+            | Self::Merge(_)
             | Self::Report(_)
             | Self::Runs(_)
             | Self::Size(_)

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod fill;
 pub(crate) mod line;
 pub(crate) mod man;
+pub(crate) mod merge;
 pub(crate) mod micro;
 pub(crate) mod mistakes;
 pub(crate) mod model;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::Rig;
 
 /// The guides, and the verbs whose options each guide ends with. Commands of a verb follow it.
-pub(crate) const GUIDES: [(&str, &[&str]); 15] = [
+pub(crate) const GUIDES: [(&str, &[&str]); 16] = [
     ("fill", &["fill"]),
     ("model", &["model"]),
     ("size", &["size"]),
@@ -19,6 +19,7 @@ pub(crate) const GUIDES: [(&str, &[&str]); 15] = [
     ("backup", &["backup"]),
     ("testdb", &["testdb"]),
     ("compare", &["ab", "compare"]),
+    ("merge", &["merge"]),
     ("report", &["report"]),
     ("runs", &["runs"]),
     ("server", &["server"]),

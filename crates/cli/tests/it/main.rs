@@ -34,6 +34,7 @@ mod fill_terminal;
 mod fill_triggers;
 mod help;
 mod help_examples;
+mod merge;
 mod micro;
 mod model;
 mod pooler;

@@ -33,7 +33,9 @@ const SAME_WORK: [&str; 9] =
     ["trials", "seed", "schema", "keep", "memory", "budget", "threshold", "fail_if", "anyway"];
 /// Parts of a plan that follow from the earlier state of the server, are random, or repeat other
 /// parts in words.
-const NO_PLAN: [&str; 9] = [
+const NO_PLAN: [&str; 11] = [
+    "merged",
+    "missing",
     "rounds",
     "request",
     "reasons",

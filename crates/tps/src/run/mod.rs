@@ -7,6 +7,7 @@ mod client;
 pub(crate) mod clock;
 mod job;
 pub(crate) mod pace;
+mod server_clock;
 mod session;
 mod shell;
 pub(crate) mod tally;
@@ -34,6 +35,7 @@ use crate::request::{Connecting, Request};
 use crate::run::alarm::Alarm;
 use crate::run::job::{Start, work};
 use crate::run::pace::Timetable;
+use crate::run::server_clock::ServerClock;
 use crate::run::session::{Lifeline, Session};
 use crate::run::tally::{Collected, Collector, Tally};
 use connect::Target;
@@ -157,8 +159,12 @@ impl Drop for Crew {
 }
 
 impl Crew {
-    /// Starts the threads, which begin together.
-    fn start(run: Arc<Run>, starts: Vec<Start>) -> Result<(Self, Timetable), TpsError> {
+    /// Starts the threads, which begin together: then, or as soon as possible.
+    fn start(
+        run: Arc<Run>,
+        starts: Vec<Start>,
+        then: Option<Instant>,
+    ) -> Result<(Self, Timetable), TpsError> {
         let timetable = Arc::new(OnceLock::<Option<Timetable>>::new());
         let mut crew = Self { run, threads: Vec::new() };
         for start in starts {
@@ -177,7 +183,7 @@ impl Crew {
                 }
             }
         }
-        let begun = Timetable::new(Instant::now(), &crew.run.plan.request);
+        let begun = Timetable::new(then.unwrap_or_else(Instant::now), &crew.run.plan.request);
         let _ = timetable.set(Some(begun));
         Ok((crew, begun))
     }
@@ -216,11 +222,15 @@ pub fn run<'a>(
             sessions = connect_all(&run) => sessions?,
         };
         run.connecting_took(began.elapsed());
+        let (clock, first) = tokio::select! {
+            biased;
+            () = &mut interrupt => return Err(TpsError::Interrupted),
+            second = whole_second(target, &plan.request) => second?.unzip(),
+        };
         let (tell, mut heard) = mpsc::channel(UNHEARD);
-        let (crew, timetable) = Crew::start(Arc::clone(&run), starts(plan, sessions, &tell))?;
+        let (crew, timetable) = Crew::start(Arc::clone(&run), starts(plan, sessions, &tell), first)?;
         drop(tell);
-        let mut collector =
-            Collector::new(timetable, &plan.scripts, plan.request.statements, run.tallies.len());
+        let mut collector = Collector::new(timetable, &plan.scripts, &plan.request, run.tallies.len());
         let mut lost = Vec::new();
         let mut interrupted: Option<Instant> = None;
         let cancelling = async {
@@ -264,9 +274,35 @@ pub fn run<'a>(
             (None, _) => End::Lost,
         };
         let Connected { took, connections } = *lock(&run.connected);
-        let Collected { elapsed, all, scripts, seconds } = collected;
-        Ok(Outcome { end, elapsed, connecting: took, connections, all, scripts, seconds, lost })
+        let Collected { elapsed, all, scripts, seconds, increments } = collected;
+        Ok(Outcome {
+            end,
+            elapsed,
+            connecting: took,
+            connections,
+            all,
+            scripts,
+            seconds,
+            lost,
+            increments,
+            clock: clock.map(ServerClock::finish).unwrap_or_default(),
+            begun: timetable.start(),
+        })
     })
+}
+
+/// For a part: reads the server's clock, and waits for its next whole second.
+async fn whole_second(
+    target: &Target,
+    request: &Request,
+) -> Result<Option<(ServerClock, Instant)>, TpsError> {
+    if request.part.is_none() {
+        return Ok(None);
+    }
+    let clock = ServerClock::start(target).await?;
+    let begin = clock.next_second();
+    tokio::time::sleep_until(begin.into()).await;
+    Ok(Some((clock, begin)))
 }
 
 /// Raises this process's limit of open files as far as the clients need it.
@@ -302,9 +338,10 @@ async fn connect_all(run: &Run) -> Result<Vec<Option<Session>>, TpsError> {
 
 /// Gives each job its clients.
 fn starts(plan: &Plan, sessions: Vec<Option<Session>>, tell: &mpsc::Sender<Told>) -> Vec<Start> {
-    let Request { seed, clients, jobs, definitions, .. } = &plan.request;
-    let start =
-        script::Start { seed: *seed, clients: *clients, threads: *jobs, scale: plan.scale, definitions };
+    let Request { seed, clients, jobs, definitions, part, .. } = &plan.request;
+    let part = part.map_or((0, 1), |part| (part.number - 1, part.of));
+    let (clients, threads) = (*clients, *jobs);
+    let start = script::Start { seed: *seed, clients, threads, scale: plan.scale, part, definitions };
     let Started { clients, threads } = plan.scripts.start(&start);
     let mut clients = clients.into_iter().zip(sessions).enumerate();
     let start = |(job, thread): (usize, script::Thread)| {

@@ -3,9 +3,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use measure::Increment;
 use script::Scripts;
 
+use crate::document;
 use crate::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Phase, Second};
+use crate::request::Request;
 use crate::run::pace::Timetable;
 
 /// One job's counts since the last collection. Only the job counts here, so the lock is contended
@@ -110,6 +113,8 @@ pub(crate) struct Collector {
     spare: Vec<Part>,
     scripts: Vec<MeasuredScript>,
     seconds: Vec<KeptSecond>,
+    /// The measured seconds of a part, with the counts of one to add up in.
+    increments: Option<(Vec<Increment>, Vec<MeasuredScript>)>,
     phase: Phase,
     /// Actual and scheduled start of the current second.
     since: Instant,
@@ -123,16 +128,19 @@ pub(crate) struct Collected {
     pub(crate) all: Measured,
     pub(crate) scripts: Vec<MeasuredScript>,
     pub(crate) seconds: Vec<KeptSecond>,
+    pub(crate) increments: Vec<Increment>,
 }
 
 impl Collector {
-    pub(crate) fn new(timetable: Timetable, scripts: &Scripts, commands: bool, jobs: usize) -> Self {
+    pub(crate) fn new(timetable: Timetable, scripts: &Scripts, request: &Request, jobs: usize) -> Self {
+        let commands = request.statements;
         let phase = timetable.phase(timetable.start());
         let spare = (0..jobs).map(|_| Part { phase, scripts: nothing(scripts, commands) });
         Self {
             spare: spare.collect(),
             scripts: nothing(scripts, commands),
             seconds: Vec::new(),
+            increments: request.part.map(|_| (Vec::new(), nothing(scripts, commands))),
             phase,
             since: timetable.start(),
             planned: timetable.start(),
@@ -162,8 +170,12 @@ impl Collector {
         }
         let mut all = Measured::default();
         self.scripts.iter().for_each(|script| all += &script.measured);
-        let Self { elapsed, scripts, seconds, .. } = self;
-        (Collected { elapsed, all, scripts, seconds }, (!is_empty).then_some(second))
+        let Self { elapsed, scripts, seconds, increments, .. } = self;
+        let mut increments = increments.map(|(increments, _)| increments).unwrap_or_default();
+        if is_empty && self.phase == Phase::Measured {
+            increments.pop();
+        }
+        (Collected { elapsed, all, scripts, seconds, increments }, (!is_empty).then_some(second))
     }
 
     /// Takes all jobs' counts. Later counts belong to the phase `next`.
@@ -175,6 +187,15 @@ impl Collector {
         let until = until.unwrap_or_else(Instant::now);
         let length = until.saturating_duration_since(self.since);
         let mut measured = Measured::default();
+        if let Some((increments, sum)) = self.increments.as_mut().filter(|_| self.phase == Phase::Measured) {
+            clear(sum);
+            for part in &self.spare {
+                sum.iter_mut().zip(&part.scripts).for_each(|(total, script)| *total += script);
+            }
+            let from = (self.since - self.timetable.start()).as_secs_f64();
+            let until = (self.since - self.timetable.start() + length).as_secs_f64();
+            increments.push(document::increment(sum, from, until));
+        }
         for part in &mut self.spare {
             part.scripts.iter().for_each(|script| measured += &script.measured);
             if self.phase == Phase::Measured {

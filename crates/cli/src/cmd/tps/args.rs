@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use clap::{Args, ValueEnum};
 use measure::Threshold;
 use script::{Definition, OptionError, Source};
-use tps::{Connecting, Length, Protocol, Request};
+use tps::{Connecting, Length, Part, Protocol, Request};
 
 use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, connections, up_to};
 use crate::app::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
@@ -22,6 +22,8 @@ const DEFAULT_TIME: Duration = Duration::from_secs(10);
 const MOST_TRANSACTIONS: u64 = i32::MAX as u64;
 /// Allowed rates, transactions per second.
 const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
+/// Most parts of a run.
+const MOST_PARTS: usize = 10_000;
 /// Seeds that pgrig chooses are below this, so that they are short enough to type.
 const SEEDS: u64 = 1 << 32;
 
@@ -130,6 +132,11 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) ramp: Duration,
 
+    /// Run as part I of N that put load on one server at the same time, with the same options: 3/8. Start all parts at about
+    /// the same time; pgrig merge makes one result of their runs. The random numbers of a client follow from its number over all parts. Needs -n
+    #[arg(long, value_name = "I/N", value_parser = part, conflicts_with = "matrix", help_heading = "Load")]
+    pub(crate) part: Option<Part>,
+
     /// Number of trials; with --matrix, of each combination [default: 1; with --matrix 3]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
     pub(crate) trials: Option<u16>,
@@ -212,6 +219,14 @@ fn definition(text: &str) -> Result<Definition, String> {
     Definition::parse(text).map_err(|error| format!("{error}; give NAME=VALUE, for example limit=100"))
 }
 
+fn part(text: &str) -> Result<Part, String> {
+    let numbers =
+        text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+    let part = numbers.map(|(number, of)| Part { number, of });
+    part.filter(|part| part.is_possible() && part.of <= MOST_PARTS)
+        .ok_or_else(|| format!("give the number of this part and that of all, at most {MOST_PARTS}: 3/8"))
+}
+
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| RATES.contains(rate));
     rate.ok_or_else(|| "give transactions per second, 0.000001 to 1000000000: 500, or 0.5".to_owned())
@@ -240,6 +255,7 @@ impl TpsArgs {
             seed: self.random_seed.value,
             scale: self.scale,
             statements: self.report_per_command,
+            part: self.part,
         })
     }
 

@@ -47,6 +47,12 @@ pub(crate) fn plan(arguments: &TpsArgs, plan: &Plan, environment: &Environment) 
         Connecting::EachTransaction => ", a new connection for each transaction",
     };
     line("clients", format!("{} on {threads}, protocol {}{each}", request.clients, request.protocol.name()));
+    if let Some(part) = request.part {
+        line(
+            "part",
+            format!("{} of {}; it begins at a whole second of the server's clock", part.number, part.of),
+        );
+    }
     if arguments.trials() > 1 {
         line("trials", format!("{}, one after the other", arguments.trials()));
     }

@@ -2,7 +2,7 @@
 
 use connect::{APPLICATION_NAME, Target};
 use tps::watch::{Watch, Watched, Watching};
-use tps::{self, Debugged, Observer, Outcome, Phase, Plan, Second, TpsError};
+use tps::{self, Debugged, Observer, Outcome, Part, Phase, Plan, Second, TpsError};
 
 use crate::app::interrupt::Interrupt;
 use crate::cmd::tps::live::Live;
@@ -14,7 +14,7 @@ pub(crate) async fn run(
     live: &Live<'_>,
     interrupt: Interrupt<'_>,
 ) -> (Result<Outcome, TpsError>, Watched) {
-    let target = told_apart(target);
+    let target = told_apart(target, plan.request.part);
     let clients = target.application_name().to_owned();
     let watch = Watch::start(&target, Watching { clients, jobs: plan.request.jobs }).await;
     let observer = WatchedRun::new(plan, live, &watch);
@@ -58,10 +58,12 @@ impl Observer for WatchedRun<'_> {
 }
 
 /// The target with an application_name that no other session has.
-fn told_apart(target: &Target) -> Target {
+fn told_apart(target: &Target, part: Option<Part>) -> Target {
+    // Two machines may have processes with the same ID.
+    let part = part.map_or_else(String::new, |part| format!(" part {}", part.number));
     match target.application_name() {
         APPLICATION_NAME => {
-            target.clone().with_application_name(&format!("pgrig tps {}", std::process::id()))
+            target.clone().with_application_name(&format!("pgrig tps {}{part}", std::process::id()))
         }
         // The user's own choice.
         _ => target.clone(),

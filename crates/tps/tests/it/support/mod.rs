@@ -128,6 +128,7 @@ pub(crate) fn request(script: &str) -> Request {
         seed: 42,
         scale: None,
         statements: false,
+        part: None,
     }
 }
 

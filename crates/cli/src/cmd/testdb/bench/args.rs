@@ -153,6 +153,7 @@ impl BenchArgs {
             seed: self.seed(),
             scale: None,
             statements: false,
+            part: None,
         }))
     }
 

@@ -1,0 +1,32 @@
+//! `pgrig merge`'s arguments.
+
+use clap::Args;
+
+use crate::app::args::label;
+use crate::app::runs::RUN;
+
+/// Make one run of the parts that several processes measured at the same time
+///
+/// The parts are runs of pgrig tps --part I/N against one server. merge adds their counts and their histograms of latencies,
+/// second by second on the server's clock, so percentiles are those of all transactions. Only the time that all parts share
+/// counts; merge prints how much it cuts. The merged run is saved like others: compare, report and runs read it.
+#[derive(Debug, Args)]
+#[command(after_help = format!("merge needs no server. It refuses runs that differ in scripts, options, scale, server, version, \
+    settings, database or pgrig's commit, and names each difference. If a part is missing, the result is partial: a note names the part, \
+    the run is not complete, and the exit status is 1.\n\n{RUN}\n\nExamples:\n  \
+    for i in 1 2; do pgrig tps -n -T 9 --part $i/2 --label both & done; wait\n  \
+    pgrig merge both -o merged.json\n"))]
+pub(crate) struct MergeArgs {
+    /// The runs of all parts, in any order (see RUN below)
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+
+    /// Also write the merged run document (JSON) to FILE; an existing FILE is overwritten. With -, write it to standard output and
+    /// the result to standard error
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<String>,
+
+    /// Give the merged run a label, by which compare, report and runs find it
+    #[arg(long, value_name = "LABEL", value_parser = label)]
+    pub(crate) label: Option<String>,
+}
