@@ -29,7 +29,7 @@ pub(super) fn shown(run: &Run) -> Shown {
         .iter()
         .filter_map(|event| {
             let mut row = row(&event["candidate"], &event["difference"])?;
-            row.remark = in_a_word(&event["verdict"]);
+            row.remark = format!("({})", in_a_word(&event["verdict"]));
             Some(row)
         })
         .collect();
@@ -101,7 +101,11 @@ fn cheapest(own: &[Dot]) -> String {
 fn in_words(row: &Dot, baseline: &str) -> String {
     let by = Quantity::PerRow.text(row.value.abs());
     let direction = if row.value < 0.0 { "less" } else { "more" };
-    format!("{} takes {by} per row {direction} than {baseline}: {}", row.name, row.remark)
+    format!(
+        "{} takes {by} per row {direction} than {baseline}: {}",
+        row.name,
+        row.remark.trim_matches(['(', ')'])
+    )
 }
 
 fn row(name: &Value, estimate: &Value) -> Option<Dot> {
@@ -215,7 +219,7 @@ fn statements(run: &Run) -> Option<Section> {
     }
     Some(Section {
         title: "Statements".to_owned(),
-        tables: vec![("What the server executes".to_owned(), table)],
+        tables: vec![("Executed statements".to_owned(), table)],
         ..Section::default()
     })
 }
