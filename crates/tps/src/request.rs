@@ -96,6 +96,10 @@ impl Part {
     }
 }
 
+/// Without a latency limit: a transaction that had been due for so long when the run was over, and had not begun, counts as
+/// skipped. A stall or an overload at the end cannot hide itself then. What became due just before the end does not count.
+const UNSERVED: Duration = Duration::from_millis(100);
+
 impl Request {
     /// First phase of a run.
     pub(super) fn first_phase(&self) -> Phase {
@@ -106,10 +110,14 @@ impl Request {
         }
     }
 
-    /// A number of skipped transactions, with the latency limit that each would have exceeded; none
-    /// without a rate and a limit.
+    /// A number of skipped transactions, with the latency that each would have exceeded; none without a rate.
     pub fn skipped(&self, number: u64) -> Option<Skipped> {
-        self.rate.and(self.latency_limit).map(|limit| Skipped { number, limit })
+        self.rate.map(|_| Skipped { number, limit: self.latency_limit.unwrap_or(UNSERVED) })
+    }
+
+    /// How late a transaction may begin; none if it may begin at any time, as all may without a limit until the run is over.
+    pub(crate) fn patience(&self, is_over: bool) -> Option<Duration> {
+        self.latency_limit.or(is_over.then_some(UNSERVED))
     }
 
     /// Refuses requests that cannot work on any server.

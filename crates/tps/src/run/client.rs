@@ -293,9 +293,10 @@ impl Client {
         // Also after the end: transactions that were due before it count as skipped.
         while let Some(at) = common.next_start(clock) {
             let is_within = common.timetable.end().is_none_or(|end| at <= end);
-            let limit = common.run.plan.request.latency_limit;
-            let is_too_late = limit.is_some_and(|limit| at + limit < clock.now());
-            if !is_within || (!is_too_late && self.is_over(common, clock)) {
+            let is_over = self.is_over(common, clock);
+            let patience = common.run.plan.request.patience(is_over);
+            let is_too_late = patience.is_some_and(|patience| at + patience < clock.now());
+            if !is_within || (!is_too_late && is_over) {
                 return On(ClientState::Over);
             }
             if !is_too_late {

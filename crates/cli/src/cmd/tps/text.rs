@@ -176,8 +176,14 @@ fn transactions(arguments: &TpsArgs, request: &Request, outcome: &Outcome) -> St
         row("  deadlock", counts.failed.deadlock, due, String::new());
         row("  other", counts.failed.other, due, String::new());
     }
-    if let (Some(_), Some(limit)) = (request.rate, &limit) {
-        row("skipped", counts.skipped, due, format!("start would be more than {limit} late"));
+    match (request.rate, &limit) {
+        (Some(_), Some(limit)) => {
+            row("skipped", counts.skipped, due, format!("start would be more than {limit} late"));
+        }
+        (Some(_), None) if counts.skipped > 0 => {
+            row("skipped", counts.skipped, due, "due, but not begun before the end".to_owned());
+        }
+        _ => {}
     }
     row("due", due, 0, String::new());
     if counts.retried > 0 {
