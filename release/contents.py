@@ -21,12 +21,12 @@ def packed(content):
 
 
 def contents(binary, runnable, machine):
-    """`runnable` is the same program for this machine: it writes its man pages and completions."""
+    """`runnable` is the command that runs the same program here: it writes its man pages and completions."""
     files = {f"bin/{NAME}": File(binary.read_bytes(), 0o755)}
     for shell, place in COMPLETIONS.items():
-        files[place] = File(subprocess.run([runnable, "completions", shell], check=True, stdout=subprocess.PIPE).stdout)
+        files[place] = File(subprocess.run([*runnable, "completions", shell], check=True, stdout=subprocess.PIPE).stdout)
     with tempfile.TemporaryDirectory() as pages:
-        subprocess.run([runnable, "man", pages], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*runnable, "man", pages], check=True, stdout=subprocess.DEVNULL)
         for page in sorted(Path(pages).iterdir()):
             files[f"share/man/man1/{page.name}.gz"] = File(packed(page.read_bytes()))
     documents = f"share/doc/{NAME}"

@@ -41,7 +41,8 @@ def main():
     need(machines, built, options)
     programs = {machine: built.get(machine) or binary.build(machine) for machine in machines}
     # Man pages and completions are the same for all machines.
-    runnable = programs.get(os.uname().machine) or next(iter(programs.values()))
+    here = os.uname().machine
+    runnable = [programs[here]] if here in programs else [emulator(machines[0]), programs[machines[0]]]
     options.out.mkdir(parents=True, exist_ok=True)
     written = []
     for machine, program in programs.items():
@@ -54,6 +55,11 @@ def main():
     seal(options.out, written, options.key)
 
 
+def emulator(machine):
+    """Runs programs of another machine."""
+    return f"qemu-{machine}-static"
+
+
 def need(machines, built, options):
     """Ends at once if a tool is missing, with its name, and not after a build of minutes."""
     missing = []
@@ -62,6 +68,8 @@ def need(machines, built, options):
         missing.append("musl-gcc (Debian: musl-tools), or leave out x86-64: --machine aarch64")
     if set(compiled) - {"x86_64"} and not shutil.which("cargo-zigbuild"):
         missing.append("cargo-zigbuild and zig (pip install cargo-zigbuild ziglang), or leave out aarch64: --machine x86_64")
+    if os.uname().machine not in machines and not shutil.which(emulator(machines[0])):
+        missing.append(f"{emulator(machines[0])} (Debian: qemu-user-static) for the man pages, or this machine's package")
     if not options.no_image:
         missing += [f"{tool}, or leave out the image: --no-image" for tool in image.TOOLS if not shutil.which(tool)]
         if os.getuid() != 0:
