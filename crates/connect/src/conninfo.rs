@@ -290,6 +290,23 @@ mod tests {
     }
 
     #[test]
+    fn a_password_is_split_off() {
+        for (text, told, password) in [
+            ("postgresql://r:hunter%402pw@/db?host=/tmp", "user='r' dbname='db' host='/tmp'", "hunter@2pw"),
+            ("host=h user=r password='a \\' b' dbname=db", "host='h' user='r' dbname='db'", "a ' b"),
+            ("postgres://h/db?pass%77ord=p%20w", "host='h' dbname='db'", "p w"),
+            ("password=a dbname=d password=b", "dbname='d'", "b"),
+        ] {
+            let split = crate::split_password(text).unwrap();
+            assert_eq!(split, Some((told.to_owned(), password.to_owned())), "{text}");
+        }
+        for text in ["db", "postgresql://r@h/db", "host=h dbname=db", ""] {
+            assert_eq!(crate::split_password(text).unwrap(), None, "{text}");
+        }
+        assert!(crate::split_password("postgres://u:secret%zz@h").is_err());
+    }
+
+    #[test]
     fn errors_say_what_and_never_show_a_password() {
         let cases = [
             ("host", "missing \"=\" at its beginning"),

@@ -109,6 +109,26 @@ pub fn resolve(
     resolve::resolve(options, env, &resolve::Machine::here(env))
 }
 
+/// A connection string of either form without its password, in the form of keywords, and the password: for another program,
+/// which gets the password in `PGPASSWORD`. None if the text is no connection string, or has no password.
+///
+/// # Errors
+///
+/// [`failure::Class::Request`] for a malformed string. The error does not quote the password.
+pub fn split_password(text: &str) -> Result<Option<(String, String)>, ConnectError> {
+    if !conninfo::is_connection_string(text) {
+        return Ok(None);
+    }
+    let (secret, told): (Vec<_>, Vec<_>) =
+        conninfo::parse(text)?.into_iter().partition(|(keyword, _)| keyword == "password");
+    // As in `resolve`, the last one counts.
+    let password = secret.into_iter().map(|(_, password)| password).next_back();
+    let words = told.iter().map(|(keyword, value)| conninfo::pair(keyword, value));
+    Ok(password
+        .filter(|password| !password.is_empty())
+        .map(|password| (words.collect::<Vec<_>>().join(" "), password)))
+}
+
 /// A connection string for `-d` that reaches the same server again. It holds what was typed and what the service file
 /// and the environment said, but never a password: that is looked up again.
 ///

@@ -14,6 +14,8 @@ use crate::document::Document;
 /// Words of the format and of PostgreSQL that tell nothing about the user. Names of observations and events are
 /// made of them too.
 const WORDS: &str = include_str!("words.txt");
+/// Arms of `micro` that pgrig names itself: figures are computed from their names.
+const OWN_ARMS: [&str; 2] = ["empty", "repeat"];
 /// Placeholder of text that is left out.
 const LEFT_OUT: &str = "redacted";
 
@@ -34,32 +36,40 @@ struct Names(BTreeMap<String, String>);
 impl Names {
     fn document(&mut self, document: &Document) -> Result<Document, UnreadableRun> {
         let mut run = document.run.clone();
+        let candidates = candidates(&run);
+        let axes = axes(&run);
+        let cells: Vec<String> = texts(&run.plan["cells"]);
         run.label = run.label.map(|label| self.of("label", &label));
         run.command.clear();
         self.value("name", &mut run.request);
         self.value("name", &mut run.plan);
+        name_own_arms(&mut run);
+        if !axes.is_empty() {
+            run.plan["cells"] = cells.iter().map(|cell| self.cell(cell, &axes)).collect();
+        }
         self.environment(&mut run);
         for trial in &mut run.trials {
             trial.config = match trial.config.split_once(": ") {
                 // The number of a statement, and its text.
                 Some((number, sql)) if run.verb == "ddl" => format!("{number}: {}", self.of("SQL", sql)),
-                _ => self.word("configuration", &trial.config),
+                _ => self.cell(&trial.config, &axes),
             };
             for observation in &mut trial.observations {
-                observation.name = self.quantity(&observation.name);
+                observation.name = self.quantity(&observation.name, &candidates);
             }
             for series in &mut trial.series {
-                series.name = self.quantity(&series.name);
+                series.name = self.quantity(&series.name, &candidates);
             }
             for histogram in &mut trial.histograms {
-                histogram.name = self.quantity(&histogram.name);
+                histogram.name = self.quantity(&histogram.name, &candidates);
             }
             for increment in &mut trial.increments {
                 let counts = std::mem::take(&mut increment.counts).into_iter();
-                increment.counts = counts.map(|(name, count)| (self.quantity(&name), count)).collect();
+                increment.counts =
+                    counts.map(|(name, count)| (self.quantity(&name, &candidates), count)).collect();
                 let histograms = std::mem::take(&mut increment.histograms).into_iter();
                 increment.histograms =
-                    histograms.map(|(name, packed)| (self.quantity(&name), packed)).collect();
+                    histograms.map(|(name, packed)| (self.quantity(&name, &candidates), packed)).collect();
             }
             for event in &mut trial.events {
                 self.value("name", &mut event.what);
@@ -85,12 +95,36 @@ impl Names {
         if is_harmless(text) { text.to_owned() } else { self.of(kind, text) }
     }
 
-    /// The redacted name of a quantity: a user's name with a suffix of the format (`md5(i)-wal`),
-    /// or a name of the format's.
-    fn quantity(&mut self, name: &str) -> String {
+    /// The redacted configuration of a trial. A cell of a matrix (`a=1 b=2`) keeps its form, because a report finds the
+    /// cells of an axis by it.
+    fn cell(&mut self, cell: &str, axes: &[(String, Vec<String>)]) -> String {
+        let padded = format!(" {cell} ");
+        let parts: Option<Vec<_>> = axes
+            .iter()
+            .map(|(axis, values)| {
+                let value = values.iter().find(|value| padded.contains(&format!(" {axis}={value} ")))?;
+                Some((axis, value))
+            })
+            .collect();
+        match parts.filter(|parts| !parts.is_empty() && !is_harmless(cell)) {
+            Some(parts) => {
+                let parts = parts.into_iter();
+                let parts: Vec<String> = parts
+                    .map(|(axis, value)| format!("{}={}", self.word("name", axis), self.word("name", value)))
+                    .collect();
+                parts.join(" ")
+            }
+            None => self.word("configuration", cell),
+        }
+    }
+
+    /// The redacted name of a quantity: the name of a candidate, perhaps with a suffix of the format (`md5(i)-wal`),
+    /// or a name of the format's, which stays even if a label or another of the user's names is the same.
+    fn quantity(&mut self, name: &str, candidates: &[String]) -> String {
         for suffix in ["", "-wal"] {
-            if let Some(known) = name.strip_suffix(suffix).and_then(|own| self.0.get(own)) {
-                return format!("{known}{suffix}");
+            if let Some(own) = name.strip_suffix(suffix).filter(|own| candidates.iter().any(|one| one == own))
+            {
+                return format!("{}{suffix}", self.of("name", own));
             }
         }
         // The server's own wait events; an extension may name one as it likes.
@@ -147,6 +181,35 @@ impl Names {
             setting.source = self.word("source", &setting.source);
         }
     }
+}
+
+/// The axes of a matrix of `tps`, with their values.
+fn axes(run: &Run) -> Vec<(String, Vec<String>)> {
+    let axes = run.request["matrix"]["axes"].as_array().into_iter().flatten();
+    axes.filter_map(|axis| Some((axis["axis"].as_str()?.to_owned(), texts(&axis["values"])))).collect()
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
+}
+
+/// Names of the candidates of `micro`: no other observation has a name of the user's.
+fn candidates(run: &Run) -> Vec<String> {
+    let of = |list: &Value| list.as_array().cloned().unwrap_or_default();
+    let arms = of(&run.plan["arms"]).into_iter().chain(of(&run.request["candidates"]));
+    let candidates = arms.filter(|arm| !is_own(arm));
+    candidates.filter_map(|arm| arm["name"].as_str().map(ToOwned::to_owned)).collect()
+}
+
+/// Gives the arms that pgrig has named their names again.
+fn name_own_arms(run: &mut Run) {
+    for arm in run.plan["arms"].as_array_mut().into_iter().flatten().filter(|arm| is_own(arm)) {
+        arm["name"] = arm["role"].clone();
+    }
+}
+
+fn is_own(arm: &Value) -> bool {
+    arm["role"].as_str().is_some_and(|role| OWN_ARMS.contains(&role))
 }
 
 /// The word for a field's text in placeholders.

@@ -13,7 +13,7 @@ pub(crate) fn of_this_process() -> Vec<String> {
 }
 
 /// The text with each password replaced: that of a URI (`user:password@`), and each value after the word password.
-fn without_passwords(text: &str) -> String {
+pub(crate) fn without_passwords(text: &str) -> String {
     without_values(&without_user_passwords(text))
 }
 

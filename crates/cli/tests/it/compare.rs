@@ -255,6 +255,42 @@ fn commands_in_turn_are_judged_as_their_saved_runs_are() {
     }
 }
 
+/// The commands run a program that keeps its arguments and its environment: the witness of what a child gets.
+#[test]
+fn no_command_line_and_no_output_of_ab_has_a_password() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let seen = rig.home.path().join("seen");
+    let directory = rig.home.path().join("bin");
+    fs::create_dir(&directory).unwrap();
+    let witness = directory.join("pgrig");
+    let program = rig.command("");
+    let text = format!(
+        "#!/bin/sh\ntr '\\0' ' ' < /proc/$$/cmdline >> '{seen}'\necho \"| $PGPASSWORD\" >> '{seen}'\nexec '{}' \"$@\"\n",
+        program.get_program().to_str().unwrap(),
+        seen = seen.display()
+    );
+    fs::write(&witness, text).unwrap();
+    fs::set_permissions(&witness, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let uri = server.url.replacen('@', ":hunter%32pw@", 1);
+    let commands = [format!("-d '{uri}'"), format!("--dbname='{} password=hunter2pw'", rig.url())];
+    let commands = commands.map(|server| format!("{} blockio 10MB {server}", witness.display()));
+    let commands = commands.each_ref().map(String::as_str);
+    let json = rig.home.path().join("ab.json");
+    let options = format!("--rounds 1 --no-warm-up --format md --json {}", json.display());
+    let ran = run_ab(&rig, &options, &commands);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let seen = fs::read_to_string(seen).unwrap();
+    assert_eq!(seen.lines().count(), 2, "{seen}");
+    for line in seen.lines() {
+        assert!(line.contains("user='") && line.ends_with("| hunter2pw"), "{seen}");
+        assert!(!line.split('|').next().unwrap().contains("hunter"), "{seen}");
+    }
+    let told = [ran.stdout, ran.stderr, fs::read_to_string(json).unwrap()];
+    assert!(told[1].contains("***") && told[2].contains("***"), "{told:#?}");
+    assert!(told.iter().all(|text| !text.contains("hunter")), "{told:#?}");
+}
+
 #[test]
 fn too_few_rounds_are_announced_and_tell_nothing() {
     let rig = Rig::new();

@@ -1,6 +1,6 @@
 //! Text of people: shown as text, and left out where that is asked for.
 
-use measure::{Note, Run, Setting};
+use measure::{Note, Run, Setting, figures, judged_figures};
 use report::{Document, csv, embed, html, markdown, redacted, svgs};
 use serde_json::{Value, json};
 
@@ -177,4 +177,74 @@ fn a_redacted_migration_keeps_what_is_not_the_users() {
     {
         assert_eq!(left.matches(words).count(), whole.matches(words).count(), "{words}: {left}");
     }
+}
+
+/// Names that pgrig gives are kept, also where the user has given the same name to something: figures and plots are
+/// found by them.
+#[test]
+fn redaction_changes_no_figure() {
+    let named = |name: &str| (changed(name, |run: &mut Run| run.label = None), "without a label");
+    for (name, _) in DOCUMENTS {
+        let labelled =
+            |label: &'static str| (changed(name, |run: &mut Run| run.label = Some(label.to_owned())), label);
+        let cases = [
+            named(name),
+            labelled("wal"),
+            labelled("rows"),
+            labelled("elapsed"),
+            labelled("total"),
+            labelled("time"),
+            labelled("empty"),
+        ];
+        for (before, label) in cases {
+            let after = redacted(std::slice::from_ref(&before)).unwrap().remove(0);
+            let values = |run: &Run| -> Vec<_> {
+                figures(run).into_iter().map(|(figure, value)| (figure.unit, value)).collect()
+            };
+            assert_eq!(values(&before.run), values(&after.run), "{name}, {label}");
+            let judged = |run: &Run| -> Vec<_> {
+                judged_figures(run, &[]).into_iter().map(|(figure, value)| (figure.name, value)).collect()
+            };
+            assert_eq!(judged(&before.run), judged(&after.run), "{name}, {label}");
+            // The names of candidates and tables are the user's.
+            let renamed = figures(&before.run)
+                .into_iter()
+                .zip(figures(&after.run))
+                .filter(|(before, after)| before.0.name != after.0.name);
+            assert!(before.run.verb == "micro" || renamed.count() == 0, "{name}, {label}");
+            let plots = |document: &Document| svgs(std::slice::from_ref(document)).len();
+            assert_eq!(plots(&before), plots(&after), "{name}, {label}");
+            assert!(!markdown(&[after]).contains("quantity "), "{name}, {label}");
+        }
+    }
+}
+
+/// Axes that pgrig does not know remain the axes of the picture.
+#[test]
+fn a_redacted_matrix_keeps_its_axes() {
+    let matrix = changed("matrix", |run: &mut Run| {
+        run.request["matrix"]["axes"] = json!([
+            { "axis": "durability", "values": ["normal", "async"] },
+            { "axis": "app.tenant", "values": ["alice", "payroll 2"] }
+        ]);
+        let cells = [
+            "normal app.tenant=alice",
+            "normal app.tenant=payroll 2",
+            "async app.tenant=alice",
+            "async app.tenant=payroll 2",
+        ];
+        let cells = cells.map(|cell| format!("durability={cell}"));
+        for (number, trial) in run.trials.iter_mut().enumerate() {
+            trial.config.clone_from(&cells[number % 4]);
+        }
+        run.plan["cells"] = json!(cells);
+    });
+    let after = redacted(std::slice::from_ref(&matrix)).unwrap();
+    let names = |documents: &[Document]| -> Vec<String> {
+        svgs(documents).into_iter().map(|(name, _)| name).collect()
+    };
+    assert!(names(&after).iter().any(|name| name.contains("matrix")), "{:?}", names(&after));
+    assert_eq!(names(&after), names(&[matrix]));
+    let text = after[0].text.as_str();
+    assert!(!text.contains("alice") && !text.contains("payroll") && text.contains("durability=async name "));
 }

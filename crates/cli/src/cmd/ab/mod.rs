@@ -1,6 +1,7 @@
 //! `pgrig ab`: runs command lines in turn, and makes verdicts from the rounds.
 
 pub(crate) mod args;
+mod passwords;
 mod text;
 
 use std::ffi::OsString;
@@ -20,11 +21,13 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::runtime::Builder;
 
+use crate::app::command_line::without_passwords;
 use crate::app::failure::{Broken, Context, Failure, Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Selection, identify};
 use crate::cmd::ab::args::AbArgs;
+use crate::cmd::ab::passwords::Words;
 use crate::cmd::compare;
 use crate::cmd::line;
 
@@ -36,7 +39,7 @@ const MISSED: i32 = 3;
 /// One of the commands.
 #[derive(Debug)]
 pub(crate) struct Arm {
-    /// As the user wrote it.
+    /// As the user wrote it, without passwords.
     pub(crate) shown: String,
     /// Its letter: a, b, …
     pub(crate) letter: char,
@@ -45,6 +48,8 @@ pub(crate) struct Arm {
     verb: Vec<OsString>,
     /// All words after the verb.
     rest: Vec<OsString>,
+    /// The password of its connection string.
+    password: Option<OsString>,
     label: String,
 }
 
@@ -89,7 +94,8 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
     let own = std::env::current_exe().context("cannot find pgrig's own program")?;
     let mut verb = None;
     let arms = arguments.commands.iter().zip('a'..='z').map(|(shown, letter)| {
-        let refused = |why: String| Usage(format!("command {letter} ({shown}): {why}"));
+        let hidden = without_passwords(shown);
+        let refused = |why: String| Usage(format!("command {letter} ({hidden}): {why}"));
         let words = shlex::split(shown)
             .ok_or_else(|| refused("the command has an unclosed quote: close it".to_owned()))?;
         let is_pgrig =
@@ -108,8 +114,12 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
                 "pgrig runs the command without a shell: leave out {word} and the words after it"
             )));
         }
-        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-        let parsed = line::parse(&words).map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
+        let parsed = line::parse(&words.iter().map(OsString::from).collect::<Vec<_>>())
+            .map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
+        let dbname = parsed.verb.server().and_then(|server| server.dbname);
+        // The command is not shown: a part of a malformed string may be a password.
+        let kept = Words::new(&words, dbname.as_deref())
+            .map_err(|error| Usage(format!("command {letter}: {error}")))?;
         let Some(save) = parsed.verb.save() else {
             return Err(refused(
                 "give one of fill, blockio, micro, tps and testdb bench".to_owned(),
@@ -129,11 +139,21 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
             ));
         }
         // Another build of pgrig, if a path names it.
+        let shown = passwords::shown(shown, &words, &kept.words);
+        let words: Vec<OsString> = kept.words.into_iter().map(OsString::from).collect();
         let program = PathBuf::from(&words[0]);
         let program = if program.components().count() > 1 { program } else { own.clone() };
         let (verb, rest) = words[1..].split_at(verb_length(&words[1..]));
         let [verb, rest] = [verb, rest].map(<[OsString]>::to_vec);
-        Ok(Arm { shown: shown.clone(), letter, program, verb, rest, label: format!("{label}-{letter}") })
+        Ok(Arm {
+            shown,
+            letter,
+            program,
+            verb,
+            rest,
+            password: kept.password,
+            label: format!("{label}-{letter}"),
+        })
     });
     let arms = arms.collect::<Result<Vec<_>, Usage>>()?;
     if arms.len() < arguments.commands.len() {
@@ -232,6 +252,7 @@ impl Work<'_> {
             .arg("--json")
             .arg(&document);
         command.args(&arm.rest);
+        command.envs(arm.password.iter().map(|password| ("PGPASSWORD", password)));
         // In a group of its own: Ctrl-C reaches pgrig alone, which passes it on once.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let mut child = Command::from(command)
