@@ -1,4 +1,4 @@
-//! Why backups cannot be rehearsed.
+//! Errors of rehearsals.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use connect::ConnectError;
 use failure::{Class, Classified};
 use measure::human::bytes;
 
-/// Why backups cannot be rehearsed.
+/// The reason why backups cannot be rehearsed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {

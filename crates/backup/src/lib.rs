@@ -1,4 +1,4 @@
-//! The engine of `pgrig backup`: what backups and restores of a database cost, each one restored and verified.
+//! The engine of `pgrig backup`: the cost of backups and restores of a database, each one restored and verified.
 //!
 //! ```text
 //! Request (Ways) ─▶ Plan (ways that are possible here) ─▶ run: in rounds, each way: back up ─▶ restore ─▶ verify ─▶ Outcome

@@ -1,4 +1,4 @@
-//! What was measured.
+//! Results: trials, summaries of ways, and the front.
 
 use measure::{Event, Median, Sample, Unit};
 use serde::Serialize;

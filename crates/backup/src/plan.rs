@@ -1,4 +1,4 @@
-//! What will be done: ways that are possible here.
+//! The plan: the ways that are possible here, and those that are left out, with the reason.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What was asked for.
+//! The request of the user.
 
 use std::path::PathBuf;
 

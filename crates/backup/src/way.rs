@@ -143,7 +143,7 @@ impl Method {
         }
     }
 
-    /// What the programs append to the name of a compressed file.
+    /// The ending that the programs append to the name of a compressed file.
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             Self::None => "",

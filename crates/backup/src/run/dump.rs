@@ -26,6 +26,8 @@ pub(super) fn back_up(
     command.arg(format!("--format={}", way.format.name())).arg("--file").arg(file);
     command.arg(format!("--snapshot={snapshot}")).arg(format!("--lock-wait-timeout={LOCK_TIMEOUT}"));
     command.arg(format!("--compress={}", compression(way.compression, programs.major)));
+    // A database with a subscription cannot be dropped.
+    command.arg("--no-subscriptions");
     if way.format == Format::Plain {
         command.arg("--no-tablespaces");
     }

@@ -48,9 +48,9 @@ pub struct Site<'a> {
 
 /// Hears of progress.
 pub trait Observer {
-    /// What will be done.
+    /// The plan, before anything is started.
     fn planned(&mut self, plan: &Plan);
-    /// What happens next.
+    /// A step of the preparation begins; the text names it.
     fn stage(&mut self, text: &str);
     /// A trial begins.
     fn begins(&mut self, way: &Way, round: u32);

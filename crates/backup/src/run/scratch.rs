@@ -60,8 +60,12 @@ impl Scratch {
                 },
             )
         };
-        // Recovery needs room for the transactions that were prepared.
-        let base = open(BASE, &[("max_prepared_transactions", &facts.prepared)])?;
+        // Recovery needs room for the transactions that were prepared. A subscription of the original must not take changes from its
+        // publisher, which keeps them for the original.
+        let base = open(
+            BASE,
+            &[("max_prepared_transactions", &facts.prepared), ("max_logical_replication_workers", "0")],
+        )?;
         Ok(Self {
             home: home.clone(),
             work: home.root().join(WORK),

@@ -6,7 +6,7 @@ use connect::{ConnectError, Target};
 use server::Session;
 use server::quote::qualified;
 
-/// What the catalogs say.
+/// Facts of the database and its server, from the catalogs.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) database: String,
@@ -113,7 +113,7 @@ fn is_quiet(snapshot: &str) -> bool {
     ends.0.is_some() && ends.0 == ends.1
 }
 
-/// What the tables hold.
+/// The content of all tables: rows and hashes.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) tables: Vec<Table>,

@@ -53,9 +53,9 @@ impl<E: Into<BackupError>> From<E> for Trouble {
     }
 }
 
-/// What is watched meanwhile.
+/// A running step, and the limits that end it.
 pub(crate) struct Watch<'a> {
-    /// What the step does, for errors.
+    /// The name of the step, for errors.
     pub(crate) doing: String,
     /// Directories whose files grow; all are on the first one's volume or on the second one's.
     pub(crate) directories: Vec<&'a Path>,

@@ -1,5 +1,8 @@
 //! Each way is restored, and what differs is found.
 
+use std::io::ErrorKind;
+use std::net::TcpListener;
+
 use backup::{BackupError, Outcome, Witness};
 use testkit::{Need, Server, assert_says, block_on, require, until};
 
@@ -160,6 +163,32 @@ fn a_restore_that_fails_or_differs_has_no_result() {
         assert_eq!(outcome.failed.len(), 2);
         postgres.close().await;
     });
+}
+
+/// The original's subscription is enabled, but its server runs no workers. A copy that did would connect to the publisher and take
+/// the changes that the original waits for.
+#[test]
+fn no_copy_subscribes_to_the_publisher_of_the_original() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let publisher = TcpListener::bind("127.0.0.1:0").unwrap();
+    publisher.set_nonblocking(true).unwrap();
+    let port = publisher.local_addr().unwrap().port();
+    let settings =
+        [("wal_level", "replica"), ("max_wal_senders", "5"), ("max_logical_replication_workers", "0")];
+    let server = Server::start(testkit::spec(13, &settings));
+    server.sql(&format!(
+        "CREATE SUBSCRIPTION s CONNECTION 'host=127.0.0.1 port={port} user=x dbname=x' PUBLICATION p \
+         WITH (connect = false, slot_name = 's')"
+    ));
+    server.sql("ALTER SUBSCRIPTION s ENABLE");
+    block_on(async {
+        let outcome = rehearsed(&server, &server.target("postgres"), &["custom", "base"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+    });
+    let connected = publisher.accept();
+    assert!(connected.is_err_and(|error| error.kind() == ErrorKind::WouldBlock));
 }
 
 #[test]

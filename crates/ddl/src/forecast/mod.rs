@@ -38,7 +38,7 @@ const MEASURED: f64 = 1.02;
 struct Least {
     /// At the largest measured size.
     error: f64,
-    /// What is added (as independent errors add) for each factor of e between that size and the one of the forecast.
+    /// The error that is added (as independent errors add) for each factor of e between that size and the one of the forecast.
     growth: f64,
 }
 

@@ -8,7 +8,7 @@ use connect::Target;
 use pgserver::Home;
 use testkit::{Server, spec, templates};
 
-/// Is told, and does nothing.
+/// Ignores progress.
 pub(crate) struct Unwatched;
 
 impl Observer for Unwatched {
