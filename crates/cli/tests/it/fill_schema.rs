@@ -2,13 +2,12 @@
 
 use std::fs;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
 use crate::support::{Ran, Rig, Server};
 use testkit::until;
 
-const SHOP: &str = "
+pub(super) const SHOP: &str = "
     create type status as enum ('active', 'blocked', 'closed');
     create table order_items_log(note text);
     create table customers(id bigint generated always as identity primary key, email text unique not null,
@@ -28,14 +27,14 @@ const SHOP: &str = "
 ";
 
 /// A file with this SQL.
-fn script(rig: &Rig, sql: &str) -> String {
+pub(super) fn script(rig: &Rig, sql: &str) -> String {
     let path = rig.home.path().join("schema.sql");
     fs::write(&path, sql).unwrap();
     path.display().to_string()
 }
 
 /// Adds every foreign key again, so that the server looks at all rows.
-fn assert_valid(server: &Server<'_>) {
+pub(super) fn assert_valid(server: &Server<'_>) {
     let keys = server.rows(
         "SELECT conrelid::regclass::text AS of, pg_get_constraintdef(oid) AS definition, convalidated
            FROM pg_constraint WHERE contype = 'f'",
@@ -48,11 +47,11 @@ fn assert_valid(server: &Server<'_>) {
     }
 }
 
-fn assert_nothing_of_pgrig(server: &Server<'_>) {
+pub(super) fn assert_nothing_of_pgrig(server: &Server<'_>) {
     assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgrig%'"), 0);
 }
 
-fn rows_of(server: &Server<'_>, table: &str) -> i64 {
+pub(super) fn rows_of(server: &Server<'_>, table: &str) -> i64 {
     server.number(&format!("SELECT count(*) FROM {table}"))
 }
 
@@ -162,63 +161,6 @@ fn rows_are_added_until_a_size_is_reached_13() {
 #[test]
 fn rows_are_added_until_a_size_is_reached_18() {
     rows_are_added_until_a_size_is_reached("");
-}
-
-#[test]
-fn a_killed_fill_is_completed_by_the_same_command() {
-    let rig = Rig::new();
-    let server = rig.server("");
-    let ddl = script(&rig, SHOP);
-    let fill = format!(
-        "fill --ddl {ddl} --method copy --rows customers=2000,orders=30*customers,order_items=60000 --data-only"
-    );
-    let pgrig = rig.spawn(&fill);
-    let begun = "SELECT count(*) FROM pg_class WHERE relname = 'pgrig_chunks_orders'";
-    until("orders are being filled", || server.number(begun) == 1);
-    pgrig.signal(Signal::SIGKILL);
-    pgrig.end();
-    let other = rig.run(&format!("fill --ddl {ddl} --rows 10"));
-    assert_eq!(other.code, Some(2), "{other:#?}");
-    assert!(other.stderr.contains("unfinished fill"), "{other:#?}");
-    let completed = rig.done(&fill);
-    assert!(completed.stderr.contains("tables are filled"), "{completed:#?}");
-    for (table, rows) in [("customers", 2000), ("orders", 60_000), ("order_items", 60_000)] {
-        assert_eq!(rows_of(&server, table), rows, "{table}");
-    }
-    assert_valid(&server);
-    assert_nothing_of_pgrig(&server);
-}
-
-/// The time is that of all tables. What is loaded stays, and neither time nor marks are part of the request.
-#[test]
-fn a_limit_of_time_ends_the_fill_of_a_schema_and_the_same_command_does_the_rest() {
-    let rig = Rig::new();
-    let server = rig.server("");
-    let ddl = script(&rig, SHOP);
-    let fill = format!(
-        "fill --ddl {ddl} --rows customers=2000,orders=30*customers,order_items=300000 --chunk 1MB --mark 900TB"
-    );
-    let stopped = rig.done(&format!("{fill} --for 0.1s"));
-    assert!(
-        stopped.stderr.contains("0.1 s have passed")
-            && stopped.stderr.contains("to fill the rest, repeat the command"),
-        "{stopped:#?}"
-    );
-    let marks = |ran: &Ran| ran.stderr.matches("passed before the fill began").count();
-    assert!(rows_of(&server, "order_items") < 300_000);
-    let done = rig.done(&format!("{fill} --for 1h"));
-    assert!(
-        done.stderr.contains("an interrupted fill") && !done.stderr.contains("to fill the rest"),
-        "{done:#?}"
-    );
-    // Once for all tables; the first run may be over before its first table.
-    assert!(marks(&stopped) <= 1, "{stopped:#?}");
-    assert_eq!(marks(&done), 1, "{done:#?}");
-    for (table, rows) in [("customers", 2000), ("orders", 60_000), ("order_items", 300_000)] {
-        assert_eq!(rows_of(&server, table), rows, "{table}");
-    }
-    assert_valid(&server);
-    assert_nothing_of_pgrig(&server);
 }
 
 #[test]
@@ -334,68 +276,6 @@ fn rows_reference_earlier_rows() {
         assert_eq!(server.number("SELECT count(parent) FROM ordered"), 0);
         assert_eq!(server.number("SELECT count(*) FROM within_other WHERE parent <> id"), 0);
         assert_valid(&server);
-    }
-}
-
-/// A fill by COPY that is killed again and again: each row is there once, and below a row that references nothing.
-#[test]
-fn a_tree_is_completed_by_the_same_command() {
-    const ROWS: i64 = 120_000;
-    let tree = "create table tree(id serial primary key, parent int references tree, t text not null)";
-    for (version, options) in
-        [("", "--all-tables --chunk 500kB"), ("--pg-version 13", "--table tree --chunk 500kB")]
-    {
-        let rig = Rig::new();
-        let server = rig.server(version);
-        server.execute(tree);
-        server.execute("create table twig(id int primary key, tree int not null references tree)");
-        let fill = format!("fill {options} --method copy --rows {ROWS} -q");
-        for share in [1, 3] {
-            let pgrig = rig.spawn(&fill);
-            until("rows are there", || rows_of(&server, "tree") >= ROWS * share / 10);
-            pgrig.signal(Signal::SIGKILL);
-            pgrig.end();
-            assert!(rows_of(&server, "tree") < ROWS, "it is killed before the end");
-        }
-        rig.done(&fill);
-        assert_eq!(server.number("SELECT count(DISTINCT id) FROM tree"), ROWS);
-        let below = "WITH RECURSIVE below AS (SELECT id FROM tree WHERE parent IS NULL UNION ALL
-                SELECT t.id FROM tree t JOIN below ON t.parent = below.id) SELECT count(*) FROM below";
-        assert_eq!((rows_of(&server, "tree"), server.number(below)), (ROWS, ROWS));
-        assert_valid(&server);
-        assert_nothing_of_pgrig(&server);
-    }
-}
-
-/// Wherever it is killed, the same command creates the keys that close the cycle.
-#[test]
-fn a_cycle_is_completed_by_the_same_command() {
-    let cycle = "create table a(id int primary key, b int not null); create table b(id int primary key, a int not null references a, t text);
-                alter table a add foreign key (b) references b;";
-    for (version, method) in [("", "direct"), ("--pg-version 13", "copy")] {
-        let rig = Rig::new();
-        let server = rig.server(version);
-        let ddl = script(&rig, cycle);
-        let fill = format!("fill --ddl {ddl} --rows 150000 --method {method} -q");
-        for kill in [
-            "SELECT count(*) FROM pgrig_schema_fill",
-            "SELECT count(*) FROM pgrig_schema_fill WHERE is_filled",
-        ] {
-            let pgrig = rig.spawn(&fill);
-            until("tables are filled", || {
-                let begun =
-                    server.number("SELECT count(*) FROM pg_class WHERE relname = 'pgrig_schema_fill'") == 1;
-                begun && server.number(kill) > 0
-            });
-            pgrig.signal(Signal::SIGKILL);
-            pgrig.end();
-        }
-        rig.done(&fill);
-        assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (150_000, 150_000));
-        let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND convalidated";
-        assert_eq!(server.number(keys), 2);
-        assert_valid(&server);
-        assert_nothing_of_pgrig(&server);
     }
 }
 
@@ -549,126 +429,6 @@ fn what_does_not_go_together_is_refused() {
         explained.stdout.contains("order_items") && explained.stdout.contains("one of 10 referenced keys")
     );
     assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname = 'customers'"), 0);
-}
-
-/// The processes that are killed while orders are being filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Killed {
-    Pgrig,
-    Both,
-}
-
-/// Begins a fill and kills it, or pgrig and its server, while it waits for a table that somebody else has locked.
-fn killed_while_filling(rig: &Rig, server: &Server<'_>, fill: &str, table: &str, killed: Killed) {
-    let gate = rig.connect(&server.url);
-    rig.block_on(gate.batch_execute(&format!("BEGIN; LOCK TABLE {table} IN SHARE MODE"))).unwrap();
-    let pgrig = rig.spawn(fill);
-    until("pgrig waits for the table", || {
-        server.number("SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND NOT granted") > 0
-    });
-    if killed == Killed::Both {
-        let postmaster = rig.status()["pid"].as_i64().unwrap();
-        kill(Pid::from_raw(i32::try_from(postmaster).unwrap()), Signal::SIGKILL).unwrap();
-        until("the server is gone", || rig.status()["state"] == "stopped");
-    }
-    pgrig.signal(Signal::SIGKILL);
-    pgrig.end();
-    if killed == Killed::Both {
-        rig.server("");
-    }
-}
-
-/// The fill is killed at each of the larger tables, and completed by the same command.
-fn killed_again_and_again(killed: Killed, sql: &str, options: &str) {
-    let rig = Rig::new();
-    let server = rig.server("");
-    server.execute(sql);
-    let mut before = 0;
-    if options.contains("--append") {
-        rig.done("fill --all-tables --rows 50 --data-only -q");
-        before = 50;
-    }
-    let fill = format!("fill --all-tables --rows 4000 --data-only {options}");
-    for table in ["customers", "orders", "order_items"] {
-        killed_while_filling(&rig, &server, &fill, table, killed);
-    }
-    let completed = rig.done(&fill);
-    assert!(completed.stderr.contains("an interrupted fill"), "{completed:#?}");
-    for table in ["customers", "products", "orders", "order_items", "order_items_log"] {
-        assert_eq!(rows_of(&server, table), before + 4000, "{table}");
-    }
-    assert_valid(&server);
-    assert_nothing_of_pgrig(&server);
-}
-
-#[test]
-fn a_fill_by_copy_is_killed_at_every_table() {
-    killed_again_and_again(Killed::Pgrig, SHOP, "--method copy");
-}
-
-#[test]
-fn rows_that_are_added_are_added_once() {
-    killed_again_and_again(Killed::Pgrig, SHOP, "--append");
-}
-
-#[test]
-fn pages_and_the_server_are_killed_at_every_table() {
-    killed_again_and_again(Killed::Both, SHOP, "");
-}
-
-#[test]
-fn unlogged_tables_that_a_crash_has_emptied_are_filled_again() {
-    killed_again_and_again(
-        Killed::Both,
-        &SHOP.replace("create table", "create unlogged table"),
-        "--method copy",
-    );
-}
-
-#[test]
-fn an_interrupted_fill_says_how_to_go_on() {
-    let rig = Rig::new();
-    let server = rig.server("");
-    server.execute(SHOP);
-    let gate = rig.connect(&server.url);
-    rig.block_on(gate.batch_execute("BEGIN; LOCK TABLE orders IN SHARE MODE")).unwrap();
-    let fill = "fill --all-tables --rows 300 --method copy -q";
-    let pgrig = rig.spawn(fill);
-    until("pgrig waits for the table", || {
-        server.number("SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND NOT granted") > 0
-    });
-    // Another one waits for the first, and gives up.
-    let second = rig.run(fill);
-    assert_eq!(second.code, Some(1), "{second:#?}");
-    assert!(second.stderr.contains("another session"), "{second:#?}");
-    pgrig.signal(Signal::SIGINT);
-    let ran = pgrig.end();
-    assert_eq!(ran.code, Some(130), "{ran:#?}");
-    let said = "of 5 tables are filled and stay; to complete the fill, repeat the command. To start over, run TRUNCATE on \
-                the tables, and";
-    assert!(ran.stderr.contains(said), "{ran:#?}");
-    drop(gate);
-    rig.done(fill);
-    assert_eq!(rows_of(&server, "order_items"), 300);
-    assert_nothing_of_pgrig(&server);
-}
-
-#[test]
-fn a_fill_that_is_forgotten_leaves_nothing_in_the_way() {
-    let rig = Rig::new();
-    let server = rig.server("");
-    server.execute(SHOP);
-    killed_while_filling(
-        &rig,
-        &server,
-        "fill --all-tables --rows 300 --method copy",
-        "orders",
-        Killed::Pgrig,
-    );
-    server.execute("TRUNCATE customers, products, orders, order_items, order_items_log");
-    rig.done("fill --all-tables --rows 20 --no-resume -q");
-    assert_eq!(rows_of(&server, "orders"), 20);
-    assert_nothing_of_pgrig(&server);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::{Ran, Rig, Running, Server, observed};
+use crate::support::{Ran, Rig, Server, observed};
 use measure::Latencies;
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn assert_valid(document: &Value) {
 
 /// A number of transactions that was observed.
 #[track_caller]
-fn number(document: &Value, name: &str) -> u64 {
+pub(super) fn number(document: &Value, name: &str) -> u64 {
     let value = observed(document, name);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
     let number = value.round() as u64;
@@ -45,7 +45,7 @@ fn histogram(document: &Value, name: &str) -> Latencies {
 
 /// Asserts the invariants of every run's document.
 #[track_caller]
-fn assert_sound(document: &Value) {
+pub(super) fn assert_sound(document: &Value) {
     assert_valid(document);
     let succeeded = number(document, "succeeded");
     assert!((sum(document, "succeeded") - succeeded as f64).abs() < 0.5);
@@ -69,13 +69,13 @@ fn assert_sound(document: &Value) {
 }
 
 /// A script in a file of its own.
-fn script(rig: &Rig, name: &str, text: &str) -> PathBuf {
+pub(super) fn script(rig: &Rig, name: &str, text: &str) -> PathBuf {
     let path = rig.home.path().join(name);
     fs::write(&path, text).unwrap();
     path
 }
 
-fn filled<'r>(rig: &'r Rig, arguments: &str) -> Server<'r> {
+pub(super) fn filled<'r>(rig: &'r Rig, arguments: &str) -> Server<'r> {
     let server = rig.server(arguments);
     rig.done("fill --scale 1 -q");
     server
@@ -305,44 +305,12 @@ fn skipped_transactions_miss_a_latency_threshold() {
     );
 }
 
-/// Runs until transactions do.
-fn caught_at_work(rig: &Rig, server: &Server, arguments: &str) -> Running {
-    server.execute("CREATE TABLE worked (n int)");
-    let work = script(rig, "work.sql", "INSERT INTO worked VALUES (1);\n");
-    let mut pgrig = rig.spawn(&format!("tps -c 2 -f {} {arguments}", work.display()));
-    until("transactions run", || {
-        assert!(!pgrig.has_ended(), "it was over before");
-        (server.number("SELECT count(*) FROM worked") > 10).then_some(())
-    });
-    pgrig
-}
-
-fn saved(rig: &Rig) -> Value {
+pub(super) fn saved(rig: &Rig) -> Value {
     let mut files: Vec<PathBuf> =
         fs::read_dir(rig.home.path().join("runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.to_string_lossy().contains("-tps-"));
     files.sort();
     serde_json::from_str(&fs::read_to_string(files.last().unwrap()).unwrap()).unwrap()
-}
-
-fn assert_interrupted(signal: Signal) {
-    let rig = Rig::new();
-    let server = rig.server("");
-    let pgrig = caught_at_work(&rig, &server, "-T 1h");
-    pgrig.signal(signal);
-    let Ran { code, stdout, stderr } = pgrig.end();
-    assert_eq!(code, Some(130), "{stderr}");
-    assert!(stdout.contains(" tps: "), "{stdout}");
-    assert!(stderr.contains("interrupted"), "{stderr}");
-    let document = saved(&rig);
-    assert_eq!(document["status"], "interrupted");
-    assert_sound(&document);
-    assert!(number(&document, "succeeded") > 0);
-    // The reported number is that of the committed transactions, except for those that the interruption cut short.
-    let there = server.number("SELECT count(*) FROM worked").cast_unsigned();
-    assert!(there.abs_diff(number(&document, "succeeded")) <= 2, "{there} {document:#}");
-    let sessions = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'INSERT%'";
-    until("its sessions have ended", || (server.number(sessions) == 0).then_some(()));
 }
 
 #[test]
@@ -409,71 +377,6 @@ fn the_hint_how_to_compare_runs_as_it_is_printed() {
     }
     let ran = Ran::from(shell.env("PATH", path).output().unwrap());
     assert_eq!(ran.code, Some(0), "{hint}: {ran:#?}");
-}
-
-#[test]
-fn an_interrupted_trial_leaves_those_before_it() {
-    let rig = Rig::new();
-    let server = rig.server("");
-    server.execute("CREATE TABLE worked (n int)");
-    // The third trial sleeps.
-    let text = "INSERT INTO worked VALUES (1);\n\
-                SELECT CASE WHEN count(*) > 20 THEN 3600 ELSE 0 END AS n FROM worked \\gset\n\
-                SELECT pg_sleep(:n);\n";
-    let work = script(&rig, "work.sql", text);
-    let pgrig = rig.spawn(&format!("tps -t 10 --trials 3 -f {}", work.display()));
-    until("the third trial is at work", || (server.number("SELECT count(*) FROM worked") > 20).then_some(()));
-    pgrig.signal(Signal::SIGINT);
-    let Ran { code, stdout, stderr } = pgrig.end();
-    assert_eq!(code, Some(130), "{stderr}");
-    assert!(stdout.contains(" tps: 20 transactions in "), "{stdout}");
-    assert!(stderr.contains("trial 3 of 3 is not complete and is left out"), "{stderr}");
-    let document = saved(&rig);
-    assert_eq!(document["status"], "interrupted");
-    assert_eq!(document["trials"].as_array().unwrap().len(), 2);
-    assert_sound(&document);
-    assert_eq!(number(&document, "succeeded"), 10);
-}
-
-#[test]
-fn an_interrupted_run_tells_what_was_measured() {
-    assert_interrupted(Signal::SIGINT);
-    assert_interrupted(Signal::SIGTERM);
-}
-
-#[test]
-fn a_lost_server_is_exit_status_1_and_results_so_far() {
-    let rig = Rig::new();
-    let server = rig.server("");
-    let pgrig = caught_at_work(&rig, &server, "-T 1h");
-    let postmaster = fs::read_to_string(rig.data().join("postmaster.pid")).unwrap();
-    let postmaster = postmaster.lines().next().unwrap().parse().unwrap();
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(postmaster), Signal::SIGQUIT).unwrap();
-    let Ran { code, stdout, stderr } = pgrig.end();
-    assert_eq!(code, Some(1), "{stderr}");
-    assert!(stdout.contains(" tps: "), "{stdout}");
-    assert!(stderr.contains("work.sql:1"), "{stderr}");
-    let document = saved(&rig);
-    assert_eq!(document["status"], "failed");
-    assert_sound(&document);
-    assert_eq!(number(&document, "lost-clients"), 2);
-    assert!(number(&document, "succeeded") > 0);
-}
-
-#[test]
-fn nothing_measured_is_said_to_be_nothing() {
-    let rig = Rig::new();
-    let _server = filled(&rig, "");
-    let ran = rig.done("tps -S -R 0.000001 -T 1");
-    assert!(ran.stdout.contains("nothing was measured: no transaction was due"), "{ran:#?}");
-    let told = rig.home.path().join("told");
-    let pgrig = rig.spawn_telling("tps -S -c 2 --ramp 1h -P 1", &told);
-    until("clients begin", || fs::read_to_string(&told).unwrap().contains("s, ramp: ").then_some(()));
-    pgrig.signal(Signal::SIGINT);
-    let ran = pgrig.end();
-    assert_eq!(ran.code, Some(130), "{ran:#?}");
-    assert!(ran.stdout.contains("nothing was measured: the run was interrupted"), "{ran:#?}");
-    assert_eq!(saved(&rig)["status"], "interrupted");
 }
 
 #[test]
