@@ -76,6 +76,7 @@ fn parts_that_run_together_become_one_run() {
     let partial = rig.run(&format!("merge {}", one.display()));
     assert_eq!(partial.code, Some(1), "{partial:#?}");
     assert!(partial.stderr.contains("part 2 is missing"), "{partial:#?}");
+    assert!(partial.stdout.contains(" in 1 part\n"), "{partial:#?}");
     let twice = rig.run(&format!("merge both {}", two.display()));
     assert!(twice.code == Some(2) && twice.stderr.contains("given twice"), "{twice:#?}");
     let plain = rig.document("tps -n -S -t 5");

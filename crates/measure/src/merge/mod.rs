@@ -18,6 +18,7 @@ use self::clock::Clock;
 use self::trial::PartTrial;
 use self::window::Timeline;
 use crate::compare::{Difference, differences};
+use crate::human::time;
 use crate::latencies::LatenciesError;
 use crate::run::{Environment, Note, Run, Status, Trial};
 
@@ -304,7 +305,7 @@ fn notes(runs: &[Run], parts: &[MergedPart], missing: &[u64], of: u64) -> Vec<St
         ));
     }
     let error = parts.iter().map(|part| part.clock_error).fold(0.0, f64::max);
-    notes.push(format!("the server's clock was read with an error of at most {:.1} ms", error * 1000.0));
+    notes.push(format!("the server's clock was read with an error of at most {}", time(error)));
     for (run, part) in runs.iter().zip(parts) {
         notes.extend(run.notes.iter().map(|note| format!("part {}: {}", part.number, note.text)));
     }

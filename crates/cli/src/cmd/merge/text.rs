@@ -27,6 +27,7 @@ pub(crate) fn missing(missing: &[u64]) -> String {
 }
 
 /// `8,123 tps: 81,234 transactions in 10.0 s by 8 clients in 4 parts`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
 fn headline(run: &Run, trial: &Trial, parts: usize) -> String {
     let value = |name| trial.value(name).unwrap_or_default();
     let (succeeded, elapsed) = (value("succeeded"), value("elapsed"));
@@ -36,12 +37,16 @@ fn headline(run: &Run, trial: &Trial, parts: usize) -> String {
     let others = [(failed, "failed"), (value("skipped"), "skipped"), (value("late"), "late")];
     let others = others.into_iter().filter(|(number, _)| *number > 0.0);
     let others: Vec<String> = others.map(|(number, name)| format!("; {} {name}", count(number))).collect();
+    let plural = |number: u64| if number == 1 { "" } else { "s" };
     format!(
-        "{} tps: {} transactions in {} by {} clients in {parts} parts{others}",
+        "{} tps: {} transaction{} in {} by {} client{} in {parts} part{}{others}",
         rounded(succeeded / elapsed),
         count(succeeded),
+        plural(succeeded as u64),
         duration(Duration::from_secs_f64(elapsed)),
         grouped(clients),
+        plural(clients),
+        plural(parts as u64),
         others = others.concat()
     )
 }
