@@ -16,6 +16,10 @@ test:
     cargo test --workspace --locked
     @cat target/tmp/skipped/* 2>/dev/null | sed 's/^/skipped: /' || true
 
+# Tests for aarch64 in an emulator, on servers of this machine. Arguments: those of cargo test; by default unit tests
+test-aarch64 *arguments:
+    python3 release/emulate.py {{arguments}}
+
 # Classes and locks of pgrig ddl on all versions of PostgreSQL, of which `just test` takes the oldest and the newest
 test-ddl-releases:
     PGRIG_TEST_RELEASES=all cargo test -p pgrig-ddl --locked statements
@@ -23,6 +27,10 @@ test-ddl-releases:
 # All packages, into dist/: reproducible. Arguments: see --help
 dist *arguments:
     python3 release/dist.py {{arguments}}
+
+# Makes the packages of dist/ once more, elsewhere by another user, and compares all bytes; needs root and faketime
+reproduce *arguments:
+    python3 release/reproduce.py {{arguments}}
 
 # Installs each package of dist/ in a clean system, and uses it; needs root. Arguments: see --help
 dist-test *arguments:
@@ -55,6 +63,21 @@ bench-ladder *arguments:
 bench-ddl *arguments:
     cargo build --release --locked
     python3 bench/ddl.py {{arguments}}
+
+# pgrig ddl beside eugene and pg-blast-radius on the same statements, against the server; needs psql. Arguments: see --help
+bench-ddl-peers *arguments:
+    cargo build --release --locked
+    python3 bench/ddl_peers.py {{arguments}}
+
+# The stalls that pgrig ddl prints, beside those that sessions of psql measure at the same time; needs psql. Arguments: see --help
+bench-ddl-stall *arguments:
+    cargo build --release --locked
+    python3 bench/ddl_stall.py {{arguments}}
+
+# The time of pgrig ddl --quick for ten statements on three tables of 1 GB. Arguments: see --help
+bench-ddl-quick *arguments:
+    cargo build --release --locked
+    python3 bench/ddl_quick.py {{arguments}}
 
 # A whole schema, beside pg_restore of the same rows; needs pg_dump, pg_restore and psql. Arguments: see --help
 bench-schema *arguments:
@@ -116,6 +139,21 @@ bench-lag *arguments:
     cargo build --release --locked
     python3 bench/lag.py {{arguments}}
 
+# pgrig tps in parts: common start, counts, kills, against the server; needs psql and libfaketime. Arguments: see --help
+bench-parts *arguments:
+    cargo build --release --locked
+    python3 bench/parts.py {{arguments}}
+
+# pgrig fill in parts against one process: rows/s, with the same sum over all rows; needs psql. Arguments: see --help
+bench-fill-parts *arguments:
+    cargo build --release --locked
+    python3 bench/fill_parts.py {{arguments}}
+
+# pgrig fill in parts, each over a slow link of its own, against one process over one; needs psql. Arguments: see --help
+bench-fill-links *arguments:
+    cargo build --release --locked
+    python3 bench/fill_links.py {{arguments}}
+
 # Time, memory and bytes of pgrig report for real documents, and pgrig runs list; needs psql. Arguments: see --help
 bench-report *arguments:
     cargo build --release --locked
@@ -143,3 +181,7 @@ book *arguments:
 picture:
     cargo build --release --locked
     python3 docs/picture.py
+
+# Draw the plots of README and the book anew, from the run documents in crates/report/tests/documents; a test compares them
+pictures:
+    DOCS=overwrite cargo test --package pgrig-report --locked pictures

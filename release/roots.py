@@ -46,6 +46,11 @@ def run(command, timeout=120, **options):
     return ran.stdout
 
 
+def check(condition, *what):
+    if not condition:
+        raise SystemExit("\n".join(str(part) for part in what))
+
+
 def debian(directory):
     """The least Debian that has man and completions."""
     packages = "ca-certificates,man-db,bash-completion"

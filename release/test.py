@@ -5,28 +5,30 @@ In each: pgrig --version, a fill of 100 MB on the embedded server, `man pgrig`, 
 and in a system with musl alone; the wheel in a new venv; the Debian package passes lintian. Then the packages are made
 once more from the same program, by another user, in another directory, with another umask and clock: the same bytes.
 
-Needs root, and from Debian: mmdebstrap, lintian, busybox-static, musl, faketime, man-db. With --image also buildah.
+Needs root, and from Debian: mmdebstrap, lintian, busybox-static, musl, faketime, man-db. From PyPI: check-jsonschema,
+twine. With --image also podman, runc and (PyPI) podman-compose.
 """
 
 import argparse
-import gzip
-import hashlib
 import os
+import re
 import shutil
 import sys
+import tarfile
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 from common import MACHINES, NAME, ROOT, base_name, version
 from dist import sign
-from roots import debian, musl, run
+from reproduce import compare, make_again
+from roots import check, debian, musl, run
+from test_image import TOOLS, compose_file, in_an_engine
 
 MACHINE = "x86_64"
-NEEDED = ["mmdebstrap", "lintian", "busybox", "faketime", "man", "unshare", "setpriv", "ssh-keygen"]
-NOBODY = 65534
-# Cargo's directories, and some files in them, are only for the user who builds.
-READS_ALL = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
+NEEDED = ["mmdebstrap", "lintian", "busybox", "faketime", "man", "unshare", "setpriv", "ssh-keygen",
+          "check-jsonschema", "twine"]
 
 
 def main():
@@ -36,16 +38,17 @@ def main():
     options = parser.parse_args()
     if os.getuid() != 0:
         sys.exit("dist-test needs root: it installs packages in systems of their own")
-    tools = NEEDED + (["buildah"] if options.image else [])
+    tools = NEEDED + (TOOLS if options.image else [])
     missing = [tool for tool in tools if not shutil.which(tool)]
     if missing:
         sys.exit(f"dist-test needs {', '.join(missing)}")
     dist = options.dist.resolve()
     passed = 0
-    for test in [sums, sizes, program, package_for_debian, tarball_with_musl, wheel, same_bytes, signature]:
+    for test in [sums, sizes, program, binstall, package_for_debian, tarball_with_musl, wheel, same_bytes,
+                 signature, compose_file]:
         passed += step(test, dist)
     if options.image:
-        passed += step(container, dist)
+        passed += step(in_an_engine, dist)
     print(f"{passed} passed, 0 failed")
 
 
@@ -57,11 +60,6 @@ def step(test, dist):
         test(dist, Path(directory))
     print(f"{time.monotonic() - start:6.1f} s  {test.__name__}", flush=True)
     return 1
-
-
-def check(condition, *what):
-    if not condition:
-        raise SystemExit("\n".join(str(part) for part in what))
 
 
 def tarball(dist):
@@ -154,6 +152,7 @@ def tarball_with_musl(dist, directory):
 
 
 def wheel(dist, directory):
+    run(["twine", "check", "--strict", wheel_file(dist)])
     environment = directory / "venv"
     run([sys.executable, "-m", "venv", environment])
     run([environment / "bin/pip", "install", "--quiet", "--no-index", wheel_file(dist)])
@@ -172,38 +171,10 @@ def wheel(dist, directory):
 
 
 def same_bytes(dist, directory):
-    """Another user, directory, umask and clock."""
-    copy, home = directory / "elsewhere", directory / "home"
-    home.mkdir()
-    run(["git", "clone", "--quiet", "--no-hardlinks", ROOT, copy], cwd="/")
-    changed = f"git ls-files -z | tar --null --files-from - --ignore-failed-read --create | tar --extract --directory '{copy}'"
-    run(["sh", "-c", changed], cwd=ROOT)
+    """Another user, directory, umask and clock: from the same program, since compiling takes minutes (`just reproduce`)."""
     run(["tar", "-xf", tarball(dist), "-C", directory, "--strip-components=1", f"{base_name(MACHINE)}/bin/{NAME}"])
-    shutil.copyfile(directory / "bin" / NAME, copy / NAME)
-    (copy / NAME).chmod(0o755)
-    # A false clock stops cargo's threads.
-    shim = home / "cargo"
-    shim.write_text(f"#!/bin/sh\nunset LD_PRELOAD\nexec '{shutil.which('cargo')}' \"$@\"\n")
-    shim.chmod(0o755)
-    run(["chown", "--recursive", f"{NOBODY}:{NOBODY}", copy, home])
-    command = f"umask 077; '{sys.executable}' release/dist.py --machine {MACHINE} --no-image --binary {MACHINE}=./{NAME} " \
-        "--out packages"
-    user = f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups {READS_ALL}".split()
-    variables = {
-        **os.environ, "HOME": str(home), "PATH": f"{home}:{os.environ['PATH']}", "TZ": "Asia/Kathmandu",
-        "CARGO_HOME": os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo"),
-        "RUSTUP_HOME": os.environ.get("RUSTUP_HOME") or str(Path.home() / ".rustup"),
-        "CARGO_NET_OFFLINE": "true", "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    run([*user, "faketime", "2031-05-04 03:02:01", "sh", "-c", command], timeout=300, env=variables, cwd=copy)
-    for path in sorted((copy / "packages").iterdir()):
-        if path.name != "SHA256SUMS":
-            same = path.read_bytes() == (dist / path.name).read_bytes()
-            check(same, f"{path.name} has other bytes: {digest(path)} instead of {digest(dist / path.name)}")
-
-
-def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    packages = make_again(directory, [MACHINE], {MACHINE: directory / "bin" / NAME})
+    check(compare(dist, packages) == 0, "the packages have other bytes")
 
 
 def signature(dist, directory):
@@ -220,21 +191,20 @@ def signature(dist, directory):
         run(command, stdin=text)
 
 
-def container(dist, directory):
-    """The image as an engine runs it: its user, its PostgreSQL without a network."""
-    archive = directory / "image.tar"
-    with gzip.open(next(dist.glob("pgrig_*.image.tar.gz"))) as packed, open(archive, "wb") as unpacked:
-        shutil.copyfileobj(packed, unpacked)
-    storage = ["buildah", "--storage-driver", "vfs", "--root", directory / "root", "--runroot", directory / "run"]
-    run([*storage, "from", "--quiet", "--name", "it", f"docker-archive:{archive}"], timeout=300)
+def binstall(dist, _):
+    """cargo-binstall finds each archive, and the program in it, by the crate's metadata."""
+    metadata = tomllib.loads((ROOT / "crates/cli/Cargo.toml").read_text())["package"]["metadata"]["binstall"]
+    check(metadata["pkg-fmt"] == "tgz", metadata)
+    for archive in dist.glob(f"{NAME}-{version()}-*.tar.gz"):
+        values = {"repo": "https://host/owner/pgrig", "name": NAME, "version": version(), "bin": NAME,
+                  "target": archive.name.removeprefix(f"{NAME}-{version()}-").removesuffix(".tar.gz"), "archive-suffix": ".tar.gz"}
 
-    def say(*command, timeout=120):
-        inside = ["env", "PGRIG_FETCH=never", *command]
-        return run([*storage, "run", "--isolation", "chroot", "it", "--", *inside], timeout=timeout)
+        def expanded(template):
+            return re.sub(r"\{ ([a-z-]+) \}", lambda found: values[found[1]], metadata[template])
 
-    check("uid=999(pgrig)" in say("id"), say("id"))
-    check(f"{NAME} {version()}" in say(NAME, "--version"), "another version")
-    say(NAME, "fill", "100MB", timeout=300)
+        check(expanded("pkg-url") == f"https://host/owner/pgrig/releases/download/v{version()}/{archive.name}", metadata)
+        with tarfile.open(archive) as tar:
+            check(tar.getmember(expanded("bin-dir")).mode == 0o755, metadata)
 
 
 if __name__ == "__main__":

@@ -24,5 +24,5 @@ pub use outcome::{Outcome, Summary, Trial, Verified, Witness};
 pub use plan::{LeftOut, Plan};
 pub use programs::Programs;
 pub use request::Request;
-pub use run::{Observer, Site, plan, rehearse};
+pub use run::{Observer, Readiness, Site, plan, rehearse};
 pub use way::{Compression, Format, Method, Place, Way};

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 const MOST_JOBS: u16 = 256;
 /// The forms of a way, for errors.
 const FORMS: &str = "give FORMAT[:COMPRESSION[=LEVEL]][,jobs=N], for example custom:gzip=6,jobs=2. FORMAT is plain, custom, directory, base \
-                     or base-tar; COMPRESSION is none, gzip, lz4 or zstd; for base-tar client-gzip, server-zstd and so on";
+                     or base-tar; COMPRESSION is none, gzip, lz4 or zstd; for base-tar with client- or server- before it, like server-zstd";
 
 /// A way to make a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

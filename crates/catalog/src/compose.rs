@@ -172,7 +172,12 @@ impl Choice<'_> {
         {
             return Values::Null;
         }
-        let values = Values::Reference(Reference { keys: Arc::clone(&group.keys), column, pick });
+        let values = Values::Reference(Reference {
+            keys: Arc::clone(&group.keys),
+            column,
+            pick,
+            is_allowed: group.origin != Origin::References,
+        });
         if group.origin != Origin::References {
             return values;
         }
@@ -208,7 +213,7 @@ impl Choice<'_> {
     fn in_turn(&self, slot: &Slot<'_>, allowed: &Allowed, turn: Turn) -> Values {
         let listed = |keys: Keys, turn| {
             let pick = self.pick(slot.name(), turn);
-            Values::Reference(Reference { keys: Arc::new(keys), column: 0, pick })
+            Values::Reference(Reference { keys: Arc::new(keys), column: 0, pick, is_allowed: true })
         };
         if let Set::Listed(values) = &allowed.set {
             return listed(
@@ -280,7 +285,12 @@ impl Choice<'_> {
     fn made(&self, key: Column, pick: Pick) -> Values {
         let table =
             Table { name: self.table.to_owned(), columns: vec![key], rows: u64::MAX, seed: self.seed };
-        Values::Reference(Reference { keys: Arc::new(Keys::Made { table, first: 0 }), column: 0, pick })
+        Values::Reference(Reference {
+            keys: Arc::new(Keys::Made { table, first: 0 }),
+            column: 0,
+            pick,
+            is_allowed: false,
+        })
     }
 }
 

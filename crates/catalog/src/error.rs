@@ -426,6 +426,20 @@ pub enum CatalogError {
         /// The row, as the server prints it.
         row: String,
     },
+    /// A sample row is too long for an index.
+    #[error(
+        "index {index} of {table} would refuse the rows: {message}. Give its columns shorter values ({definition}): --column NAME=SPEC"
+    )]
+    TooLong {
+        /// Schema and name.
+        table: String,
+        /// The index.
+        index: String,
+        /// Its method and columns.
+        definition: String,
+        /// The server's message.
+        message: String,
+    },
     /// A sample row is refused for another reason.
     #[error("{table} would refuse the rows: {message}. {row}. Describe the column with --column NAME=SPEC")]
     Refused {
@@ -475,6 +489,7 @@ impl Classified for CatalogError {
             | Self::Taken { .. }
             | Self::Dangling { .. }
             | Self::NotNull { .. }
+            | Self::TooLong { .. }
             | Self::Refused { .. } => Class::Request,
             Self::Server(_) => Class::Machine,
         }

@@ -117,7 +117,7 @@ async fn reference(client: &Client, spec: &ColumnSpec, referenced: &str) -> Resu
     }
     let keys = Keys::Listed(rows.iter().map(|row| vec![Some(row.get("value"))]).collect());
     let pick = Pick::Random { name: referenced.to_owned() };
-    Ok(Reference { keys: Arc::new(keys), column: 0, pick })
+    Ok(Reference { keys: Arc::new(keys), column: 0, pick, is_allowed: false })
 }
 
 /// The error for a failed query of referenced values: `failed` if the reference is to blame, else

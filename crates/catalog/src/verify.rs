@@ -143,10 +143,13 @@ impl Trial<'_> {
                 Ok(()) => {}
                 Err(error) => match error.as_db_error() {
                     Some(db) if *db.code() == SqlState::PROGRAM_LIMIT_EXCEEDED => {
-                        return Err(CatalogError::Refused {
+                        // The server names the sample's index.
+                        let message = db.message().split(" for index ").next().unwrap_or_default();
+                        return Err(CatalogError::TooLong {
                             table: self.info.shown(),
-                            message: format!("{} (index {})", db.message(), index.get::<_, String>("name")),
-                            row: db.hint().unwrap_or_default().to_owned(),
+                            index: index.get("name"),
+                            definition,
+                            message: message.to_owned(),
                         });
                     }
                     _ => return Err(error.into()),

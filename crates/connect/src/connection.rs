@@ -28,6 +28,7 @@ pub struct Connection {
     /// Socket or TCP, with TLS or without.
     pub transport: Transport,
     notices: Notices,
+    notifications: Notifications,
     overheard: Arc<Overheard>,
     ended: watch::Receiver<Option<Ending>>,
     route: Arc<Route>,
@@ -50,6 +51,8 @@ impl std::fmt::Debug for Connection {
 }
 
 type Notices = Arc<Mutex<VecDeque<DbError>>>;
+/// Payloads of NOTIFY, oldest first.
+type Notifications = Arc<Mutex<Vec<String>>>;
 
 /// End of the driver, once it is known.
 #[derive(Debug, Clone)]
@@ -72,21 +75,27 @@ impl Connection {
     {
         let notices = Notices::default();
         let (report, ended) = watch::channel(None);
-        let kept = Arc::clone(&notices);
+        let notifications = Notifications::default();
+        let (kept, heard) = (Arc::clone(&notices), Arc::clone(&notifications));
         let Link { transport, overheard, route, loan } = link;
         let canceller = Canceller { token: client.cancel_token(), route: Arc::clone(&route) };
         let registered = Registered::new(canceller, Some(Arc::clone(&overheard)));
         tokio::spawn(async move {
             let _until_its_end = registered;
-            let ending = drive(driver, &kept).await;
+            let ending = drive(driver, &kept, &heard).await;
             report.send_replace(Some(ending));
         });
-        Self { client, transport, notices, overheard, ended, route, loan, warnings }
+        Self { client, transport, notices, notifications, overheard, ended, route, loan, warnings }
     }
 
     /// The notices and warnings the server sent since the last call, oldest first (the newest thousand).
     pub fn take_notices(&self) -> Vec<DbError> {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+
+    /// The payloads of NOTIFY since the last call, oldest first, on the channels to which this connection listens.
+    pub fn take_notifications(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notifications.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The process ID that the other side has sent in `BackendKeyData`. A pooler sends a number of
@@ -222,7 +231,11 @@ impl Canceller {
 }
 
 /// Polls the connection until it ends.
-async fn drive<S, T>(mut driver: tokio_postgres::Connection<S, T>, notices: &Notices) -> Ending
+async fn drive<S, T>(
+    mut driver: tokio_postgres::Connection<S, T>,
+    notices: &Notices,
+    notifications: &Notifications,
+) -> Ending
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: TlsStream + Unpin,
@@ -236,6 +249,10 @@ where
                     farewell = Some(Box::<ServerError>::from(&notice));
                 }
                 keep(notices, notice);
+            }
+            Some(Ok(AsyncMessage::Notification(notification))) => {
+                let mut heard = notifications.lock().unwrap_or_else(PoisonError::into_inner);
+                heard.push(notification.payload().to_owned());
             }
             Some(Ok(_)) => {}
             Some(Err(error)) => {

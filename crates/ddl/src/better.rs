@@ -2,6 +2,7 @@
 
 use crate::find::{Class, WorkKind};
 use crate::outcome::{Found, StatementOutcome};
+use crate::parted;
 use crate::parts::{Action, Parts};
 use crate::script::{Statement, StatementKind};
 
@@ -19,7 +20,27 @@ pub fn better_way(found: &Found, statement: &Statement) -> Option<&'static str> 
     if !blocks {
         return None;
     }
+    let is_reference = has("foreign key") || has("references");
     match found.class {
+        Class::IndexBuild if text.starts_with("create ") && found.is_partitioned => Some(
+            "CREATE INDEX ON ONLY the partitioned table, CREATE INDEX CONCURRENTLY on each partition, outside of a transaction, then \
+             ALTER INDEX … ATTACH PARTITION for each: that does not block writes (CONCURRENTLY is impossible on a partitioned table)",
+        ),
+        Class::IndexBuild
+            if builds
+                && found.is_partitioned
+                && has("alter table")
+                && (has("unique") || has("primary key")) =>
+        {
+            Some(
+                "on each partition, CREATE UNIQUE INDEX CONCURRENTLY and ADD CONSTRAINT … USING INDEX; ALTER TABLE ONLY the partitioned \
+             table ADD CONSTRAINT …; then ALTER INDEX … ATTACH PARTITION for each",
+            )
+        }
+        Class::Scan | Class::SeveralTables if found.is_partitioned && has(" add ") && is_reference => Some(
+            "on each partition, ADD CONSTRAINT … NOT VALID and VALIDATE CONSTRAINT; ADD CONSTRAINT to the partitioned table then takes \
+             these, and scans nothing",
+        ),
         Class::IndexBuild if text.starts_with("create ") => {
             Some("CREATE INDEX CONCURRENTLY, outside of a transaction, does not block writes")
         }
@@ -33,13 +54,9 @@ pub fn better_way(found: &Found, statement: &Statement) -> Option<&'static str> 
             "first ADD CONSTRAINT … CHECK (… IS NOT NULL) NOT VALID, then VALIDATE CONSTRAINT, which blocks nobody: SET NOT NULL \
              is then catalog only",
         ),
-        Class::Scan | Class::SeveralTables
-            if has(" add ") && (has("check") || has("foreign key") || has("references")) =>
-        {
-            Some(
-                "ADD CONSTRAINT … NOT VALID is catalog only; VALIDATE CONSTRAINT in a later transaction blocks no writes",
-            )
-        }
+        Class::Scan | Class::SeveralTables if has(" add ") && (has("check") || is_reference) => Some(
+            "ADD CONSTRAINT … NOT VALID is catalog only; VALIDATE CONSTRAINT in a later transaction blocks no writes",
+        ),
         Class::ScanOfAnother if has("attach partition") && is_attached(found, &text) => Some(
             "first add to the attached table a CHECK constraint that implies the new bounds (and IS NOT NULL): the server then \
              skips the scan",
@@ -119,6 +136,11 @@ impl Better {
     }
 }
 
+/// Whether a statement shares a transaction that is committed: a better way needs a migration of its own, without a transaction.
+pub fn is_in_transaction(statements: &[StatementOutcome], number: usize) -> bool {
+    number > 0 && transaction(statements, number - 1) == Transaction::Open
+}
+
 /// The transaction in which a statement is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transaction {
@@ -149,12 +171,20 @@ fn transaction(statements: &[StatementOutcome], place: usize) -> Transaction {
 /// The better way of a statement as statements; none if pgrig cannot write it.
 fn written(found: &Found, statement: &Statement, number: usize, version: u32) -> Option<Vec<String>> {
     let parts = Parts::of(&statement.sql);
+    let own = format!("pgrig_better_{number}");
+    if let (true, Some(create)) = (found.is_partitioned, parts.create_index()) {
+        return parted::index(&create, &own, &found.partitions);
+    }
     if let Some(sql) = parts.concurrently() {
         return Some(vec![sql]);
     }
     let (table, action) = parts.alter_table()?;
     let alter = |action: String| format!("ALTER TABLE {table} {action}");
-    let own = format!("pgrig_better_{number}");
+    let is_check =
+        matches!(&action, Action::Rule { rule, .. } if rule.to_ascii_lowercase().starts_with("check"));
+    if found.is_partitioned && !is_check && matches!(action, Action::Key { .. } | Action::Rule { .. }) {
+        return parted::constraint(&action, &own, &found.partitions);
+    }
     Some(match action {
         Action::Key { name, kind, columns, rest } => {
             let name = name.unwrap_or(&own);
@@ -234,6 +264,8 @@ mod tests {
             works: vec![Work { oid: 1, table: 1, relation: "t".to_owned(), kind, proof }],
             locks: vec![lock],
             is_alone: false,
+            is_partitioned: false,
+            partitions: Vec::new(),
             waits: 0,
             space: Space::default(),
             tables: BTreeSet::new(),

@@ -7,6 +7,8 @@ use fill::FillError;
 use server::SurveyError;
 use server::fault::Panicked;
 
+use crate::outcome::Failed;
+
 /// Why a migration's text is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
@@ -53,6 +55,32 @@ impl Classified for ScriptError {
     }
 }
 
+/// Why the user's reader or writer is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbingError {
+    /// It is not a script of pgbench's.
+    #[error(transparent)]
+    Script(#[from] script::ScriptError),
+    /// A command that cannot be carried out.
+    #[error("{script}:{line}: {why} in command \"{command}\"")]
+    Command {
+        /// The script.
+        script: String,
+        /// Its line.
+        line: usize,
+        /// The command.
+        command: String,
+        /// The reason.
+        why: String,
+    },
+}
+
+impl Classified for ProbingError {
+    fn class(&self) -> Class {
+        Class::Request
+    }
+}
+
 /// Why a migration cannot be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -81,12 +109,58 @@ pub enum DdlError {
         /// Names of tables.
         tables: String,
     },
+    /// An option names a table that several schemas have.
+    #[error("{option} {table}: several schemas have such a table: give one of {tables}")]
+    SeveralTables {
+        /// The option.
+        option: &'static str,
+        /// The name.
+        table: String,
+        /// The tables.
+        tables: String,
+    },
+    /// A statement that the server refuses whatever rows there are.
+    #[error(
+        "statement {number} ({place}) fails on tables without rows, and would with rows: {}{}",
+        failed.message,
+        failed.remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}"))
+    )]
+    Statement {
+        /// Its number.
+        number: usize,
+        /// Its file and line.
+        place: String,
+        /// The failure.
+        failed: Failed,
+    },
+    /// The user's reader or writer fails whatever rows there are.
+    #[error("{option} fails on tables without rows, and would with rows: {why}")]
+    Probing {
+        /// The option.
+        option: &'static str,
+        /// The reason.
+        why: String,
+    },
+    /// The user's reader or writer keeps its locks.
+    #[error(
+        "{option} leaves its transaction open, and the migration would wait for it without end: end it with COMMIT"
+    )]
+    ProbeOpen {
+        /// The option.
+        option: &'static str,
+    },
     /// A server on which WAL would not be measured.
     #[error(
         "the server runs with wal_level = minimal, under which new indexes and rewritten tables write no WAL: the \
          figures would not hold elsewhere. Set wal_level = replica and restart the server"
     )]
     WalLevel,
+    /// The server does not start again after the fill.
+    #[error("the tables are filled, and the server does not start again with its own settings: {why}")]
+    Restart {
+        /// The reason.
+        why: String,
+    },
     /// The server is not fit for tables.
     #[error(transparent)]
     Unfit(#[from] SurveyError),
@@ -138,11 +212,17 @@ impl Classified for DdlError {
         match self {
             Self::Schema { error, .. } | Self::Fill(error) => error.class(),
             Self::Original(error) => error.class(),
-            Self::WalLevel | Self::CreateDatabase { .. } | Self::NoSuchTable { .. } => Class::Request,
+            Self::WalLevel
+            | Self::CreateDatabase { .. }
+            | Self::NoSuchTable { .. }
+            | Self::SeveralTables { .. }
+            | Self::Probing { .. }
+            | Self::ProbeOpen { .. }
+            | Self::Statement { .. } => Class::Request,
             Self::Unfit(error) => error.class(),
             Self::Connect(error) => error.class(),
             Self::NotDropped { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
-            Self::NotDropped { .. } | Self::Panicked(_) => Class::Machine,
+            Self::Restart { .. } | Self::NotDropped { .. } | Self::Panicked(_) => Class::Machine,
             Self::Interrupted => Class::Interrupted,
         }
     }

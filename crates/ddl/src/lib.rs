@@ -5,11 +5,12 @@
 //! ```
 //!
 //! - [`Script`] cuts the migration into statements, as psql does.
+//! - [`Probing`] is the user's own reader or writer: SQL, or a pgbench script.
 //! - [`Schema`] is where the tables come from: a file of SQL, a database's catalogs, or a model.
 //! - `run/`: `databases` are made, marked and dropped; `look` runs each statement and reads what changed; `blockers`
 //!   holds statements that run outside transactions, so that their locks can be read; `cost` times them, undisturbed; `stall`
 //!   measures the waits of readers and writers meanwhile.
-//! - `better`: statements that do the same with weaker locks, made of the `parts` of the text; measured in the same way.
+//! - `better`: statements that do the same with weaker locks, made of the `parts` of the text (of partitioned tables: `parted`); measured in the same way.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
 //!
@@ -21,21 +22,24 @@ mod error;
 pub mod find;
 mod forecast;
 mod outcome;
+mod parted;
 mod parts;
 mod plan;
+mod probing;
 mod request;
 mod run;
 mod schema;
 mod script;
 
-pub use better::better_way;
-pub use error::{DdlError, ScriptError};
+pub use better::{better_way, is_in_transaction};
+pub use error::{DdlError, ProbingError, ScriptError};
 pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
 pub use outcome::{
     Alternative, AtSize, Baseline, Cost, Failed, Found, Outcome, ProbeKind, Probed, Space, Spread, Stall,
     StatementOutcome, Stopped, TableAt, Wait,
 };
 pub use plan::{Plan, PlannedSize, PlannedTable};
+pub use probing::{ProbeScript, Probing};
 pub use request::{Amount, Effort, Probes, Request, TableSize};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;

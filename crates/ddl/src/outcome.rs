@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::find::{Class, Lock, LockMode, Work};
 use crate::forecast::Forecast;
+use crate::parted::Node;
 use crate::script::{Statement, StatementKind};
 
 /// A migration that was measured, as far as it ran.
@@ -31,6 +32,8 @@ pub struct Outcome {
 pub struct Alternative {
     /// The number of the statement that it replaces.
     pub number: usize,
+    /// Whether that statement shares a transaction: this way needs a migration of its own, without a transaction.
+    pub needs_own_migration: bool,
     /// Its statements.
     pub statements: Vec<StatementOutcome>,
 }
@@ -73,6 +76,11 @@ pub struct Found {
     pub locks: Vec<Lock>,
     /// Whether it runs only outside of transactions.
     pub is_alone: bool,
+    /// Whether it concerns all partitions of a table.
+    pub is_partitioned: bool,
+    /// The partitioned table that it names, and its partitions, each after the one of which it is a part.
+    #[serde(skip)]
+    pub(crate) partitions: Vec<Node>,
     /// Times that it waited for transactions of others.
     pub waits: usize,
     /// Disk space that it takes while it runs.
@@ -123,6 +131,9 @@ pub struct Failed {
     pub message: String,
     /// Advice for the user, if there is any.
     pub remedy: Option<String>,
+    /// Whether the server refuses it whatever rows there are.
+    #[serde(skip)]
+    pub(crate) is_certain: bool,
 }
 
 /// The runs of a statement at one size.
@@ -184,12 +195,12 @@ pub enum ProbeKind {
 /// The readers and writers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Probed {
-    /// Each with its table, for people.
+    /// Each with its table, or the user's script, for people.
     pub names: Vec<String>,
     /// Tables without one, each with the reason.
     pub unprobed: Vec<String>,
-    /// Statements of each in a second.
-    pub per_second: f64,
+    /// Scheduled starts in a second, of each in the order of the names.
+    pub per_second: Vec<f64>,
     /// The longest waits before the migration.
     pub baseline: Baseline,
     /// Those that could not go on.
@@ -296,9 +307,18 @@ impl Outcome {
         ran.map(|one| {
             let mut trial = one.trial();
             for alternative in self.alternatives.iter().filter(|other| other.number == one.number) {
-                let what =
-                    serde_json::json!({ "event": "alternative", "statements": alternative.statements });
+                let what = serde_json::json!({
+                    "event": "alternative",
+                    "needs_own_migration": alternative.needs_own_migration,
+                    "statements": alternative.statements,
+                });
                 trial.events.push(Event { at: 0.0, text: "a better way".to_owned(), what });
+            }
+            for (event, probed) in [("probes", &self.probed), ("probes-blocked", &self.probed_blocked)] {
+                if let Some(probed) = probed {
+                    let what = serde_json::json!({ "event": event, "probes": probed });
+                    trial.events.push(Event { at: 0.0, text: "readers and writers".to_owned(), what });
+                }
             }
             trial
         })

@@ -29,6 +29,16 @@ pub(crate) enum Action<'a> {
     AddColumn { column: &'a str, typed: &'a str, default: &'a str, is_not_null: bool },
 }
 
+/// The parts of CREATE INDEX.
+pub(crate) struct Create<'a> {
+    pub(crate) is_unique: bool,
+    pub(crate) name: Option<&'a str>,
+    /// The table.
+    pub(crate) table: &'a str,
+    /// All after the table.
+    pub(crate) rest: &'a str,
+}
+
 impl<'a> Parts<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         let text = text.trim_end().trim_end_matches(';').trim_end();
@@ -61,6 +71,40 @@ impl<'a> Parts<'a> {
         Some(format!("{} CONCURRENTLY{}", &self.text[..end], &self.text[end..]))
     }
 
+    /// The parts of CREATE INDEX; none for other statements.
+    pub(crate) fn create_index(&self) -> Option<Create<'a>> {
+        let is_unique = self.begins(1, &["unique"]);
+        let mut at = 1 + usize::from(is_unique);
+        if !(self.begins(0, &["create"]) && self.begins(at, &["index"])) {
+            return None;
+        }
+        at += 1;
+        at += usize::from(self.begins(at, &["concurrently"]));
+        if self.begins(at, &["if", "not", "exists"]) {
+            at += 3;
+        }
+        let name = if self.begins(at, &["on"]) { None } else { Some(self.name(at)?) };
+        at += usize::from(name.is_some());
+        if !self.begins(at, &["on"]) {
+            return None;
+        }
+        at += 1;
+        at += usize::from(self.begins(at, &["only"]));
+        let (table, after) = self.qualified(at)?;
+        Some(Create { is_unique, name, table, rest: self.slice(after, self.tokens.len()) })
+    }
+
+    /// The name of a table there, and the place after it.
+    fn qualified(&self, first: usize) -> Option<(&'a str, usize)> {
+        let mut at = first;
+        self.name(at)?;
+        while self.tokens.get(at + 1)?.text == "." {
+            at += 2;
+            self.name(at)?;
+        }
+        Some((self.slice(first, at + 1), at + 1))
+    }
+
     /// The table and the only action of ALTER TABLE, if it is one that is known.
     pub(crate) fn alter_table(&self) -> Option<(&'a str, Action<'a>)> {
         if !self.begins(0, &["alter", "table"]) {
@@ -70,14 +114,7 @@ impl<'a> Parts<'a> {
         for optional in ["if", "exists", "only"] {
             at += usize::from(self.begins(at, &[optional]));
         }
-        let first = at;
-        self.name(at)?;
-        while self.tokens.get(at + 1)?.text == "." {
-            at += 2;
-            self.name(at)?;
-        }
-        let table = self.slice(first, at + 1);
-        at += 1;
+        let (table, at) = self.qualified(at)?;
         if self.outer(at).any(|place| self.tokens[place].text == ",") {
             return None;
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use fill::RowsRule;
 use serde::Serialize;
 
+use crate::probing::Probing;
 use crate::schema::Schema;
 use crate::script::Script;
 
@@ -32,14 +33,21 @@ pub struct Request {
 }
 
 /// Readers and writers that use the tables while the migration runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Probes {
-    /// The reader's statement; none for lookups by key.
-    pub read: Option<String>,
-    /// The writer's statement; none for updates by key.
-    pub write: Option<String>,
+    /// The reader's work; none for lookups by key.
+    pub read: Option<Probing>,
+    /// The writer's work; none for updates by key.
+    pub write: Option<Probing>,
     /// Time that a transaction which has read the tables is open, from before the migration on, in a run of its own.
     pub blocker: Option<Duration>,
+}
+
+impl Probes {
+    /// Whether the user gives any of their work.
+    pub(crate) fn is_own(&self) -> bool {
+        self.read.is_some() || self.write.is_some()
+    }
 }
 
 /// The amount of data in the tables.

@@ -183,6 +183,16 @@ impl Statement {
         self.kind == StatementKind::Transaction && ends && !words.any(|word| word == "to")
     }
 
+    /// Whether it may run functions and triggers.
+    pub(crate) fn runs_code(&self) -> bool {
+        let line = self.in_one_line().to_ascii_lowercase();
+        let definitions = [
+            "alter", "cluster", "comment", "create", "drop", "grant", "lock", "reindex", "revoke",
+            "truncate", "vacuum",
+        ];
+        !definitions.contains(&line.split(' ').next().unwrap_or_default())
+    }
+
     /// The table that ALTER TABLE names, as it stands there; none for other statements.
     pub(crate) fn target(&self) -> Option<String> {
         let mut tokens = tokens(&self.sql)

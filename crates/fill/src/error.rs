@@ -119,8 +119,8 @@ pub enum FillError {
     },
     /// Other sessions have changed a table of an interrupted fill.
     #[error(
-        "{table} has rows that the unfinished fill did not load: run TRUNCATE {table} and repeat the command, or give \
-         --no-resume to forget the unfinished fill"
+        "{table} has rows that the unfinished fill did not load. If another pgrig is filling it, wait until it ends. Otherwise \
+         run TRUNCATE {table} and repeat the command, or give --no-resume to forget the unfinished fill"
     )]
     TableChanged {
         /// Schema and name.
@@ -174,24 +174,28 @@ pub enum FillError {
     NotDirect(#[from] NotDirect),
     /// An unfinished fill that another command began.
     #[error(
-        "schema {schema} has an unfinished fill that another command began: repeat that command to complete it; or \
+        "schema {schema} has an unfinished fill that another command began{differences}: repeat that command to complete it; or \
          give --drop to replace the tables; or {}give another --schema",
         if *.may_forget { "give --no-resume to forget the unfinished fill; or " } else { "" }
     )]
     Unfinished {
         /// The schema.
         schema: String,
+        /// The options that differ, as a phrase.
+        differences: String,
         /// Whether --no-resume without --drop makes sense.
         may_forget: bool,
     },
     /// An unfinished fill of the user's table, which another command began.
     #[error(
-        "{table} has an unfinished fill that another command began: repeat that command to complete it, or give \
+        "{table} has an unfinished fill that another command began{differences}: repeat that command to complete it, or give \
          --no-resume to forget the unfinished fill"
     )]
     UnfinishedTable {
         /// Schema and name.
         table: String,
+        /// The options that differ, as a phrase.
+        differences: String,
     },
     /// The tables of an unfinished fill are not as it left them.
     #[error("cannot complete the interrupted fill: {table} {problem}. Nothing was changed. {remedy}")]
@@ -220,6 +224,35 @@ pub enum FillError {
     InHand {
         /// Its server process.
         pid: i32,
+    },
+    /// Another part of a fill arrives, and does not come to an end.
+    #[error(
+        "another part of a fill (server process {pid}) prepares tables of this database, and has not ended: repeat the command later, or \
+         end the other with SELECT pg_terminate_backend({pid})"
+    )]
+    Arrival {
+        /// Its server process.
+        pid: i32,
+    },
+    /// Another process is the same part.
+    #[error(
+        "another process is part {number} of {of} of this fill: give each process a number of its own, or wait until that one ends"
+    )]
+    PartTaken {
+        /// The number.
+        number: u32,
+        /// Number of all parts.
+        of: u32,
+    },
+    /// Parts of another number are at work.
+    #[error(
+        "this process is one of {of} parts, and one of {others} parts runs the same fill: wait until those end, or end them"
+    )]
+    PartsOfAnother {
+        /// Number of all parts.
+        of: u32,
+        /// The same, of the other process.
+        others: i32,
     },
     /// The steps need tables that do not exist.
     #[error("schema {schema} has no {}: add t to --init-steps, or give another --schema", tables.join(", "))]
@@ -415,6 +448,8 @@ impl Classified for FillError {
             | Self::TableChanged { .. }
             | Self::NotDirect(_)
             | Self::Unfinished { .. }
+            | Self::PartTaken { .. }
+            | Self::PartsOfAnother { .. }
             | Self::UnfinishedTable { .. }
             | Self::NoTables { .. }
             | Self::HasRows { .. }
@@ -434,6 +469,7 @@ impl Classified for FillError {
             | Self::NotAsLeft { .. }
             | Self::NotWhole { .. }
             | Self::InHand { .. }
+            | Self::Arrival { .. }
             | Self::SchemaChanged
             | Self::Disk { .. }
             | Self::Step { .. } => Class::Machine,

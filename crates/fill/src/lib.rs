@@ -44,13 +44,13 @@ pub use probe::{
 };
 pub use remains::{Anew, Remains, Replaced};
 pub use request::{
-    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
-    Partitions, Persistence, Request, Subject, Triggers,
+    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, Part,
+    PartitionMethod, Partitions, Persistence, Request, Subject, Triggers,
 };
 pub use run::compression::{Compressed, Compression};
 pub use run::direct::{Abandoned, Failure, NotDirect, remove_abandoned};
 pub use run::scratch::{SCRATCH_SCHEMA, clear_scratch};
-pub use run::{Conduct, Observer, RateMeter, Rehearsed, Unwatched, rehearse, run};
+pub use run::{Arrival, Conduct, Observer, PartEnd, RateMeter, Rehearsed, Unwatched, arrive, rehearse, run};
 pub use schema::{
     FilledTable, Modelled, ModelledType, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaObserver,
     SchemaOutcome, SchemaPlan, SchemaRequest, TableRows, TableState, create_schema, plan_schema, run_schema,

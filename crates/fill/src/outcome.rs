@@ -10,6 +10,7 @@ use crate::plan::Plan;
 use crate::plan::sizes::Sizes;
 use crate::probe::{ProbeKind, ProbePoint};
 use crate::request::InitStep;
+use crate::run::PartEnd;
 use crate::run::compression::Compression;
 
 /// A finished fill.
@@ -48,11 +49,28 @@ pub struct Outcome {
     pub wal: u64,
     /// Processor time that pgrig itself took to generate and send, user and system.
     pub client_cpu: Duration,
+    /// How this part of the fill ended; none if there is but one process.
+    pub part_end: Option<PartEnd>,
     /// Checkpoints that the fill itself forced.
     pub own_checkpoints: u64,
 }
 
 impl Outcome {
+    /// This outcome and that of later work on the same table as one.
+    pub(crate) fn followed_by(mut self, later: Self) -> Self {
+        for (step, elapsed) in later.steps {
+            match self.steps.iter_mut().find(|(known, _)| *known == step) {
+                Some((_, known)) => *known += elapsed,
+                None => self.steps.push((step, elapsed)),
+            }
+        }
+        self.rows += later.rows;
+        self.wal += later.wal;
+        self.client_cpu += later.client_cpu;
+        self.events.extend(later.events);
+        Self { sizes: later.sizes, free: later.free, ..self }
+    }
+
     /// Wall-clock time of all steps.
     pub fn elapsed(&self) -> Duration {
         self.steps.iter().map(|(_, elapsed)| *elapsed).sum()
@@ -61,6 +79,11 @@ impl Outcome {
     /// Wall-clock time of one step; zero if it was not done.
     pub fn step(&self, wanted: InitStep) -> Duration {
         self.steps.iter().filter(|(step, _)| *step == wanted).map(|(_, elapsed)| *elapsed).sum()
+    }
+
+    /// Whether the fill is complete, as far as this process knows.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.part_end, None | Some(PartEnd::Last))
     }
 
     /// Growth of tables and indexes, bytes.
@@ -76,7 +99,12 @@ impl Outcome {
             return None;
         }
         let grown = self.sizes.heap.saturating_sub(self.before.heap);
-        let live = plan.heap_of(self.rows + plan.rows_done());
+        let rows = match self.part_end {
+            None => self.rows + plan.rows_done(),
+            Some(PartEnd::Last) => plan.rows()?,
+            Some(PartEnd::Others { .. } | PartEnd::Done) => return None,
+        };
+        let live = plan.heap_of(rows);
         grown.checked_sub(live).filter(|dead| *dead > live / 100)
     }
 
@@ -99,7 +127,7 @@ impl Outcome {
         ] {
             trial.observe(name, bytes as f64, Unit::Bytes);
         }
-        if plan.rows().is_some() {
+        if plan.rows().is_some() && self.is_whole() {
             trial.observe("predicted-heap", plan.predicted.sizes.heap as f64, Unit::Bytes);
             trial.observe("predicted-index", plan.predicted.sizes.index as f64, Unit::Bytes);
             trial.observe("predicted-wal", plan.predicted.wal as f64, Unit::Bytes);

@@ -70,7 +70,7 @@ pub enum ThresholdError {
     )]
     Name(String),
     /// The limit is no number.
-    #[error("\"{0}\" is not a limit: write a number, not below 0, like {1}")]
+    #[error("\"{0}\" is not a limit: give one like {1}, and not below 0")]
     Number(String, &'static str),
     /// The limit's unit does not fit.
     #[error("\"{text}\" {problem}: write it like {example}")]

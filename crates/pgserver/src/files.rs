@@ -67,13 +67,8 @@ pub(crate) fn disk_usage(dir: &Path) -> u64 {
 
 /// Bytes that an ordinary process can still write on the file system of `path`.
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
-    let stat = nix::sys::statvfs::statvfs(path).ok()?;
-    #[allow(
-        clippy::unnecessary_cast,
-        clippy::useless_conversion,
-        reason = "the types of the fields differ between systems"
-    )]
-    Some(u64::from(stat.blocks_available()) * (stat.fragment_size() as u64))
+    let space = rustix::fs::statvfs(path).ok()?;
+    Some(space.f_bavail.saturating_mul(space.f_frsize))
 }
 
 /// `path` with its existing part resolved: usable for a file that does not exist yet.

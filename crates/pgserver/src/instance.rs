@@ -252,7 +252,7 @@ impl Instance {
         let live = Live::find(&self.dir);
         if let Some(live) = &live {
             let (pid, data) = (live.pidfile.pid, self.data());
-            let gone = || !process::serves(pid, &data);
+            let gone = || process::has_ended(pid, &data);
             postmaster::stop(&self.dir, pid, gone, events)?;
         }
         launch::clear_leftovers(&self.dir, events)?;
@@ -433,7 +433,7 @@ impl Instance {
             "the server (process {pid}) of a pgrig that was killed is still stopping"
         )));
         let data: &Path = &self.data();
-        postmaster::stop(&self.dir, pid, || !process::serves(pid, data), events)
+        postmaster::stop(&self.dir, pid, || process::has_ended(pid, data), events)
     }
 }
 

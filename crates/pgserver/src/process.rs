@@ -53,6 +53,26 @@ pub(crate) fn serves(pid: u32, data: &Path) -> bool {
     }
 }
 
+/// Whether the server on this data directory has ended: neither does the process serve it, nor is the process
+/// still ending.
+pub(crate) fn has_ended(pid: u32, data: &Path) -> bool {
+    !serves(pid, data) && !is_ending(pid)
+}
+
+/// Whether the process has let go of its files and is no zombie yet: Linux takes its working directory away
+/// before it reports the end.
+#[cfg(target_os = "linux")]
+fn is_ending(pid: u32) -> bool {
+    let directory = fs::read_link(Path::new("/proc").join(pid.to_string()).join("cwd"));
+    directory.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) && exists(pid)
+}
+
+/// Systems without /proc: `serves` already means that the process exists.
+#[cfg(not(target_os = "linux"))]
+fn is_ending(_pid: u32) -> bool {
+    false
+}
+
 /// Whether the program is postgres: an operator's shell may have the data directory as its working
 /// directory too.
 #[cfg(target_os = "linux")]

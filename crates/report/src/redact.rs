@@ -26,7 +26,13 @@ const LEFT_OUT: &str = "redacted";
 /// If a redacted document cannot be read, which would be a bug.
 pub fn redacted(documents: &[Document]) -> Result<Vec<Document>, UnreadableRun> {
     let mut names = Names::default();
-    documents.iter().map(|document| names.document(document)).collect()
+    // In the order in which the runs began: the order of the words on the command line changes no placeholder.
+    let mut ordered: Vec<(usize, &Document)> = documents.iter().enumerate().collect();
+    ordered.sort_by_key(|(_, document)| (&document.run.started_at, &document.run.id));
+    let redacted = ordered.into_iter().map(|(place, document)| Ok((place, names.document(document)?)));
+    let mut redacted: Vec<(usize, Document)> = redacted.collect::<Result<_, UnreadableRun>>()?;
+    redacted.sort_by_key(|(place, _)| *place);
+    Ok(redacted.into_iter().map(|(_, document)| document).collect())
 }
 
 /// Placeholders of omitted text.
@@ -227,7 +233,7 @@ fn kind(key: &str) -> &str {
 /// Whether the text of a field is the user's even if it is made of harmless words.
 fn is_always_left_out(key: &str) -> bool {
     kind(key) != "name" && kind(key) != "configuration"
-        || ["candidate", "baseline", "name", "label", "schema"].contains(&key)
+        || ["candidate", "baseline", "name", "label", "schema", "database", "targets"].contains(&key)
 }
 
 /// Whether each part of the text is a word of the format, or a number with a unit.

@@ -34,6 +34,10 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
         Values::Payload { payload, low, high } => format!("{} ({low} to {high})", payload.name()),
         Values::Topic { topic, turn: None } => topic.name().to_owned(),
         Values::Topic { topic, turn: Some(_) } => format!("{}, unique", topic.name()),
+        Values::Reference(Reference { keys, pick, is_allowed: true, .. }) => match pick {
+            Pick::InTurn(_) | Pick::Shared(_) => format!("{} allowed values in turn", keys.count()),
+            _ => format!("one of {} allowed values", keys.count()),
+        },
         Values::Reference(Reference { keys, pick, .. }) => match (&**keys, pick) {
             (_, Pick::Earlier { .. }) => "key of an earlier row".to_owned(),
             (keys, Pick::Random { .. } | Pick::Spread { .. }) => {

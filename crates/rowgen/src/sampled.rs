@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn reference(keys: Keys, pick: Pick) -> Values {
-        Values::Reference(Reference { keys: Arc::new(keys), column: 0, pick })
+        Values::Reference(Reference { keys: Arc::new(keys), column: 0, pick, is_allowed: false })
     }
 
     #[test]

@@ -234,7 +234,7 @@ pub enum Payload {
     Random,
 }
 
-/// One column of a foreign key.
+/// One column of a foreign key, or of combinations that conditions allow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
     /// The rows that can be referenced.
@@ -243,6 +243,9 @@ pub struct Reference {
     pub column: usize,
     /// Choice of a row's key. All columns of a foreign key have the same.
     pub pick: Pick,
+    /// Whether the keys are not of rows but values, or combinations of values, that conditions allow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_allowed: bool,
 }
 
 /// The keys of the rows that a foreign key can refer to.

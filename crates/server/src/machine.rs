@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use measure::{Disk, Machine};
-use nix::sys::statvfs::statvfs;
+use rustix::fs::statvfs;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 use crate::info::ServerInfo;
@@ -40,17 +40,12 @@ pub fn volume_of(path: &Path) -> Option<Disk> {
     let on_it = |path: &&Path| fs::metadata(path).is_ok_and(|metadata| metadata.dev() == device);
     let mount = path.ancestors().take_while(on_it).last()?.to_owned();
     let space = statvfs(&path).ok()?;
-    #[allow(
-        clippy::unnecessary_cast,
-        clippy::useless_conversion,
-        reason = "the types of the fields differ between systems"
-    )]
-    let bytes = |blocks| u64::from(blocks) * space.fragment_size() as u64;
+    let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
     Some(Disk {
         file_system: file_system(&mount).unwrap_or_else(|| "unknown".to_owned()),
         mount: mount.display().to_string(),
-        size: bytes(space.blocks()),
-        free: bytes(space.blocks_available()),
+        size: bytes(space.f_blocks),
+        free: bytes(space.f_bavail),
     })
 }
 

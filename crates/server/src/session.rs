@@ -108,6 +108,14 @@ impl Session {
         }
     }
 
+    /// The current role, quoted for SQL.
+    ///
+    /// # Errors
+    /// If the server cannot be asked.
+    pub async fn role(&self) -> Result<String, ConnectError> {
+        Ok(self.row("SELECT quote_ident(current_user)", &[]).await?.get(0))
+    }
+
     /// The ID of the server process behind this session.
     ///
     /// # Errors
@@ -123,6 +131,17 @@ impl Session {
     /// If the server refuses, or is gone.
     pub async fn try_lock(&self, name: &str) -> Result<Option<i32>, ConnectError> {
         Ok(self.row(include_str!("sql/try_lock.sql"), &[&name]).await?.get("holder"))
+    }
+
+    /// Takes pgrig's advisory lock of that name for this session together with others that take it so. Otherwise returns
+    /// the server process that holds it alone (0 if the role cannot see it).
+    ///
+    /// # Errors
+    /// If the server refuses, or is gone.
+    pub async fn try_share_lock(&self, name: &str) -> Result<Option<i32>, ConnectError> {
+        let query =
+            include_str!("sql/try_lock.sql").replace("pg_try_advisory_lock", "pg_try_advisory_lock_shared");
+        Ok(self.row(&query, &[&name]).await?.get("holder"))
     }
 
     /// Describes the session that holds a lock for which the server process `pid` waits, if there is one.

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use nix::sys::statvfs::statvfs;
+use rustix::fs::statvfs;
 use serde::Serialize;
 use tokio_postgres::{Client, Error};
 
@@ -62,16 +62,11 @@ impl Volume {
     /// If the directory is gone or may no longer be seen.
     pub fn space(&self) -> io::Result<Space> {
         let found = statvfs(&self.directory)?;
-        #[allow(
-            clippy::unnecessary_cast,
-            clippy::useless_conversion,
-            reason = "the types of the fields differ between systems"
-        )]
-        let bytes = |blocks| u64::from(blocks).saturating_mul(found.fragment_size() as u64);
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
         Ok(Space {
-            size: bytes(found.blocks()),
-            used: bytes(found.blocks().saturating_sub(found.blocks_free())),
-            free: bytes(found.blocks_available()),
+            size: bytes(found.f_blocks),
+            used: bytes(found.f_blocks.saturating_sub(found.f_bfree)),
+            free: bytes(found.f_bavail),
         })
     }
 

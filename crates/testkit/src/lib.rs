@@ -35,7 +35,7 @@ pub use program::{does, told};
 pub use server::{Database, Server, block_on, quoted, quoted_literal, spec, target};
 pub use shared::shared;
 pub use templates::{templates, templates_of};
-pub use wait::{DEADLINE, until, until_some};
+pub use wait::{DEADLINE, until, until_ok, until_some};
 
 /// The oldest release and the newest that pgrig works with.
 pub const RELEASES: [u16; 2] = [13, 18];

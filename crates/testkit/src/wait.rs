@@ -1,5 +1,6 @@
 //! Waiting with a deadline.
 
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 /// No condition takes this long unless it never holds.
@@ -17,12 +18,18 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
 /// Waits until the condition gives something; fails the test if it never does.
 #[track_caller]
 pub fn until_some<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    until_ok(what, || condition().ok_or("not yet"))
+}
+
+/// Waits until an attempt succeeds; fails the test with the error of the last one if none does.
+#[track_caller]
+pub fn until_ok<T, E: Display>(what: &str, mut attempt: impl FnMut() -> Result<T, E>) -> T {
     let begin = Instant::now();
     loop {
-        if let Some(found) = condition() {
-            return found;
+        match attempt() {
+            Ok(found) => return found,
+            Err(error) => assert!(begin.elapsed() < DEADLINE, "waited in vain: {what}: {error}"),
         }
-        assert!(begin.elapsed() < DEADLINE, "waited in vain: {what}");
         std::thread::sleep(PAUSE);
     }
 }

@@ -30,8 +30,8 @@ pub fn refuse_too_many<'a>(
         let max_connections: i64 =
             value(connection, "SELECT current_setting('max_connections')::bigint", &[]).await?;
         let taken: i64 = value(connection, include_str!("sql/connections_taken.sql"), &[]).await?;
-        let of_clock = i64::from(request.part.is_some());
-        let most = (max_connections - taken - OTHER_SESSIONS - of_clock).max(1);
+        let of_part = i64::from(request.part.is_some());
+        let most = (max_connections - taken - OTHER_SESSIONS - of_part).max(1);
         let is_short = request.connecting == Connecting::EachTransaction;
         if is_short || i64::try_from(clients).is_ok_and(|clients| clients <= most) {
             return Ok(());

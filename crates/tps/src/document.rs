@@ -5,7 +5,7 @@ use script::Scripts;
 use serde_json::{Value, json};
 
 use crate::outcome::{
-    ClockReading, Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase,
+    ClockReading, Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Moves, Outcome, Phase,
 };
 use crate::plan::Plan;
 use crate::request::{Connecting, Length, Protocol, Request};
@@ -52,7 +52,7 @@ impl Request {
             Length::Time(time) => (Some(time.as_secs_f64()), None),
             Length::Transactions(number) => (None, Some(number)),
         };
-        json!({
+        let mut document = json!({
             "scripts": scripts.collect::<Vec<_>>(),
             "definitions": definitions.collect::<Vec<_>>(),
             "clients": self.clients,
@@ -70,8 +70,12 @@ impl Request {
             "seed": self.seed,
             "scale": self.scale,
             "per_command": self.statements,
-            "part": self.part.map(|part| json!({ "number": part.number, "of": part.of })),
-        })
+            "part": self.part.as_ref().map(|part| json!({ "number": part.number, "of": part.of, "run": part.run })),
+        });
+        if !self.targets.is_empty() {
+            document["targets"] = json!(self.targets);
+        }
+        document
     }
 }
 
@@ -101,9 +105,19 @@ impl Outcome {
         trial.observe("connections", self.connections as f64, Unit::Count);
         trial.observe("lost-clients", self.lost.len() as f64, Unit::Count);
         observe(&self.all, &self.scripts, &mut trial);
+        observe_targets(&self.targets, &mut trial);
+        if self.targets.len() > 1 {
+            trial.observe("moved-clients", self.moved() as f64, Unit::Count);
+        }
         trial.series = series(&self.seconds);
         trial.events = phases(&self.seconds);
         trial.events.extend(self.clock.iter().map(|reading| self.clock_event(reading)));
+        trial.events.extend(self.agreed.map(|time| Event {
+            at: 0.0,
+            text: "all parts begin".to_owned(),
+            what: json!({ "event": "begin", "time": time }),
+        }));
+        trial.events.extend(self.moves.iter().map(Moves::event));
         trial.increments.clone_from(&self.increments);
         trial
     }
@@ -124,6 +138,26 @@ impl Outcome {
     }
 }
 
+/// Adds the transactions on each target, if there are several.
+fn observe_targets(targets: &[u64], trial: &mut Trial) {
+    if targets.len() < 2 {
+        return;
+    }
+    for (number, succeeded) in (1..).zip(targets) {
+        trial.observe(&format!("target-{number}-succeeded"), *succeeded as f64, Unit::Count);
+    }
+}
+
+impl Moves {
+    fn event(&self) -> Event {
+        let Self { at, from, to, clients, why } = self;
+        let (from, to) = (from + 1, to + 1);
+        let what =
+            json!({ "event": "moved", "from_target": from, "to_target": to, "clients": clients, "why": why });
+        Event { at: *at, text: format!("{clients} clients go from target {from} to target {to}"), what }
+    }
+}
+
 /// Adds counts and latencies of all transactions, and of each script.
 fn observe(all: &Measured, scripts: &[MeasuredScript], trial: &mut Trial) {
     all.observe(trial, "");
@@ -138,12 +172,13 @@ fn observe(all: &Measured, scripts: &[MeasuredScript], trial: &mut Trial) {
 }
 
 /// Counts and latencies of a short time, with the same names as those of the whole trial.
-pub(crate) fn increment(scripts: &[MeasuredScript], from: f64, until: f64) -> Increment {
+pub(crate) fn increment(scripts: &[MeasuredScript], targets: &[u64], from: f64, until: f64) -> Increment {
     let (mut all, mut names) = (Measured::default(), Trial::default());
     for script in scripts {
         all += &script.measured;
     }
     observe(&all, scripts, &mut names);
+    observe_targets(targets, &mut names);
     let counts = names.observations.into_iter().filter(|one| one.unit == Unit::Count && one.value > 0.0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
     let counts = counts.map(|one| (one.name, one.value as u64)).collect();

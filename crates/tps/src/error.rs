@@ -85,6 +85,53 @@ pub enum TpsError {
         /// The operating system's error.
         source: std::io::Error,
     },
+    /// A pooler moves the session by which parts see each other.
+    #[error(
+        "a pooler between pgrig and the server moves this connection from one session of the server to another, so the parts \
+         of a run cannot meet: connect to the server itself, or to a pool in session mode"
+    )]
+    PartsPooled,
+    /// A standby has no NOTIFY.
+    #[error(
+        "--merge sends the parts' documents through the server by NOTIFY, which a standby does not have: leave out --merge, and \
+         merge the parts' files (pgrig merge)"
+    )]
+    PartsOnStandby,
+    /// Another process is this part.
+    #[error(
+        "another process is part {number} of {of} of this run: give each part its own number, and parts of another run \
+         another --run-id (if that process was killed, the server notices it within 10 s)"
+    )]
+    PartTaken {
+        /// The number.
+        number: usize,
+        /// Number of all parts.
+        of: usize,
+    },
+    /// Parts have other options.
+    #[error(
+        "the parts of this run do not have the same scripts and options: give all parts the same command, except for --part; \
+         give parts of another run another --run-id"
+    )]
+    PartsDiffer,
+    /// Parts did not come.
+    #[error(
+        "{} of {of} did not come within {} s: start all parts within that time, or give a longer --parts-timeout", parts(.missing), .patience.as_secs()
+    )]
+    PartsMissing {
+        /// Their numbers.
+        missing: Vec<usize>,
+        /// Number of all parts.
+        of: usize,
+        /// The time limit.
+        patience: std::time::Duration,
+    },
+    /// The server is silent.
+    #[error("the server has not answered for {seconds} s")]
+    PartsUnanswered {
+        /// Time.
+        seconds: u64,
+    },
     /// The user wanted it to stop before anything was measured.
     #[error("interrupted before the first transaction")]
     Interrupted,
@@ -101,9 +148,23 @@ impl Classified for TpsError {
             | Self::Privilege { .. }
             | Self::Empty
             | Self::Clients { .. }
-            | Self::Files { .. } => Class::Request,
-            Self::Machine { .. } => Class::Machine,
+            | Self::Files { .. }
+            | Self::PartsPooled
+            | Self::PartsOnStandby
+            | Self::PartTaken { .. }
+            | Self::PartsDiffer => Class::Request,
+            Self::Machine { .. } | Self::PartsMissing { .. } | Self::PartsUnanswered { .. } => Class::Machine,
             Self::Interrupted => Class::Interrupted,
         }
+    }
+}
+
+/// Numbers of parts as a text: `part 3`, `parts 3 and 5`.
+pub(crate) fn parts(numbers: &[usize]) -> String {
+    let names: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    match names.as_slice() {
+        [] => "no part".to_owned(),
+        [one] => format!("part {one}"),
+        [others @ .., last] => format!("parts {} and {last}", others.join(", ")),
     }
 }

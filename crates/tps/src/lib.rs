@@ -28,21 +28,24 @@
 mod connections;
 mod document;
 mod error;
+mod exchange;
 pub mod matrix;
 mod observer;
 mod outcome;
 mod plan;
 mod request;
 mod run;
+mod signals;
 pub mod watch;
 
 pub use connections::refuse_too_many;
 pub use document::TPS;
 pub use error::TpsError;
+pub use exchange::Exchange;
 pub use observer::{Debugged, Observer};
 pub use outcome::{
     ClockReading, Counts, End, Failed, KeptSecond, LostClient, Measured, MeasuredCommand, MeasuredScript,
-    Outcome, Phase, Second,
+    Moves, Outcome, Parted, Phase, Second,
 };
 pub use plan::{Parsed, Plan};
 pub use request::{Connecting, Length, Part, Protocol, Request};

@@ -1,11 +1,22 @@
 //! The observer of a run.
 
-use crate::outcome::Second;
+use crate::outcome::{Moves, Second};
 
 /// Is told of a run's progress, from one thread.
 pub trait Observer: Sync {
     /// A second is over.
     fn second(&self, second: &Second);
+
+    /// The parts of these numbers have not come. Ignored by default.
+    fn waiting(&self, parts: &[usize]) {
+        let _ = parts;
+    }
+
+    /// In this second, a client went on on another target; called for the first of each second and target. Ignored by
+    /// default.
+    fn moved(&self, moves: &Moves) {
+        let _ = moves;
+    }
 
     /// A script called `debug()`. Ignored by default.
     fn debugged(&self, debugged: &Debugged) {

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use failure::Class;
 use measure::{Increment, Latencies, Percentiles};
 
+use crate::error::parts;
+
 /// Numbers of transactions by outcome. `succeeded + failed + skipped` is the number of all due
 /// transactions; `retried` and `late` count some of these again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,6 +128,21 @@ pub struct LostClient {
     pub class: Class,
 }
 
+/// Clients that lost their sessions and went on, in one second, on another target.
+#[derive(Clone, Debug)]
+pub struct Moves {
+    /// Seconds since the first transaction.
+    pub at: f64,
+    /// Number of the target that they left, from 0.
+    pub from: usize,
+    /// Number of their new target, from 0; the same if only that one took them again.
+    pub to: usize,
+    /// Number of clients.
+    pub clients: u64,
+    /// Why the first of them lost its session.
+    pub why: String,
+}
+
 /// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -135,6 +152,30 @@ pub enum End {
     Interrupted,
     /// All or some clients were lost: see [`Outcome::lost`].
     Lost,
+    /// Another part of the run left before its end, or could not be seen any more: see [`Outcome::parted`].
+    Parted,
+}
+
+/// Why a part of a run stopped before its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parted {
+    /// These parts left.
+    Left(Vec<usize>),
+    /// The session by which it sees the others was lost: the reason.
+    Unseen(String),
+}
+
+impl std::fmt::Display for Parted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Left(numbers) => {
+                write!(formatter, "{} ended before the end of the run, so this part stopped", parts(numbers))
+            }
+            Self::Unseen(why) => {
+                write!(formatter, "this part lost the session by which parts of a run see each other: {why}")
+            }
+        }
+    }
 }
 
 /// The measurements, even of a run that was not completed.
@@ -153,6 +194,10 @@ pub struct Outcome {
     pub all: Measured,
     /// Each script, in the request's order.
     pub scripts: Vec<MeasuredScript>,
+    /// Succeeded transactions on each target.
+    pub targets: Vec<u64>,
+    /// Clients that went on on another target.
+    pub moves: Vec<Moves>,
     /// Second by second, ramp and warm-up included. Those that were measured add up to `all`.
     pub seconds: Vec<KeptSecond>,
     /// Clients that were lost.
@@ -161,6 +206,10 @@ pub struct Outcome {
     pub increments: Vec<Increment>,
     /// For a part: readings of the server's clock.
     pub clock: Vec<ClockReading>,
+    /// For a part: the second of the server's clock, since 1970, at which all parts agreed to begin.
+    pub agreed: Option<i64>,
+    /// For a part: why it stopped early.
+    pub parted: Option<Parted>,
     /// Time of the first transaction.
     pub begun: Instant,
 }
@@ -266,9 +315,16 @@ impl Outcome {
             pooled.connections += trial.connections;
             pooled.all += &trial.all;
             pooled.scripts.iter_mut().zip(&trial.scripts).for_each(|(script, other)| *script += other);
+            pooled.targets.iter_mut().zip(&trial.targets).for_each(|(all, number)| *all += number);
+            pooled.moves.extend_from_slice(&trial.moves);
             pooled.lost.extend_from_slice(&trial.lost);
         }
         Some(pooled)
+    }
+
+    /// Number of times that a client went on on another target.
+    pub fn moved(&self) -> u64 {
+        self.moves.iter().map(|moves| moves.clients).sum()
     }
 
     /// Transactions that succeeded, per second of the measured part.

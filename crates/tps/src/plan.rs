@@ -36,6 +36,16 @@ impl Plan {
         Box::pin(async move { Self::parse(request)?.plan(connection).await })
     }
 
+    /// The same plan for a trial, whose parts meet anew.
+    #[must_use]
+    pub fn of_trial(&self, number: usize) -> Self {
+        let mut plan = self.clone();
+        if let Some(part) = &mut plan.request.part {
+            part.trial = number;
+        }
+        plan
+    }
+
     /// Checks the request and parses its scripts, before any server is started or asked.
     ///
     /// # Errors

@@ -76,23 +76,41 @@ pub struct Request {
     pub scale: Option<i64>,
     /// `-r`: whether each command is timed too.
     pub statements: bool,
+    /// The names of the targets over which clients are divided, if there are several.
+    pub targets: Vec<String>,
     /// `--part`: the process is one of several that put load on the server at the same time.
     pub part: Option<Part>,
 }
 
 /// One of several processes that put load on a server at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its number, from 1.
     pub number: usize,
     /// Number of all parts.
     pub of: usize,
+    /// Tells runs apart that meet on one server at the same time; the same for all parts of a run.
+    pub run: String,
+    /// Number of the trial, from 1: parts meet again for each.
+    pub trial: usize,
+    /// Longest time to wait for the other parts.
+    pub patience: Duration,
 }
 
 impl Part {
     /// Whether both numbers are possible.
-    pub fn is_possible(self) -> bool {
+    pub fn is_possible(&self) -> bool {
         (1..=self.of).contains(&self.number)
+    }
+
+    /// The name under which the parts meet.
+    pub(crate) fn meeting(&self) -> String {
+        format!("pgrig tps {} {} {}", self.of, self.trial, self.run)
+    }
+
+    /// The name under which the parts exchange documents.
+    pub(crate) fn exchange(&self) -> String {
+        format!("pgrig tps documents {} {}", self.of, self.run)
     }
 }
 
@@ -142,7 +160,7 @@ impl Request {
                 "--max-tries 0 (no limit) could run forever: give --time or --latency-limit too",
             ),
             (self.scale.is_some_and(|scale| scale < 1), "--scale must be at least 1"),
-            (self.part.is_some_and(|part| !part.is_possible()), "--part I/N: I must be from 1 to N"),
+            (self.part.as_ref().is_some_and(|part| !part.is_possible()), "--part I/N: I must be from 1 to N"),
             (
                 self.part.is_some() && (self.ramp + self.warmup).subsec_nanos() != 0,
                 "with --part, --ramp and --warm-up together must be whole seconds: all parts count in whole seconds of \
@@ -150,13 +168,24 @@ impl Request {
             ),
             (
                 self.part.is_some() && self.vacuum,
-                "parts cannot prepare the tables, because another part may already run: give -n with --part",
+                "a part of a run cannot prepare the tables, because another part may already run: give -n",
+            ),
+            (
+                self.targets.len() > 1 && self.vacuum,
+                "pgrig prepares no tables on several targets: give -n (and vacuum them before, if you want to)",
             ),
         ];
         match refusals.into_iter().find(|(refused, _)| *refused) {
             Some((_, why)) => Err(TpsError::Request(why)),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+impl Part {
+    pub(super) fn numbered(number: usize, of: usize) -> Self {
+        Self { number, of, run: String::new(), trial: 1, patience: Duration::from_secs(1) }
     }
 }
 
@@ -181,6 +210,7 @@ impl Request {
             seed: 0,
             scale: None,
             statements: false,
+            targets: Vec::new(),
             part: None,
         }
     }
@@ -214,14 +244,16 @@ mod tests {
         assert_refused(|request| request.latency_limit = Some(Duration::ZERO), "--latency-limit");
         assert_refused(|request| request.scale = Some(0), "--scale");
         for (number, of) in [(0, 1), (3, 2)] {
-            assert_refused(|request| request.part = Some(Part { number, of }), "--part");
+            assert_refused(|request| request.part = Some(Part::numbered(number, of)), "--part");
         }
-        let part = Some(Part { number: 1, of: 2 });
+        let part = || Some(Part::numbered(1, 2));
         assert_refused(
-            |request| (request.part, request.warmup) = (part, Duration::from_millis(500)),
+            |request| (request.part, request.warmup) = (part(), Duration::from_millis(500)),
             "whole seconds",
         );
-        assert_refused(|request| (request.part, request.vacuum) = (part, true), "-n");
+        assert_refused(|request| (request.part, request.vacuum) = (part(), true), "-n");
+        let targets = || vec!["a".to_owned(), "b".to_owned()];
+        assert_refused(|request| (request.targets, request.vacuum) = (targets(), true), "-n");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use connect::Target;
+use connect::{ConnectError, Target};
 use pgserver::Home;
 use server::Session;
 use server::interruption::{Ended, until_stopped};
@@ -66,6 +66,28 @@ pub trait Observer {
 /// If the database cannot be read, or no way is possible.
 pub async fn plan(site: &Site<'_>, request: &Request) -> Result<Plan, BackupError> {
     Ok(prepare(site, request).await?.1)
+}
+
+/// The extent to which a rehearsal is possible.
+#[derive(Debug)]
+pub struct Readiness {
+    /// The client programs of PATH or of the distribution; the error names the remedy.
+    pub programs: Result<Programs, BackupError>,
+    /// Why no base backup can be made, with the remedy.
+    pub no_base_backup: Option<String>,
+}
+
+impl Readiness {
+    /// That of a role and a server. Reads only catalogs.
+    ///
+    /// # Errors
+    /// If the server cannot be asked.
+    pub async fn of(target: &Target, version_num: u32) -> Result<Self, ConnectError> {
+        let session = Session::open(target).await?;
+        let facts = Facts::of(&session, version_num).await?;
+        session.close().await;
+        Ok(Self { programs: Programs::find(None, facts.major), no_base_backup: facts.no_base_backup() })
+    }
 }
 
 async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Facts, Plan), BackupError> {

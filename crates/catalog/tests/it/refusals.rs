@@ -156,6 +156,27 @@ fn constraints_that_cannot_be_kept() {
 }
 
 #[test]
+fn rows_that_are_too_long_for_an_index() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE lengthy (id int PRIMARY KEY, body text CHECK (length(body) > 12000));
+                 CREATE INDEX lengthy_body ON lengthy (body);",
+            )
+            .await;
+        let error = database.refused("lengthy", &[]).await;
+        assert_says(
+            &error,
+            &[
+                "index lengthy_body of public.lengthy would refuse the rows: index row ",
+                ". Give its columns shorter values (USING btree (body)): --column",
+            ],
+        );
+        assert!(!error.contains("pgrig_sample"), "{error}");
+    });
+}
+
+#[test]
 fn columns_that_cannot_be_given() {
     on_each_release(async |database| {
         database

@@ -171,3 +171,20 @@ fn what_hardly_any_value_fulfils_is_refused() {
         assert_says(&error, &["public.broken", "cast_fails", "invalid input syntax", "'a=SPEC'"]);
     });
 }
+
+#[test]
+fn the_server_compiles_no_query() {
+    on_each_release(async |database| {
+        // Only a session that compiles queries fulfils the condition.
+        database
+            .sql(
+                "SET jit = on;
+                 CREATE FUNCTION compiles(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE
+                     AS 'BEGIN RETURN current_setting(''jit'')::bool; END';
+                 CREATE TABLE t (a int NOT NULL CONSTRAINT compiled CHECK (compiles(a)))",
+            )
+            .await;
+        let error = database.refused("t", &[]).await;
+        assert_says(&error, &["compiled"]);
+    });
+}

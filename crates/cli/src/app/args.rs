@@ -29,6 +29,9 @@ pub(crate) struct SaveArgs {
     pub(crate) label: Option<String>,
 }
 
+/// Endings of files that a page is not for.
+const OTHER_FORMATS: [&str; 6] = ["md", "csv", "svg", "json", "txt", "pdf"];
+
 /// Checks, before a run, that the file of --report can probably be written.
 fn report_file(name: &str) -> Result<String, String> {
     let path = std::path::Path::new(name);
@@ -37,6 +40,10 @@ fn report_file(name: &str) -> Result<String, String> {
         _ if name.is_empty() || name == "-" || path.is_dir() => Err("give the name of a file".to_owned()),
         Some(directory) if !directory.is_dir() => {
             Err(format!("there is no directory {}", directory.display()))
+        }
+        _ if path.extension().is_some_and(|ending| OTHER_FORMATS.iter().any(|other| ending == *other)) => {
+            Err("the report is HTML: give a name like report.html; pgrig report writes other formats"
+                .to_owned())
         }
         _ => Ok(name.to_owned()),
     }
@@ -51,13 +58,22 @@ impl SaveArgs {
 
 /// Wildcard characters in words that name runs.
 const WILDCARDS: [char; 4] = ['*', '?', '[', ']'];
+/// Longest label, in characters: lists and plots show labels beside results.
+const LONGEST_LABEL: usize = 200;
 
 pub(crate) fn label(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.contains(char::is_control) || text.contains(WILDCARDS) {
         return Err("give a name without *, ?, [, ] or control characters".to_owned());
     }
+    let length = text.chars().count();
+    if length > LONGEST_LABEL {
+        return Err(format!("the label has {length} characters: give one of at most {LONGEST_LABEL}"));
+    }
     if runs::is_reserved(text) {
         return Err("latest names the newest run: give another name".to_owned());
+    }
+    if runs::is_id(text) {
+        return Err("this is the form of the id of a run: give another name".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -70,6 +86,18 @@ pub(crate) struct ServerChoice {
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Option<String>,
 
+    #[command(flatten)]
+    pub(crate) address: ServerAddress,
+
+    /// Whether the verb works through a pooler that changes sessions; no option
+    #[arg(skip)]
+    pub(crate) may_change_sessions: bool,
+}
+
+/// The options that choose the server, without the database.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerAddress {
     /// Host name, or directory of the Unix socket [default: PGHOST; without it, the local socket if another option or variable names a server (see pgrig --help), otherwise pgrig's own PostgreSQL]
     #[arg(short = 'h', long)]
     pub(crate) host: Option<String>,
@@ -84,16 +112,16 @@ pub(crate) struct ServerChoice {
 
     #[command(flatten)]
     pub(crate) embedded: EmbeddedArgs,
-
-    /// Whether the verb works through a pooler that changes sessions; no option
-    #[arg(skip)]
-    pub(crate) may_change_sessions: bool,
 }
 
 impl ServerChoice {
     /// Whether one of the options names a server.
     pub(crate) fn any(&self) -> bool {
-        let Self { dbname, host, port, username, embedded, may_change_sessions: _ } = self;
+        let Self {
+            dbname,
+            address: ServerAddress { host, port, username, embedded },
+            may_change_sessions: _,
+        } = self;
         dbname.is_some() || host.is_some() || port.is_some() || username.is_some() || embedded.any()
     }
 }
@@ -115,12 +143,11 @@ pub(crate) struct EmbeddedArgs {
     pub(crate) pg_bin: Option<PathBuf>,
 
     /// Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for
-    /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy all data of the instance) [default: the profile of the last `server start`, else bulk; for testdb bench and ddl always stock]
+    /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy all data of the instance) [default: the profile of the last `server start`, else bulk; for testdb bench and ddl: stock]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or in place of one of them; may be repeated. If you give --set,
-    /// all --set options of the last `server start` have no effect
+    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or in place of one of them; may be repeated. The --set options of a command replace all those of the last `server start`
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 }
@@ -175,7 +202,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 /// Manage pgrig's own PostgreSQL
 ///
-/// A command that names no server uses the instance called default (or the one of --instance). If the instance does not run, the command starts it, and stops it at the end of the command. The data stay. `pgrig server start` keeps an instance running, also for other programs. The files of an
+/// A command that names no server uses the instance called default (or the one of --instance). If the instance is not running, the command starts it, and stops it at the end. The data remain on disk. `pgrig server start` keeps an instance running, also for other programs. The files of an
 /// instance are under PGRIG_HOME (default: ~/.local/share/pgrig, for root /var/lib/pgrig). Its server listens on a Unix
 /// socket and does not run as root: if root starts it, it runs as user postgres or nobody.
 #[derive(Debug, Args)]
@@ -195,8 +222,7 @@ pub(crate) struct ServerArgs {
 pub(crate) enum ServerAction {
     /// Start an instance and leave it running
     ///
-    /// The instance remembers --profile and --set. A later `server start` without --profile keeps the profile, and one without --set keeps the settings. If the instance already
-    /// runs with settings that differ from those you ask for, the command fails. The profile bulk sets wal_level=minimal,
+    /// The instance remembers --profile and --set. A later `server start` without --profile keeps the profile, and one without --set keeps the settings. If the instance is already running with settings that differ from those you ask for, the command fails. The profile bulk sets wal_level=minimal,
     /// max_wal_senders=0, shared_buffers to a quarter of the memory, and a large max_wal_size.
     Start {
         #[command(flatten)]
@@ -207,7 +233,7 @@ pub(crate) enum ServerAction {
     },
     /// Stop an instance
     Stop(InstanceName),
-    /// Stop a running instance, and start it with the same profile and settings
+    /// Restart an instance with the same profile and settings; if it is stopped, start it
     Restart(InstanceName),
     /// Show all instances, or the one that --instance names
     Status {

@@ -178,6 +178,8 @@ pub(crate) struct Shown {
     pub(crate) results: Vec<String>,
     /// Lines after the notes: the next commands.
     pub(crate) hints: Vec<String>,
+    /// Whether the run left no data that a user could look at.
+    pub(crate) leaves_nothing: bool,
 }
 
 impl Finished {
@@ -196,7 +198,8 @@ impl Finished {
         for hint in shown.hints {
             printer.say(hint);
         }
-        farewell(chosen, &self.path, printer);
+        let instance = chosen.stopped_instance().filter(|_| !shown.leaves_nothing);
+        farewell(instance, &self.path, printer);
         self.end(printer)
     }
 
@@ -224,8 +227,8 @@ impl Finished {
 }
 
 /// Prints where the results of the run can be found.
-fn farewell(chosen: &Chosen, document: &Path, printer: &Printer) {
-    if let Some(instance) = chosen.stopped_instance() {
+fn farewell(instance: Option<&str>, document: &Path, printer: &Printer) {
+    if let Some(instance) = instance {
         let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
         printer.say(format!("the server is stopped again; to look at its data: pgrig server psql{named}"));
     }

@@ -38,7 +38,7 @@ pub(crate) fn sweep(choice: Option<&ServerChoice>, printer: &Printer) {
         Ok(all) => all,
         Err(error) => return printer.warn(error),
     };
-    let own = choice.map(|choice| ServerRef::Own(target::spec(&choice.embedded).name));
+    let own = choice.map(|choice| ServerRef::Own(target::spec(&choice.address.embedded).name));
     let given = given(choice);
     all.sort_by_key(|found| {
         let is_verbs = |record: &Record| match &given {
@@ -343,7 +343,7 @@ fn ended(record: &Record) -> String {
 
 fn left(journal: &Journal, error: &Left) -> String {
     let again = if error.is_about_password() {
-        "To restore it, give the password: PGPASSWORD=… pgrig server status"
+        "To restore it, put the password into PGPASSWORD, and run pgrig server status"
     } else {
         "To try again, run pgrig server status (or any pgrig command that uses a server)"
     };

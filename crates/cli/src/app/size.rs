@@ -31,7 +31,7 @@ impl FromStr for Size {
         });
         if text.starts_with(|first: char| first.is_ascii_digit()) && (text.contains(odd) || has_exponent) {
             return Err(format!(
-                "\"{text}\" is not a size: write the number in digits, without an exponent or separators of thousands, for example 1500MB or 1.5GB"
+                "\"{text}\" is not a size: write the number in digits, without an exponent or thousands separators, for example 1500MB or 1.5GB"
             ));
         }
         let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -45,6 +45,9 @@ impl FromStr for Size {
             format!("\"{text}\" is not a size: give one like 500MB, 1.5GB or 20GiB{database}")
         })?;
         let unit = unit.trim().to_ascii_lowercase();
+        if unit.is_empty() && number == 0.0 {
+            return Err(format!("\"{text}\" is not a size: give one above 0, like 500MB, 1.5GB or 20GiB"));
+        }
         if unit.is_empty() {
             return Err(format!("\"{text}\" has no unit: give one like {text}MB, {text}GB or {text}GiB"));
         }

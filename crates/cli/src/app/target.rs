@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use connect::{ConnectOptions, Connection, Target, recipe, resolve};
 use pgserver::{Home, Instance, Running, Spec};
 use server::settings::{Restart, ServerRef};
-use server::{DataDirectory, DifferingSetting, differing_settings, runs_on};
-use tps::matrix::{Restarter, ServerFacts};
+use server::{DataDirectory, DifferingSetting, Restarter, differing_settings, runs_on};
+use tps::matrix::ServerFacts;
 
-use crate::app::args::{EmbeddedArgs, ServerChoice};
+use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Broken, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::{pooler, recovery};
@@ -61,7 +61,7 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
             has_warned: AtomicBool::new(false),
         });
     }
-    let instance = Instance::open(home, spec(&choice.embedded))?;
+    let instance = Instance::open(home, spec(&choice.address.embedded))?;
     let running = instance.attach_or_start(&|event| printer.say(event))?;
     announce(&running, home, printer);
     let at = running.connection();
@@ -97,20 +97,20 @@ pub(crate) fn meant(choice: &ServerChoice) -> Result<Meant, Usage> {
         return Ok(Meant::Own);
     }
     let named = options(choice).names_a_server(&|_| None);
-    if named && choice.embedded.any() {
+    if named && choice.address.embedded.any() {
         return Err(Usage(
             "-h, -p, -U and a URI select a server; --instance, --pg-version, --pg-bin, --profile and --set select \
              pgrig's own: give one or the other (with --instance, -d is the name of a database there)"
                 .to_owned(),
         ));
     }
-    let named = named || !choice.embedded.any() && options(choice).names_a_server(&env);
+    let named = named || !choice.address.embedded.any() && options(choice).names_a_server(&env);
     Ok(if named { Meant::Named } else { Meant::Own })
 }
 
 /// The database of pgrig's own server that -d names beside --instance and the like.
 fn database_of_own(choice: &ServerChoice) -> Option<&str> {
-    let ServerChoice { dbname, host, port, username, embedded, .. } = choice;
+    let ServerChoice { dbname, address: ServerAddress { host, port, username, embedded }, .. } = choice;
     let is_alone = embedded.any() && host.is_none() && port.is_none() && username.is_none();
     dbname.as_deref().filter(|name| is_alone && !name.contains('=') && !name.contains("://"))
 }
@@ -119,10 +119,15 @@ fn database_of_own(choice: &ServerChoice) -> Option<&str> {
 pub(crate) fn options(choice: &ServerChoice) -> ConnectOptions {
     ConnectOptions {
         dbname: choice.dbname.clone(),
-        host: choice.host.clone(),
-        port: choice.port.clone(),
-        user: choice.username.clone(),
+        host: choice.address.host.clone(),
+        port: choice.address.port.clone(),
+        user: choice.address.username.clone(),
     }
+}
+
+/// A server that options name, without a connection.
+pub(crate) fn named(choice: &ServerChoice) -> Result<Target, Failure> {
+    Ok(resolve(&options(choice), &env)?)
 }
 
 fn env(name: &str) -> Option<String> {
@@ -308,6 +313,11 @@ impl Chosen {
             },
             Some(_) => ServerFacts { is_own: true, restart: Restart::Possible },
         }
+    }
+
+    /// Restarts the server; none if it is not one that this process has started.
+    pub(crate) fn restarter(&self) -> Option<&dyn Restarter> {
+        self.stopped_instance().map(|_| self as &dyn Restarter)
     }
 
     /// Leaves the server in the state in which it was found: stops it if it was started for the

@@ -27,6 +27,22 @@ pub(crate) fn can_draw() -> bool {
         && std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb")
 }
 
+/// Whether the locale has the characters of charts: UTF-8, or no locale is set, as in many containers.
+#[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only a picture has these characters"))]
+pub(crate) fn shows_charts() -> bool {
+    is_utf8(|name| std::env::var(name).ok())
+}
+
+/// As setlocale(3) reads the variables: the first one that is not empty counts.
+fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
+    let locale = names.filter_map(variable).find(|value| !value.is_empty());
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
 /// Records that the terminal did not answer a query: it gets plain lines from now on.
 #[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only a picture asks the terminal"))]
 pub(crate) fn is_silent() {
@@ -68,5 +84,19 @@ pub(crate) fn give_back() {
             // Show the cursor.
             let _ = io::stderr().write_all(b"\x1b[?25h");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charts_need_a_locale_with_their_characters() {
+        let with = |set: &[(&str, &str)]| {
+            is_utf8(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert!(with(&[]) && with(&[("LANG", "C.UTF-8")]) && with(&[("LC_ALL", ""), ("LANG", "de_DE.utf8")]));
+        assert!(!with(&[("LC_ALL", "C"), ("LANG", "C.UTF-8")]) && !with(&[("LC_CTYPE", "POSIX")]));
     }
 }

@@ -208,7 +208,7 @@ fn out_of_range(words: &[String], option: usize) -> Option<String> {
     let error = Cli::command().try_get_matches_from(arguments).err()?;
     let is_of_value = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
     let text = is_of_value.then(|| number(&error).unwrap_or_else(|| error.to_string()))?;
-    let text = text.replace("': give a whole number\n", "': give a whole number that is not negative\n");
+    let text = text.replace("': give a whole number\n", "': give a whole number, 0 or more\n");
     Some(text.trim_start_matches("error: ").to_owned())
 }
 

@@ -191,7 +191,7 @@ fn runs_are_found_by_label_and_what_differs_hinders() {
 
     for (command, said) in [
         ("compare before other", "request.clients: 1 → 2"),
-        ("compare before nobody", "no run nobody"),
+        ("compare before nobody", "\"nobody\" names no run"),
         ("compare before [", "not a pattern"),
     ] {
         let ran = rig.run(command);
@@ -330,12 +330,12 @@ fn commands_that_cannot_be_judged_are_refused_before_anything_runs() {
     for (options, commands, said) in [
         ("", ["pgrig tps -S", "ls"], "command b (ls): begin the command with pgrig"),
         ("", ["pgrig tps -S", "pgrig size 1GB"], "give one of fill, blockio"),
-        ("", ["pgrig tps -S", "pgrig blockio 1GB"], "its pgrig command differs from that of command a"),
+        ("", ["pgrig tps -S", "pgrig blockio 1GB"], "command a runs another pgrig command"),
         ("", ["pgrig tps --json x", "pgrig tps"], "leave out --json and --label"),
         ("", ["pgrig tps --explain", "pgrig tps"], "only shows a plan"),
         ("", ["pgrig tps -f 'x", "pgrig tps"], "the command has an unclosed quote"),
         ("", ["pgrig tps --nonsense", "pgrig tps"], "unexpected argument '--nonsense'"),
-        ("--rounds 5 --look 5", ["pgrig tps -S", "pgrig tps -S"], "--look 5 must be less than the 5 rounds"),
+        ("--rounds 5 --look 5", ["pgrig tps -S", "pgrig tps -S"], "--look 5 comes too late"),
         ("--rounds 0", ["pgrig tps -S", "pgrig tps -S"], "0 is out of range: give 1 to 1000"),
         ("--label a*", ["pgrig tps -S", "pgrig tps -S"], "give a name without *"),
     ] {

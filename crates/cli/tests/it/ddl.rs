@@ -44,7 +44,45 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
     assert_says(&missed.stdout, &["rewrite", "ACCESS EXCLUSIVE on t, t_pkey", "new file for t"]);
     assert!(missed.stdout.lines().take(3).all(|line| line.chars().count() <= 80), "{}", missed.stdout);
 
+    let waits = &document["trials"][0]["events"].as_array().unwrap().last().unwrap()["what"];
+    assert_eq!(waits["event"], "probes");
+    assert!(waits["probes"]["baseline"]["read"].as_f64().is_some(), "{waits}");
+
+    // The scan of each table has the rows of this table.
+    let several = file(
+        "several.sql",
+        "CREATE TABLE u (id int PRIMARY KEY); CREATE TABLE v (id int PRIMARY KEY, u_id int);",
+    );
+    let key = "ALTER TABLE v ADD FOREIGN KEY (u_id) REFERENCES u";
+    let command = format!("ddl --schema-file {several} --rows u=200,v=700 --quick --instance ddl -c");
+    let ran = rig.command(&command).arg(key).output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert_says(
+        &stdout,
+        &["200 rows read by a sequential scan of u", "700 rows read by a sequential scan of v"],
+    );
+    // Nothing is left to look at.
+    assert!(!stderr.contains("server psql"), "{stderr}");
+
+    // In a transaction, the better way needs a migration of its own.
+    let index = file("index.sql", "ALTER TABLE v ADD a int; CREATE INDEX ON v (u_id);");
+    let ran = rig.run(&format!("ddl {index} -1 --alternatives --schema-file {several} --rows 100 --quick"));
+    assert_says(&ran.stdout, &["needs   a migration of its own, without a transaction"]);
+    assert_says(
+        &ran.stderr,
+        &["hint: statement 3 is in a transaction: the better way needs a migration of its own"],
+    );
+
     let failing = file("failing.sql", "ALTER TABLE t ADD b int;\nALTER TABLE missing ADD b int;\nSELECT 1;");
+    let failed = rig.run(&format!("ddl {failing} {tables} -q"));
+    assert_eq!(failed.code, Some(2), "{failed:#?}");
+    assert_says(
+        &failed.stderr,
+        &["statement 2 (", "line 2) fails on tables without rows", "add it to the schema"],
+    );
+    assert_eq!(failed.stdout, "");
+
+    let failing = file("grant.sql", "ALTER TABLE t ADD b int;\nGRANT SELECT ON t TO somebody;\nSELECT 1;");
     let failed = rig.run(&format!("ddl {failing} {tables} -q"));
     assert_eq!(failed.code, Some(2), "{failed:#?}");
     assert_says(&failed.stderr, &["statement 2 (", "line 2) is not measurable", "Add it to the schema"]);
@@ -66,6 +104,42 @@ fn a_database_of_no_server_gets_the_remedy_for_pgrig_s_own() {
     let ran = rig.run("ddl -c VACUUM -d shop -p 1");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert_says(&ran.stderr, &["cannot read database shop", "-d \"$(pgrig server url shop)\""]);
+}
+
+/// Scripts of readers and writers are read before there is a server, and what is in them is refused there.
+#[test]
+fn scripts_of_readers_and_writers_are_refused_before_anything_is_made() {
+    let rig = Rig::new();
+    let file = |name: &str, text: &str| {
+        let path = rig.home.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let schema = file("schema.sql", "CREATE TABLE t (id int PRIMARY KEY, n int);");
+    let migration = file("m.sql", "ALTER TABLE t ADD a int;");
+    let ddl = format!("ddl {migration} --schema-file {schema} --rows 100 --quick");
+    let (wrong, shell) = (file("wrong.sql", "\\set id random(1\nSELECT :id;"), file("shell", "\\shell true"));
+    for (option, wanted) in [
+        (format!("--probe-read {wrong}"), "wrong.sql:1: syntax error"),
+        (format!("--probe-write {shell}"), "shell:1: a reader or writer runs SQL only"),
+        (
+            "--probe-read missing.sql".to_owned(),
+            "cannot read --probe-read missing.sql: the file does not exist",
+        ),
+    ] {
+        let refused = rig.run(&format!("{ddl} {option}"));
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        assert_says(&refused.stderr, &[wanted]);
+        assert!(!refused.stderr.contains("pgrig's own PostgreSQL"), "{refused:#?}");
+    }
+
+    let good = file("lookup.sql", "\\set id random(1, 100)\nSELECT n FROM t WHERE id = :id;\nSELECT 1;");
+    let ran = rig.run(&format!("{ddl} --probe-read {good} --probe-write UPDATE(t)"));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_says(&ran.stderr, &["--probe-write fails on tables without rows", "syntax error"]);
+    let ran = rig.run(&format!("{ddl} --probe-read {good}"));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_says(&ran.stdout, &["lookup.sql at "]);
 }
 
 /// The files of a migration as Flyway and psql have them, without a server.

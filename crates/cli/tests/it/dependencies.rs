@@ -1,6 +1,7 @@
 //! The crates' dependencies are those of the picture in ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -16,7 +17,7 @@ const MAY_USE: [(&str, &[&str]); 22] = [
     ("blockio", &["server", "connect", "measure"]),
     ("catalog", &["server", "connect", "model", "rowgen", "sql"]),
     ("connect", &[]),
-    ("ddl", &["fill", "catalog", "server", "connect", "dump", "measure", "model", "sql"]),
+    ("ddl", &["fill", "catalog", "server", "connect", "dump", "measure", "model", "script", "sql"]),
     ("dump", &["sql"]),
     ("failure", &[]),
     ("fill", &["catalog", "server", "connect", "dump", "measure", "page", "rowgen", "script", "sql"]),
@@ -67,6 +68,20 @@ fn crates_use_only_what_the_picture_shows() {
             assert_ne!(other, "testkit", "{name}: testkit is for tests only");
             let allowed = name == "cli" || other == EVERYBODYS || may_use.contains(&other.as_str());
             assert!(allowed, "{name} must not use {other}: see the picture in ARCHITECTURE.md");
+        }
+    }
+}
+
+/// Both licences ask for their text in each copy, and a crate is a copy.
+#[test]
+fn each_published_crate_contains_the_licences() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (name, _) in MAY_USE.iter().filter(|(name, _)| *name != "testkit") {
+        for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let copy = root.join("crates").join(name).join(licence);
+            let text = fs::read(root.join(licence)).unwrap();
+            let there = fs::read(&copy).unwrap_or_default();
+            assert!(there == text, "{} must link to ../../{licence}", copy.display());
         }
     }
 }

@@ -256,6 +256,14 @@ fn options_that_the_guides_name_exist() {
         "--minutes",
         "--from",
         "--cases",
+        "--array",
+        "--dependency",
+        "--export",
+        "--parsable",
+        "--for",
+        "--tail",
+        "--timeout",
+        "--from-literal",
     ];
     let mut unknown = BTreeSet::new();
     let beside = [

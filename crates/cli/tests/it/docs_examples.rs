@@ -100,6 +100,8 @@ pub(crate) fn reader(rig: &Rig, page: &str) -> tempfile::TempDir {
         fs::write(directory.path().join(script), "SELECT count(*) FROM pgbench_branches").unwrap();
     }
     fs::write(directory.path().join("migration.sql"), "ALTER TABLE orders ADD COLUMN remark text").unwrap();
+    let lookups = "\\set id random(1, 100)\nSELECT * FROM orders WHERE id = :id;\n";
+    fs::write(directory.path().join("lookups.sql"), lookups).unwrap();
     fs::write(directory.path().join("test_suite.py"), SUITE).unwrap();
     fs::create_dir(directory.path().join("queries")).unwrap();
     fs::write(directory.path().join("queries/1.sql"), "SELECT count(*) FROM products WHERE id < 100")

@@ -64,6 +64,7 @@ fn each_verb_works_as_it_says() {
             ("reader", "micro 1+i --budget 1s", "micro"),
             ("reader", "blockio 10MB --trials 1", "blockio"),
             ("writer", "blockio 10MB --trials 1 --schema desk", "blockio"),
+            ("writer", "backup rehearse --explain", "backup"),
         ] {
             let shown = rig.done(&format!("doctor -d {}", url(role))).stdout;
             let works = !answer(&shown, verb).starts_with("no");
@@ -71,6 +72,18 @@ fn each_verb_works_as_it_says() {
             assert_eq!(ran.code == Some(0), works, "{version} {role} {command}: {shown}{ran:#?}");
         }
         rig.done("testdb drop --all");
+        // The client programs of the distribution may be older than version 18, and not than 13.
+        for (role, said) in [
+            ("reader", "no: reader lacks SELECT on 4 of 4 tables"),
+            ("writer", "yes, by pg_dump; not by pg_basebackup: the role may not replicate"),
+        ] {
+            let shown = rig.done(&format!("doctor -d {}", url(role))).stdout;
+            let (backup, old) = (answer(&shown, "backup"), "no: the server has version 18");
+            assert!(
+                backup.starts_with(said) || version.ends_with("18") && backup.starts_with(old),
+                "{shown}"
+            );
+        }
         // A table that a role may not read has no statistics for it. `fill` has made four that it may read.
         server.execute(
             "CREATE TABLE desk.hidden AS SELECT generate_series(1, 100) AS n; \

@@ -9,7 +9,7 @@ use crate::support::victims::{Ledger, chunks_done, kill_server};
 use crate::support::{Ran, Rig, Running, Server, connect};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use testkit::{Need, fill_up, require, until_some as until};
+use testkit::{Need, fill_up, require, until_ok, until_some as until};
 
 /// Two gigabytes: two segments.
 const LARGE: &str = "fill --method direct --rows 1530000 --fillfactor 10 --data-only";
@@ -127,7 +127,11 @@ fn a_crash_of_another_backend_ends_it() {
             kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
         });
         assert_failed(&pgrig.end(), "server");
-        until("the server has restarted itself", || rig.block_on(connect(&server.url)).ok());
+        let log = rig.data().with_file_name("log");
+        until_ok("the server has restarted itself", || {
+            let why = |error| format!("{error}\n{}", std::fs::read_to_string(&log).unwrap_or_default());
+            rig.block_on(connect(&server.url)).map(drop).map_err(why)
+        });
         assert_little_is_left(&server, &rig);
         server.execute("DROP TABLE pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history");
     }

@@ -32,6 +32,43 @@ fn a_killed_fill_is_completed_by_the_same_command() {
     assert_nothing_of_pgrig(&server);
 }
 
+/// The rows of a chunk that was rolled back are dead, and their space is used again.
+#[test]
+fn the_space_of_a_killed_chunk_is_used_again() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(
+        "CREATE TABLE whole (a bigint NOT NULL, b bigint NOT NULL); CREATE TABLE killed (LIKE whole); CREATE SEQUENCE n; \
+         CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+           IF nextval('n') = 20000 THEN PERFORM pg_advisory_xact_lock(1, 1); END IF; RETURN NEW; END $$; \
+         CREATE TRIGGER stop BEFORE INSERT ON killed FOR EACH ROW EXECUTE FUNCTION stop()",
+    );
+    let fill = |table: &str| format!("fill --table {table} --rows 60000 --method copy --streams 1");
+    let heap = |table: &str| server.number(&format!("SELECT pg_relation_size('{table}')"));
+    rig.done(&fill("whole"));
+    let holder = rig.connect(&server.url);
+    rig.block_on(holder.execute("SELECT pg_advisory_lock(1, 1)", &[])).unwrap();
+    for _ in 0..2 {
+        server.execute("SELECT setval('n', 1, false)");
+        let pgrig = rig.spawn(&fill("killed"));
+        until("a part of a chunk is in the table", || {
+            server.number("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'") == 1
+        });
+        pgrig.signal(Signal::SIGKILL);
+        pgrig.end();
+        server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY%'");
+        until("its session has ended", || {
+            server.number("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%'") == 0
+        });
+    }
+    assert!(heap("killed") > 0, "rows of a chunk are in the table");
+    server.execute("DROP TRIGGER stop ON killed");
+    rig.done(&fill("killed"));
+    assert_eq!(rows_of(&server, "killed"), 60_000);
+    let (whole, killed) = (heap("whole"), heap("killed"));
+    assert!(killed <= whole + whole / 50, "{killed} bytes instead of {whole}");
+}
+
 /// The time is that of all tables. What is loaded stays, and neither time nor marks are part of the request.
 #[test]
 fn a_limit_of_time_ends_the_fill_of_a_schema_and_the_same_command_does_the_rest() {

@@ -109,6 +109,11 @@ fn ddl_that_fails_leaves_nothing() {
         ("CREATE TABLE a (id int);\n\nDO $$ BEGIN\n  PERFORM 1/0;\nEND $$;\nSELECT 1", "--ddl: line 3: "),
         ("CREATE TABLE a (id int);\n\\connect other\n", "line 2 is the psql command \\connect"),
         ("CREATE TABLE a (id int);\nCOPY a FROM stdin;\n1\n\\.\n", "pg_dump --schema-only"),
+        // Not supported, and no extension is missing; the server's detail ends with a full stop.
+        (
+            "CREATE TABLE a (id int UNIQUE, at date) PARTITION BY RANGE (at)",
+            "must include all partitioning columns",
+        ),
         ("SELECT 1", "it creates no table"),
         ("CREATE TABLE a (id int NOT NULL CHECK (id % 2 = 3))", "CHECK (((id % 2) = 3))"),
     ] {
@@ -116,6 +121,7 @@ fn ddl_that_fails_leaves_nothing() {
             let ran = fill_new(&rig, sql, arguments);
             assert_eq!(ran.code, Some(2), "{sql}: {ran:#?}");
             assert!(ran.stderr.contains(said), "{sql}: {ran:#?}");
+            assert!(!ran.stderr.contains(".. ") && !ran.stderr.contains("Install it"), "{sql}: {ran:#?}");
             assert_eq!(relations(&server), Vec::<String>::new(), "{sql}");
         }
     }

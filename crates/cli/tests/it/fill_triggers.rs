@@ -52,8 +52,8 @@ fn an_error_of_a_row_is_told_with_what_helps() {
     assert!(ran.stderr.contains("To complete the fill, remove the cause and repeat the command"), "{ran:#?}");
     let ran = rig.run("fill --table t --rows 4");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    let said = "public.t has an unfinished fill that another command began: repeat that command to complete it, or give \
-                --no-resume";
+    let said = "public.t has an unfinished fill that another command began (different: the amount (SIZE, --scale or \
+                --rows)): repeat that command to complete it, or give --no-resume";
     assert!(ran.stderr.contains(said) && !ran.stderr.contains("--drop"), "{ran:#?}");
     server.execute("DROP TRIGGER refuse ON t");
     rig.done("fill --table t --rows 3");

@@ -135,12 +135,12 @@ fn explain_shows_what_is_executed_and_stops() {
 fn the_calibration_has_every_number_of_rows() {
     let rig = Rig::new();
     let _server = rig.server("");
-    let found = document(&rig, &["--calibrate", "--rows", "500", "i % 7", "--budget", "300ms"]);
+    let found = document(&rig, &["--calibrate", "--rows", "500", "i % 7", "--budget", "2s"]);
     let trial = of_config(&found, "calibration")[0];
     assert_eq!(trial["series"][0]["name"], "rows-500");
-    assert!(trial["series"][0]["points"].as_array().unwrap().len() >= 20);
+    assert!(trial["series"][0]["points"].as_array().unwrap().len() > 10);
     let file = rig.home.path().join("calibration.json");
-    let ran = done(&rig, &["--calibrate", "--budget", "1s", "--json", file.to_str().unwrap()]);
+    let ran = done(&rig, &["--calibrate", "--budget", "3s", "--json", file.to_str().unwrap()]);
     for rows in ["10", "100", "1,000"] {
         assert!(
             ran.stdout.lines().any(|line| line.split_whitespace().next() == Some(rows)),
@@ -152,9 +152,15 @@ fn the_calibration_has_every_number_of_rows() {
     assert!(ran.stdout.contains("10,000,000 rows): give --budget "), "{ran:#?}");
     let found: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let series = of_config(&found, "calibration")[0]["series"].as_array().unwrap();
-    let points = series.iter().flat_map(|series| series["points"].as_array().unwrap());
-    let seconds: f64 = points.map(|point| point[1].as_f64().unwrap()).sum();
-    assert!(seconds < 2.0, "{seconds}: {ran:#?}");
+    let points = |series: &Value| -> Vec<f64> {
+        series["points"].as_array().unwrap().iter().map(|point| point[1].as_f64().unwrap()).collect()
+    };
+    let is_one_round = points(&series[0]).len() <= 10;
+    let seconds: Vec<f64> = series.iter().flat_map(points).collect();
+    // Whatever takes long, only the last sample may end after the budget, once each number of rows has had its first.
+    let longest = seconds.iter().copied().fold(0.0, f64::max);
+    let begun: f64 = seconds.iter().sum::<f64>() - longest;
+    assert!(is_one_round || begun < 3.0, "{seconds:?}: {ran:#?}");
 }
 
 /// Fields of a line of CSV that may have line breaks in it.
@@ -279,7 +285,10 @@ fn a_role_without_rights_measures() {
         assert!(ran.stderr.contains("GRANT CREATE ON DATABASE"), "{ran:#?}");
         server.execute("GRANT USAGE, CREATE ON SCHEMA lent TO guest");
         let ran = done(&rig, &[&ddl[..], &["--schema", "lent"]].concat());
-        assert!(ran.stderr.contains("may not run CHECKPOINT"), "{ran:#?}");
+        assert!(
+            ran.stderr.contains("may not run CHECKPOINT") && !ran.stderr.contains("the role"),
+            "{ran:#?}"
+        );
         assert_eq!(
             server.number("SELECT count(*) FROM pg_class WHERE relnamespace = 'lent'::regnamespace"),
             0

@@ -60,7 +60,13 @@ fn only_a_pool_that_keeps_sessions_is_used() {
     let socket: String = server.row("SHOW unix_socket_directories").get(0);
     for mode in ["transaction", "statement"] {
         let bouncer = Bouncer::start(&rig, &socket, mode, 20);
-        for command in ["fill 5MB --drop", "micro 1+i --budget 1s", "blockio 10MB", "testdb new --keep"] {
+        for command in [
+            "fill 5MB --drop",
+            "fill 5MB --part 1/2",
+            "micro 1+i --budget 1s",
+            "blockio 10MB",
+            "testdb new --keep",
+        ] {
             let ran = rig.run(&format!("{command} -d {}", bouncer.url()));
             assert_eq!(ran.code, Some(2), "{mode} {command}: {ran:#?}");
             assert!(
@@ -73,6 +79,10 @@ fn only_a_pool_that_keeps_sessions_is_used() {
         if mode == "transaction" {
             let ran = rig.done(&format!("tps -S -n -c 2 -T 1 -d {}", bouncer.url()));
             assert!(ran.stderr.contains("the measured times include the pooler"), "{ran:#?}");
+            // Parts see each other by locks of a session.
+            let ran = rig.run(&format!("tps -S -n -T 1 --part 1/2 -d {}", bouncer.url()));
+            assert_eq!(ran.code, Some(2), "{ran:#?}");
+            assert!(ran.stderr.contains("the parts of a run cannot meet"), "{ran:#?}");
         }
     }
     assert!(server.number("SELECT count(*) FROM pgbench_accounts") > 0, "nothing was dropped");

@@ -86,6 +86,13 @@ fn a_page_shows_runs_and_holds_them_whole() {
         let prose: String = of_runs.stdout.split("```").step_by(2).collect();
         assert!(format == "csv" || !prose.contains("<script>"), "{of_runs:#?}");
     }
+    assert_eq!(report("latest -o named.md").code, Some(0));
+    assert_eq!(text("named.md").trim_end(), report("latest --format md").stdout.trim_end());
+    for name in ["named.svg", "named.pdf"] {
+        let refused = report(&format!("latest -o {name}"));
+        assert!(refused.code == Some(2) && refused.stderr.contains("--format"), "{refused:#?}");
+    }
+    assert_eq!(measure(&rig, "old", &["--report", "report.csv"]).code, Some(2), "a page is HTML");
     assert_eq!(report("latest --format svg -o plots").code, Some(0));
     let plots: Vec<_> = fs::read_dir(directory.path().join("plots")).unwrap().collect();
     assert!(plots.len() >= 2, "{plots:?}");
@@ -114,7 +121,7 @@ fn a_page_shows_runs_and_holds_them_whole() {
     let cut = &page[..page.find("xz+base64").unwrap() + 200];
     fs::write(directory.path().join("cut.html"), cut).unwrap();
     for (words, part) in
-        [("cut.html", "is truncated"), ("nothing", "no run nothing"), ("latest --format svg", "-o")]
+        [("cut.html", "is truncated"), ("nothing", "\"nothing\" names no run"), ("latest --format svg", "-o")]
     {
         let refused = report(words);
         assert!(refused.code == Some(2) && refused.stderr.contains(part), "{words}: {refused:#?}");

@@ -94,6 +94,44 @@ impl Saved {
 }
 
 #[test]
+fn a_label_with_a_slash_or_of_digits_names_its_runs() {
+    let saved = Saved::new();
+    let with_slash = saved.add(1, "blockio", Some("a/b"), "done");
+    let digits = saved.add(2, "blockio", Some("2026"), "done");
+    assert_eq!(saved.named("a/b"), with_slash);
+    assert_eq!(saved.named("2026"), digits);
+    saved.refused("runs show a/c", &["cannot read a/c"]);
+    saved.refused("compare ./a/b 2026", &["cannot read ./a/b"]);
+    let without = saved.add(3, "blockio", None, "done");
+    let exported = saved.rig.done("runs export * -o -");
+    assert!(exported.stderr.contains("no run without a label (1 run not exported)"), "{exported:#?}");
+    assert_eq!(exported.stdout.matches("\"format_version\"").count(), 3, "{exported:#?}");
+    let exported = saved.rig.done(&format!("runs export * {without} -o -"));
+    assert_eq!(exported.stdout.matches("\"format_version\"").count(), 4, "{exported:#?}");
+    saved.rig.done("runs rm a/b");
+    assert!(!saved.path(&with_slash).exists());
+}
+
+/// Each document is removed once, whichever process comes first.
+#[test]
+fn two_prunes_at_the_same_time_count_what_they_removed() {
+    let saved = Saved::new();
+    for minute in 0..40 {
+        saved.add(minute, "blockio", None, "done");
+    }
+    let prune = || Running::start(saved.rig.command("runs prune --keep 1"));
+    let (one, other) = (prune(), prune());
+    let removed = [one.end(), other.end()].map(|ran| {
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        assert!(!ran.stderr.contains("warning"), "{ran:#?}");
+        let number = ran.stdout.strip_prefix("removed ").and_then(|rest| rest.split(' ').next());
+        number.and_then(|number| number.parse::<usize>().ok()).unwrap_or_else(|| panic!("{ran:#?}"))
+    });
+    assert_eq!(removed.iter().sum::<usize>(), 40);
+    assert_eq!(saved.ids("").len(), 1);
+}
+
+#[test]
 fn runs_are_listed_shown_and_named() {
     let saved = Saved::new();
     let real = saved.document["id"].as_str().unwrap().to_owned();
@@ -145,12 +183,15 @@ fn runs_are_listed_shown_and_named() {
     }
     saved.refused("runs show before", &["before matches 2 runs: give the id of one", &ids[0], &ids[1]]);
     saved.refused("runs show 20260101", &["5 ids begin with 20260101", &ids[3]]);
-    saved.refused("runs show 20260101T1002", &["is a label and also the beginning of ids", &ids[1], &ids[2]]);
+    // A label is the whole word, and so goes before the beginning of ids.
+    assert_eq!(saved.named("20260101T1002"), ids[2]);
+    saved.refused(&format!("tps --label {}", ids[2]), &["the form of the id of a run"]);
+    saved.refused(&format!("tps --label {}", "a".repeat(201)), &["201 characters", "at most 200"]);
     saved.refused("runs show latest~6", &["there are 6 saved runs"]);
     saved.refused("runs show latest:tps~1", &["there is 1 saved run of tps"]);
     saved.refused("runs show latest~x", &["give latest~N"]);
     saved.refused("runs rm ./latest", &["./latest is a file, and this command works on saved runs only"]);
-    saved.refused("runs show after", &["no run after", "pgrig runs list"]);
+    saved.refused("runs show after", &["\"after\" names no run", "pgrig runs list"]);
     saved.refused("tps --label latest~1", &["latest names the newest run"]);
     // A label names complete runs where they are compared: one of two.
     let ran = saved.rig.run("compare before latest --anyway");

@@ -65,7 +65,7 @@ fn serve_lends_keeps_renews_and_takes_back() {
     let http = service.http();
     assert_eq!(lending.list("lent"), BTreeSet::from([name(&before)]), "it took over from the keeper before");
 
-    let loan = http.get("/database?for=2").json();
+    let loan = http.get("/database?for=600").json();
     assert_eq!(lending.items(&loan), 2);
     let renewed = http.post(&format!("/databases/{}/renew", name(&loan)), "{\"for\": 3600}");
     assert!(renewed.json()["expires"].as_i64() > loan["expires"].as_i64(), "{renewed:?}");

@@ -465,6 +465,8 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("--random-seed soon".to_owned(), "time, or rand"),
         ("--fail-if p99=20ms".to_owned(), "p99>20ms"),
         ("--fail-if p99>20".to_owned(), "unit"),
+        ("--fail-if late>1%".to_owned(), "late needs a limit (-L)"),
+        ("--fail-if lag-p99>1ms".to_owned(), "lag-p99 needs a rate (-R)"),
         ("one -d other".to_owned(), "cannot be used with"),
         // Options of pgbench that pgrig does not have.
         ("-l".to_owned(), "--json FILE"),

@@ -265,7 +265,7 @@ fn a_password_comes_from_the_verb_or_the_user_learns_how_to_give_it() {
     kill_in_the_middle();
     assert_eq!(rig.done("size --scale 1").stderr, "", "a verb without a server leaves journals alone");
     let ran = rig.done("server status");
-    let remedy = "PGPASSWORD=… pgrig server status";
+    let remedy = "put the password into PGPASSWORD, and run pgrig server status";
     assert_says(&ran, 0, &["and did not restore it", "asks for a password", remedy, "Then delete"]);
     let password = server.url.split(['@', ':']).nth(2).unwrap();
     let ran = Ran::from(rig.command("server status").env("PGPASSWORD", password).output().unwrap());
@@ -444,6 +444,7 @@ fn after_an_error_everything_is_put_back() {
     assert_put_back(&rig, &server);
     let ran = rig.run(&format!("tps --matrix work_mem=many {SHORT}"));
     assert_says(&ran, 2, &["work_mem = many"]);
+    assert!(!ran.stderr.contains("PGOPTIONS"), "--matrix has set it: {ran:#?}");
     // Found in the middle.
     let script = rig.home.path().join("wrong.sql");
     fs::write(&script, "SELECT * FROM nowhere;").unwrap();

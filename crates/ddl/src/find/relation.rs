@@ -89,6 +89,8 @@ impl Read {
 pub struct Relation {
     /// Its name for people, with its schema unless that is public.
     pub name: String,
+    /// Its schema as SQL.
+    pub schema: String,
     /// Schema and name as SQL.
     pub sql: String,
     /// Its kind.

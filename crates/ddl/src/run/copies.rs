@@ -117,13 +117,14 @@ impl Copies<'_> {
         }
     }
 
-    /// The waits of readers and writers in a copy, those of each statement by its place.
+    /// The waits of readers and writers in a copy, those of each statement by its place. `run` has the time of a blocker, if there
+    /// is one, and the seed.
     pub(crate) async fn stall(
         &self,
         filled: &Filled,
         statements: &[StatementOutcome],
         probes: &Probes,
-        blocker: Option<Duration>,
+        run: (Option<Duration>, u64),
     ) -> Result<(Probed, Vec<Option<Stall>>), DdlError> {
         let copy = self.databases.copy(&filled.database, "stall").await?;
         let tables = Tables::read(&copy).await?;
@@ -134,10 +135,10 @@ impl Copies<'_> {
         let bytes =
             |oid: &u32| filled.tables.iter().find(|table| table.oid == *oid).map_or(0, |table| table.bytes);
         oids.sort_by_key(|oid| std::cmp::Reverse(bytes(oid)));
-        let candidates = Candidates { tables: &tables, oids };
+        let candidates = Candidates { tables: &tables, oids, filled: &filled.tables };
         let until = runnable(statements);
         let migrating = self.with_settings(&copy);
-        let measured = stall::measure(&copy, &migrating, &statements[..until], &candidates, probes, blocker);
+        let measured = stall::measure(&copy, &migrating, &statements[..until], &candidates, probes, run);
         let found = measured.await?;
         self.databases.drop(&copy).await?;
         Ok((found.probed, found.stalls))

@@ -5,9 +5,9 @@
 //! next run finds what a killed one left, and does not touch databases of a run that lives.
 
 use connect::{ConnectError, SqlState, Target};
-use server::Session;
 use server::interruption::clear_up;
 use server::quote::identifier;
+use server::{Restarter, Session};
 
 use crate::error::DdlError;
 
@@ -33,7 +33,7 @@ impl Databases {
     /// Connects, and drops what killed runs have left. `target` is made [`Target::apart`], so that statements of the run are
     /// cancelled and not those that clear up.
     pub(crate) async fn begin(target: &Target, name: String) -> Result<Self, DdlError> {
-        let lead = Session::open(&target.clone().with_application_name(&name)).await?;
+        let lead = Self::lead(target, &name).await?;
         sweep(&lead).await?;
         let version = "SELECT current_setting('server_version_num')::int4 AS version";
         let version = lead.row(version, &[]).await?.get::<_, i32>("version").unsigned_abs();
@@ -76,6 +76,35 @@ impl Databases {
             done => done?,
         }
         Ok(copy)
+    }
+
+    /// Restarts the server with these settings in addition to its own, and connects again. Nobody else is connected. The inner
+    /// error says why the server runs without the settings.
+    pub(crate) async fn restart(
+        &mut self,
+        restarter: &dyn Restarter,
+        settings: &[(String, String)],
+    ) -> Result<Result<(), String>, DdlError> {
+        // It can be interrupted, and leaves little for the one of the shutdown.
+        self.lead.run("CHECKPOINT").await?;
+        let result = tokio::task::block_in_place(|| restarter.restart(settings));
+        match (Self::lead(&self.outside, &self.name).await, result) {
+            (Ok(lead), result) => {
+                self.lead = lead;
+                Ok(result)
+            }
+            (Err(_), Err(why)) => Err(DdlError::Restart { why }),
+            (Err(error), Ok(())) => Err(error.into()),
+        }
+    }
+
+    /// The server's `wal_level`.
+    pub(crate) async fn wal_level(&self) -> Result<String, ConnectError> {
+        Ok(self.lead.row("SELECT current_setting('wal_level') AS level", &[]).await?.get("level"))
+    }
+
+    async fn lead(target: &Target, name: &str) -> Result<Session, ConnectError> {
+        Session::open(&target.clone().with_application_name(name)).await
     }
 
     /// Drops a database of this run.

@@ -3,6 +3,7 @@
 use connect::{ConnectError, ServerError, SqlState};
 
 use crate::outcome::Failed;
+use crate::script::Statement;
 
 /// Whether the server refused the statement and the session goes on. Cancelled statements, and those that fail because of
 /// the machine, are not meant.
@@ -37,7 +38,39 @@ pub(crate) fn of(error: &ConnectError) -> Failed {
         ConnectError::Query { error, .. } if is_of_rows(&error.code) => Some(of_rows(error)),
         error => error.sqlstate().and_then(remedy).map(str::to_owned),
     };
-    Failed { message, remedy }
+    Failed { message, remedy, is_certain: false }
+}
+
+/// The failure of a statement that ran on its own.
+pub(crate) fn of_statement(error: &ConnectError, statement: &Statement) -> Failed {
+    let failed = of(error);
+    let is_certain = is_certain(error, statement);
+    let is_of_rows = error.sqlstate().is_some_and(is_of_rows);
+    Failed { is_certain, remedy: failed.remedy.filter(|_| !(is_certain && is_of_rows)), ..failed }
+}
+
+/// Whether the statement itself is the reason, if it failed on tables without rows: it cannot succeed, whatever rows they have. What fails in the
+/// body of a function may depend on rows; only an error at a place of the text is of the text. Roles, tablespaces and extensions are not of the schema: the original's server may have them.
+fn is_certain(error: &ConnectError, statement: &Statement) -> bool {
+    let ConnectError::Query { error, .. } = error else { return false };
+    let is_of_text = is_of_text(&error.code)
+        || error.code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
+        || error.code == SqlState::INVALID_PARAMETER_VALUE && statement.target().is_some();
+    let elsewhere = ["role ", "tablespace ", "extension ", "must be "];
+    is_of_text
+        && (error.position.is_some() || !statement.runs_code())
+        && !elsewhere.iter().any(|word| error.message.starts_with(word))
+}
+
+/// Whether a place in the text of a reader's or writer's statement is the reason, whatever rows there are.
+pub(crate) fn is_of_place(error: &ConnectError) -> bool {
+    matches!(error, ConnectError::Query { error, .. } if error.position.is_some() && is_of_text(&error.code))
+}
+
+/// 0A feature not supported, 25 invalid transaction state, 2B dependent objects, 3D and 3F names of databases and schemas, 42
+/// syntax error or access rule violation, 54 program limit exceeded.
+fn is_of_text(state: &SqlState) -> bool {
+    ["0A", "25", "2B", "3D", "3F", "42", "54"].iter().any(|class| state.code().starts_with(class))
 }
 
 /// Whether the rows are the reason: 22 data exception, 23 integrity constraint violation.

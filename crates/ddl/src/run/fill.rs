@@ -66,6 +66,8 @@ impl SchemaObserver for Silent {
     fn foreign_key_started<'o>(&'o self, _: usize, _: &'o PlannedTable) -> Box<dyn fill::Observer + 'o> {
         Box::new(Unwatched)
     }
+
+    fn waiting(&self, _: &str) {}
 }
 
 impl Filler<'_> {
@@ -155,7 +157,19 @@ impl Filler<'_> {
         scale: f64,
         rules: &[RowsRule],
     ) -> Result<Option<SchemaPlan>, DdlError> {
-        let request = self.schema_request(scale, rules);
+        self.plan_by(session, survey, scale, rules, MethodChoice::Copy).await
+    }
+
+    /// The plan of a fill by a method.
+    async fn plan_by(
+        &self,
+        session: &Session,
+        survey: &Survey,
+        scale: f64,
+        rules: &[RowsRule],
+        method: MethodChoice,
+    ) -> Result<Option<SchemaPlan>, DdlError> {
+        let request = SchemaRequest { method, ..self.schema_request(scale, rules) };
         match plan_schema(survey, &session.connection, &request, None, false).await {
             Ok(plan) => Ok(plan),
             Err(FillError::NothingToFill) => Ok(None),
@@ -169,14 +183,15 @@ impl Filler<'_> {
         database: Target,
         scale: f64,
         rules: &[RowsRule],
+        method: MethodChoice,
         interrupt: LocalBoxFuture<'_, ()>,
     ) -> Result<Filled, DdlError> {
         let session = Session::open(&database).await?;
         let survey = Survey::for_tables(&session.connection, self.site.directory, self.site.pgrig).await?;
-        let plan = self.plan(&session, &survey, scale, rules).await?;
+        let plan = self.plan_by(&session, &survey, scale, rules, method).await?;
         match &plan {
             Some(plan) => {
-                let limits = SchemaLimits { limits: Limits::default(), survey: &survey };
+                let limits = SchemaLimits { limits: Limits::default(), survey: &survey, arrival: None };
                 run_schema(&database, plan, limits, None, &Silent, interrupt).await?;
                 suit::drop_all(&database, &self.additions).await?;
             }
@@ -243,7 +258,6 @@ impl Filler<'_> {
             modelled_types: Vec::new(),
             append: false,
             persistence: Persistence::Logged,
-            // In pages, foreign keys and the like would have rules of their own; the tables are small.
             method: MethodChoice::Copy,
             streams: None,
             format: None,
@@ -253,6 +267,7 @@ impl Filler<'_> {
             plain: false,
             triggers: Triggers::default(),
             steps: InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create),
+            part: None,
         }
     }
 }

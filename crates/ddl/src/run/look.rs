@@ -7,8 +7,12 @@ use std::time::{Duration, Instant};
 use connect::{ConnectError, SqlState, Target};
 use server::{Session, quote};
 
-use crate::find::{Class, Held, Kind, Lock, Read, Relation, Relations, Work, shown_relation, works};
+use crate::find::{
+    Class, Held, Kind, Lock, Read, Relation, Relations, Work, WorkKind, shown_relation, works,
+};
 use crate::outcome::{Failed, Found};
+use crate::parted;
+use crate::parts::Parts;
 use crate::run::blockers::Blockers;
 use crate::run::failure;
 use crate::run::space::Sampler;
@@ -71,7 +75,7 @@ impl<'a> Look<'a> {
             StatementKind::Transaction | StatementKind::Session => {
                 match failure::refused(self.session.run(&statement.sql).await)? {
                     Ok(()) => Looked::Ran(None),
-                    Err(error) => Looked::Failed(failure::of(&error)),
+                    Err(error) => Looked::Failed(failure::of_statement(&error, statement)),
                 }
             }
             StatementKind::MeasuredAlone if !self.is_in_transaction => self.alone(statement).await?,
@@ -90,7 +94,9 @@ impl<'a> Look<'a> {
         self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
         let vacuums = self.vacuums(statement).await?;
         let before = self.reading().await?;
-        let target = self.target_of(statement).await?;
+        let target = self.oid_of(statement.target()).await?;
+        let indexed = Parts::of(&statement.sql).create_index().map(|create| create.table.to_owned());
+        let named = target.or(self.oid_of(indexed).await?);
         let (run, space) = self.sampler.during(self.session.run(&statement.sql)).await?;
         if let Err(error) = failure::refused(run)? {
             if is_own {
@@ -101,17 +107,19 @@ impl<'a> Look<'a> {
                     return self.alone(statement).await;
                 }
             }
-            return Ok(Looked::Failed(failure::of(&error)));
+            return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
         let after = self.reading().await?;
         if is_own && let Err(error) = failure::refused(self.session.run("COMMIT").await)? {
-            return Ok(Looked::Failed(failure::of(&error)));
+            return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
         let vacuumed = self.vacuumed(vacuums).await?;
         let works = works(&before.relations, &after.relations, true, &vacuumed);
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations]);
         Ok(Looked::Ran(Some(Found {
             class: Class::of(&works, target, &before.relations, false),
+            is_partitioned: is_partitioned(&works, target, &after.relations),
+            partitions: named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations)),
             tables: concerned(&works, &locks, &before.relations),
             held: after.locks.tables(&before.relations),
             works,
@@ -127,7 +135,7 @@ impl<'a> Look<'a> {
         self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
         let vacuums = self.vacuums(statement).await?;
         let before = self.relations().await?;
-        let target = self.target_of(statement).await?;
+        let target = self.oid_of(statement.target()).await?;
         let tables = tables(&before);
         let mut blockers = Blockers::begin(self.target, &tables).await?;
         let mut held = Held::default();
@@ -136,7 +144,7 @@ impl<'a> Look<'a> {
         let (run, space) = self.sampler.during(held_up).await?;
         blockers.end().await;
         if let Err(error) = failure::refused(run)? {
-            return Ok(Looked::Failed(failure::of(&error)));
+            return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
         let after = self.relations().await?;
         let vacuumed = self.vacuumed(vacuums).await?;
@@ -144,6 +152,8 @@ impl<'a> Look<'a> {
         let locks = held.since(&Held::default(), [&before, &after]);
         Ok(Looked::Ran(Some(Found {
             class: Class::of(&works, target, &before, waits > 0),
+            is_partitioned: is_partitioned(&works, target, &after),
+            partitions: Vec::new(),
             tables: concerned(&works, &locks, &before),
             held: held.tables(&before),
             works,
@@ -188,6 +198,7 @@ impl<'a> Look<'a> {
         let relation = |row: &tokio_postgres::Row| {
             let relation = Relation {
                 name: shown_relation(row.get("schema"), row.get("name")),
+                schema: quote::identifier(row.get("schema")),
                 sql: quote::qualified(row.get("schema"), row.get("name")),
                 kind: Kind::of(row.get("kind")),
                 file: row.get("file"),
@@ -211,9 +222,9 @@ impl<'a> Look<'a> {
         Ok(Relations(rows.iter().map(relation).collect()).with_names_of_toast())
     }
 
-    /// The table that the statement names, if it is ALTER TABLE.
-    async fn target_of(&self, statement: &Statement) -> Result<Option<u32>, ConnectError> {
-        let Some(target) = statement.target() else { return Ok(None) };
+    /// The table of this name, as a statement has it.
+    async fn oid_of(&self, table: Option<String>) -> Result<Option<u32>, ConnectError> {
+        let Some(target) = table else { return Ok(None) };
         let query = "SELECT coalesce(pg_catalog.to_regclass($1)::oid, 0::oid) AS target";
         let found: u32 = self.session.row(query, &[&target]).await?.get("target");
         Ok(Some(found).filter(|oid| *oid != 0))
@@ -261,6 +272,14 @@ fn concerned(works: &[Work], locks: &[Lock], before: &Relations) -> BTreeSet<u32
     let is_locked = |name: &str| locks.iter().any(|lock| lock.relation == name);
     let locked = before.0.iter().filter(|(_, relation)| is_locked(&relation.name));
     locked.map(|(oid, _)| before.table_of(*oid)).filter(with_rows).collect()
+}
+
+/// Whether a statement names a partitioned table, or builds indexes that are parts of one.
+fn is_partitioned(works: &[Work], target: Option<u32>, after: &Relations) -> bool {
+    let kind = |oid: u32| after.get(oid).map(|relation| relation.kind);
+    let is_part = |work: &Work| after.get(work.oid).is_some_and(|built| built.parent != 0);
+    target.and_then(kind) == Some(Kind::Partitioned)
+        || works.iter().any(|work| work.kind == WorkKind::IndexBuild && is_part(work))
 }
 
 /// The tables that blockers lock, as SQL.

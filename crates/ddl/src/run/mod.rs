@@ -10,6 +10,7 @@ mod failure;
 mod fill;
 mod goal;
 mod look;
+mod minimal;
 mod rehearse;
 mod rounds;
 mod settings;
@@ -27,17 +28,18 @@ use connect::Target;
 use futures_util::future::LocalBoxFuture;
 use server::fault::caught;
 use server::interruption::{Ended, until_stopped};
-use server::{DataDirectory, Session};
+use server::{DataDirectory, Restarter, Session};
 use tokio::sync::watch as channel;
 
 use self::clock::{Clock, Speeds, Work, class_of};
 use self::copies::Copies;
 use self::databases::Databases;
 use self::fill::{Filled, Filler, Scales};
+use self::minimal::Minimal;
 use self::rehearse::{Shape, Table, Tables, changed};
 use self::rounds::Rounds;
 use self::settings::Conditions;
-use crate::better::{self, Better};
+use crate::better::{self, Better, is_in_transaction};
 use crate::error::DdlError;
 use crate::find::{Class, shown_relation};
 use crate::forecast::{Memory, forecast};
@@ -52,6 +54,8 @@ pub struct Site<'a> {
     pub target: &'a Target,
     /// Its data directory.
     pub directory: &'a DataDirectory,
+    /// Restarts the server, which is pgrig's own and has no other user; none if it is not to be restarted.
+    pub restarter: Option<&'a dyn Restarter>,
     /// pgrig's version.
     pub pgrig: &'a str,
 }
@@ -97,7 +101,7 @@ pub fn run<'a>(
         match (databases::finish(&target.clone().apart(), &name).await, result) {
             (Ok(()), result) => result,
             // A lost server explains both.
-            (Err(_), Err(error @ DdlError::Connect(_))) => Err(error),
+            (Err(_), Err(error @ (DdlError::Connect(_) | DdlError::Restart { .. }))) => Err(error),
             (Err((database, why)), result) => {
                 Err(DdlError::NotDropped { database, why, ended: result.err().map(Box::new) })
             }
@@ -126,18 +130,19 @@ struct Measurement<'a> {
 
 impl Measurement<'_> {
     async fn run(&self, name: &str, observer: &mut dyn Observer) -> Result<Outcome, DdlError> {
-        let databases = Databases::begin(self.target, name.to_owned()).await?;
+        let mut databases = Databases::begin(self.target, name.to_owned()).await?;
         let conditions = settings::read(self.site, self.request, self.target).await?;
         let Conditions { settings, memory, warning } = conditions;
-        let site = Copies { databases: &databases, settings: &settings };
+        let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
-        let Rehearsed { mut recipe, unused, works, has_better } = self.rehearse(&site, observer).await?;
+        let Rehearsed { mut recipe, unused, works, has_better } = self.rehearse(&copies, observer).await?;
         let empty = databases.create("plan").await?;
         let scales = recipe.scales(&empty).await?;
         databases.drop(&empty).await?;
 
         let mut plan = self.plan(&recipe, &scales, settings.clone());
-        let (effort, probes) = (self.request.effort, self.request.probes.as_ref());
+        let Request { effort, seed, .. } = *self.request;
+        let probes = self.request.probes.as_ref();
         let speeds = Speeds::assumed(&plan.tables, plan.bytes(), &works);
         let fills = effort.sizes().iter().map(|(part, _)| Work::Fill(*part));
         let times = if has_better { 2 } else { 1 };
@@ -148,29 +153,35 @@ impl Measurement<'_> {
         observer.planned(&plan);
 
         let mut filled: Vec<Filled> = Vec::new();
+        let mut minimal = Minimal::new(self.site.restarter);
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
         for (number, (part, _)) in effort.sizes().iter().enumerate() {
             observer.stage(&format!("filling the tables, size {} of {}", number + 1, effort.sizes().len()));
+            minimal.begin(&mut databases).await?;
             let database = databases.create(&format!("size{number}")).await?;
-            let scale = scales.largest * part;
-            filled.push(recipe.fill(database, scale, &scales.rules, self.interrupt()).await?);
+            let (scale, method) = (scales.largest * part, minimal.method());
+            filled.push(recipe.fill(database, scale, &scales.rules, method, self.interrupt()).await?);
             clock.did(Work::Fill(*part));
             if number == 0 && effort.sizes().len() > 1 {
-                let mut rounds = Rounds { site: &site, effort, probes, clock: &mut clock, observer };
+                minimal.end(&mut databases).await?;
+                let site = Copies { databases: &databases, settings: &settings };
+                let mut rounds = Rounds { site: &site, effort, probes, seed, clock: &mut clock, observer };
                 rounds.first(&filled, &mut statements).await?;
             }
         }
+        minimal.end(&mut databases).await?;
+        let site = Copies { databases: &databases, settings: &settings };
         // A size that was measured needs no forecast, though files are a little smaller or larger than planned. Those of an original may
         // be bloated.
         let is_measured = scales.is_whole && self.request.amount != Amount::AsOriginal;
         let goal = if is_measured { Vec::new() } else { goal::goal(self.request, &scales, &filled) };
-        let mut rounds = Rounds { site: &site, effort, probes, clock: &mut clock, observer };
+        let mut rounds = Rounds { site: &site, effort, probes, seed, clock: &mut clock, observer };
         let (meanwhile, blocked) = rounds.all(&filled, &mut statements).await?;
         forecast_all(&mut statements, &goal, memory);
         let alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
                 rounds.observer.stage("measuring better ways");
-                alternatives(&mut rounds, &filled, better, &goal, memory).await?
+                alternatives(&mut rounds, &filled, (better, &statements), &goal, memory).await?
             }
             _ => Vec::new(),
         };
@@ -191,23 +202,27 @@ impl Measurement<'_> {
         ::fill::create_schema(&session.connection, &self.request.schema.sql).await?;
         session.close().await;
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
+        if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
+            let copy = site.databases.copy(&empty, "probe").await?;
+            stall::check::check(&copy, probes, self.request.seed).await?;
+            site.databases.drop(&copy).await?;
+        }
+        let named = self.named().into_iter().map(|(option, name)| tables.named(option, name));
+        let named: BTreeSet<u32> = named.collect::<Result<_, _>>()?;
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
         let migrated = site.look(&empty, &mut statements, observer).await?;
+        if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
+            && failed.is_certain
+        {
+            let (number, place) = (one.number, one.statement.place());
+            return Err(DdlError::Statement { number, place, failed: failed.clone() });
+        }
         let after = Shape::read(&migrated).await?;
         site.databases.drop(&migrated).await?;
-        let named = self.named();
-        for (option, name) in &named {
-            if !tables.filled().any(|(_, table)| table.is_named(name)) {
-                let others = tables.filled().map(|(_, table)| shown_relation(&table.schema, &table.name));
-                let (table, tables) = ((*name).to_owned(), others.collect::<Vec<_>>().join(", "));
-                return Err(DdlError::NoSuchTable { option, table, tables });
-            }
-        }
-        let named: Vec<&str> = named.iter().map(|(_, name)| *name).collect();
         let mut used = tables.used(&statements, &named);
-        let is_named = |table: &Table| named.iter().any(|name| table.is_named(name));
-        let is_filled = |table: &Table| is_named(table) || !table.is_of_versions();
-        used.retain(|oid| tables.get(*oid).is_none_or(is_filled));
+        let is_filled =
+            |oid: &u32| named.contains(oid) || !tables.get(*oid).is_some_and(Table::is_of_versions);
+        used.retain(is_filled);
         let unused = tables.filled().filter(|(oid, _)| !used.contains(oid));
         let mut known_empty = self.request.schema.empty();
         let of_versions = tables.filled().map(|(_, table)| table).filter(|table| table.is_of_versions());
@@ -298,7 +313,7 @@ fn forecast_all(statements: &mut [StatementOutcome], goal: &[TableAt], memory: M
 async fn alternatives(
     rounds: &mut Rounds<'_>,
     filled: &[Filled],
-    better: Better,
+    (better, replaced): (Better, &[StatementOutcome]),
     goal: &[TableAt],
     memory: Memory,
 ) -> Result<Vec<Alternative>, DdlError> {
@@ -311,9 +326,11 @@ async fn alternatives(
     let mut found: Vec<Alternative> = Vec::new();
     for (one, of) in statements.into_iter().zip(better.of) {
         let Some(number) = of else { continue };
-        match found.last_mut().filter(|last| last.number == number) {
-            Some(last) => last.statements.push(one),
-            None => found.push(Alternative { number, statements: vec![one] }),
+        if let Some(last) = found.last_mut().filter(|last| last.number == number) {
+            last.statements.push(one);
+        } else {
+            let needs_own_migration = is_in_transaction(replaced, number);
+            found.push(Alternative { number, needs_own_migration, statements: vec![one] });
         }
     }
     Ok(found)

@@ -10,6 +10,7 @@ use server::Session;
 use server::quote::qualified;
 use sql::{Kind as Token, Text};
 
+use crate::error::DdlError;
 use crate::find::{LockMode, shown_relation};
 use crate::outcome::StatementOutcome;
 use crate::run::suit::{Casts, Rule};
@@ -104,15 +105,34 @@ impl Tables {
             .map(|(oid, table)| (*oid, table))
     }
 
+    /// The table that an option means.
+    ///
+    /// # Errors
+    /// If there is no such table, or one in each of several schemas.
+    pub(crate) fn named(&self, option: &'static str, name: &str) -> Result<u32, DdlError> {
+        let meant: Vec<(u32, &Table)> = self.filled().filter(|(_, table)| table.is_named(name)).collect();
+        let table = name.to_owned();
+        match meant[..] {
+            [(oid, _)] => Ok(oid),
+            [] => {
+                let tables = self.filled().map(|(_, table)| table.shown()).collect::<Vec<_>>().join(", ");
+                Err(DdlError::NoSuchTable { option, table, tables })
+            }
+            _ => Err(DdlError::SeveralTables {
+                option,
+                table,
+                tables: meant.iter().map(|(_, table)| table.sql()).collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+
     pub(crate) fn get(&self, oid: u32) -> Option<&Table> {
         self.0.get(&oid)
     }
 
     /// The tables that the statements use, with all whose rows these need.
-    pub(crate) fn used(&self, statements: &[StatementOutcome], named: &[&str]) -> BTreeSet<u32> {
-        let named = |table: &Table| named.iter().any(|name| table.is_named(name));
-        let mut used: BTreeSet<u32> =
-            self.filled().filter(|(_, table)| named(table)).map(|(oid, _)| oid).collect();
+    pub(crate) fn used(&self, statements: &[StatementOutcome], named: &BTreeSet<u32>) -> BTreeSet<u32> {
+        let mut used = named.clone();
         for one in statements {
             match &one.found {
                 Some(found) => {

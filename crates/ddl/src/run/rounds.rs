@@ -14,6 +14,7 @@ pub(crate) struct Rounds<'a> {
     pub(crate) site: &'a Copies<'a>,
     pub(crate) effort: Effort,
     pub(crate) probes: Option<&'a Probes>,
+    pub(crate) seed: u64,
     pub(crate) clock: &'a mut Clock,
     pub(crate) observer: &'a mut dyn Observer,
 }
@@ -105,13 +106,14 @@ impl Rounds<'_> {
     ) -> Result<BothProbed, DdlError> {
         let Some(probes) = self.probes else { return Ok((None, None)) };
         self.observer.stage("measuring the waits of readers and writers during the migration");
-        let (free, found) = self.site.stall(largest, statements, probes, None).await?;
+        let (free, found) = self.site.stall(largest, statements, probes, (None, self.seed)).await?;
         statements.iter_mut().zip(found).for_each(|(one, stall)| one.stall = stall);
         self.clock.did(Work::Probed(std::time::Duration::ZERO));
         let Some(blocker) = probes.blocker else { return Ok((Some(free), None)) };
         let stage = format!("the same, with a transaction that is open for {} s", blocker.as_secs_f64());
         self.observer.stage(&stage);
-        let (behind, found) = self.site.stall(largest, statements, probes, Some(blocker)).await?;
+        let (behind, found) =
+            self.site.stall(largest, statements, probes, (Some(blocker), self.seed)).await?;
         statements.iter_mut().zip(found).for_each(|(one, stall)| one.blocked = stall);
         self.clock.did(Work::Probed(blocker));
         Ok((Some(free), Some(behind)))

@@ -21,11 +21,18 @@ pub(crate) struct Rule {
     action: String,
     /// The index as SQL, if it is one.
     index: Option<String>,
+    /// Whether it is NOT NULL of a parent.
+    is_inherited: bool,
 }
 
 impl Rule {
     pub(crate) fn of(row: &Row) -> Self {
-        Self { table: row.get("oid"), action: row.get("action"), index: row.get("index") }
+        Self {
+            table: row.get("oid"),
+            action: row.get("action"),
+            index: row.get("index"),
+            is_inherited: row.get("inherited"),
+        }
     }
 }
 
@@ -66,8 +73,16 @@ pub(crate) async fn additions(
 ) -> Result<Vec<Addition>, ConnectError> {
     let session = Session::open(empty).await?;
     session.run("SET search_path = ''").await?;
-    let new =
-        after.rules.iter().filter(|rule| !before.rules.contains(rule) && !changed.contains(&rule.table));
+    // A partition that the migration detaches keeps the rules that it had of its parent.
+    let is_new = |rule: &Rule| {
+        let same =
+            |old: &Rule| (old.table, &old.action, &old.index) == (rule.table, &rule.action, &rule.index);
+        !before.rules.iter().any(same)
+    };
+    let new = after
+        .rules
+        .iter()
+        .filter(|rule| !rule.is_inherited && !changed.contains(&rule.table) && is_new(rule));
     let mut taken = Vec::new();
     for (number, rule) in new.enumerate() {
         let Some(table) = tables.get(rule.table) else { continue };

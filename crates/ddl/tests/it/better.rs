@@ -61,3 +61,105 @@ fn better_ways_take_weaker_locks_for_the_long_part() {
         }
     }
 }
+
+const PARTITIONED: &str = "
+    CREATE TABLE u (id int PRIMARY KEY);
+    CREATE TABLE parted (id int NOT NULL, n int, u_id int) PARTITION BY RANGE (id);
+    CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (1000);
+    CREATE TABLE parted_2 PARTITION OF parted DEFAULT;
+";
+
+/// A partition that has partitions itself, in a schema that is not in the search path.
+const DEEPER: &str = "
+    CREATE SCHEMA \"far away\";
+    CREATE TABLE \"far away\".parted_3 PARTITION OF parted FOR VALUES FROM (1000) TO (2000) PARTITION BY RANGE (id);
+    CREATE TABLE \"far away\".parted_3_all PARTITION OF \"far away\".parted_3 DEFAULT;
+";
+
+/// The ways that the hints name are written and measured, and block nobody while they work.
+#[test]
+fn ways_of_partitioned_tables_are_their_own() {
+    let schema = format!("{PARTITIONED}{DEEPER}");
+    for release in RELEASES {
+        let server = server(release);
+        let migration = "
+            CREATE INDEX i ON parted (n);
+            BEGIN; ALTER TABLE parted ADD a int; CREATE UNIQUE INDEX ii ON parted (id); COMMIT;
+            ALTER TABLE parted ADD UNIQUE (id, n);
+            ALTER TABLE parted ADD FOREIGN KEY (u_id) REFERENCES u;
+            ALTER TABLE parted ADD CHECK (n > -1000000000);
+            CREATE INDEX ON parted_1 (n);
+            ALTER TABLE parted ALTER n SET NOT NULL;";
+        let request = Request { alternatives: true, ..request(&schema, migration, Amount::Rows(2000)) };
+        let outcome = measured(&server, &request).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let way = |number: usize| {
+            let one = &outcome.statements[number - 1];
+            better_way(one.found.as_ref().unwrap(), &one.statement).unwrap_or_default()
+        };
+        for number in [1, 4] {
+            assert!(
+                way(number).contains("ON ONLY") && way(number).contains("ATTACH PARTITION"),
+                "{release}: {}",
+                way(number)
+            );
+        }
+        assert!(way(6).contains("ALTER TABLE ONLY"), "{release}: {}", way(6));
+        assert!(way(7).contains("on each partition"), "{release}: {}", way(7));
+        assert!(way(8).contains("NOT VALID"), "{release}: {}", way(8));
+        assert!(way(9).starts_with("CREATE INDEX CONCURRENTLY"), "{release}: {}", way(9));
+        // Each succeeds, and what blocks anybody is catalog only.
+        let numbers: Vec<usize> = outcome.alternatives.iter().map(|one| one.number).collect();
+        assert_eq!(numbers, [1, 4, 6, 7, 8, 9, 10], "{release}");
+        for step in outcome.alternatives.iter().flat_map(|one| &one.statements) {
+            assert!(step.failed.is_none() && step.largest().is_some(), "{release}: {step:#?}");
+            let found = step.found.as_ref().unwrap();
+            let blocks = found.strongest().is_some_and(|mode| mode.blocks().is_some());
+            assert!(
+                !blocks || found.class == Class::CatalogOnly,
+                "{release}: {}: {found:?}",
+                step.statement.sql
+            );
+        }
+        // The index of the partitioned table, that of each of three partitions in two levels, and what joins them.
+        assert_eq!(outcome.alternatives[0].statements.len(), 2 + 3 + 4, "{release}");
+    }
+}
+
+#[test]
+fn the_ways_that_hints_name_for_partitioned_tables_work() {
+    for release in RELEASES {
+        let server = server(release);
+        let migration = "
+            CREATE INDEX i ON ONLY parted (n);
+            CREATE INDEX CONCURRENTLY i_1 ON parted_1 (n);
+            CREATE INDEX CONCURRENTLY i_2 ON parted_2 (n);
+            ALTER INDEX i ATTACH PARTITION i_1;
+            ALTER INDEX i ATTACH PARTITION i_2;
+            CREATE UNIQUE INDEX CONCURRENTLY k_1 ON parted_1 (id);
+            CREATE UNIQUE INDEX CONCURRENTLY k_2 ON parted_2 (id);
+            ALTER TABLE parted_1 ADD CONSTRAINT k_1 UNIQUE USING INDEX k_1;
+            ALTER TABLE parted_2 ADD CONSTRAINT k_2 UNIQUE USING INDEX k_2;
+            ALTER TABLE ONLY parted ADD CONSTRAINT k UNIQUE (id);
+            ALTER INDEX k ATTACH PARTITION k_1;
+            ALTER INDEX k ATTACH PARTITION k_2;
+            ALTER TABLE parted_1 ADD CONSTRAINT f FOREIGN KEY (u_id) REFERENCES u NOT VALID;
+            ALTER TABLE parted_2 ADD CONSTRAINT f FOREIGN KEY (u_id) REFERENCES u NOT VALID;
+            ALTER TABLE parted_1 VALIDATE CONSTRAINT f;
+            ALTER TABLE parted_2 VALIDATE CONSTRAINT f;
+            ALTER TABLE parted ADD CONSTRAINT f FOREIGN KEY (u_id) REFERENCES u;";
+        let outcome = measured(&server, &request(PARTITIONED, migration, Amount::Rows(2000))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        for one in &outcome.statements {
+            let found = one.found.as_ref().unwrap();
+            let writers = found.strongest().is_some_and(|mode| mode.blocks().is_some());
+            assert!(
+                !writers || found.class == Class::CatalogOnly,
+                "{release}: {}: {found:?}",
+                one.statement.sql
+            );
+        }
+    }
+}

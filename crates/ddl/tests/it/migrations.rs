@@ -5,7 +5,7 @@ use std::time::Duration;
 use ddl::find::Class;
 use ddl::{Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site, Statement};
 use server::DataDirectory;
-use testkit::{Server, assert_says, block_on, spec};
+use testkit::{RELEASES, Server, assert_says, block_on, spec};
 use tokio::sync::oneshot;
 
 use crate::support::{measured, request, server};
@@ -85,9 +85,14 @@ fn odd_migrations_are_measured_and_leave_nothing() {
             connection.client.batch_execute(create).await.unwrap();
         }
     });
-    // One fails: the others are measured.
+    // One fails, because of its rows or of the server: the others are measured.
     for (migration, says, has_remedy) in [
-        ("ALTER TABLE customers ADD a int; ALTER TABLE elsewhere ADD a int; SELECT 1", "elsewhere", true),
+        (
+            "SELECT 1; DO $$ BEGIN EXECUTE 'ALTER TABLE elsewhere ADD a int'; END $$; SELECT 1",
+            "elsewhere",
+            true,
+        ),
+        ("SELECT 1; GRANT SELECT ON orders TO somebody; SELECT 1", "role \"somebody\"", true),
         // Rows of a table that the migration changes itself do not suit what it adds.
         (
             "BEGIN; UPDATE orders SET note = 'x'; ALTER TABLE orders ADD CHECK (id < 0); COMMIT",
@@ -96,7 +101,6 @@ fn odd_migrations_are_measured_and_leave_nothing() {
         ),
         ("SELECT 1; SET ROLE pg_read_all_data; ALTER TABLE orders ADD a int", "must be owner", true),
         ("SELECT 1; SET statement_timeout = '50ms'; SELECT pg_sleep(60)", "statement timeout", true),
-        ("SELECT 1; LOCK TABLE orders", "LOCK TABLE can only be used in transaction blocks", false),
     ] {
         let outcome = measured(&server, &of(migration)).unwrap();
         let (one, failed) = outcome.failed().next().unwrap();
@@ -128,7 +132,7 @@ fn interrupted(server: &Server) {
     let (stop, stopped) = oneshot::channel();
     let ended = block_on(async {
         let target = server.target("postgres");
-        let site = Site { target: &target, directory: &DataDirectory::Asked, pgrig: "test" };
+        let site = Site { target: &target, directory: &DataDirectory::Asked, restarter: None, pgrig: "test" };
         let request = of("SELECT 1; DO $$ BEGIN PERFORM pg_sleep(3600); END $$");
         let interrupt = Box::pin(async {
             stopped.await.unwrap();
@@ -136,6 +140,57 @@ fn interrupted(server: &Server) {
         ddl::run(&site, &request, &mut Interrupting(Some(stop)), interrupt).await
     });
     assert!(matches!(ended, Err(DdlError::Interrupted)), "{ended:?}");
+}
+
+/// Names and syntax are tried on the tables without rows, before any fill.
+#[test]
+fn a_statement_that_cannot_succeed_is_refused_before_the_fill() {
+    for release in RELEASES {
+        let server = server(release);
+        for (migration, number, says) in [
+            ("ALTER TABLE customers ADD a int; ALTER TABLE elsewhere ADD a int; SELECT 1", 2, "elsewhere"),
+            ("SELECT 1; ALTER TABEL orders ADD a int", 2, "syntax error"),
+            ("ALTER TABLE orders ALTER missing SET NOT NULL", 1, "missing"),
+            ("UPDATE orders SET missing = 1", 1, "missing"),
+            ("BEGIN; CREATE INDEX CONCURRENTLY ON orders (note); COMMIT", 2, "transaction block"),
+            ("SELECT 1; LOCK TABLE orders", 2, "LOCK TABLE can only be used in transaction blocks"),
+            ("CREATE TABLE orders (id int)", 1, "already exists"),
+            ("DROP TABLE customers", 1, "depend"),
+            (
+                "CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY); ALTER TABLE made ALTER id TYPE numeric",
+                2,
+                "identity column type must be smallint, integer, or bigint",
+            ),
+        ] {
+            let error = measured(&server, &of(migration)).unwrap_err();
+            assert!(
+                matches!(&error, DdlError::Statement { number: found, .. } if *found == number),
+                "{release}: {error}"
+            );
+            assert_says(&error.to_string(), &[says]);
+            assert!(!error.to_string().contains("--column"), "{release}: {error}");
+            assert_eq!(failure::Classified::class(&error), failure::Class::Request);
+        }
+        assert_eq!(databases(&server), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_name_in_several_schemas_is_refused_and_with_its_schema_means_one() {
+    let server = server(18);
+    let schema = "CREATE SCHEMA old; CREATE TABLE \"Orders\" (id int PRIMARY KEY); CREATE TABLE old.\"Orders\" (id int PRIMARY KEY);";
+    let migration = "ALTER TABLE \"Orders\" ADD a int; ALTER TABLE old.\"Orders\" ADD a int";
+    let of = |rule: &str| request(schema, migration, Amount::Rules(vec![rule.parse().unwrap()]));
+    for name in ["\"Orders\"", "Orders"] {
+        let error = measured(&server, &of(&format!("{name}=500"))).unwrap_err();
+        assert_says(&error.to_string(), &["several schemas", "\"old\".\"Orders\""]);
+    }
+    for name in ["public.\"Orders\"", "\"public\".\"Orders\""] {
+        let outcome = measured(&server, &of(&format!("{name}=500"))).unwrap();
+        let rows = |place: usize| outcome.statements[place].largest().unwrap().rows;
+        assert_eq!(rows(0), 500);
+        assert_ne!(rows(1), 500);
+    }
 }
 
 #[test]

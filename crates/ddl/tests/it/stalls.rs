@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ddl::{Amount, Outcome, Probes, Request};
+use ddl::{Amount, DdlError, Outcome, ProbeScript, Probes, Probing, Request};
 use testkit::{RELEASES, Server, block_on};
 
 use crate::support::{measured, request, server};
@@ -15,6 +15,9 @@ const SCHEMA: &str = "
     CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, twice int GENERATED ALWAYS AS (2) STORED, n int);
     CREATE TABLE only_made (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
 ";
+
+/// A lock that stays longer than the interval of any probe: a statement alone may end before one is due.
+const HELD: &str = "BEGIN; ALTER TABLE keyless ADD b int; SELECT pg_sleep(0.3); COMMIT";
 
 fn probing(migration: &str, probes: Probes) -> Request {
     Request { probes: Some(probes), ..request(SCHEMA, migration, Amount::Rows(500)) }
@@ -56,21 +59,36 @@ fn the_stall_is_what_an_independent_session_sees() {
     let migration = "BEGIN; ALTER TABLE t ADD a int; SELECT pg_sleep(2); COMMIT; ALTER TABLE t ADD b int;";
     for release in RELEASES {
         let server = server(release);
-        let (outcome, other) = independently(&server, &probing(migration, Probes::default()));
-        let stall = outcome.statements[1].stall.as_ref().unwrap();
-        for wait in [&stall.read, &stall.write] {
-            let wait = wait.as_ref().unwrap();
+        let (mut far, mut near) = (Vec::new(), 0);
+        // The median of five is near if three are.
+        while near < 3 {
+            let (outcome, other) = independently(&server, &probing(migration, Probes::default()));
+            let stall = outcome.statements[1].stall.as_ref().unwrap();
             let most = f64::max(0.020, other * 0.05);
-            assert!((wait.seconds - other).abs() <= most, "{release}: {wait:?}, another session {other}");
-            // Most of it was for a lock.
-            assert!(
-                wait.lock > other / 2.0 && wait.lock <= wait.seconds && wait.name == "public.t",
-                "{release}: {wait:?}"
-            );
+            let waits = [&stall.read, &stall.write].map(|wait| wait.as_ref().unwrap());
+            // A machine without time for its probes makes them late before there is a lock; what was due while the lock
+            // was there is then answered long after it.
+            let baseline = &outcome.probed.as_ref().unwrap().baseline;
+            let is_busy = [baseline.read, baseline.write].into_iter().flatten().any(|late| late > most / 2.0);
+            let is_near = |seconds: f64| (seconds - other).abs() <= most;
+            let are_near = |wait: &&ddl::Wait| is_near(wait.lock) && (is_busy || is_near(wait.seconds));
+            // Before the next transaction, all had caught up.
+            let later = outcome.statements[4].stall.as_ref().unwrap().longest();
+            let later = later.map_or(0.0, |wait| if is_busy { wait.lock } else { wait.seconds });
+            if waits.iter().all(are_near) && later < other / 2.0 {
+                near += 1;
+            } else {
+                far.push(format!("{waits:?}, later {later}, another session {other}, {baseline:?}"));
+            }
+            assert!(far.len() < 3, "{release}: {far:#?}");
+            for wait in waits {
+                // Most of it was for a lock.
+                assert!(
+                    wait.lock > other / 2.0 && wait.lock <= wait.seconds && wait.name == "public.t",
+                    "{release}: {wait:?}"
+                );
+            }
         }
-        // Before the next transaction, all had caught up.
-        let later = outcome.statements[4].stall.as_ref().unwrap().longest().map_or(0.0, |wait| wait.seconds);
-        assert!(later < other / 2.0, "{release}: {later}");
     }
 }
 
@@ -79,18 +97,31 @@ fn a_transaction_that_is_open_before_makes_a_queue() {
     let server = server(18);
     let probes = Probes { blocker: Some(Duration::from_secs(2)), ..Probes::default() };
     let outcome = measured(&server, &probing("ALTER TABLE t ADD a int", probes)).unwrap();
-    let of = |one: &Option<ddl::Stall>| one.as_ref().unwrap().longest().unwrap().seconds;
+    // A statement may end before one is due.
+    let of = |one: &Option<ddl::Stall>| one.as_ref().unwrap().longest().map_or(0.0, |wait| wait.seconds);
     let (free, blocked) = (of(&outcome.statements[0].stall), of(&outcome.statements[0].blocked));
     // The migration begins a little after that transaction.
     assert!(blocked > 0.5 && free < blocked, "{free} {blocked}");
 
     // Its own time-out ends the wait, and it is told.
     let probes = Probes { blocker: Some(Duration::from_mins(1)), ..Probes::default() };
-    let migration = "SET lock_timeout = '300ms'; ALTER TABLE t ADD a int; ALTER TABLE t ADD b int";
+    let migration = "SET lock_timeout = '2s'; ALTER TABLE t ADD a int; ALTER TABLE t ADD b int";
     let outcome = measured(&server, &probing(migration, probes)).unwrap();
     let blocked = outcome.statements[1].blocked.as_ref().unwrap();
     assert!(blocked.failed.as_ref().unwrap().contains("lock timeout"), "{blocked:?}");
     assert!(outcome.statements[1].stall.as_ref().unwrap().failed.is_none());
+}
+
+/// Rows that are probed are of the whole table, not only those at its beginning.
+#[test]
+fn a_writer_meets_rows_that_only_a_part_of_a_table_has_locked() {
+    let server = server(18);
+    let migration = "BEGIN; UPDATE t SET n = n WHERE id > 2500; SELECT pg_sleep(2); COMMIT";
+    let request = Request { amount: Amount::Rows(5000), ..probing(migration, Probes::default()) };
+    let outcome = measured(&server, &request).unwrap();
+    let stall = outcome.statements[1].stall.as_ref().unwrap();
+    let (read, write) = (stall.read.as_ref().unwrap(), stall.write.as_ref().unwrap());
+    assert!(write.lock > 1.0 && read.lock == 0.0, "{stall:?}");
 }
 
 #[test]
@@ -124,14 +155,86 @@ fn what_cannot_be_probed_is_told() {
 
     // The user's statements need no key; a column that is dropped ends them.
     let own = Probes {
-        read: Some("SELECT count(gone) FROM t".to_owned()),
-        write: Some("INSERT INTO keyless VALUES (1)".to_owned()),
+        read: Some(Probing::Statement("SELECT count(gone) FROM t".to_owned())),
+        write: Some(Probing::Statement("INSERT INTO keyless VALUES (1)".to_owned())),
         blocker: None,
     };
-    let outcome =
-        measured(&server, &probing("ALTER TABLE t DROP gone; ALTER TABLE keyless ADD a int", own)).unwrap();
+    let migration = format!("ALTER TABLE t DROP gone; {HELD}");
+    let outcome = measured(&server, &probing(&migration, own)).unwrap();
     let probed = outcome.probed.unwrap();
     assert_eq!(probed.names, ["reader your statement", "writer your statement"]);
     assert!(probed.stopped[0].message.contains("gone"), "{probed:?}");
-    assert!(outcome.statements[1].stall.as_ref().unwrap().write.is_some());
+    assert!(outcome.statements[2].stall.as_ref().unwrap().write.is_some(), "{:?}", outcome.statements);
+}
+
+fn script(text: &str) -> Probing {
+    Probing::Script(ProbeScript::read("probe.sql", text).unwrap())
+}
+
+/// Variables, conditions, results and transactions of a script are carried out: without them, its own divisions by zero stop it.
+#[test]
+fn scripts_of_pgbench_read_and_write() {
+    for release in RELEASES {
+        let server = server(release);
+        let probes = Probes {
+            read: Some(script(
+                "SELECT min(id) AS least, max(id) AS most FROM t \\gset\n\\set id random(:least, :most)\n\
+                 SELECT 1 / count(*) FROM t WHERE id = :id;",
+            )),
+            write: Some(script(
+                "\\set n random(1, 1000000000)\nBEGIN;\nINSERT INTO keyless VALUES (:n);\n\\if :n > 500000000\n\
+                 UPDATE t SET n = 1 / (:n / :n) WHERE id = 7;\n\\endif\nEND;",
+            )),
+            blocker: None,
+        };
+        let migration = format!("ALTER TABLE t ADD a int; {HELD}");
+        let outcome = measured(&server, &probing(&migration, probes)).unwrap();
+        let found = outcome.probed.unwrap();
+        assert!(found.stopped.is_empty(), "{release}: {found:?}");
+        assert_eq!(found.names, ["reader probe.sql", "writer probe.sql"], "{release}");
+        assert!(found.baseline.read.is_some() && found.baseline.write.is_some(), "{release}: {found:?}");
+        // The writer meets the lock of the second; the reader, which uses another table, the sleep.
+        let stalls: Vec<_> = outcome.statements[1..].iter().filter_map(|one| one.stall.as_ref()).collect();
+        assert!(stalls[1].write.is_some(), "{release}: {stalls:?}");
+        assert!(stalls.iter().any(|stall| stall.read.is_some()), "{release}: {stalls:?}");
+    }
+}
+
+/// A script that takes longer than the usual interval is due less often, and keeps up.
+#[test]
+fn a_slow_script_does_not_queue_behind_itself() {
+    let server = server(18);
+    let probes = Probes { read: Some(script("SELECT pg_sleep(0.05);\n\\sleep 50 ms")), ..Probes::default() };
+    let found = measured(&server, &probing("ALTER TABLE t ADD a int", probes)).unwrap().probed.unwrap();
+    let rate = |name: &str| found.per_second[found.names.iter().position(|one| one == name).unwrap()];
+    assert!(rate("reader probe.sql") <= 5.0, "{found:?}");
+    assert!((rate("writer public.t") - 500.0).abs() < 1e-9, "{found:?}");
+}
+
+#[test]
+fn a_reader_that_can_never_succeed_is_refused_before_tables_are_filled() {
+    let server = server(18);
+    let refused =
+        |probes: Probes| measured(&server, &probing("ALTER TABLE t ADD a int", probes)).unwrap_err();
+    let statement = |sql: &str| Probing::Statement(sql.to_owned());
+    let error =
+        refused(Probes { read: Some(script("SELECT 1;\nSELECT nothing FROM t;")), ..Probes::default() });
+    assert!(matches!(error, DdlError::Probing { option: "--probe-read", .. }), "{error}");
+    assert!(error.to_string().contains("\"nothing\" does not exist"), "{error}");
+    let error =
+        refused(Probes { write: Some(statement("UPDATE t SET n = :n WHERE id = 1")), ..Probes::default() });
+    assert!(matches!(error, DdlError::Probing { option: "--probe-write", .. }), "{error}");
+    for open in [script("BEGIN;\nUPDATE t SET n = 1;"), statement("BEGIN; UPDATE t SET n = 1")] {
+        let error = refused(Probes { write: Some(open), ..Probes::default() });
+        assert!(matches!(error, DdlError::ProbeOpen { option: "--probe-write" }), "{error}");
+    }
+}
+
+#[test]
+fn a_script_whose_result_has_no_row_stops() {
+    let server = server(18);
+    let probes = Probes { read: Some(script("SELECT n FROM t WHERE id = -1 \\gset")), ..Probes::default() };
+    let found = measured(&server, &probing("ALTER TABLE t ADD a int", probes)).unwrap().probed.unwrap();
+    assert!(found.stopped[0].message.contains("expected one row, got 0"), "{found:?}");
+    assert!(found.stopped[0].number.is_none(), "{found:?}");
 }

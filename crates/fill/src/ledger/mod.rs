@@ -10,6 +10,8 @@
 //! the request and the relations (and the description of rows of a user's table). It lives in the catalog and so
 //! survives a crash. The same request finds it and completes the fill; at the end the ledger is dropped.
 //!
+//! If several processes share the fill, each also records that it has loaded its chunks ([`Ledger::report`]).
+//!
 //! `plan/` reads the ledger of an interrupted fill, `run/` writes it.
 
 pub(crate) mod relations;
@@ -19,16 +21,21 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use rowgen::Table;
 use serde::{Deserialize, Serialize};
 use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::error::SqlState;
 
-use crate::ledger::relations::{Destination, Part, Relations};
+use crate::ledger::relations::{ChunkPart, Destination, Relations};
 use crate::plan::Plan;
 use crate::plan::chunks::{Chunk, Chunking};
 use crate::plan::row_range::RowRange;
-use crate::request::{Persistence, Request, Subject};
+use crate::request::{Part, Persistence, Request, Subject};
 use connect::{ConnectError, Connection};
 use server::Session;
 use server::quote::{literal, qualified};
 
+/// The relation under which processes record that they have loaded their chunks: no relation has this oid.
+const NO_RELATION: u32 = 0;
+/// Bits of the number of a part in such a record.
+const PART_BITS: u32 = 14;
 /// Bytes of the longest identifier: NAMEDATALEN less the final zero.
 const NAME_BYTES: usize = 63;
 
@@ -103,7 +110,7 @@ impl Unfinished {
 }
 
 /// The tables that record chunks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     /// The ledger of all relations, if they have one persistence; else of the logged ones.
     first: String,
@@ -179,7 +186,7 @@ impl Ledger {
     fn create(&self, plan: &Plan) -> Vec<String> {
         let Chunking { first_row, rows, chunk_rows, .. } = plan.chunking;
         let header = LedgerHeader {
-            request: plan.request.clone(),
+            request: plan.request.whole(),
             relations: self.relations.clone(),
             scale: plan.scale,
             scale_before: plan.scale_before,
@@ -229,8 +236,8 @@ impl Ledger {
         &self,
         session: &Session,
         chunk: u64,
-        parts: Vec<Part>,
-    ) -> Result<Vec<Part>, ConnectError> {
+        parts: Vec<ChunkPart>,
+    ) -> Result<Vec<ChunkPart>, ConnectError> {
         let claims: Vec<String> = parts.iter().map(|part| self.insert(part.destination, chunk)).collect();
         let claimed = Self::claimed(session, &format!("BEGIN; {}", claims.join("; "))).await?;
         let claimed = claimed.into_iter().skip(1).chain(std::iter::repeat(false));
@@ -286,10 +293,48 @@ impl Ledger {
             && self.relations.parts(plan, chunk).iter().all(|part| self.has(part.destination, chunk.number))
     }
 
+    /// Records that this part has loaded its chunks.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub(crate) async fn report(&self, session: &Session, part: Part) -> Result<(), ConnectError> {
+        let report = format!(
+            "INSERT INTO {} (relation, chunk) VALUES ({NO_RELATION}, {}) ON CONFLICT DO NOTHING",
+            self.first,
+            of_part(part)
+        );
+        session.run(&report).await
+    }
+
+    /// The ledger as it is now; none if it has been dropped.
+    ///
+    /// # Errors
+    /// If the server cannot be asked.
+    pub(crate) async fn now(&self, session: &Session, plan: &Plan) -> Result<Option<Self>, ConnectError> {
+        let found = records(&session.connection, &plan.schema, plan.bulk_name(), &self.relations).await;
+        match found {
+            Ok(records) => Ok(Some(Self { records, ..self.clone() })),
+            Err(error) if error.sqlstate() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The parts that have not recorded that they have loaded their chunks.
+    pub(crate) fn without_report(&self, part: Part) -> Vec<u32> {
+        let reports = self.records.iter().filter(|(to, _)| to.oid == NO_RELATION);
+        let reports: HashSet<u64> = reports.flat_map(|(_, all)| all.keys().copied()).collect();
+        part.all().filter(|each| !reports.contains(&of_part(*each))).map(|each| each.number).collect()
+    }
+
     /// The statement that drops the ledger once the fill is complete.
     pub(crate) fn drop(&self) -> String {
         drop_both([&self.first, &self.second])
     }
+}
+
+/// The number under which a part is recorded.
+fn of_part(part: Part) -> u64 {
+    u64::from(part.of) << PART_BITS | u64::from(part.number)
 }
 
 /// The statement that drops both tables, or the one that there is.

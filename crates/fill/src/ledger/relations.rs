@@ -65,12 +65,12 @@ pub(crate) struct Destination {
 
 /// The rows of a chunk that go to one destination.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct ChunkPart {
     pub destination: Destination,
     pub rows: PartRows,
 }
 
-/// The rows of a [`Part`] of a chunk.
+/// The rows of a [`ChunkPart`] of a chunk.
 #[derive(Clone, Debug)]
 pub(crate) enum PartRows {
     /// Rows of the bulk table; with a condition only those that fulfil it.
@@ -202,23 +202,23 @@ impl Relations {
     }
 
     /// The parts of a chunk, in the order in which they are loaded.
-    pub(crate) fn parts(&self, plan: &Plan, chunk: &Chunk) -> Vec<Part> {
+    pub(crate) fn parts(&self, plan: &Plan, chunk: &Chunk) -> Vec<ChunkPart> {
         let has_branches = !plan.branches(chunk).is_empty();
         let small = self.small.iter().filter(|_| has_branches).flat_map(|small| {
             [(&small.branches, PartRows::Branches), (&small.tellers, PartRows::Tellers)]
-                .map(|(relation, rows)| Part { destination: relation.destination(), rows })
+                .map(|(relation, rows)| ChunkPart { destination: relation.destination(), rows })
         });
         small.chain(self.bulk_parts(chunk)).collect()
     }
 
-    fn bulk_parts(&self, chunk: &Chunk) -> Vec<Part> {
+    fn bulk_parts(&self, chunk: &Chunk) -> Vec<ChunkPart> {
         if !self.routes {
             let destination = self.leaves[chunk.leaf as usize].destination();
-            return vec![Part { destination, rows: PartRows::Rows { condition: None } }];
+            return vec![ChunkPart { destination, rows: PartRows::Rows { condition: None } }];
         }
         let persistences = self.of_leaves();
         let is_mixed = persistences.len() > 1;
-        let part = |persistence| Part {
+        let part = |persistence| ChunkPart {
             destination: Destination { oid: self.root, persistence },
             rows: PartRows::Rows { condition: is_mixed.then(|| self.condition(persistence)) },
         };

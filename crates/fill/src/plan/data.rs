@@ -16,8 +16,10 @@ use crate::plan::method::{IndexBuild, Method, SORT_TAPE_BYTES};
 use crate::plan::sizes::Prediction;
 use crate::plan::tables::Tables;
 use crate::probe::{ProbeError, ProbeKind, ProbeTable, Prober};
+use crate::request::Share;
 use crate::request::{
-    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject, Triggers,
+    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Part, Partitions, Persistence, Request, Subject,
+    Triggers,
 };
 use crate::run::direct::DataDirectory;
 use catalog::SequenceTaken;
@@ -390,6 +392,27 @@ impl Plan {
     /// Rows that are there already.
     pub fn rows_done(&self) -> u64 {
         self.unfinished.as_ref().map_or(0, Unfinished::rows)
+    }
+
+    /// The part of the fill that this process loads; none if it loads all.
+    pub fn part(&self) -> Option<Part> {
+        self.request.part
+    }
+
+    /// The chunks that this process loads; none if it loads all.
+    pub(crate) fn share(&self) -> Option<Share> {
+        Some(Share::of(self.part()?, self.request.place.unwrap_or(0).into(), self.is_ordered()))
+    }
+
+    /// Whether rows reference earlier rows of the same table.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.tables.bulk.columns.iter().any(|column| column.values.are_of_earlier_rows())
+    }
+
+    /// Numbers of this process's chunks, and of all chunks, if it is one of several parts.
+    pub fn shares(&self) -> Option<(u64, u64)> {
+        let all = self.chunks();
+        Some((self.share()?.count(all), all))
     }
 
     /// Chunks that are loaded already.

@@ -14,7 +14,7 @@ use crate::request::{
 /// # Errors
 /// [`FillError::Combination`] names the contradicting options, and the remedy.
 pub(crate) fn combinations(request: &Request) -> Result<(), FillError> {
-    let refusal = [own_table, append, steps, amount, method, partitions, index, series]
+    let refusal = [part, own_table, append, steps, amount, method, partitions, index, series]
         .into_iter()
         .find_map(|check| check(request).err());
     refusal.map_or(Ok(()), |text| Err(FillError::Combination(text.to_owned())))
@@ -24,6 +24,48 @@ type Checked = Result<(), &'static str>;
 
 fn refuse(wrong: bool, text: &'static str) -> Checked {
     if wrong { Err(text) } else { Ok(()) }
+}
+
+/// A part may be run again after the fill is complete. So it must not do what would then begin another fill: drop, or append.
+fn part(request: &Request) -> Checked {
+    if request.part.is_none() {
+        return Ok(());
+    }
+    refuse(
+        request.steps.include(InitStep::Drop),
+        "--part with --drop: a part that is run again would drop the tables again. Run DROP TABLE pgbench_accounts, \
+         pgbench_branches, pgbench_history, pgbench_tellers before the parts start",
+    )?;
+    refuse(
+        request.append,
+        "--part with --append: a part that is run again would append again. Leave out --part: one process adds the rows",
+    )?;
+    refuse(
+        !request.steps.include(InitStep::Generate),
+        "--part divides rows, and none of the steps generates rows: leave out --part",
+    )?;
+    refuse(
+        request.subject == Subject::Series,
+        "--part divides chunks, and --series loads in one statement: leave out --part",
+    )?;
+    refuse(
+        request.amount == Amount::Unbounded || request.in_chunks,
+        "--part divides a known number of rows, and limits and probes end or measure the fill of one process: give a SIZE, --scale or \
+         --rows without --brim, --until-free, --for, --mark, --wait-for-space and --probe; or leave out --part",
+    )?;
+    refuse(
+        matches!(request.subject, Subject::Table(_)) && matches!(request.amount, Amount::Size(_)),
+        "--part divides a known number of rows, and a table of your own reaches a SIZE by measuring: give --rows",
+    )?;
+    refuse(
+        request.method == MethodChoice::Direct,
+        "--part with --method direct: one process writes all pages of a table. Give --method copy, or leave out --method; or leave \
+         out --part, if pgrig runs on the server's machine",
+    )?;
+    refuse(
+        matches!(request.method, MethodChoice::Explode | MethodChoice::Reinsert),
+        "--part loads chunks by COPY or in the server: give --method copy or server, or leave out --method",
+    )
 }
 
 fn steps(request: &Request) -> Checked {

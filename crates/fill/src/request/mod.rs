@@ -1,6 +1,8 @@
 //! The request of a fill.
 
 mod check;
+mod differences;
+mod part;
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::str::FromStr;
@@ -9,6 +11,8 @@ use catalog::TableInfo;
 use rowgen::Payload;
 use serde::{Deserialize, Serialize};
 
+pub use self::part::Part;
+pub(crate) use self::part::Share;
 use crate::error::FillError;
 
 /// A fill as asked for, before anything is known of the server.
@@ -59,6 +63,13 @@ pub struct Request {
     /// [`clear_scratch`](crate::clear_scratch) drops them.
     #[serde(default)]
     pub is_scratch: bool,
+    /// The part of the fill that this process loads; none if it loads all. The ledger does not hold it, so any number of
+    /// parts completes a fill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+    /// Place of the table among those of a schema that parts fill.
+    #[serde(skip)]
+    pub place: Option<u32>,
 }
 
 impl Request {
@@ -84,6 +95,8 @@ impl Request {
             in_chunks: false,
             steps,
             is_scratch: false,
+            part: None,
+            place: None,
         }
     }
 
@@ -112,18 +125,6 @@ impl Request {
     /// Whether one transaction fills the table with others of a cycle of references.
     pub(crate) fn is_in_cycle(&self) -> bool {
         matches!(&self.subject, Subject::Table(own) if own.in_cycle)
-    }
-
-    /// Whether this is the request that began a fill. For tables that existed before, the storage
-    /// properties that were taken from them are not compared, because somebody may have changed
-    /// them since.
-    pub(crate) fn is_that_of(&self, begun: &Self) -> bool {
-        let own = matches!(self.subject, Subject::Table(_));
-        if self.steps.include(InitStep::Create) && !own {
-            return self == begun;
-        }
-        let Self { persistence, fillfactor, tablespace, .. } = begun.clone();
-        Self { persistence, fillfactor, tablespace, ..self.clone() } == *begun
     }
 }
 

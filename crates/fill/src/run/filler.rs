@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::Observer;
 use super::ballast::Ballast;
+use super::parts::{KEEPALIVES, LOOK_AFTER_CLIENT, PartEnd, Parts};
 use super::resume;
 use crate::error::FillError;
 use crate::ledger::Ledger;
@@ -18,7 +19,7 @@ use crate::limits::{Governor, StopReason};
 use crate::plan::{Plan, Sizes};
 use crate::probe::{ProbePoint, Prober};
 use crate::remains::{Progress, Remains};
-use crate::request::{InitStep, Persistence};
+use crate::request::{InitStep, Persistence, Share};
 use connect::{ConnectError, Target};
 use server::quote::qualified;
 use server::{Session, Sessions};
@@ -58,7 +59,32 @@ pub(crate) struct Filler<'a> {
     pub(crate) in_cycle: OnceLock<InCycle>,
     /// The ledger, once it exists.
     pub(crate) ledger: OnceLock<Ledger>,
+    /// The other parts, if this process is one of several.
+    pub(super) parts: Option<Parts>,
+    /// Whether another part has prepared the tables.
+    pub(super) is_prepared: OnceLock<()>,
+    /// How this part ended.
+    pub(super) part_end: OnceLock<PartEnd>,
+    /// Which of the work this process does.
+    pub(super) stage: Stage,
     stop: watch::Sender<bool>,
+}
+
+/// Which of the work on a table a process does.
+#[derive(Debug, Default)]
+pub(crate) enum Stage {
+    /// All, or that of a part of the fill of this table.
+    #[default]
+    All,
+    /// Loads the chunks of a share, as a part of the fill of a schema. Another process carries out the steps after the rows.
+    Rows {
+        /// The ledger that the tables were prepared with.
+        ledger: Box<Ledger>,
+        /// The chunks.
+        share: Share,
+    },
+    /// The steps after the rows, which the parts of the fill of a schema have loaded.
+    Steps,
 }
 
 /// Rows that came in the transaction of a cycle of tables.
@@ -86,15 +112,17 @@ pub(crate) struct Generated {
     pub probing: Duration,
 }
 
-/// Takes the lock of this name for as long as the session lasts. A session that a killed pgrig left behind ends by
-/// itself, so this waits for it.
+/// Takes the lock of this name for as long as the session lasts, alone or together with others. A session that a killed
+/// pgrig left behind ends by itself, so this waits for it.
 ///
 /// # Errors
 /// If another session keeps the lock, or the server refuses.
-pub(crate) async fn take_in_hand(session: &Session, name: &str) -> Result<(), FillError> {
+pub(crate) async fn take_in_hand(session: &Session, name: &str, is_shared: bool) -> Result<(), FillError> {
     let started = Instant::now();
     loop {
-        match session.try_lock(name).await? {
+        let taken =
+            if is_shared { session.try_share_lock(name).await? } else { session.try_lock(name).await? };
+        match taken {
             None => return Ok(()),
             Some(pid) if started.elapsed() > IN_HAND_DEADLINE => return Err(FillError::InHand { pid }),
             Some(_) => tokio::time::sleep(IN_HAND_INTERVAL).await,
@@ -131,6 +159,10 @@ impl<'a> Filler<'a> {
             at_end: None,
             must_complete: false,
             frozen: tokio::sync::Mutex::default(),
+            parts: None,
+            is_prepared: OnceLock::new(),
+            part_end: OnceLock::new(),
+            stage: Stage::All,
             stop: watch::Sender::new(false),
         }
     }
@@ -162,13 +194,38 @@ impl<'a> Filler<'a> {
     /// If the server refuses, another session runs this fill, or the rehearsal finds a conflict.
     pub(crate) async fn begin(&self) -> Result<Session, FillError> {
         let session = self.open_loader().await?;
-        take_in_hand(&session, &qualified(&self.plan.schema, &self.plan.tables.bulk.name)).await?;
+        if let Stage::Rows { ledger, .. } = &self.stage {
+            take_in_hand(&session, &self.plan.bulk_qualified(), true).await?;
+            self.is_prepared.get_or_init(|| ());
+            self.ledger.set(Ledger::clone(ledger)).expect("nobody has begun it");
+            return Ok(session);
+        }
+        let is_prepared = if let Some(parts) = &self.parts {
+            parts.take_place(&session).await?
+        } else {
+            take_in_hand(&session, &self.plan.bulk_qualified(), false).await?;
+            matches!(self.stage, Stage::Steps)
+        };
         self.rehearse(&session).await?;
         if let Some(begun) = &self.plan.unfinished {
-            let ledger = resume::resume(&session, self.plan, begun, self.observer).await?;
+            let ledger = if is_prepared {
+                self.is_prepared.get_or_init(|| ());
+                resume::join(&session, self.plan, begun).await?
+            } else {
+                resume::resume(&session, self.plan, begun, self.observer).await?
+            };
             self.ledger.set(ledger).expect("nobody has begun it");
         }
         Ok(session)
+    }
+
+    /// The chunks that this process loads; none if it loads all.
+    pub(super) fn share(&self) -> Option<Share> {
+        match &self.stage {
+            Stage::All => self.plan.share(),
+            Stage::Rows { share, .. } => Some(share.clone()),
+            Stage::Steps => None,
+        }
     }
 
     /// Announces changes of the volumes since the last reading.
@@ -186,6 +243,13 @@ impl<'a> Filler<'a> {
         let session = self.sessions.open().await?;
         if self.plan.flush_early {
             session.run("SET backend_flush_after = '2MB'").await?;
+        }
+        if self.plan.part().is_some() {
+            session.run(KEEPALIVES).await?;
+            if self.plan.major >= 14 {
+                // Not on all platforms of the server.
+                let _ = session.run(LOOK_AFTER_CLIENT).await;
+            }
         }
         Ok(session)
     }

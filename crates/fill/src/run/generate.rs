@@ -68,12 +68,11 @@ impl Filler<'_> {
             work.explode(session, &plan.chunking.chunk(0)).await?;
             return Ok(rows);
         }
-        if plan.is_created() && plan.includes(InitStep::Create) {
-            self.set_defaults(session).await?;
-            self.reclaim(session).await?;
-            if !work.queue.is_empty() {
-                session.run_all(&ddl::drop_foreign_keys(plan)).await?;
-            }
+        if self.is_prepared.get().is_none() {
+            self.prepare(session, work.ledger).await?;
+        }
+        if let Some(parts) = &self.parts {
+            parts.prepared(session).await?;
         }
         if let Some(prober) = &*self.prober.lock().await {
             match prober.check(&session.connection.client).await {
@@ -93,9 +92,32 @@ impl Filler<'_> {
         loaded?;
         given_up?;
         self.freeze_all(session).await?;
+        if let Some(parts) = &self.parts {
+            let end = parts.end(session, plan, work.ledger, self.observer).await?;
+            self.part_end.get_or_init(|| end);
+        }
+        if !self.has_last_steps() {
+            return Ok(self.progress.rows() - plan.rows_done());
+        }
         self.drop_defaults(session).await?;
         work.probe(session, true).await?;
         Ok(self.progress.rows() - plan.rows_done())
+    }
+
+    /// Readies tables that are there for further rows.
+    pub(super) async fn prepare(&self, session: &Session, ledger: &Ledger) -> Result<(), Cause> {
+        let plan = self.plan;
+        // Rows from before the fill need no space here.
+        if !plan.append {
+            self.reclaim(session).await?;
+        }
+        if plan.is_created() && plan.includes(InitStep::Create) {
+            self.set_defaults(session).await?;
+            if !Queue::of(plan, ledger, None).is_empty() {
+                session.run_all(&ddl::drop_foreign_keys(plan)).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The loop over the chunks that `ledger` does not have.
@@ -108,7 +130,7 @@ impl Filler<'_> {
             direct: self.direct(),
             meter,
             started: Instant::now(),
-            queue: Queue::of(plan, ledger),
+            queue: Queue::of(plan, ledger, self.share()),
             growth: plan.until_size.map(|goal| {
                 let row = plan.predicted.sizes.total() as f64 / plan.predicted_rows() as f64;
                 let extension = if extends_by_many_pages(plan) { EXTENSION } else { 0 };

@@ -6,7 +6,7 @@ use super::by_set::BySet;
 use super::chunk_loop::ChunkLoop;
 use super::filler::Filler;
 use crate::error::Cause;
-use crate::ledger::relations::{Destination, Part, PartRows};
+use crate::ledger::relations::{ChunkPart, Destination, PartRows};
 use crate::plan::chunks::Chunk;
 use crate::run::direct::{self, Loaded, Recorded, Unproved};
 use crate::sql::ddl;
@@ -74,12 +74,12 @@ impl ChunkLoop<'_, '_> {
         &self,
         session: &Session,
         chunk: &Chunk,
-        parts: &[Part],
+        parts: &[ChunkPart],
     ) -> Result<LoadedParts, Cause> {
         let mut loaded = LoadedParts::default();
         let branches = self.filler.plan.branches(chunk);
         let branches = branches.end - branches.start;
-        for Part { destination, rows: which } in parts {
+        for ChunkPart { destination, rows: which } in parts {
             let rows = match which {
                 PartRows::Rows { condition } => {
                     let Loaded { rows, recorded, unproved } =

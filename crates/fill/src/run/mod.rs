@@ -9,6 +9,8 @@
 //! - [`foreign_keys`] of direct pages, and of COPY where the role may turn triggers off ([`by_set`]), are proved before the
 //!   commit, all rows of a chunk at once.
 //! - A [`cycle`] of tables that reference each other is loaded in one transaction, before the steps of each table.
+//! - Several processes share a fill by [`parts`]: chunks are divided, and the last part to end carries out the later steps. For
+//!   a schema, [`prepare`] begins the ledgers of all tables first, and each [`Stage`] is a run of its own.
 //! - To resume is no mode of its own: the same loop runs with some chunks recorded as loaded. Before that, [`resume`]
 //!   compares the tables with the records: oids, the number of rows in each relation, first and last id, and whether
 //!   rows from before an append are there. Any other difference refuses the fill, with the command that begins anew.
@@ -28,6 +30,8 @@ mod freeze;
 mod generate;
 mod growth;
 mod load_chunk;
+mod parts;
+mod prepare;
 mod queue;
 mod rate;
 mod rehearsal;
@@ -45,11 +49,15 @@ use std::pin::pin;
 use std::time::Duration;
 
 pub(crate) use cycle::{Member, run_cycle};
+pub use parts::{Arrival, PartEnd, arrive};
 pub use rate::RateMeter;
 pub use rehearsal::{Rehearsed, Unwatched};
 
 use self::filler::Filler;
-pub(crate) use self::filler::take_in_hand;
+pub(crate) use self::filler::{Stage, take_in_hand};
+pub(crate) use self::parts::{ARRIVAL, LOOKS_AT_END, Parts, open_noticed};
+pub(crate) use self::prepare::{begin_ledger, continue_ledger};
+pub(crate) use self::queue::Queue;
 use crate::error::{Cause, FillError};
 use crate::limits::{Event, Governor, Limits, Outlook, Sight, Tell};
 use crate::outcome::Outcome;
@@ -98,6 +106,8 @@ pub struct Conduct {
     pub at_end: Option<String>,
     /// Whether a fill that ends for want of time counts as interrupted, so that the same request completes it.
     pub must_complete: bool,
+    /// The arrival, if this process is one of several parts.
+    pub arrival: Option<Arrival>,
     /// Directory for records of files that are written past the server; see [`remove_abandoned`](crate::remove_abandoned).
     pub records: Option<PathBuf>,
 }
@@ -152,6 +162,21 @@ pub fn run<'a>(
     observer: &'a dyn Observer,
     interrupt: LocalBoxFuture<'a, ()>,
 ) -> LocalBoxFuture<'a, Result<Outcome, FillError>> {
+    run_stage(target, plan, conduct, Stage::All, observer, interrupt)
+}
+
+/// Does a stage of the work on a table, as [`run`] does all of it.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_stage<'a>(
+    target: &'a Target,
+    plan: &'a Plan,
+    conduct: Conduct,
+    stage: Stage,
+    observer: &'a dyn Observer,
+    interrupt: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<Outcome, FillError>> {
     Box::pin(async move {
         let tell = |event: &Event| observer.event(event);
         // The checkpoints' own files are beside tables that are in no tablespace of their own.
@@ -159,6 +184,11 @@ pub fn run<'a>(
         let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
         let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
         let mut filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
+        if matches!(stage, Stage::All) {
+            let part = plan.part();
+            filler.parts = part.map(|part| Parts::new(plan.bulk_qualified(), part, conduct.arrival));
+        }
+        filler.stage = stage;
         filler.is_unsampled = conduct.is_unsampled;
         filler.makes = conduct.makes;
         filler.at_end = conduct.at_end;

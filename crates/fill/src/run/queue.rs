@@ -8,11 +8,14 @@ use crate::ledger::Ledger;
 use crate::limits::Group;
 use crate::plan::Plan;
 use crate::plan::chunks::{Chunk, Spread};
+use crate::request::Share;
 
 /// The chunks that are still to be loaded, in order, for several streams.
 pub(crate) struct Queue<'a> {
     plan: &'a Plan,
     ledger: &'a Ledger,
+    /// The share to which these chunks belong; none for all chunks.
+    share: Option<Share>,
     /// Number after the last chunk's.
     end: u64,
     state: Mutex<Taken>,
@@ -25,10 +28,34 @@ struct Taken {
 }
 
 impl<'a> Queue<'a> {
-    /// Chunks of the plan that no earlier run has loaded.
-    pub(crate) fn of(plan: &'a Plan, ledger: &'a Ledger) -> Self {
+    /// Chunks of the plan that are not loaded: those of a share, or all.
+    pub(crate) fn of(plan: &'a Plan, ledger: &'a Ledger, share: Option<Share>) -> Self {
         let state = Mutex::new(Taken { next: 0, given_back: BTreeSet::new() });
-        Self { plan, ledger, end: plan.chunks(), state }
+        Self { plan, ledger, share, end: plan.chunks(), state }
+    }
+
+    /// Number of chunks that are left.
+    pub(crate) fn left(&self) -> u64 {
+        let mut state = self.lock();
+        let (next, mut left) = (state.next, state.given_back.len() as u64);
+        while self.skip(&mut state).is_some() {
+            left += 1;
+            state.next += 1;
+        }
+        state.next = next;
+        left
+    }
+
+    /// The parts that own the chunks which are left; `share` is that of one part.
+    pub(crate) fn owners(&self, share: &Share) -> BTreeSet<u32> {
+        let mut state = self.lock();
+        let mut owners = BTreeSet::new();
+        while let Some(chunk) = self.skip(&mut state) {
+            owners.insert(share.owner(chunk.number));
+            state.next += 1;
+        }
+        state.next = 0;
+        owners
     }
 
     /// Whether nothing is left to be taken.
@@ -101,11 +128,12 @@ impl<'a> Queue<'a> {
         gaps
     }
 
-    /// The next chunk that has rows and is not loaded. Chunks before it are skipped.
+    /// The next own chunk that has rows and is not loaded. Chunks before it are skipped.
     fn skip(&self, state: &mut Taken) -> Option<Chunk> {
         while state.next < self.end {
+            let is_own = self.share.as_ref().is_none_or(|share| share.has(state.next));
             let chunk = self.plan.chunking.chunk(state.next);
-            if !chunk.rows.is_empty() && !self.ledger.is_loaded(self.plan, &chunk) {
+            if is_own && !chunk.rows.is_empty() && !self.ledger.is_loaded(self.plan, &chunk) {
                 return Some(chunk);
             }
             state.next += 1;

@@ -84,6 +84,17 @@ pub(crate) async fn resume(
     Ok(Ledger::resume(session, plan, &begun, now).await?)
 }
 
+/// Returns the ledger of a fill that other parts prepared: they have compared the rows with the records.
+///
+/// # Errors
+/// If tables were replaced.
+pub(crate) async fn join(session: &Session, plan: &Plan, begun: &Unfinished) -> Result<Ledger, FillError> {
+    let now = Relations::of(&session.connection, plan).await?;
+    same_tables(now.as_ref(), begun)?;
+    let Some(now) = now else { unreachable!("refused: a table is missing") };
+    Ok(Ledger::resume(session, plan, begun, now).await?)
+}
+
 struct Look<'a> {
     connection: &'a Connection,
     plan: &'a Plan,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rowgen::{Column, Constants, Table, Values, pgbench};
 
-use crate::ledger::relations::{Part, PartRows};
+use crate::ledger::relations::{ChunkPart, PartRows};
 use crate::plan::chunks::{Chunk, Spread};
 use crate::plan::sizes::tuple;
 use crate::plan::tables::{Tables, leaves};
@@ -44,9 +44,9 @@ impl<'a> Sink<'a> {
     }
 
     /// Prepares the destinations of these parts, in the chunk's transaction, before rows of the bulk table come.
-    pub(crate) fn prologue(&self, chunk: &Chunk, parts: &[Part]) -> Vec<String> {
+    pub(crate) fn prologue(&self, chunk: &Chunk, parts: &[ChunkPart]) -> Vec<String> {
         let branches = self.plan.branches(chunk);
-        let statement = |part: &Part| match part.rows {
+        let statement = |part: &ChunkPart| match part.rows {
             PartRows::Rows { .. } => None,
             PartRows::Branches => Some(self.branches(&branches)),
             PartRows::Tellers => Some(self.tellers(&branches)),

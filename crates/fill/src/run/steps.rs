@@ -19,7 +19,7 @@ use crate::run::ballast::Ballast;
 use crate::run::compression::Compression;
 use crate::run::copy::Copy;
 use crate::run::direct::resources;
-use crate::run::filler::{Filler, Generated, InCycle};
+use crate::run::filler::{Filler, Generated, InCycle, Stage};
 use crate::run::rows::RowSource;
 use crate::sql::ddl::{self, FOREIGN_KEYS};
 use connect::ConnectError;
@@ -55,6 +55,9 @@ impl Filler<'_> {
 
     /// Removes what is left of an earlier fill, and looks at the state before the steps.
     pub(crate) async fn begin_steps(&self, session: &Session) -> Result<Start, Cause> {
+        if matches!(self.stage, Stage::Rows { .. }) {
+            return self.start(session).await;
+        }
         if self.plan.stale_ledger {
             session.run(&ledger::remove(&self.plan.schema, &self.plan.tables.bulk.name)).await?;
         }
@@ -62,6 +65,11 @@ impl Filler<'_> {
             // A run that was killed may have left it.
             Ballast::of(self.plan, &self.plan.tables.bulk.name).remove(session).await?;
         }
+        self.start(session).await
+    }
+
+    /// The state before the steps.
+    async fn start(&self, session: &Session) -> Result<Start, Cause> {
         let wal = wal_position(session).await?;
         // Asking for sizes waits for others' locks: not before a drop, which says that it waits.
         let sizes = if self.plan.append { self.sizes(session).await? } else { Sizes::default() };
@@ -75,12 +83,16 @@ impl Filler<'_> {
         let mut clock = Clock { filler: self, steps: Vec::new() };
         let mut loaded = 0;
         let mut client_cpu = Duration::ZERO;
+        let mut has_rows = false;
         for step in self.plan.steps.iter() {
             if self.plan.is_created() && matches!(step, InitStep::Drop | InitStep::Create) {
                 continue;
             }
             if self.is_stopped() {
                 return Err(Cause::Interrupted);
+            }
+            if has_rows && !self.has_last_steps() {
+                break;
             }
             let mut started = clock.start(step);
             match step {
@@ -91,6 +103,7 @@ impl Filler<'_> {
                         started = started.checked_sub(*elapsed).unwrap_or(started);
                     }
                     loaded = Box::pin(self.generate(&session)).await?;
+                    has_rows = true;
                     client_cpu = cpu_time().saturating_sub(start.cpu);
                     if self.must_complete
                         && matches!(self.generated().stop, Some(StopReason::Duration { .. }))
@@ -106,7 +119,7 @@ impl Filler<'_> {
             }
             clock.finish(step, started);
         }
-        if let Some(ledger) = self.ledger.get() {
+        if let Some(ledger) = self.ledger.get().filter(|_| self.has_last_steps()) {
             self.end(&session, ledger, &mut clock).await?;
         }
         self.look_at_volumes();
@@ -134,6 +147,7 @@ impl Filler<'_> {
             before: start.sizes,
             wal,
             client_cpu,
+            part_end: self.part_end.get().cloned(),
             own_checkpoints: self.own_checkpoints.load(Ordering::Relaxed),
         })
     }
@@ -141,6 +155,9 @@ impl Filler<'_> {
     /// Creates the indexes and constraints that come after the rows and removes the ledger, in one
     /// transaction.
     async fn end(&self, session: &Session, ledger: &Ledger, clock: &mut Clock<'_, '_>) -> Result<(), Cause> {
+        if let Some(parts) = &self.parts {
+            parts.before_the_end(session).await?;
+        }
         let mut ended = vec![ledger.drop()];
         ended.extend(self.at_end.clone());
         if self.makes.is_empty() {
@@ -160,7 +177,7 @@ impl Filler<'_> {
 
     /// Compression of the data; none if the fill has no rows to make, or if it is not known.
     async fn compression(&self, session: &Session, filled: Duration) -> Option<Compression> {
-        if self.is_unsampled || !self.plan.includes(InitStep::Generate) {
+        if self.is_unsampled || !self.has_last_steps() || !self.plan.includes(InitStep::Generate) {
             return None;
         }
         let table = qualified(&self.plan.schema, &self.plan.tables.bulk.name);

@@ -9,6 +9,7 @@ use server::Survey;
 use crate::error::FillError;
 use crate::limits::{Event, EventKind, Limits, Mark, Sight, StopReason};
 use crate::plan::{Plan, sight};
+use crate::run::Arrival;
 
 /// The limits of a schema fill.
 pub struct SchemaLimits<'a> {
@@ -16,20 +17,23 @@ pub struct SchemaLimits<'a> {
     pub limits: Limits,
     /// The server.
     pub survey: &'a Survey,
+    /// The arrival, if this process is one of several parts.
+    pub arrival: Option<Arrival>,
 }
 
 /// The limits of a fill that is being carried out.
 pub(super) struct Clock<'a> {
-    limits: SchemaLimits<'a>,
+    limits: Limits,
+    survey: &'a Survey,
     began: OnceLock<Instant>,
     /// Marks that were not told.
     marks: Mutex<Vec<Mark>>,
 }
 
 impl<'a> Clock<'a> {
-    pub(super) fn new(limits: SchemaLimits<'a>) -> Self {
-        let marks = Mutex::new(limits.limits.marks.clone());
-        Self { limits, began: OnceLock::new(), marks }
+    pub(super) fn new(limits: Limits, survey: &'a Survey) -> Self {
+        let marks = Mutex::new(limits.marks.clone());
+        Self { limits, survey, began: OnceLock::new(), marks }
     }
 
     /// Begins to count the time.
@@ -39,7 +43,7 @@ impl<'a> Clock<'a> {
 
     /// The limit, if the time is over.
     pub(super) fn stopped(&self) -> Option<StopReason> {
-        let duration = self.limits.limits.duration?;
+        let duration = self.limits.duration?;
         let is_over = self.began.get().is_some_and(|began| began.elapsed() >= duration);
         is_over.then_some(StopReason::Duration { seconds: duration.as_secs_f64() })
     }
@@ -53,15 +57,15 @@ impl<'a> Clock<'a> {
         connection: &Connection,
         plan: &Plan,
     ) -> Result<(Limits, Option<Sight>), FillError> {
-        let Limits { duration, .. } = self.limits.limits;
-        if self.limits.limits == Limits::default() {
+        let Limits { duration, .. } = self.limits;
+        if self.limits == Limits::default() {
             return Ok((Limits::default(), None));
         }
         let passed = self.began.get().map_or_else(Default::default, Instant::elapsed);
         let duration = duration.map(|duration| duration.saturating_sub(passed));
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let limits = Limits { duration, marks, ..self.limits.limits.clone() };
-        Ok((limits, sight(self.limits.survey, connection, plan).await?))
+        let limits = Limits { duration, marks, ..self.limits.clone() };
+        Ok((limits, sight(self.survey, connection, plan).await?))
     }
 
     /// Takes note of the marks that a table has told.

@@ -1,18 +1,20 @@
 //! Fills all tables of a schema: composed of fills of single tables, with the same modules
 //! (request, plan, run, outcome).
 //!
-//! - `request`: the tables, the numbers of rows, and the user's options for single tables.
+//! - `request`: the tables, the numbers of rows, and the user's options for individual tables.
 //! - `plan/`: [`plan_schema`] reads the tables, puts them in an order in which each comes after those that it
 //!   references, decides on the rows of each, and has a [`Plan`](crate::Plan) made for each. Keys of tables that come
 //!   earlier are known before their rows are there, because a value follows from its row number.
 //! - `record`: the table beside the filled ones from which an interrupted fill is completed.
 //! - `run`: [`run_schema`] creates the tables and carries out the plans, in the order that the `agenda` keeps.
 //!   Tables of a cycle are one task.
+//! - `parts`: several processes load the rows; the last one to end carries out the steps after them.
 
 mod agenda;
 mod create;
 mod limits;
 mod outcome;
+mod parts;
 mod plan;
 mod record;
 mod request;

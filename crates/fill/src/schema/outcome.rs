@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::limits::StopReason;
 use crate::outcome::Outcome;
+use crate::run::PartEnd;
 
 /// A schema that was filled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SchemaOutcome {
     /// The tables that this run filled, in order.
     pub tables: Vec<FilledTable>,
@@ -18,6 +19,10 @@ pub struct SchemaOutcome {
     pub stopped: Option<StopReason>,
     /// Materialized views that were refreshed.
     pub refreshed: Vec<String>,
+    /// How this part of the fill ended; none if there is but one process.
+    pub part_end: Option<PartEnd>,
+    /// Parts whose chunks this one has loaded, because they were not there and other tables reference these rows.
+    pub absent: Vec<u32>,
 }
 
 /// A table that was filled.

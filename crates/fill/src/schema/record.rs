@@ -12,16 +12,22 @@ use serde::{Deserialize, Serialize};
 use super::plan::Postponed;
 use super::request::SchemaRequest;
 use crate::error::FillError;
-use connect::Connection;
-use server::ask;
+use crate::request::Part;
+use connect::{ConnectError, Connection, SqlState};
 use server::quote::{literal, qualified};
+use server::{Session, ask};
 
 /// Its unquoted name.
 const NAME: &str = "pgrig_schema_fill";
+/// Bits of the number of a part.
+const PART_BITS: u32 = 14;
 
 /// The work on one table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RecordedTable {
+    /// Its place, from 0: the number of its row less 1.
+    #[serde(skip)]
+    pub(super) place: u32,
     /// Its schema, unquoted.
     pub(super) schema: String,
     /// The rows, as they were described when the fill began: numbers `first_row` to `rows - 1`.
@@ -95,7 +101,7 @@ pub(super) async fn find(
         Ok(rows) => rows,
         Err(error) => return Err(connection.explain(error).await.into()),
     };
-    let mut other = None;
+    let (mut other, request) = (None, &request.whole());
     for row in rows {
         let (schema, comment): (String, Option<String>) = (row.get("schema"), row.get("comment"));
         let of: Option<SchemaRequest> =
@@ -119,7 +125,7 @@ pub(super) async fn unmade(connection: &Connection, schema: &str) -> Result<Vec<
         "SELECT coalesce(array_agg(t.name ORDER BY number), '{{}}') AS names \
            FROM {} r, LATERAL (SELECT description::json) d (json), \
                 LATERAL (SELECT format('%I.%I', json ->> 'schema', json #>> '{{described,name}}')) t (name) \
-          WHERE to_regclass(t.name) IS NOT NULL
+          WHERE number > 0 AND to_regclass(t.name) IS NOT NULL
             AND (NOT is_filled AND json_array_length(json #> '{{postponed,makes}}') > 0
                  OR EXISTS (SELECT FROM json_array_elements(coalesce(json #> '{{postponed,foreign_keys}}', '[]')) k
                              WHERE NOT EXISTS (SELECT FROM pg_constraint
@@ -139,24 +145,27 @@ pub(super) fn filled(found: Option<&Found>) -> Option<usize> {
 
 async fn read(connection: &Connection, schema: String) -> Result<Begun, FillError> {
     let query = format!(
-        "SELECT coalesce(json_agg(json_build_array(description::json, is_filled) ORDER BY number), '[]')::text FROM {}",
+        "SELECT coalesce(json_agg(json_build_array(description::json, is_filled) ORDER BY number), '[]')::text FROM {} WHERE number > 0",
         qualified(&schema, NAME)
     );
     let text: String = ask(connection, &query, &[]).await?.get(0);
-    let tables = serde_json::from_str(&text).map_err(|error| {
+    let mut tables: Vec<(RecordedTable, bool)> = serde_json::from_str(&text).map_err(|error| {
         FillError::Combination(format!(
             "pgrig cannot read {schema}.{NAME}, the record of an unfinished fill ({error}): run DROP TABLE {}, or give \
              --no-resume",
             qualified(&schema, NAME)
         ))
     })?;
+    for (place, (table, _)) in (0..).zip(&mut tables) {
+        table.place = place;
+    }
     Ok(Begun { schema, tables })
 }
 
 /// The statements that create the record with these tables.
 pub(super) fn create(schema: &str, request: &SchemaRequest, tables: &[RecordedTable]) -> Vec<String> {
     let name = qualified(schema, NAME);
-    let comment = serde_json::to_string(request).expect("plain data");
+    let comment = serde_json::to_string(&request.whole()).expect("plain data");
     let rows = (1..).zip(tables).map(|(number, table): (usize, _)| {
         let description = serde_json::to_string(table).expect("plain data");
         format!("INSERT INTO {name} (number, description) VALUES ({number}, {})", literal(&description))
@@ -176,6 +185,44 @@ pub(super) fn create(schema: &str, request: &SchemaRequest, tables: &[RecordedTa
 /// The statement that marks the table at this place, from 0, as filled.
 pub(super) fn mark(schema: &str, place: usize) -> String {
     format!("UPDATE {} SET is_filled = true WHERE number = {}", qualified(schema, NAME), place + 1)
+}
+
+/// The statement that records that this part has loaded its chunks: rows with numbers below 0 stand for parts.
+pub(super) fn report(schema: &str, part: Part) -> String {
+    format!(
+        "INSERT INTO {} (number, description) VALUES ({}, '') ON CONFLICT DO NOTHING",
+        qualified(schema, NAME),
+        of_part(part)
+    )
+}
+
+/// The parts that have not recorded that they have loaded their chunks; none if the record has been dropped.
+///
+/// # Errors
+/// If the server cannot be asked.
+pub(super) async fn without_report(
+    session: &Session,
+    schema: &str,
+    part: Part,
+) -> Result<Option<Vec<u32>>, ConnectError> {
+    let query = format!("SELECT number FROM {} WHERE number < 0", qualified(schema, NAME));
+    let reports: Vec<i32> = match session.rows(&query, &[]).await {
+        Ok(rows) => rows.iter().map(|row| row.get("number")).collect(),
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let missing = part.all().filter(|each| !reports.contains(&of_part(*each)));
+    Ok(Some(missing.map(|each| each.number).collect()))
+}
+
+/// Whether the record has been dropped.
+pub(super) fn is_missing(error: &ConnectError) -> bool {
+    error.sqlstate() == Some(&SqlState::UNDEFINED_TABLE)
+}
+
+/// The number under which a part is recorded.
+fn of_part(part: Part) -> i32 {
+    i32::try_from(part.of << PART_BITS | part.number).map_or(i32::MIN, |number| -number)
 }
 
 /// The statement that drops the record once the fill is complete.

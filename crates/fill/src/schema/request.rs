@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::request::{CopyFormat, InitSteps, MethodChoice, Persistence, Triggers};
+use crate::error::FillError;
+use crate::request::{CopyFormat, InitStep, InitSteps, MethodChoice, Part, Persistence, Triggers};
 
 /// A fill of all tables of a schema, as asked for.
 ///
@@ -65,6 +66,41 @@ pub struct SchemaRequest {
     pub triggers: Triggers,
     /// The steps for each table.
     pub steps: InitSteps,
+    /// The part of the fill that this process loads; none if it loads all. The record does not hold it, so any number of
+    /// parts completes a fill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+impl SchemaRequest {
+    /// The same request, of the fill as a whole.
+    pub(super) fn whole(&self) -> Self {
+        Self { part: None, ..self.clone() }
+    }
+
+    /// Refuses requests that several processes cannot share, whatever the server.
+    ///
+    /// # Errors
+    /// [`FillError::Combination`] names the options, and the remedy.
+    pub fn check(&self) -> Result<(), FillError> {
+        if self.part.is_none() {
+            return Ok(());
+        }
+        let refusal = if self.append {
+            "--part with --append: a part that is run again would append again. Leave out --part: one process adds the rows"
+        } else if self.in_chunks {
+            "--part divides a known number of rows, and limits end or measure the fill of one process: leave out --for, --mark and \
+             --wait-for-space; or leave out --part"
+        } else if self.method == MethodChoice::Direct {
+            "--part with --method direct: one process writes all pages of a table. Give --method copy, or leave out --method; or leave \
+             out --part, if pgrig runs on the server's machine"
+        } else if !self.steps.include(InitStep::Generate) {
+            "--part divides rows, and none of the steps generates rows: leave out --part"
+        } else {
+            return Ok(());
+        };
+        Err(FillError::Combination(refusal.to_owned()))
+    }
 }
 
 /// The values of a column of a model.

@@ -12,7 +12,7 @@ use futures_util::future::{LocalBoxFuture, Shared, join_all};
 use super::agenda::{Agenda, Task};
 use super::limits::{Clock, SchemaLimits};
 use super::outcome::{FilledTable, SchemaOutcome};
-use super::plan::{PlannedTable, SchemaPlan};
+use super::plan::{LANES, PlannedTable, SchemaPlan};
 use super::record;
 use crate::error::FillError;
 use crate::outcome::Outcome;
@@ -20,11 +20,11 @@ use crate::plan::Plan;
 use crate::remains::Anew;
 use crate::request::InitStep;
 use crate::run::direct::resources;
-use crate::run::{Conduct, Member, Observer, run, run_cycle, take_in_hand};
+use crate::run::{Conduct, Member, Observer, Stage, run_cycle, run_stage, take_in_hand};
 use connect::Target;
 use server::interruption::{Ended, until_stopped};
 use server::quote::qualified;
-use server::{Session, Sessions};
+use server::{Session, Sessions, Survey};
 
 /// Told of a schema fill's progress.
 pub trait SchemaObserver {
@@ -32,6 +32,8 @@ pub trait SchemaObserver {
     fn table_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
     /// A foreign key of a table that is filled is about to be made. Returns the observer of that step.
     fn foreign_key_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
+    /// This part waits for other parts of the fill: told again as long as it lasts.
+    fn waiting(&self, for_parts: &str);
 }
 
 /// Carries the plan out, within the limits. `interrupt` resolves when the user wants to stop. `records` is the directory for records of
@@ -48,45 +50,39 @@ pub fn run_schema<'a>(
     interrupt: LocalBoxFuture<'a, ()>,
 ) -> LocalBoxFuture<'a, Result<SchemaOutcome, FillError>> {
     Box::pin(async move {
-        let started = Instant::now();
-        let sessions = Sessions::new(target);
-        let session = sessions.open().await?;
-        let agenda = Agenda::of(plan);
-        let interrupt = interrupt.shared();
-        let clock = Clock::new(limits);
-        let run = SchemaRun { target, sessions, plan, clock, records, observer, interrupt, agenda };
-        run.interruptible(begin(&session, plan)).await?;
-        let lanes = join_all((0..plan.lanes()).map(|_| run.lane())).await;
-        let mut done = Done::default();
-        for of_lane in lanes {
-            done.add(of_lane);
-        }
-        let Done { mut tables, foreign_keys, failure } = done;
-        let stopped = run.clock.stopped().filter(|_| !run.agenda.is_done());
-        if let Some(failure) =
-            failure.filter(|failure| stopped.is_none() || failure.class() != Class::Interrupted)
-        {
-            return Err(failure);
-        }
-        tables.sort_by_key(|table| table.place);
-        let refreshed = match stopped {
-            Some(_) => Vec::new(),
-            None => run.interruptible(end(&session, plan)).await?,
+        let arrival = limits.arrival;
+        let run = SchemaRun {
+            target,
+            sessions: Sessions::new(target),
+            plan,
+            survey: limits.survey,
+            clock: Clock::new(limits.limits, limits.survey),
+            records,
+            observer,
+            interrupt: interrupt.shared(),
+            agenda: Agenda::of(plan),
+            has_rows: false,
         };
-        Ok(SchemaOutcome { tables, foreign_keys, elapsed: started.elapsed(), stopped, refreshed })
+        match plan.part() {
+            Some(part) => Box::pin(run.of_part(part, arrival)).await,
+            None => run.alone().await,
+        }
     })
 }
 
 /// A schema fill that is being carried out.
-struct SchemaRun<'a> {
-    target: &'a Target,
-    sessions: Sessions<'a>,
-    plan: &'a SchemaPlan,
-    clock: Clock<'a>,
-    records: Option<PathBuf>,
-    observer: &'a dyn SchemaObserver,
-    interrupt: Shared<LocalBoxFuture<'a, ()>>,
-    agenda: Agenda,
+pub(super) struct SchemaRun<'a> {
+    pub(super) target: &'a Target,
+    pub(super) sessions: Sessions<'a>,
+    pub(super) plan: &'a SchemaPlan,
+    pub(super) survey: &'a Survey,
+    pub(super) clock: Clock<'a>,
+    pub(super) records: Option<PathBuf>,
+    pub(super) observer: &'a dyn SchemaObserver,
+    pub(super) interrupt: Shared<LocalBoxFuture<'a, ()>>,
+    pub(super) agenda: Agenda,
+    /// Whether parts have loaded all rows, so that the later steps are left.
+    pub(super) has_rows: bool,
 }
 
 /// The results of a lane, or of all.
@@ -115,6 +111,39 @@ impl Done {
 }
 
 impl SchemaRun<'_> {
+    /// Carries out the plan in one process.
+    async fn alone(&self) -> Result<SchemaOutcome, FillError> {
+        let started = Instant::now();
+        let session = self.sessions.open().await?;
+        self.interruptible(begin(&session, self.plan)).await?;
+        let outcome = self.tasks(&session).await?;
+        Ok(SchemaOutcome { elapsed: started.elapsed(), ..outcome })
+    }
+
+    /// Does all tasks and, if they are done, the end.
+    pub(super) async fn tasks(&self, session: &Session) -> Result<SchemaOutcome, FillError> {
+        // Without rows to load, no table needs the keys of another one.
+        let lanes = if self.has_rows { LANES } else { self.plan.lanes() };
+        let lanes = join_all((0..lanes).map(|_| self.lane())).await;
+        let mut done = Done::default();
+        for of_lane in lanes {
+            done.add(of_lane);
+        }
+        let Done { mut tables, foreign_keys, failure } = done;
+        let stopped = self.clock.stopped().filter(|_| !self.agenda.is_done());
+        if let Some(failure) =
+            failure.filter(|failure| stopped.is_none() || failure.class() != Class::Interrupted)
+        {
+            return Err(failure);
+        }
+        tables.sort_by_key(|table| table.place);
+        let refreshed = match stopped {
+            Some(_) => Vec::new(),
+            None => self.interruptible(end(session, self.plan)).await?,
+        };
+        Ok(SchemaOutcome { tables, foreign_keys, stopped, refreshed, ..SchemaOutcome::default() })
+    }
+
     /// Does one task after the other, as long as there is time. Once a task has failed, no lane begins another one, and
     /// running tasks are interrupted.
     async fn lane(&self) -> Done {
@@ -207,7 +236,7 @@ impl SchemaRun<'_> {
     }
 
     /// Resolves when the user wants to stop, or when another lane has failed.
-    fn stop(&self) -> impl Future<Output = ()> {
+    pub(super) fn stop(&self) -> impl Future<Output = ()> {
         let interrupt = self.interrupt.clone();
         async move {
             tokio::select! {
@@ -222,13 +251,15 @@ impl SchemaRun<'_> {
         let until = self.until(place, plan).await?;
         let plan = until.as_ref().unwrap_or(plan);
         let conduct = self.conduct(place, plan).await?;
-        let filled = run(self.target, plan, conduct, observer, self.stop().boxed_local()).await;
+        let stage = if self.has_rows { Stage::Steps } else { Stage::All };
+        let stop = self.stop().boxed_local();
+        let filled = run_stage(self.target, plan, conduct, stage, observer, stop).await;
         self.clock.told(filled.as_ref().map_or(&[], |outcome| &outcome.events));
         filled.map_err(|source| failed(self.plan, (place, self.agenda.filled()), source))
     }
 
     /// The conduct of a table's fill.
-    async fn conduct(&self, place: usize, plan: &Plan) -> Result<Conduct, FillError> {
+    pub(super) async fn conduct(&self, place: usize, plan: &Plan) -> Result<Conduct, FillError> {
         let session = self.sessions.open().await?;
         let (limits, sight) = self.clock.of_table(&session.connection, plan).await?;
         Ok(Conduct {
@@ -261,7 +292,7 @@ impl SchemaRun<'_> {
     }
 
     /// Does work that belongs to no single table, unless the user wants to stop.
-    async fn interruptible<T>(
+    pub(super) async fn interruptible<T>(
         &self,
         work: impl Future<Output = Result<T, FillError>>,
     ) -> Result<T, FillError> {
@@ -282,7 +313,7 @@ impl SchemaRun<'_> {
 /// # Errors
 /// If there is such a session, or something has changed.
 async fn begin(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
-    take_in_hand(session, &record::name(&plan.record_schema)).await?;
+    take_in_hand(session, &record::name(&plan.record_schema), false).await?;
     if record::filled(record::find(&session.connection, &plan.request).await?.as_ref()) != plan.filled_before
     {
         return Err(FillError::SchemaChanged);
@@ -290,8 +321,18 @@ async fn begin(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
     if plan.is_resumed {
         return Ok(());
     }
-    let recorded: Vec<_> = plan.tables.iter().map(|table| table.recorded.clone()).collect();
     session.run("BEGIN").await?;
+    create(session, plan).await?;
+    session.run("COMMIT").await?;
+    Ok(())
+}
+
+/// Creates the tables and the record in the session's transaction.
+///
+/// # Errors
+/// If a table that must be empty has rows.
+pub(super) async fn create(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
+    let recorded: Vec<_> = plan.tables.iter().map(|table| table.recorded.clone()).collect();
     session.run_all(&plan.create).await?;
     for table in plan.tables.iter().filter(|_| plan.must_be_empty()) {
         let name = qualified(&table.schema, &table.name);
@@ -300,9 +341,7 @@ async fn begin(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
             return Err(FillError::SchemaChanged);
         }
     }
-    session.run_all(&record::create(&plan.record_schema, &plan.request, &recorded)).await?;
-    session.run("COMMIT").await?;
-    Ok(())
+    Ok(session.run_all(&record::create(&plan.record_schema, &plan.request, &recorded)).await?)
 }
 
 /// Refreshes the materialized views that refer to the tables, if the SQL created them, and removes
@@ -320,7 +359,7 @@ async fn end(session: &Session, plan: &SchemaPlan) -> Result<Vec<String>, FillEr
 }
 
 /// The failure of the table at a place, while so many tables are filled.
-fn failed(plan: &SchemaPlan, (place, filled): (usize, usize), mut source: FillError) -> FillError {
+pub(super) fn failed(plan: &SchemaPlan, (place, filled): (usize, usize), mut source: FillError) -> FillError {
     let table = &plan.tables[place];
     if let FillError::Step { remains, .. } | FillError::Interrupted { remains, .. } = &mut source {
         remains.with_others();

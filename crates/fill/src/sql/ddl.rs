@@ -182,9 +182,7 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
         ". To fill tables that exist, give --all-tables, or --table"
     } else if error.code() == Some(&SqlState::UNDEFINED_OBJECT) {
         ". Create it in that database first, or leave it out of the statement"
-    } else if error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED)
-        || error.code() == Some(&SqlState::UNDEFINED_FILE)
-    {
+    } else if is_of_missing_extension(&error) {
         ". Install it on that server, or leave it out of the statements"
     } else if error.code() == Some(&SqlState::ACTIVE_SQL_TRANSACTION) {
         ". pgrig runs the statements in one transaction: leave out CONCURRENTLY, and create databases and tablespaces first"
@@ -194,8 +192,21 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
     } else {
         ""
     };
-    let said = connection.explain(error).await;
+    let said = connection.explain(error).await.to_string();
+    let said = said.trim_end_matches('.');
     Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed{remedy}") })
+}
+
+/// Whether the server lacks the files of an extension (`parse_extension_control_file` in `extension.c`: from PostgreSQL 15
+/// on, the SQLSTATE is that of all that is not supported).
+fn is_of_missing_extension(error: &tokio_postgres::Error) -> bool {
+    let is_not_available =
+        || error.as_db_error().is_some_and(|error| error.message().starts_with("extension "));
+    match error.code() {
+        Some(code) if *code == SqlState::UNDEFINED_FILE => true,
+        Some(code) if *code == SqlState::FEATURE_NOT_SUPPORTED => is_not_available(),
+        _ => false,
+    }
 }
 
 /// The line of the user's script that the server complains about, if it is known: that of the position that the server

@@ -100,7 +100,8 @@ pub fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     found.0
 }
 
-/// The requests of both runs, without a random seed that the user did not choose.
+/// The requests of both runs, without a random seed that the user did not choose, and with the number of targets in place of
+/// their names.
 fn requests(baseline: &Run, candidate: &Run) -> [Value; 2] {
     let is_chosen = |run: &Run| run.request[SEED_CHOSEN].as_bool().unwrap_or(run.verb != "tps");
     let is_either_chosen = is_chosen(baseline) || is_chosen(candidate);
@@ -108,6 +109,11 @@ fn requests(baseline: &Run, candidate: &Run) -> [Value; 2] {
         let mut request = run.request.clone();
         if let Value::Object(fields) = &mut request {
             fields.remove(SEED_CHOSEN);
+            if let Some(targets) = fields.get_mut("targets")
+                && let Some(number) = targets.as_array().map(Vec::len)
+            {
+                *targets = number.into();
+            }
             if !is_either_chosen {
                 fields.remove("seed");
             }

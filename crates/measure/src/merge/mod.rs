@@ -203,6 +203,11 @@ fn disagreements(runs: &[Run]) -> Vec<String> {
         let is_same = |(one, other): (&(f64, u64), &(f64, u64))| {
             (one.0 - other.0).abs() < SAME_START && one.1 == other.1
         };
+        if begun(first).iter().zip(begun(run)).any(|(one, other)| *one != other) {
+            let differ =
+                "did not begin together, so they are parts of different runs: give the parts of one run";
+            found.push(format!("{} and {} {differ}", first.id, run.id));
+        }
         if !one.iter().zip(&other).all(is_same) {
             found.push(format!(
                 "{} and {} were measured on different servers or databases, or the server was restarted between them",
@@ -211,6 +216,15 @@ fn disagreements(runs: &[Run]) -> Vec<String> {
         }
     }
     found
+}
+
+/// The seconds at which the parts agreed to begin each trial.
+fn begun(run: &Run) -> Vec<i64> {
+    let events = run.trials.iter().flat_map(|trial| &trial.events);
+    events
+        .filter(|event| event.what["event"] == "begin")
+        .filter_map(|event| event.what["time"].as_i64())
+        .collect()
 }
 
 fn may_not_be(difference: &Difference) -> bool {

@@ -13,8 +13,7 @@ use crate::run::{Event, Observation, Trial, Unit};
 use crate::series::Series;
 
 /// Counts of a whole trial that are added as they are.
-const LOST: &str = "lost-clients";
-const CONNECTIONS: &str = "connections";
+const ADDED: [&str; 3] = ["connections", "lost-clients", "moved-clients"];
 /// Counts that no increment has: those of the watch.
 const WATCHED: [&str; 2] = ["wait-", "disk-"];
 /// Series of the server, which each part saw: that of the first part counts.
@@ -86,8 +85,12 @@ pub(super) fn merged(parts: &[PartTrial<'_>], window: &Range<f64>) -> Result<Tri
     trial.observe("elapsed", covered / parts.len() as f64, Unit::Seconds);
     let of_parts = |name: &str| parts.iter().filter_map(|part| part.trial.value(name)).collect::<Vec<f64>>();
     trial.observe("connecting", of_parts("connecting").into_iter().fold(0.0, f64::max), Unit::Seconds);
-    trial.observe(CONNECTIONS, of_parts(CONNECTIONS).iter().sum(), Unit::Count);
-    trial.observe(LOST, of_parts(LOST).iter().sum(), Unit::Count);
+    for name in ADDED {
+        let all = of_parts(name);
+        if !all.is_empty() {
+            trial.observe(name, all.iter().sum(), Unit::Count);
+        }
+    }
     observe(&mut trial, parts, &all);
     trial.series = series(&seconds);
     trial.events = events(&parts[0], window);

@@ -274,9 +274,12 @@ impl<'a> Bench<'a> {
             Ok(()) => self.checkpoints.set(self.checkpoints.get() + 1),
             Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
                 self.may_checkpoint.set(false);
-                let note = "this role may not run CHECKPOINT, so a checkpoint of the server may run during a round: \
-                            connect as a superuser, or (PostgreSQL 15 or later) run GRANT pg_checkpoint TO the role";
-                self.notes.borrow_mut().push(note.to_owned());
+                let role = self.session.role().await?;
+                let note = format!(
+                    "role {role} may not run CHECKPOINT, so a checkpoint of the server may run during a round: connect as a \
+                     superuser, or (PostgreSQL 15 or later) run GRANT pg_checkpoint TO {role}"
+                );
+                self.notes.borrow_mut().push(note);
             }
             Err(error) => return Err(error.into()),
         }

@@ -20,8 +20,10 @@ const SHORTEST: f64 = 2e-3;
 const SHORTEST_OF_TABLES: f64 = 50e-3;
 /// Rounds that the budget must have room for.
 const ROUNDS: f64 = 40.0;
-/// A statement is tried with more and more rows until it takes this long, seconds.
+/// A statement is tried with more and more rows until these take this long, seconds.
 const TELLING: f64 = 1e-3;
+/// Executions with one number of rows, of which the fastest counts: the others may have waited for a processor.
+const EXECUTIONS: u32 = 5;
 /// Most trials of one statement to find its fixed cost.
 const TRIES: u32 = 30;
 /// Most time for these trials.
@@ -52,7 +54,7 @@ pub(crate) async fn choose(
     let stays = if has_empty { fixed.scatter } else { fixed.middle };
     let mut per_row = Vec::new();
     for (number, arm) in arms.iter().enumerate() {
-        per_row.push(row_time(bench, number, arm, most.unwrap_or(UNSPILLED_ROWS)).await?);
+        per_row.push(row_time(bench, number, arm, most.unwrap_or(UNSPILLED_ROWS), fixed.least).await?);
     }
     let rows = most.unwrap_or_else(|| {
         let is_candidate = |arm: &&Timed| matches!(arm.arm, measure::paired::Arm::Candidate(_));
@@ -86,6 +88,8 @@ fn rounded(rows: f64) -> u64 {
 
 /// Time of a statement on one row, seconds.
 struct Fixed {
+    /// Of the fastest trial.
+    least: f64,
     /// Median of the trials.
     middle: f64,
     /// Half of the range between the quartiles.
@@ -101,25 +105,31 @@ async fn fixed(bench: &Bench<'_>, number: usize, arm: &Timed) -> Result<Fixed, M
     }
     seconds.sort_by(f64::total_cmp);
     let at = |share: usize| seconds[seconds.len() * share / 4];
-    Ok(Fixed { middle: at(2), scatter: (at(3) - at(1)) / 2.0 })
+    Ok(Fixed { least: at(0), middle: at(2), scatter: (at(3) - at(1)) / 2.0 })
 }
 
-/// Time of one further row, seconds: from the difference between a few rows and as many as take a
-/// measurable time.
-async fn row_time(bench: &Bench<'_>, number: usize, arm: &Timed, most: u64) -> Result<f64, MicroError> {
+/// Time of one further row, seconds: from the difference between one row, which takes `fixed` seconds, and as many as
+/// take a measurable time.
+async fn row_time(
+    bench: &Bench<'_>,
+    number: usize,
+    arm: &Timed,
+    most: u64,
+    fixed: f64,
+) -> Result<f64, MicroError> {
     let mut rows = most.min(100);
     loop {
         let statement = bench.statement(number, arm, rows).await?;
         let mut best = f64::INFINITY;
-        for _ in 0..2 {
+        for _ in 0..EXECUTIONS {
             best = best.min(bench.sample(arm, &statement).await?.as_secs_f64());
-            // A long one is good enough.
-            if best > 100.0 * TELLING {
+            // A long one is good enough, and a short one needs more rows.
+            if best > 100.0 * TELLING || (best - fixed < TELLING && rows < most) {
                 break;
             }
         }
-        if best >= TELLING || rows >= most {
-            return Ok(best / rows as f64);
+        if best - fixed >= TELLING || rows >= most {
+            return Ok((best - fixed).max(0.0) / rows as f64);
         }
         rows = (rows * 5).min(most);
     }

@@ -17,6 +17,8 @@ const SCRIPT: &str = include_str!("page.js");
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
+/// Longer options may be broken: a narrow page has no room for them.
+const LONGEST_OPTION: usize = 24;
 /// So many notes that differ only in their numbers are folded.
 const MANY: usize = 4;
 /// More notes than these get bars to scroll, so that the plots are not far down.
@@ -199,7 +201,7 @@ fn conditions(page: &mut String, run: &Run) {
         notes(page, &run.notes);
     }
     if let Some(command) = repeat(run) {
-        let _ = writeln!(page, "<p>The command that repeats it:</p>\n<pre>{}</pre>", html(&command));
+        let _ = writeln!(page, "<p>The command that repeats it:</p>\n<pre>{}</pre>", with_options(&command));
     }
     let settings = &run.environment.server.settings;
     if !settings.is_empty() {
@@ -209,6 +211,16 @@ fn conditions(page: &mut String, run: &Run) {
         }
         folded(page, &format!("{} settings that differ from PostgreSQL's defaults", settings.len()), &table);
     }
+}
+
+/// The text as HTML, with no line end within an option: `--dump`.
+fn with_options(text: &str) -> String {
+    let shown = |word: &str| {
+        let is_option = word.trim_start_matches('(').starts_with('-') && word.len() <= LONGEST_OPTION;
+        let word = html(word);
+        if is_option { format!("<span class=\"option\">{word}</span>") } else { word }
+    };
+    text.split(' ').map(shown).collect::<Vec<String>>().join(" ")
 }
 
 /// Notes that differ only in their trial and their numbers are one, with the notes behind a fold: a warning that is given once
@@ -225,7 +237,7 @@ fn notes(page: &mut String, notes: &[Note]) {
     }
     *page += "<ul>\n";
     for text in few.iter().flatten() {
-        let _ = writeln!(page, "<li>{}</li>", html(text));
+        let _ = writeln!(page, "<li>{}</li>", with_options(text));
     }
     for texts in &many {
         let _ = writeln!(
@@ -235,7 +247,7 @@ fn notes(page: &mut String, notes: &[Note]) {
             html(&together(texts))
         );
         for text in texts {
-            let _ = writeln!(page, "<li>{}</li>", html(text));
+            let _ = writeln!(page, "<li>{}</li>", with_options(text));
         }
         *page += "</ul></details></li>\n";
     }
@@ -346,7 +358,7 @@ fn figure(page: &mut String, plot: &Plot) {
     *page += "</figure>\n";
 }
 
-/// Appends a table in a closed `details` element. Cells have no end tags: HTML does not need them,
+/// Appends a table in a closed `details` element. Each printed page repeats its header. Cells have no end tags: HTML does not need them,
 /// and long tables have many cells.
 fn folded(page: &mut String, title: &str, table: &Table) {
     self::table(page, title, table, false);
@@ -357,7 +369,7 @@ fn table(page: &mut String, title: &str, table: &Table, is_open: bool) {
     let open = if is_open { " open class=\"first\"" } else { "" };
     let _ = write!(
         page,
-        "<details{open}><summary>{title}</summary>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table>\n<tr>"
+        "<details{open}><summary>{title}</summary>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table>\n<thead><tr>"
     );
     for name in &table.header {
         // An empty header would name nothing.
@@ -367,6 +379,7 @@ fn table(page: &mut String, title: &str, table: &Table, is_open: bool) {
             write!(page, "<th scope=\"col\">{}", html(name))
         };
     }
+    *page += "\n<tbody>";
     for row in &table.rows {
         *page += "\n<tr>";
         for cell in row {

@@ -1,5 +1,6 @@
 //! The sections of a report: a module for each verb makes them from documents.
 
+mod backup;
 pub(crate) mod blockio;
 mod ddl;
 mod fill;
@@ -89,6 +90,7 @@ fn of_one(run: &Run) -> Shown {
         "testdb" => testdb::shown(run),
         "model" => model::shown(run),
         "ddl" => ddl::shown(run),
+        "backup" => backup::shown(run),
         verb => Shown { result: format!("A run of {verb}"), sections: Vec::new() },
     }
 }

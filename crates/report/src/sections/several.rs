@@ -1,6 +1,6 @@
 //! Several runs of one verb: drawn in one plot, compared, and over time.
 
-use measure::compare::{Comparison, Options, Sides, differences};
+use measure::compare::{Compared, Comparison, Options, Sides, differences};
 use measure::{Better, Figure, Run, Verdict};
 
 use super::tps::CONFIG;
@@ -9,6 +9,9 @@ use crate::document::{began, name, release};
 use crate::plot::scale::Spread;
 use crate::plot::{Axis, Chart, Dot, Dots, Plot, Table};
 use crate::quantity::{Quantity, change};
+
+/// Most figures whose verdicts stand in one sentence.
+const TOLD: usize = 3;
 
 pub(super) fn shown(runs: &[&Run]) -> Shown {
     let names = names(runs);
@@ -87,18 +90,55 @@ fn side(runs: &[Run]) -> String {
 }
 
 fn verdicts(sides: &Sides, comparison: &Comparison) -> String {
-    let said: Vec<String> = comparison
-        .judged()
-        .map(|(one, verdict)| format!("{} {verdict} ({})", figure_name(&one.figure), change(one.ratio)))
-        .collect();
-    let said = if said.is_empty() { "no figure is judged".to_owned() } else { said.join("; ") };
+    let judged: Vec<(&Compared, Verdict)> = comparison.judged().collect();
+    let said = match judged.len() {
+        0 => "no figure is judged".to_owned(),
+        1..=TOLD => judged
+            .iter()
+            .map(|(one, verdict)| format!("{} {verdict} ({})", figure_name(&one.figure), change(one.ratio)))
+            .collect::<Vec<_>>()
+            .join("; "),
+        all => format!("of {all} figures, {}", counted(&judged)),
+    };
     let needed =
         comparison.needed.map_or_else(String::new, |needed| format!("; a verdict needs at least {needed}"));
     format!("{} beside {}: {said}{needed}", side(sides.candidate()), side(sides.baseline()))
 }
 
+/// The number of figures with each verdict, and the largest changes of those that regressed or improved.
+fn counted(judged: &[(&Compared, Verdict)]) -> String {
+    let of = |(verdict, said): (Verdict, &str)| {
+        let mut found: Vec<&Compared> =
+            judged.iter().filter(|(_, one)| *one == verdict).map(|(one, _)| *one).collect();
+        let count = found.len();
+        if count == 0 {
+            return None;
+        }
+        if !matches!(verdict, Verdict::Regressed | Verdict::Improved) {
+            return Some(format!("{count} {said}"));
+        }
+        found.sort_by(|one, other| other.ratio.ln().abs().total_cmp(&one.ratio.ln().abs()));
+        let mut named: Vec<String> = found
+            .iter()
+            .take(TOLD)
+            .map(|one| format!("{} {}", figure_name(&one.figure), change(one.ratio)))
+            .collect();
+        if count > TOLD {
+            named.push("…".to_owned());
+        }
+        Some(format!("{count} {said} ({})", named.join(", ")))
+    };
+    let groups = [
+        (Verdict::Regressed, "regressed"),
+        (Verdict::Improved, "improved"),
+        (Verdict::NoChange, "without change"),
+        (Verdict::Inconclusive, "inconclusive"),
+    ];
+    groups.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
+}
+
 fn compared(sides: &Sides, comparison: &Comparison) -> Section {
-    let row = |(one, verdict): (&measure::compare::Compared, Verdict)| Dot {
+    let row = |(one, verdict): (&Compared, Verdict)| Dot {
         name: format!(
             "{} ({} is better)",
             figure_name(&one.figure),

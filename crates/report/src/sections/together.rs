@@ -79,6 +79,15 @@ pub(super) fn section(runs: &[&Run], names: &[String]) -> Option<Section> {
             .flatten()
             .collect()
         }
+        "backup" => {
+            let times = ["backup", "restore"].map(|what| {
+                let of = |run: &Run| by_config(run, |trial| trial.value(what));
+                let title = if what == "backup" { "Time to back up" } else { "Time to restore" };
+                let chart = all.groups("time", Quantity::Seconds, Spread::Log, of);
+                chart.map(|chart| chart.plot(what, title))
+            });
+            times.into_iter().flatten().collect()
+        }
         "ddl" => all.ddl(),
         "model" => {
             let shares = all.groups("share", Quantity::Share, Spread::Linear, shares);

@@ -317,6 +317,12 @@ fn marks_are_where_the_numbers_of_the_document_belong() {
                 |trial: &measure::Trial| trial.value("md5(i::text)").unwrap() / trial.value("rows").unwrap();
             points((1..).map(f64::from).zip(rounds.map(time)))
         }),
+        case(one(document("backup")), "backup-sizes.svg", Marks::Circles, |run| {
+            observed(run, |value| value("size"))
+        }),
+        case(one(document("backup")), "backup-restore.svg", Marks::Circles, |run| {
+            observed(run, |value| value("restore"))
+        }),
         case(one(document("testdb")), "testdb-variants.svg", Marks::Circles, |run| {
             observed(run, |value| value("total"))
         }),

@@ -1,5 +1,6 @@
 //! Pages of documents of real runs, one of each kind.
 
+mod backup;
 mod colours;
 mod coordinates;
 mod ddl;
@@ -11,8 +12,9 @@ mod private;
 use report::Document;
 
 /// Real runs, without blanks.
-pub(crate) const DOCUMENTS: [(&str, &str); 13] = [
+pub(crate) const DOCUMENTS: [(&str, &str); 14] = [
     ("alternatives", include_str!("../documents/alternatives.json")),
+    ("backup", include_str!("../documents/backup.json")),
     ("blockio", include_str!("../documents/blockio.json")),
     ("compat", include_str!("../documents/compat.json")),
     ("ddl", include_str!("../documents/ddl.json")),

@@ -278,6 +278,24 @@ fn few_runs_of_any_kind_are_drawn_on_top_of_each_other() {
     }
 }
 
+/// The sentence names no figure that did not change, where there are many.
+#[test]
+fn verdicts_of_many_figures_are_counted() {
+    let runs = repeated("ladder", 14, |number, run| {
+        run.label = Some(if number < 7 { "before" } else { "after" }.to_owned());
+        let slower = if number < 7 { 1.0 } else { 1.5 } * (1.0 + f64::from(number % 7) / 1000.0);
+        for trial in run.trials.iter_mut().filter(|trial| trial.config == "4") {
+            for one in trial.observations.iter_mut().filter(|one| one.name == "total") {
+                one.value *= slower;
+            }
+        }
+    });
+    let page = html(&runs);
+    let headline = page.split("<h1>").nth(1).unwrap().split("</h1>").next().unwrap();
+    let said = "after (7 runs) beside before (7 runs): of 9 figures, 1 regressed (4: total +50";
+    assert!(headline.starts_with(said) && headline.ends_with(", 8 without change"), "{headline}");
+}
+
 #[test]
 fn what_differs_between_three_runs_is_listed() {
     let runs = repeated("tps", 3, |number, run| {

@@ -202,7 +202,7 @@ impl Generator {
         Self { kind, stream, source, may_be_null: values.may_be_null() }
     }
 
-    fn reference(table: &Table, Reference { keys, column, pick }: &Reference) -> Source {
+    fn reference(table: &Table, Reference { keys, column, pick, .. }: &Reference) -> Source {
         let pick = match pick {
             Pick::Random { name } => Picking::Random(constraint(table, name)),
             Pick::Spread { name, spread } => {

@@ -114,7 +114,8 @@ fn references_are_resolved_elsewhere() {
     let spec: ColumnSpec = "c=nulls(0.5, reference(orders.id))".parse().unwrap();
     assert_eq!(spec.spec.reference(), Some("orders.id"));
     let keys = Keys::Interval { low: 1, high: 9 }.into();
-    let reference = Reference { keys, column: 0, pick: Pick::Random { name: "fk".into() } };
+    let reference =
+        Reference { keys, column: 0, pick: Pick::Random { name: "fk".into() }, is_allowed: false };
     let expected =
         Values::Nulls { fraction: 0.5, by: None, values: Box::new(Values::Reference(reference.clone())) };
     assert_eq!(spec.spec.values(&Kind::Int4, Some(&reference)), Ok(expected));

@@ -333,7 +333,7 @@ fn keys_can_be_referenced() {
     ]));
     let reference = |column| {
         let pick = Pick::InTurn(Turn::EACH);
-        Values::Reference(Reference { keys: Arc::clone(&keys), column, pick })
+        Values::Reference(Reference { keys: Arc::clone(&keys), column, pick, is_allowed: false })
     };
     let table =
         table(vec![Column::new("a", Kind::Int8, reference(0)), Column::new("b", Kind::Text, reference(1))]);

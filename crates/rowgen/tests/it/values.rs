@@ -169,7 +169,12 @@ fn columns_of_a_foreign_key_take_the_same_row() {
     let keys =
         Arc::new(Keys::Listed((0..50).map(|n| vec![Some(n.to_string()), Some(format!("k{n}"))]).collect()));
     let refer = |column, pick: &Pick| {
-        Values::Reference(Reference { keys: Arc::clone(&keys), column, pick: pick.clone() })
+        Values::Reference(Reference {
+            keys: Arc::clone(&keys),
+            column,
+            pick: pick.clone(),
+            is_allowed: false,
+        })
     };
     let random = Pick::Random { name: "fk".into() };
     let nulls = |values| Values::Nulls { fraction: 0.3, by: None, values: Box::new(values) };
@@ -198,9 +203,10 @@ fn columns_of_a_foreign_key_take_the_same_row() {
 fn values_spread_over_an_interval() {
     let keys = Arc::new(Keys::Interval { low: -2, high: 2 });
     let pick = Pick::Random { name: "fk".into() };
-    for values in
-        [Values::Between { low: -2, high: 2 }, Values::Reference(Reference { keys, column: 0, pick })]
-    {
+    for values in [
+        Values::Between { low: -2, high: 2 },
+        Values::Reference(Reference { keys, column: 0, pick, is_allowed: false }),
+    ] {
         let mut counts = BTreeMap::new();
         for line in lines(&column(Kind::Int4, values), 0..5_000) {
             *counts.entry(line.parse::<i32>().unwrap()).or_insert(0) += 1;

@@ -17,4 +17,4 @@ pub use cell::Cell;
 pub use error::MatrixError;
 pub use order::rounds;
 pub use plan::{Matrix, MatrixPlan, ServerFacts};
-pub use run::{MatrixObserver, ReadyTrial, Restarter, Site, run};
+pub use run::{MatrixObserver, ReadyTrial, Site, run};

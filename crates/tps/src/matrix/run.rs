@@ -14,18 +14,12 @@ use crate::{End, Outcome, Plan, TpsError};
 use connect::{ConnectError, Connection, Target};
 use server::fault::caught;
 use server::settings::{Changer, Effect, SYNC_BY_HAND, ServerRef, SettingsError};
-use server::{DifferingSetting, differing_settings};
+use server::{DifferingSetting, Restarter, differing_settings};
 use server::{Session, Sessions};
 
-/// Restarts a server that is pgrig's own.
-pub trait Restarter: Sync {
-    /// Restarts the server with these settings in addition to its own. Blocks. If the server does
-    /// not start with them, it is started without.
-    ///
-    /// # Errors
-    /// Why it does not start.
-    fn restart(&self, settings: &[(String, String)]) -> Result<(), String>;
-}
+/// States of a server that refuses a setting of a session.
+const REFUSED: [SqlState; 3] =
+    [SqlState::INVALID_PARAMETER_VALUE, SqlState::UNDEFINED_OBJECT, SqlState::CANT_CHANGE_RUNTIME_PARAM];
 
 /// Server and journals of a matrix.
 pub struct Site<'a> {
@@ -157,7 +151,8 @@ impl<'a> Bench<'a> {
             match outcome.end {
                 End::Complete => {}
                 End::Interrupted => return Err(MatrixError::Interrupted { trial: number, trials }),
-                End::Lost => {
+                // A cell is no part of a run: see Request.
+                End::Lost | End::Parted => {
                     let why = outcome.lost.first().map_or("clients were lost", |lost| &lost.why).to_owned();
                     let class = outcome.class_of_loss();
                     return Err(MatrixError::Lost { trial: number, cell: cell.name(), why, class });
@@ -191,8 +186,9 @@ impl<'a> Bench<'a> {
         for (name, value) in self.values(Effect::Session) {
             match self.site.target.clone().with_setting(&name, &value).connect().await {
                 Ok(connection) => connection.close().await,
-                Err(error) if error.sqlstate() == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
-                    return Err(SettingsError::Value { name, value, error: error.into() }.into());
+                Err(error) if error.sqlstate().is_some_and(|code| REFUSED.contains(code)) => {
+                    let error = Box::new(without_remedy(error));
+                    return Err(SettingsError::Value { name, value, error }.into());
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -309,10 +305,11 @@ impl<'a> Bench<'a> {
             Ok(()) => Ok(()),
             Err(ConnectError::Query { .. }) => {
                 self.may_checkpoint.set(false);
-                self.observer.warn(
-                    "this role may not run CHECKPOINT, so a trial begins with pages that earlier work left to write: connect \
-                     as a superuser, or (PostgreSQL 15 or later) run GRANT pg_checkpoint TO the role",
-                );
+                let role = session.role().await?;
+                self.observer.warn(&format!(
+                    "role {role} may not run CHECKPOINT, so a trial begins with pages that earlier work left to write: connect \
+                     as a superuser, or (PostgreSQL 15 or later) run GRANT pg_checkpoint TO {role}"
+                ));
                 Ok(())
             }
             Err(error) => Err(error.into()),
@@ -339,4 +336,16 @@ impl<'a> Bench<'a> {
             }),
         }
     }
+}
+
+/// The refusal of a setting without the remedy, which is that for settings from other places than the matrix.
+fn without_remedy(mut error: ConnectError) -> ConnectError {
+    match &mut error {
+        ConnectError::Rejected { remedy, .. } => remedy.clear(),
+        ConnectError::AllFailed(errors) => {
+            *errors = std::mem::take(errors).into_iter().map(without_remedy).collect();
+        }
+        _ => {}
+    }
+    error
 }

@@ -2,7 +2,7 @@
 //! [`carry_out`](crate::carry_out) carries out the commands of one.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use connect::ConnectError;
 use failure::{Class, Classified};
@@ -10,11 +10,16 @@ use script::{EvaluationError, Random, SleepError, Variables};
 
 use crate::outcome::{LostClient, Phase};
 use crate::request::{Connecting, Length};
+use crate::run::Moved;
 use crate::run::answer::{Answer, Problem};
 use crate::run::clock::Clock;
 use crate::run::job::Common;
 use crate::run::session::Session;
 use crate::run::tally::Fate;
+use crate::run::targets::Attempt;
+
+/// Time between two looks whether a client is connected to another target.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The event that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +41,25 @@ pub(crate) struct Client {
     pub(crate) memory: script::Client,
     /// None before it connects.
     pub(crate) session: Option<Session>,
+    /// Number of its target, from 0.
+    target: usize,
+    /// Its way to another target, if it is on one.
+    leaving: Option<Leaving>,
+    /// Whether it has moved to another target, and no transaction has succeeded since.
+    has_moved_in_vain: bool,
     state: ClientState,
     /// The current transaction; meaningful only in some states.
     pub(crate) transaction: Transaction,
     pub(crate) answer: Answer,
     /// Number of its transactions in the measured part.
     counted: u64,
+}
+
+/// A client's way to another target.
+struct Leaving {
+    attempt: Attempt,
+    /// Why it lost its session.
+    why: String,
 }
 
 /// State of a client.
@@ -53,6 +71,8 @@ pub(crate) enum ClientState {
     Due(Option<Instant>),
     /// It carries out a transaction, and is at this point of it.
     Busy(At),
+    /// It connects to another target; then it begins the transaction that was scheduled for this time.
+    Moving(Option<Instant>),
     Over,
 }
 
@@ -101,6 +121,8 @@ use Next::{On, Wait};
 pub(crate) struct Lost {
     why: String,
     class: Class,
+    /// Whether the session is gone, so that another target may help.
+    has_no_session: bool,
 }
 
 pub(crate) type Stepped = Result<Next, Lost>;
@@ -108,29 +130,29 @@ pub(crate) type Stepped = Result<Next, Lost>;
 impl Lost {
     /// Because of its script.
     pub(crate) fn by_script(why: impl Into<String>) -> Self {
-        Self { why: why.into(), class: Class::Request }
+        Self { why: why.into(), class: Class::Request, has_no_session: false }
     }
 
     /// Because of the server or the machine.
     pub(crate) fn by_machine(why: impl Into<String>) -> Self {
-        Self { why: why.into(), class: Class::Machine }
+        Self { why: why.into(), class: Class::Machine, has_no_session: false }
     }
 
     /// Because of an answer that is not as it should be.
     pub(crate) fn by(problem: &Problem) -> Self {
-        Self { why: problem.to_string(), class: problem.class() }
+        Self { why: problem.to_string(), class: problem.class(), has_no_session: false }
     }
 }
 
 impl From<ConnectError> for Lost {
     fn from(error: ConnectError) -> Self {
-        Self { class: error.class(), why: error.to_string() }
+        Self { class: error.class(), why: error.to_string(), has_no_session: true }
     }
 }
 
 impl From<io::Error> for Lost {
     fn from(error: io::Error) -> Self {
-        Self::by_machine(error.to_string())
+        Self { has_no_session: true, ..Self::by_machine(error.to_string()) }
     }
 }
 
@@ -179,7 +201,18 @@ impl Client {
             variables: may_retry.then(|| memory.variables.clone()),
         };
         let answer = Answer::default();
-        Self { number, memory, session, state: ClientState::Free, transaction, answer, counted: 0 }
+        Self {
+            number,
+            memory,
+            session,
+            target: common.run.targets.of_client(number),
+            leaving: None,
+            has_moved_in_vain: false,
+            state: ClientState::Free,
+            transaction,
+            answer,
+            counted: 0,
+        }
     }
 
     /// Continues as far as possible without waiting.
@@ -199,6 +232,7 @@ impl Client {
                     self.begin(common, &mut clock, at)
                 }
                 ClientState::Busy(at) => self.carry_out(common, &mut clock, at),
+                ClientState::Moving(due) => self.move_on(common, &mut clock, due),
                 ClientState::Over => return self.end(common),
             };
             match stepped {
@@ -237,6 +271,7 @@ impl Client {
 
     fn end(&mut self, common: &Common<'_>) -> Need {
         self.state = ClientState::Over;
+        self.leaving = None;
         self.disconnect(common);
         Need::Nothing
     }
@@ -246,8 +281,8 @@ impl Client {
         self.session = None;
     }
 
-    /// Ends the client early because of an error.
-    fn lose(&mut self, common: &Common<'_>, Lost { why, class }: Lost) -> Need {
+    /// Ends the client early because of an error, or has it connect to another target.
+    fn lose(&mut self, common: &Common<'_>, Lost { why, class, has_no_session }: Lost) -> Need {
         // After an interruption nobody is interested any more.
         if !common.run.alarm.is_raised() {
             let at = match self.state {
@@ -260,15 +295,65 @@ impl Client {
             };
             if let Some((script, command)) = at {
                 common.tally().command((script, command), |command| command.failures += 1);
-                common.tally().ended(script, Fate::Other, self.transaction.tries - 1, None);
+                let at = (script, self.target);
+                let phase = common.tally().ended(at, Fate::Other, self.transaction.tries - 1, None);
+                self.count(phase);
+            }
+            if has_no_session
+                && let Some(attempt) = common.run.targets.leave(self.target, self.has_moved_in_vain)
+            {
+                let due = match self.state {
+                    ClientState::Due(due) => due,
+                    _ => None,
+                };
+                self.disconnect(common);
+                self.leaving = Some(Leaving { attempt, why });
+                self.state = ClientState::Moving(due);
+                return Need::Time(Instant::now() + LOOK);
             }
             common.tell_lost(LostClient { client: self.number, at, why, class });
         }
         self.end(common)
     }
 
+    /// Continues on another target as soon as it is connected there.
+    fn move_on(&mut self, common: &Common<'_>, clock: &mut Clock, due: Option<Instant>) -> Stepped {
+        let mut due = due;
+        if due.is_some_and(|due| self.is_too_late(common, clock, due)) {
+            self.count(common.tally().skipped(self.transaction.script));
+            due = None;
+        }
+        if self.is_over(common, clock) {
+            // The rest of the schedule is counted there.
+            return Ok(On(ClientState::Free));
+        }
+        let Some(Leaving { attempt, why }) = &mut self.leaving else { return Ok(On(ClientState::Free)) };
+        let (target, connection) = match attempt.take() {
+            None => return Ok(Wait(ClientState::Moving(due), Need::Time(clock.now() + LOOK))),
+            Some(Ok(connected)) => connected,
+            Some(Err(error)) => {
+                return Err(Lost::by_machine(format!("{why}; no other target takes it: {error}")));
+            }
+        };
+        let session = Session::new(connection, common.run);
+        common.enlist(self.number, &session)?;
+        let why = std::mem::take(why);
+        common.tell_moved(Moved { at: clock.now(), from: self.target, to: target, why });
+        self.leaving = None;
+        self.has_moved_in_vain = true;
+        self.session = Some(session);
+        self.target = target;
+        Ok(On(due.map_or(ClientState::Free, |due| ClientState::Due(Some(due)))))
+    }
+
     fn is_over(&self, common: &Common<'_>, clock: &mut Clock) -> bool {
         self.has_enough(common) || common.timetable.is_over(clock.now())
+    }
+
+    /// Whether it is too late to begin a transaction that was scheduled for this time.
+    fn is_too_late(&self, common: &Common<'_>, clock: &mut Clock, scheduled: Instant) -> bool {
+        let patience = common.run.plan.request.patience(self.is_over(common, clock));
+        patience.is_some_and(|patience| scheduled + patience < clock.now())
     }
 
     /// Whether it has no more transactions to count, or is to stop at once.
@@ -283,7 +368,7 @@ impl Client {
     /// Chooses the next transaction, and when it begins.
     fn choose(&mut self, common: &mut Common<'_>, clock: &mut Clock) -> Next {
         let turn = common.timetable.turn(self.number);
-        if turn > common.timetable.start() && clock.now() < turn {
+        if clock.now() < turn {
             return Wait(ClientState::Free, Need::Time(turn));
         }
         if self.has_enough(common) {
@@ -294,8 +379,7 @@ impl Client {
         while let Some(at) = common.next_start(clock) {
             let is_within = common.timetable.end().is_none_or(|end| at <= end);
             let is_over = self.is_over(common, clock);
-            let patience = common.run.plan.request.patience(is_over);
-            let is_too_late = patience.is_some_and(|patience| at + patience < clock.now());
+            let is_too_late = self.is_too_late(common, clock, at);
             if !is_within || (!is_too_late && is_over) {
                 return On(ClientState::Over);
             }
@@ -325,7 +409,7 @@ impl Client {
             }
         }
         if self.session.is_none() {
-            self.session = Some(common.connect(self.number)?);
+            self.session = Some(common.connect(self.number, self.target)?);
             clock.forget();
         }
         let now = clock.now();
@@ -354,7 +438,13 @@ impl Client {
     /// Ends the transaction with this outcome.
     pub(crate) fn finish(&mut self, common: &Common<'_>, fate: Fate) -> Next {
         let Transaction { script, tries, .. } = self.transaction;
-        let phase = common.tally().ended(script, fate, tries - 1, common.run.plan.request.latency_limit);
+        self.has_moved_in_vain &= !matches!(fate, Fate::Succeeded(_));
+        let phase = common.tally().ended(
+            (script, self.target),
+            fate,
+            tries - 1,
+            common.run.plan.request.latency_limit,
+        );
         self.count(phase);
         if common.run.plan.request.connecting == Connecting::EachTransaction {
             let began = Instant::now();

@@ -18,7 +18,7 @@ use crate::run::pace::{Schedule, Timetable};
 use crate::run::session::Session;
 use crate::run::tally::Tally;
 use crate::run::waiter::{Until, Waiter};
-use crate::run::{Run, Told};
+use crate::run::{Moved, Run, Told};
 use server::fault;
 
 /// State that a job's clients share.
@@ -70,15 +70,15 @@ impl<'r> Common<'r> {
         self.schedule.as_mut().map(|schedule| schedule.next(clock.now()))
     }
 
-    /// Connects a client. The job's other clients have to wait, as in pgbench.
-    pub(crate) fn connect(&self, client: usize) -> Result<Session, Lost> {
+    /// Connects a client to a target. The job's other clients have to wait, as in pgbench.
+    pub(crate) fn connect(&self, client: usize, target: usize) -> Result<Session, Lost> {
         let Some(runtime) = &self.runtime else {
             return Err(Lost::by_machine("there is no connection"));
         };
         let began = Instant::now();
         let connection = runtime.block_on(async {
             tokio::select! {
-                connection = self.run.target.connect_raw() => Ok(connection?),
+                connection = self.run.targets.get(target).connect_raw() => Ok(connection?),
                 () = self.run.alarm.wait() => Err(Lost::by_machine("interrupted")),
             }
         });
@@ -90,7 +90,7 @@ impl<'r> Common<'r> {
 
     /// Registers this client's session: the waiter watches it for data, and the run can end its
     /// work.
-    fn enlist(&self, client: usize, session: &Session) -> io::Result<()> {
+    pub(crate) fn enlist(&self, client: usize, session: &Session) -> io::Result<()> {
         self.waiter.add(client, &session.wire)?;
         self.run.hold(client, session.lifeline()?);
         Ok(())
@@ -98,6 +98,10 @@ impl<'r> Common<'r> {
 
     pub(crate) fn tell_lost(&self, lost: LostClient) {
         self.tell(Told::Lost(lost));
+    }
+
+    pub(crate) fn tell_moved(&self, moved: Moved) {
+        self.tell(Told::Moved(moved));
     }
 
     /// Reports the argument of `debug()`.

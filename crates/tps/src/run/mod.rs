@@ -6,15 +6,19 @@ mod carry_out;
 mod client;
 pub(crate) mod clock;
 mod job;
+mod meeting;
 pub(crate) mod pace;
+mod partners;
 mod server_clock;
 mod session;
 mod shell;
 pub(crate) mod tally;
+mod targets;
 mod waiter;
 pub mod wire;
 
 use futures_util::future::LocalBoxFuture;
+use std::collections::BTreeMap;
 use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -29,15 +33,17 @@ use tokio::sync::mpsc;
 
 use crate::error::TpsError;
 use crate::observer::{Debugged, Observer};
-use crate::outcome::{End, LostClient, Outcome};
+use crate::outcome::{End, LostClient, Moves, Outcome, Parted};
 use crate::plan::Plan;
 use crate::request::{Connecting, Request};
 use crate::run::alarm::Alarm;
 use crate::run::job::{Start, work};
+use crate::run::meeting::Meeting;
 use crate::run::pace::Timetable;
-use crate::run::server_clock::ServerClock;
+use crate::run::partners::Partners;
 use crate::run::session::{Lifeline, Session};
 use crate::run::tally::{Collected, Collector, Tally};
+use crate::run::targets::Targets;
 use connect::Target;
 
 /// Connections that are made at the same time.
@@ -60,7 +66,7 @@ pub(crate) struct Run {
     /// Lifeline of each client that is connected.
     lifelines: Vec<Mutex<Option<Lifeline>>>,
     connected: Mutex<Connected>,
-    pub(crate) target: Target,
+    pub(crate) targets: Targets,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +78,18 @@ struct Connected {
 /// Message of a job.
 pub(crate) enum Told {
     Lost(LostClient),
+    Moved(Moved),
     Debugged(Debugged),
+}
+
+/// A client that lost its session and works on another target now.
+pub(crate) struct Moved {
+    pub(crate) at: Instant,
+    /// Numbers of the targets, from 0.
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// Why it lost its session.
+    pub(crate) why: String,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -80,7 +97,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Run {
-    fn new(target: &Target, plan: &Plan) -> Result<Self, TpsError> {
+    fn new(targets: &[Target], plan: &Plan) -> Result<Self, TpsError> {
         let Request { clients, jobs, statements, .. } = plan.request;
         let phase = plan.request.first_phase();
         let names = plan.scripts.iter().enumerate().map(|(script, commands)| {
@@ -89,12 +106,14 @@ impl Run {
         });
         let alarm = Alarm::new().map_err(|source| TpsError::Machine { what: "make an event", source })?;
         Ok(Self {
-            tallies: (0..jobs.min(clients)).map(|_| Tally::new(&plan.scripts, statements, phase)).collect(),
+            tallies: (0..jobs.min(clients))
+                .map(|_| Tally::new(&plan.scripts, statements, phase, targets.len()))
+                .collect(),
             alarm,
             statements: names.collect(),
             lifelines: (0..clients).map(|_| Mutex::new(None)).collect(),
             connected: Mutex::default(),
-            target: target.clone(),
+            targets: Targets::new(targets, &plan.request),
             plan: plan.clone(),
         })
     }
@@ -199,14 +218,15 @@ impl Crew {
     }
 }
 
-/// Carries a plan out. `interrupt` resolves when the user wants to stop: running statements are
+/// Carries a plan out. Clients are divided over the targets, at least one; the first is where parts meet. With several, a
+/// client that loses its session connects to the next. `interrupt` resolves when the user wants to stop: running statements are
 /// then cancelled, and the results so far returned.
 ///
 /// # Errors
 /// If nothing was measured, because clients could not connect or the user interrupted it before.
 /// Later failures are in the outcome.
 pub fn run<'a>(
-    target: &'a Target,
+    targets: &'a [Target],
     plan: &'a Plan,
     observer: &'a dyn Observer,
     interrupt: LocalBoxFuture<'a, ()>,
@@ -214,25 +234,22 @@ pub fn run<'a>(
     Box::pin(async move {
         let mut interrupt = pin!(interrupt);
         make_room_for_files(&plan.request)?;
-        let run = Arc::new(Run::new(target, plan)?);
-        let began = Instant::now();
-        let sessions = tokio::select! {
+        let run = Arc::new(Run::new(targets, plan)?);
+        let Ready { sessions, mut partners, first } = tokio::select! {
             biased;
             () = &mut interrupt => return Err(TpsError::Interrupted),
-            sessions = connect_all(&run) => sessions?,
-        };
-        run.connecting_took(began.elapsed());
-        let (clock, first) = tokio::select! {
-            biased;
-            () = &mut interrupt => return Err(TpsError::Interrupted),
-            second = whole_second(target, &plan.request) => second?.unzip(),
+            ready = get_ready(&run, observer) => ready?,
         };
         let (tell, mut heard) = mpsc::channel(UNHEARD);
         let (crew, timetable) = Crew::start(Arc::clone(&run), starts(plan, sessions, &tell), first)?;
         drop(tell);
-        let mut collector = Collector::new(timetable, &plan.scripts, &plan.request, run.tallies.len());
+        let mut collector =
+            Collector::new(timetable, &plan.scripts, &plan.request, (run.tallies.len(), targets.len()));
         let mut lost = Vec::new();
-        let mut interrupted: Option<Instant> = None;
+        let mut moves = MovesBySecond::new();
+        let mut parted = None;
+        let mut interrupted = false;
+        let mut stopped: Option<Instant> = None;
         let cancelling = async {
             loop {
                 run.cancel().await;
@@ -244,12 +261,19 @@ pub fn run<'a>(
         loop {
             tokio::select! {
                 biased;
-                () = &mut interrupt, if interrupted.is_none() => {
-                    interrupted = Some(Instant::now());
+                () = &mut interrupt, if !interrupted => {
+                    interrupted = true;
+                    stopped.get_or_insert_with(Instant::now);
+                    run.alarm.raise();
+                }
+                reason = parted_from(&mut partners) => {
+                    parted = Some(reason);
+                    stopped.get_or_insert_with(Instant::now);
                     run.alarm.raise();
                 }
                 told = heard.recv() => match told {
                     Some(Told::Lost(client)) => lost.push(client),
+                    Some(Told::Moved(client)) => count(&mut moves, client, &timetable, observer),
                     Some(Told::Debugged(debugged)) => observer.debugged(&debugged),
                     // All jobs are done.
                     None => break,
@@ -257,8 +281,8 @@ pub fn run<'a>(
                 () = tokio::time::sleep_until(collector.next().into()) => {
                     observer.second(&collector.cut(&run.tallies));
                 }
-                () = &mut cancelling, if interrupted.is_some() => {}
-                _ = cutting.tick(), if interrupted.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) => {
+                () = &mut cancelling, if stopped.is_some() => {}
+                _ = cutting.tick(), if stopped.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) => {
                     run.cut();
                 }
             }
@@ -268,13 +292,25 @@ pub fn run<'a>(
         if let Some(second) = rest {
             observer.second(&second);
         }
-        let end = match (interrupted, lost.as_slice()) {
-            (Some(_), _) => End::Interrupted,
-            (None, []) => End::Complete,
-            (None, _) => End::Lost,
+        let end = match (interrupted, &parted, lost.as_slice()) {
+            (true, ..) => End::Interrupted,
+            (false, Some(_), _) => End::Parted,
+            (false, None, []) => End::Complete,
+            (false, None, _) => End::Lost,
         };
+        let clock = partners.as_ref().map(Partners::readings).unwrap_or_default();
+        let agreed = partners.as_ref().map(|partners| partners.agreed);
+        match partners {
+            Some(partners) if matches!(end, End::Complete | End::Parted) => tokio::select! {
+                biased;
+                () = &mut interrupt => {}
+                () = partners.leave() => {}
+            },
+            Some(partners) => partners.abandon(),
+            None => {}
+        }
         let Connected { took, connections } = *lock(&run.connected);
-        let Collected { elapsed, all, scripts, seconds, increments } = collected;
+        let Collected { elapsed, all, scripts, targets, seconds, increments } = collected;
         Ok(Outcome {
             end,
             elapsed,
@@ -282,27 +318,65 @@ pub fn run<'a>(
             connections,
             all,
             scripts,
+            targets,
+            moves: moves.into_values().collect(),
             seconds,
             lost,
             increments,
-            clock: clock.map(ServerClock::finish).unwrap_or_default(),
+            clock,
+            agreed,
+            parted,
             begun: timetable.start(),
         })
     })
 }
 
-/// For a part: reads the server's clock, and waits for its next whole second.
-async fn whole_second(
-    target: &Target,
-    request: &Request,
-) -> Result<Option<(ServerClock, Instant)>, TpsError> {
-    if request.part.is_none() {
-        return Ok(None);
+/// Clients that moved, by second and targets: a server that comes and goes does not fill the memory.
+type MovesBySecond = BTreeMap<(u64, usize, usize), Moves>;
+
+fn count(moves: &mut MovesBySecond, client: Moved, timetable: &Timetable, observer: &dyn Observer) {
+    let Moved { at, from, to, why } = client;
+    let at = at.saturating_duration_since(timetable.start());
+    let together = moves.entry((at.as_secs(), from, to)).or_insert_with(|| {
+        let first = Moves { at: at.as_secs_f64(), from, to, clients: 0, why };
+        observer.moved(&first);
+        first
+    });
+    together.clients += 1;
+}
+
+/// The state before the first transaction.
+struct Ready {
+    sessions: Vec<Option<Session>>,
+    /// For a part: the other parts, and the time at which all begin.
+    partners: Option<Partners>,
+    first: Option<Instant>,
+}
+
+/// Connects all clients. A part takes its place among the others before that, and then waits for them.
+async fn get_ready(run: &Run, observer: &dyn Observer) -> Result<Ready, TpsError> {
+    let meeting = match &run.plan.request.part {
+        None => None,
+        Some(part) => Some(Meeting::arrive(run.targets.first(), &run.plan, part).await?),
+    };
+    let began = Instant::now();
+    let sessions = connect_all(run).await?;
+    run.connecting_took(began.elapsed());
+    let (partners, first) = match meeting {
+        None => (None, None),
+        Some(meeting) => {
+            meeting.begin(observer).await.map(|(partners, first)| (Some(partners), Some(first)))?
+        }
+    };
+    Ok(Ready { sessions, partners, first })
+}
+
+/// For a part: resolves when the run lost another one.
+async fn parted_from(partners: &mut Option<Partners>) -> Parted {
+    match partners {
+        Some(partners) => partners.parted().await,
+        None => std::future::pending().await,
     }
-    let clock = ServerClock::start(target).await?;
-    let begin = clock.next_second();
-    tokio::time::sleep_until(begin.into()).await;
-    Ok(Some((clock, begin)))
 }
 
 /// Raises this process's limit of open files as far as the clients need it.
@@ -330,8 +404,10 @@ async fn connect_all(run: &Run) -> Result<Vec<Option<Session>>, TpsError> {
     if connecting == Connecting::EachTransaction {
         return Ok((0..clients).map(|_| None).collect());
     }
-    let connect =
-        async |_| run.target.connect_raw().await.map(|connection| Some(Session::new(connection, run)));
+    let connect = async |client| {
+        let target = run.targets.get(run.targets.of_client(client));
+        target.connect_raw().await.map(|connection| Some(Session::new(connection, run)))
+    };
     let sessions = stream::iter(0..clients).map(connect).buffered(CONNECTING_AT_ONCE);
     Ok(sessions.try_collect().await?)
 }
@@ -339,7 +415,7 @@ async fn connect_all(run: &Run) -> Result<Vec<Option<Session>>, TpsError> {
 /// Gives each job its clients.
 fn starts(plan: &Plan, sessions: Vec<Option<Session>>, tell: &mpsc::Sender<Told>) -> Vec<Start> {
     let Request { seed, clients, jobs, definitions, part, .. } = &plan.request;
-    let part = part.map_or((0, 1), |part| (part.number - 1, part.of));
+    let part = part.as_ref().map_or((0, 1), |part| (part.number - 1, part.of));
     let (clients, threads) = (*clients, *jobs);
     let start = script::Start { seed: *seed, clients, threads, scale: plan.scale, part, definitions };
     let Started { clients, threads } = plan.scripts.start(&start);

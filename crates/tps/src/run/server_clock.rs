@@ -1,80 +1,36 @@
 //! The server's clock, read by round trips: the reading was taken in the middle of one, with an error of half of it.
 
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use connect::{Connection, Target};
-use tokio::task::JoinHandle;
-use tokio_postgres::Statement;
+use connect::Connection;
+use tokio_postgres::{Error, Statement};
 
-use crate::error::TpsError;
 use crate::outcome::ClockReading;
-use crate::run::lock;
 
-/// Name of the session in pg_stat_activity.
-const APPLICATION_NAME: &str = "pgrig clock";
 /// Round trips of a reading: the shortest one counts.
 const ROUND_TRIPS: usize = 9;
-/// Time between two readings.
-const INTERVAL: Duration = Duration::from_mins(1);
-/// Greatest time of a reading.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Least time until the run begins: the threads are started meanwhile.
-const LEAD: Duration = Duration::from_millis(50);
 
-/// A session that reads the clock each minute.
-pub(super) struct ServerClock {
-    readings: Arc<Mutex<Vec<ClockReading>>>,
-    task: JoinHandle<()>,
-}
-
-impl ServerClock {
-    /// Connects, and reads the clock.
-    ///
-    /// # Errors
-    /// If the server cannot be asked.
-    pub(super) async fn start(target: &Target) -> Result<Self, TpsError> {
-        let connection = target.clone().with_application_name(APPLICATION_NAME).connect().await?;
-        let statement = match connection.client.prepare(include_str!("../sql/clock.sql")).await {
-            Ok(statement) => statement,
-            Err(error) => return Err(connection.explain(error).await.into()),
-        };
-        let first = match read(&connection, &statement).await {
-            Ok(reading) => reading,
-            Err(error) => return Err(connection.explain(error).await.into()),
-        };
-        let readings = Arc::new(Mutex::new(vec![first]));
-        let kept = Arc::clone(&readings);
-        let task = tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(INTERVAL).await;
-                // A reading that is not possible is left out: the run's own sessions report what is wrong.
-                match tokio::time::timeout(PATIENCE, read(&connection, &statement)).await {
-                    Ok(Ok(reading)) => lock(&kept).push(reading),
-                    Ok(Err(_)) | Err(_) => return,
-                }
-            }
-        });
-        Ok(Self { readings, task })
+impl ClockReading {
+    /// The server's time at an instant, seconds since 1970.
+    pub(super) fn time_at(&self, instant: Instant) -> f64 {
+        match instant.checked_duration_since(self.at) {
+            Some(later) => self.time + later.as_secs_f64(),
+            None => self.time - self.at.duration_since(instant).as_secs_f64(),
+        }
     }
 
-    /// The next whole second of the server's clock that leaves time to start.
-    pub(super) fn next_second(&self) -> Instant {
-        let reading = lock(&self.readings)[0];
-        let earliest = Instant::now() + LEAD;
-        let time = reading.time + earliest.saturating_duration_since(reading.at).as_secs_f64();
-        earliest + Duration::from_secs_f64(time.ceil() - time)
-    }
-
-    /// All readings.
-    pub(super) fn finish(self) -> Vec<ClockReading> {
-        self.task.abort();
-        std::mem::take(&mut *lock(&self.readings))
+    /// The instant at which a second of the server's clock begins. If that is less than `lead` from now, the next whole second
+    /// that leaves so much time.
+    pub(super) fn instant_of(&self, second: i64, lead: Duration) -> Instant {
+        let now = Instant::now();
+        let earliest = self.time_at(now + lead);
+        let begin = (second as f64).max(earliest.ceil());
+        now + lead + Duration::from_secs_f64(begin - earliest)
     }
 }
 
 /// The reading of the shortest of some round trips.
-async fn read(connection: &Connection, statement: &Statement) -> Result<ClockReading, tokio_postgres::Error> {
+pub(super) async fn read(connection: &Connection, statement: &Statement) -> Result<ClockReading, Error> {
     let mut best: Option<ClockReading> = None;
     for _ in 0..ROUND_TRIPS {
         let sent = Instant::now();
@@ -92,4 +48,20 @@ async fn read(connection: &Connection, statement: &Statement) -> Result<ClockRea
         }
     }
     Ok(best.expect("there are round trips"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_that_is_over_becomes_the_next_second() {
+        let at = Instant::now();
+        let reading = ClockReading { at, time: 1000.0, error: Duration::ZERO, started: 0.0, database: 1 };
+        let lead = Duration::from_millis(50);
+        let seconds = |second| reading.instant_of(second, lead).duration_since(at).as_secs_f64();
+        assert!((seconds(1003) - 3.0).abs() < 0.001);
+        assert!((seconds(990) - 1.0).abs() < 0.001);
+        assert!((reading.time_at(at + Duration::from_secs(2)) - 1002.0).abs() < 1e-6);
+    }
 }

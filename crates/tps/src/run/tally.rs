@@ -21,6 +21,8 @@ pub(crate) struct Tally(Mutex<Part>);
 struct Part {
     phase: Phase,
     scripts: Vec<MeasuredScript>,
+    /// Succeeded transactions on each target.
+    targets: Vec<u64>,
 }
 
 /// The fate of a transaction that was begun.
@@ -34,17 +36,24 @@ pub(crate) enum Fate {
 
 impl Tally {
     /// Empty counts. `commands` says whether commands are timed too.
-    pub(crate) fn new(scripts: &Scripts, commands: bool, phase: Phase) -> Self {
-        Self(Mutex::new(Part { phase, scripts: nothing(scripts, commands) }))
+    pub(crate) fn new(scripts: &Scripts, commands: bool, phase: Phase, targets: usize) -> Self {
+        Self(Mutex::new(Part { phase, scripts: nothing(scripts, commands), targets: vec![0; targets] }))
     }
 
     fn part(&self) -> MutexGuard<'_, Part> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a transaction that has ended. Returns the part of the run in which it was counted.
-    pub(crate) fn ended(&self, script: usize, fate: Fate, retries: u32, limit: Option<Duration>) -> Phase {
+    /// Counts a transaction that has ended on a target. Returns the part of the run in which it was counted.
+    pub(crate) fn ended(
+        &self,
+        (script, target): (usize, usize),
+        fate: Fate,
+        retries: u32,
+        limit: Option<Duration>,
+    ) -> Phase {
         let mut part = self.part();
+        part.targets[target] += u64::from(matches!(fate, Fate::Succeeded(_)));
         let Measured { counts, latency, .. } = &mut part.scripts[script].measured;
         counts.retried += u64::from(retries > 0);
         counts.retries += u64::from(retries);
@@ -112,6 +121,7 @@ pub(crate) struct Collector {
     /// Empty counts to swap in, one for each job.
     spare: Vec<Part>,
     scripts: Vec<MeasuredScript>,
+    targets: Vec<u64>,
     seconds: Vec<KeptSecond>,
     /// The measured seconds of a part, with the counts of one to add up in.
     increments: Option<(Vec<Increment>, Vec<MeasuredScript>)>,
@@ -127,20 +137,29 @@ pub(crate) struct Collected {
     pub(crate) elapsed: Duration,
     pub(crate) all: Measured,
     pub(crate) scripts: Vec<MeasuredScript>,
+    /// Succeeded transactions on each target.
+    pub(crate) targets: Vec<u64>,
     pub(crate) seconds: Vec<KeptSecond>,
     pub(crate) increments: Vec<Increment>,
 }
 
 impl Collector {
-    pub(crate) fn new(timetable: Timetable, scripts: &Scripts, request: &Request, jobs: usize) -> Self {
+    pub(crate) fn new(
+        timetable: Timetable,
+        scripts: &Scripts,
+        request: &Request,
+        (jobs, targets): (usize, usize),
+    ) -> Self {
         let commands = request.statements;
         let phase = timetable.phase(timetable.start());
-        let spare = (0..jobs).map(|_| Part { phase, scripts: nothing(scripts, commands) });
+        let spare =
+            (0..jobs).map(|_| Part { phase, scripts: nothing(scripts, commands), targets: vec![0; targets] });
         Self {
             spare: spare.collect(),
             scripts: nothing(scripts, commands),
+            targets: vec![0; targets],
             seconds: Vec::new(),
-            increments: request.part.map(|_| (Vec::new(), nothing(scripts, commands))),
+            increments: request.part.as_ref().map(|_| (Vec::new(), nothing(scripts, commands))),
             phase,
             since: timetable.start(),
             planned: timetable.start(),
@@ -170,12 +189,12 @@ impl Collector {
         }
         let mut all = Measured::default();
         self.scripts.iter().for_each(|script| all += &script.measured);
-        let Self { elapsed, scripts, seconds, increments, .. } = self;
+        let Self { elapsed, scripts, targets, seconds, increments, .. } = self;
         let mut increments = increments.map(|(increments, _)| increments).unwrap_or_default();
         if is_empty && self.phase == Phase::Measured {
             increments.pop();
         }
-        (Collected { elapsed, all, scripts, seconds, increments }, (!is_empty).then_some(second))
+        (Collected { elapsed, all, scripts, targets, seconds, increments }, (!is_empty).then_some(second))
     }
 
     /// Takes all jobs' counts. Later counts belong to the phase `next`.
@@ -192,16 +211,20 @@ impl Collector {
             for part in &self.spare {
                 sum.iter_mut().zip(&part.scripts).for_each(|(total, script)| *total += script);
             }
+            let of = |target| self.spare.iter().map(|part| part.targets[target]).sum();
+            let targets: Vec<u64> = (0..self.targets.len()).map(of).collect();
             let from = (self.since - self.timetable.start()).as_secs_f64();
             let until = (self.since - self.timetable.start() + length).as_secs_f64();
-            increments.push(document::increment(sum, from, until));
+            increments.push(document::increment(sum, &targets, from, until));
         }
         for part in &mut self.spare {
             part.scripts.iter().for_each(|script| measured += &script.measured);
             if self.phase == Phase::Measured {
                 self.scripts.iter_mut().zip(&part.scripts).for_each(|(total, script)| *total += script);
+                self.targets.iter_mut().zip(&part.targets).for_each(|(total, number)| *total += number);
             }
             clear(&mut part.scripts);
+            part.targets.fill(0);
         }
         if self.phase == Phase::Measured {
             self.elapsed += length;

@@ -51,8 +51,8 @@ impl Diary {
             Err(_) => None,
         };
         let unseen = match &server {
-            Ok(server) => Unseen { others: !server.sees_all(), why: None },
-            Err(error) => Unseen { others: false, why: Some(error.to_string()) },
+            Ok(server) => Unseen { others: server.blind_role().map(str::to_owned), why: None },
+            Err(error) => Unseen { others: None, why: Some(error.to_string()) },
         };
         Self {
             server: server.ok(),

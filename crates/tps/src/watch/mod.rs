@@ -30,6 +30,8 @@ use connect::Target;
 pub struct Watching {
     /// application_name of the run's own sessions: no other's may be the same.
     pub clients: String,
+    /// The end of the application_name of the clients of all parts of a run, which are no other sessions either.
+    pub of_all_parts: Option<String>,
     /// pgrig's threads that the clients share.
     pub jobs: usize,
 }
@@ -107,7 +109,7 @@ impl Watch {
     /// It takes one connection: where a run uses all that there are, start it after the clients connected.
     pub async fn start(target: &Target, watching: Watching) -> Self {
         let (part, parts) = watch::channel(Part::Before);
-        let server = Server::open(target, &watching.clients).await;
+        let server = Server::open(target, &watching).await;
         let diary = Diary::new(server, watching.jobs).await;
         Self { part, task: tokio::spawn(diary.keep(parts)) }
     }

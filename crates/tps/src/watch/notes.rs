@@ -17,8 +17,8 @@ const MANY: usize = 3;
 /// Things that could not be watched.
 #[derive(Debug, Default)]
 pub(super) struct Unseen {
-    /// Whether the role may not see other sessions and the server's own processes.
-    pub(super) others: bool,
+    /// The role, quoted, if it may not see other sessions and the server's own processes.
+    pub(super) others: Option<String>,
     /// The first reason for which an observation failed.
     pub(super) why: Option<String>,
 }
@@ -38,13 +38,12 @@ pub(super) fn of(
     }
     notes.extend(others(watched));
     notes.extend(watched.used.iter().flat_map(|used| limits(used, length, jobs, disk)));
-    if unseen.others {
-        notes.push(
-            "pgrig does not know the work of other sessions and of autovacuum, because this role is not a member of \
-             pg_read_all_stats: run GRANT pg_read_all_stats TO the role"
-                .to_owned(),
-        );
-    }
+    notes.extend(unseen.others.iter().map(|role| {
+        format!(
+            "pgrig does not know the work of other sessions and of autovacuum, because role {role} is not a member of \
+             pg_read_all_stats: run GRANT pg_read_all_stats TO {role}"
+        )
+    }));
     notes.extend(unseen.why.iter().map(|why| format!("pgrig could not watch everything: {why}")));
     notes
 }

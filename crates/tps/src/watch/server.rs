@@ -9,6 +9,8 @@ use connect::{ConnectError, Connection, Target};
 use server::ServerInfo;
 use server::machine;
 
+use crate::watch::Watching;
+
 /// Name of this session in pg_stat_activity.
 const APPLICATION_NAME: &str = "pgrig watch";
 /// Settings of the session: the server cancels an observation that takes longer.
@@ -19,8 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A session with the statements it repeats.
 pub(super) struct Server {
     connection: Connection,
-    clients: String,
-    sees_all: bool,
+    watching: Watching,
+    /// The role, quoted, if it may not see the activity of others' sessions.
+    blind_role: Option<String>,
     state: Statement,
     maintenance: Statement,
     waits: Statement,
@@ -62,32 +65,33 @@ pub(super) enum Blind {
 }
 
 impl Server {
-    /// Opens the session. `clients` is the application_name of the run's own.
-    pub(super) async fn open(target: &Target, clients: &str) -> Result<Self, ConnectError> {
+    /// Opens the session.
+    pub(super) async fn open(target: &Target, watching: &Watching) -> Result<Self, ConnectError> {
         let connection = target.clone().with_application_name(APPLICATION_NAME).connect().await?;
         match Self::prepare(&connection).await {
-            Ok((sees_all, [state, maintenance, waits])) => {
-                Ok(Self { connection, clients: clients.to_owned(), sees_all, state, maintenance, waits })
+            Ok((blind_role, [state, maintenance, waits])) => {
+                Ok(Self { connection, watching: watching.clone(), blind_role, state, maintenance, waits })
             }
             Err(error) => Err(connection.explain(error).await),
         }
     }
 
-    async fn prepare(connection: &Connection) -> Result<(bool, [Statement; 3]), Error> {
+    async fn prepare(connection: &Connection) -> Result<(Option<String>, [Statement; 3]), Error> {
         let client = &connection.client;
         client.batch_execute(SET_UP).await?;
-        let sees_all = client.query_one(include_str!("../sql/watch_rights.sql"), &[]).await?.get(0);
+        let rights = client.query_one(include_str!("../sql/watch_rights.sql"), &[]).await?;
+        let blind_role = (!rights.get::<_, bool>("sees_all")).then(|| rights.get("role"));
         let statements = [
             client.prepare(include_str!("../sql/watch_server.sql")).await?,
             client.prepare(include_str!("../sql/watch_maintenance.sql")).await?,
             client.prepare(include_str!("../sql/watch_waits.sql")).await?,
         ];
-        Ok((sees_all, statements))
+        Ok((blind_role, statements))
     }
 
-    /// Whether this role may see the activity of others' sessions.
-    pub(super) fn sees_all(&self) -> bool {
-        self.sees_all
+    /// The role, quoted, if it may not see the activity of others' sessions.
+    pub(super) fn blind_role(&self) -> Option<&str> {
+        self.blind_role.as_deref()
     }
 
     /// The data directory, if it is on this machine and proved to be this server's.
@@ -101,7 +105,9 @@ impl Server {
     pub(super) async fn look(&self) -> Result<Look, Blind> {
         // Both are sent at once.
         let client = &self.connection.client;
-        let state = async { client.query_one(&self.state, &[&self.clients]).await };
+        let state = async {
+            client.query_one(&self.state, &[&self.watching.clients, &self.watching.of_all_parts]).await
+        };
         let maintenance = async { client.query(&self.maintenance, &[]).await };
         let (row, maintenance) = self.told(futures_util::future::try_join(state, maintenance)).await?;
         let number = |number: i64| u64::try_from(number).unwrap_or_default();
@@ -110,14 +116,14 @@ impl Server {
             last_checkpoint_ago: row.get("last_checkpoint_ago"),
             checkpointing: row.get("checkpointing"),
             wal: row.get::<_, Option<i64>>("wal").map(number),
-            others: self.sees_all.then(|| number(row.get("others"))),
+            others: self.blind_role.is_none().then(|| number(row.get("others"))),
             maintenance: maintenance.iter().map(Maintenance::from).collect(),
         })
     }
 
     /// Waits of the run's sessions, with the number of sessions for each.
     pub(super) async fn waits(&self) -> Result<Vec<(String, u64)>, Blind> {
-        let rows = self.told(self.connection.client.query(&self.waits, &[&self.clients])).await?;
+        let rows = self.told(self.connection.client.query(&self.waits, &[&self.watching.clients])).await?;
         let sessions =
             |row: &tokio_postgres::Row| u64::try_from(row.get::<_, i64>("sessions")).unwrap_or_default();
         Ok(rows.iter().map(|row| (row.get("event"), sessions(row))).collect())

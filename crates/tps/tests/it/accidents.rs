@@ -208,7 +208,12 @@ fn a_lost_server_ends_the_run() {
             let connection = database.connect().await;
             let plan = tps::Plan::new(&connection, request).await.unwrap();
             let notes = crate::support::Notes::default();
-            let run = tps::run(&database.target, &plan, &notes, Box::pin(std::future::pending()));
+            let run = tps::run(
+                std::slice::from_ref(&database.target),
+                &plan,
+                &notes,
+                Box::pin(std::future::pending()),
+            );
             tokio::join!(run, kill_while_busy(&database)).0.unwrap()
         });
         assert_eq!(outcome.end, End::Lost);
@@ -228,7 +233,8 @@ fn a_server_that_does_not_come_back_ends_clients_that_connect_each_time() {
         let connection = database.connect().await;
         let plan = tps::Plan::new(&connection, request).await.unwrap();
         let notes = crate::support::Notes::default();
-        let run = tps::run(&database.target, &plan, &notes, Box::pin(std::future::pending()));
+        let run =
+            tps::run(std::slice::from_ref(&database.target), &plan, &notes, Box::pin(std::future::pending()));
         tokio::join!(run, kill_while_busy(&database)).0.unwrap()
     });
     assert_eq!((outcome.end, outcome.lost.len()), (End::Lost, 4));
@@ -284,7 +290,12 @@ fn a_run_that_is_given_up_leaves_nothing_behind() {
             let connection = database.connect().await;
             let plan = tps::Plan::new(&connection, request).await.unwrap();
             let notes = crate::support::Notes::default();
-            let run = tps::run(&database.target, &plan, &notes, Box::pin(std::future::pending()));
+            let run = tps::run(
+                std::slice::from_ref(&database.target),
+                &plan,
+                &notes,
+                Box::pin(std::future::pending()),
+            );
             tokio::select! {
                 _ = run => panic!("it would take for ever"),
                 () = until_busy(database) => {}

@@ -105,8 +105,8 @@ fn warm_up_and_ramp_are_carried_out_and_not_counted() {
         let mut request = request("simple-update");
         (request.clients, request.jobs) = (3, 2);
         request.length = Length::Transactions(5);
-        request.ramp = Duration::from_millis(300);
-        request.warmup = Duration::from_millis(200);
+        request.ramp = Duration::from_secs(1);
+        request.warmup = Duration::from_secs(1);
         let outcome = database.run(request);
         assert!(is_complete(&outcome), "{:?}", outcome.lost);
         assert_eq!(outcome.all.counts.succeeded, 15);
@@ -124,13 +124,13 @@ fn warm_up_and_ramp_are_carried_out_and_not_counted() {
 #[test]
 fn nothing_is_counted_if_time_is_over_before() {
     on_newest(|database| {
-        let mut request = request("SELECT pg_sleep(0.3);");
+        let mut request = request("SELECT pg_sleep(3);");
         request.length = Length::Time(Duration::from_millis(10));
-        request.warmup = Duration::from_millis(10);
+        request.warmup = Duration::from_secs(1);
         let outcome = database.run(request);
         // It ended in the measured part, where it counts.
         assert_eq!(outcome.all.counts.succeeded, 1);
-        assert!(outcome.elapsed > Duration::from_millis(200));
+        assert!(outcome.elapsed > Duration::from_secs(1));
     });
 }
 
@@ -138,10 +138,11 @@ fn nothing_is_counted_if_time_is_over_before() {
 fn what_is_too_late_is_skipped() {
     on_newest(|database| {
         for jobs in [1, 3] {
-            let mut request = request("\\sleep 20 ms\nSELECT 1;");
+            // 30 of a client are due within 1.8 s.
+            let mut request = request("\\sleep 200 ms\nSELECT 1;");
             (request.clients, request.jobs) = (3, jobs);
             request.length = Length::Transactions(30);
-            (request.rate, request.latency_limit) = (Some(500.0), Some(Duration::from_millis(5)));
+            (request.rate, request.latency_limit) = (Some(50.0), Some(Duration::from_millis(100)));
             let outcome = database.run(request);
             let counts = outcome.all.counts;
             assert_eq!(counts.due(), 90);
@@ -149,7 +150,7 @@ fn what_is_too_late_is_skipped() {
             // Even what was begun in time.
             assert_eq!(counts.late, counts.succeeded);
             assert_eq!(outcome.all.lag.count(), counts.succeeded);
-            assert!(outcome.all.latency.min().unwrap() >= Duration::from_millis(20));
+            assert!(outcome.all.latency.min().unwrap() >= Duration::from_millis(200));
         }
     });
 }
@@ -159,10 +160,10 @@ fn what_is_too_late_is_skipped() {
 fn transactions_that_were_due_during_the_last_one_are_skipped() {
     on_newest(|database| {
         for limit in [Some(Duration::from_millis(5)), None] {
-            let mut request = request("\\sleep 300 ms");
+            let mut request = request("\\sleep 2 s");
             (request.clients, request.jobs) = (2, 1);
-            request.length = Length::Time(Duration::from_millis(100));
-            (request.rate, request.latency_limit) = (Some(1000.0), limit);
+            request.length = Length::Time(Duration::from_secs(1));
+            (request.rate, request.latency_limit) = (Some(100.0), limit);
             let counts = database.run(request).all.counts;
             assert_eq!(counts.succeeded, 2);
             // 100 are due, with a standard deviation of 10.
@@ -209,7 +210,7 @@ fn scripts_without_statements_end_too() {
     on_newest(|database| {
         let mut request = request("\\set a random(1, 10)");
         (request.clients, request.jobs) = (4, 2);
-        request.length = Length::Time(Duration::from_millis(100));
+        request.length = Length::Time(Duration::from_secs(1));
         let outcome = database.run(request);
         assert!(is_complete(&outcome) && outcome.all.counts.succeeded > 0);
     });

@@ -125,6 +125,10 @@ fn document(run: &Run) -> Result<String, Failure> {
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let whole = || format!("cannot save the run document as {}", path.display());
     let partial = path.with_extension("json.partial");
-    fs::write(&partial, text).with_context(whole)?;
-    fs::rename(&partial, path).with_context(whole)
+    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, path));
+    if written.is_err() {
+        // On a full disk, an empty file may be left.
+        let _ = fs::remove_file(&partial);
+    }
+    written.with_context(whole)
 }

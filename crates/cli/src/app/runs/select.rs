@@ -1,7 +1,8 @@
 //! Words of the command line that name runs, as documented in `docs/src/verbs/runs.md`.
 //!
-//! In this order: a word with a slash is a file; `latest`, `latest~1`, `latest:tps~1` count saved runs from the newest; an
-//! existing file; the id of a saved run; the beginning of an id, or a label with wildcards.
+//! In this order: a word with a slash is a file, unless there is none and a label is called so; `latest`, `latest~1`,
+//! `latest:tps~1` count saved runs from the newest; an existing file; the id of a saved run; a label, perhaps with
+//! wildcards; the beginning of an id.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -22,9 +23,9 @@ pub(crate) const RUN: &str = "RUN names one or more runs. pgrig takes the first 
     latest          the newest saved run; latest~1 is the one before it\n  \
     latest:tps      the newest run of tps; latest:tps~1 is the one before it\n  \
     ./a.json        a file: a word with a slash, or the name of an existing file.\n                  \
-    It may contain several runs, and may be a report\n  \
-    20261124T0838   the id of a saved run, or a prefix that only one id has\n  \
-    before, bef*    all saved runs with this label; * and ? are wildcards";
+    A file may contain several runs, and may be a report\n  \
+    before, bef*    all saved runs with this label; * and ? are wildcards\n  \
+    20261124T0838   the id of a saved run, or a prefix that only one id has";
 /// Most candidates of an ambiguous word that are listed; further ones are only counted.
 const MOST_LISTED: usize = 10;
 
@@ -103,7 +104,7 @@ impl<'p> Selection<'p> {
     pub(crate) fn saved(&self, words: &[String]) -> Result<Vec<&Saved>, Failure> {
         let mut found: Vec<&Saved> = Vec::new();
         for word in words {
-            if word.contains('/') {
+            if word.contains('/') && !self.is_label(word)? {
                 let text = format!(
                     "{} is a file, and this command works on saved runs only: give latest, an id, or a label",
                     plain(word)
@@ -127,8 +128,21 @@ impl<'p> Selection<'p> {
         Ok(self.all()?.iter().any(|saved| saved.head.label.as_deref() == Some(label)))
     }
 
+    /// Whether the word names saved runs by their label.
+    fn is_label(&self, word: &str) -> Result<bool, Failure> {
+        Ok(labelled(word, self.all()?).is_ok_and(|found| !found.is_empty()))
+    }
+
+    /// Number of saved runs without a label: no wildcard names them.
+    ///
+    /// # Errors
+    /// If the saved runs cannot be listed.
+    pub(crate) fn unlabelled(&self) -> Result<usize, Failure> {
+        Ok(self.all()?.iter().filter(|saved| saved.head.label.is_none()).count())
+    }
+
     fn named(&self, word: &str) -> Result<Vec<Document>, Failure> {
-        if is_file(word) {
+        if is_file(word) && (Path::new(word).exists() || !self.is_label(word)?) {
             return in_file(Path::new(word));
         }
         let path = self.store.path(word);
@@ -169,31 +183,24 @@ impl<'p> Selection<'p> {
         if let Some(found) = all.iter().find(|saved| saved.head.id == word) {
             return Ok(vec![found]);
         }
-        let begun: Vec<&Saved> = all.iter().filter(|saved| saved.head.id.starts_with(word)).collect();
-        let mut labelled = labelled(word, all)?;
-        // In the order in which they began.
-        labelled.reverse();
         let shown = plain(word);
-        match (begun.as_slice(), labelled.as_slice()) {
-            ([], []) => Err(Usage(format!(
-                "no run {shown}: it is not a file, and no saved run has this id or label (pgrig runs list shows \
-                 them; --label names runs)"
+        let mut labelled = labelled(word, all)?;
+        if !labelled.is_empty() {
+            // In the order in which they began.
+            labelled.reverse();
+            return self.of_label(&shown, labelled);
+        }
+        let begun: Vec<&Saved> = all.iter().filter(|saved| saved.head.id.starts_with(word)).collect();
+        match begun.as_slice() {
+            [] => Err(Usage(format!(
+                "\"{shown}\" names no run: no saved run has this id or label (pgrig runs list shows them), and {}",
+                if Path::new(word).exists() { "this command takes no file" } else { "there is no such file" }
             ))
             .into()),
-            ([_], []) => Ok(begun),
-            (begun, []) => {
+            [_] => Ok(begun),
+            begun => {
                 let ids: Vec<&str> = begun.iter().map(|saved| saved.head.id.as_str()).collect();
                 Err(Usage(format!("{} ids begin with {shown}: give more characters of the id\n{}", ids.len(), listed(&ids))).into())
-            }
-            ([], _) => self.of_label(&shown, labelled),
-            (begun, labelled) => {
-                let ids: Vec<&str> =
-                    begun.iter().chain(labelled).map(|saved| saved.head.id.as_str()).collect();
-                Err(Usage(format!(
-                    "{shown} is a label and also the beginning of ids: give a whole id\n{}",
-                    listed(&ids)
-                ))
-                .into())
             }
         }
     }

@@ -10,8 +10,7 @@ const MOST_ROUNDS: i64 = 1000;
 /// Run pgrig commands in turn, and judge whether their results differ
 ///
 /// Each round runs each COMMAND once, in random order. A slow phase of the machine then affects all commands alike. The
-/// first command is the baseline: pgrig compares each other command with it, round by round, with an exact test. The
-/// commands may differ in anything: server, version, settings, script.
+/// first command is the baseline: pgrig compares each other command with it, round by round, with an exact test. All commands run the same pgrig command (fill, blockio, micro, tps or testdb bench); its options may differ: server, version, settings, script.
 #[derive(Debug, Args)]
 #[command(
     after_help = "A COMMAND is pgrig fill, blockio, micro, tps or testdb bench with its options. A COMMAND that \

@@ -1,7 +1,6 @@
 //! `pgrig ab`: runs command lines in turn, and makes verdicts from the rounds.
 
 pub(crate) mod args;
-mod passwords;
 mod text;
 
 use std::ffi::OsString;
@@ -24,12 +23,12 @@ use tokio::runtime::Builder;
 use crate::app::command_line::without_passwords;
 use crate::app::failure::{Broken, Context, Failure, Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted};
+use crate::app::passwords::{self, Words};
 use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Selection, identify};
 use crate::cmd::ab::args::AbArgs;
-use crate::cmd::ab::passwords::Words;
 use crate::cmd::compare;
-use crate::cmd::line;
+use crate::cmd::line::{self, Verb};
 
 /// Time for an interrupted command to restore settings and stop its server.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -70,7 +69,10 @@ pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> Result<(), Failure> 
     let rounds = usize::from(arguments.rounds);
     let early: Vec<usize> = arguments.look.iter().map(|look| usize::from(*look)).collect();
     if let Some(late) = early.iter().find(|look| **look >= rounds) {
-        return Err(Usage(format!("--look {late} must be less than the {rounds} rounds")).into());
+        return Err(Usage(format!(
+            "--look {late} comes too late: give a round before the last one, {rounds}"
+        ))
+        .into());
     }
     let work = Work {
         arguments,
@@ -116,14 +118,17 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
         }
         let parsed = line::parse(&words.iter().map(OsString::from).collect::<Vec<_>>())
             .map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
-        let dbname = parsed.verb.server().and_then(|server| server.dbname);
+        let mut dbnames: Vec<String> =
+            parsed.verb.server().and_then(|server| server.dbname).into_iter().collect();
+        if let Verb::Tps(arguments) = &parsed.verb {
+            dbnames.extend(arguments.dbnames().into_iter().map(str::to_owned));
+        }
+        let dbnames: Vec<&str> = dbnames.iter().map(String::as_str).collect();
         // The command is not shown: a part of a malformed string may be a password.
-        let kept = Words::new(&words, dbname.as_deref())
-            .map_err(|error| Usage(format!("command {letter}: {error}")))?;
+        let kept =
+            Words::new(&words, &dbnames).map_err(|error| Usage(format!("command {letter}: {error}")))?;
         let Some(save) = parsed.verb.save() else {
-            return Err(refused(
-                "give one of fill, blockio, micro, tps and testdb bench".to_owned(),
-            ));
+            return Err(refused("give one of fill, blockio, micro, tps and testdb bench".to_owned()));
         };
         if save.json.is_some() || save.label.is_some() {
             return Err(refused("leave out --json and --label: ab sets them".to_owned()));
@@ -134,7 +139,7 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
         let kind = std::mem::discriminant(&parsed.verb);
         if *verb.get_or_insert(kind) != kind {
             return Err(refused(
-                "its pgrig command differs from that of command a: give one pgrig command with different options"
+                "command a runs another pgrig command: give the same one in all; only its options may differ"
                     .to_owned(),
             ));
         }

@@ -9,7 +9,7 @@ use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 
 /// Measure backups and restores of a database: size, time, CPU, disk
 ///
-/// Each backup is restored and compared with the original, so each result is that of a backup that works.
+/// pgrig restores each backup and compares it with the original, so every result comes from a backup that works.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig backup rehearse -d shop\n  \
@@ -50,7 +50,7 @@ pub(crate) struct RehearseArgs {
     #[arg(long, value_name = "WAY", help_heading = "Backups")]
     pub(crate) way: Vec<Way>,
 
-    /// Back up and restore each way N times, in rounds
+    /// Run N trials (backup and restore) of each way, in rounds
     #[arg(long, value_name = "N", default_value = "3", value_parser = up_to::<u32>(MOST_TRIALS), help_heading = "Backups")]
     pub(crate) trials: u32,
 

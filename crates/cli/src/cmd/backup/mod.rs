@@ -46,7 +46,7 @@ async fn rehearse(
         target: &chosen.target,
         version_num: survey.server.version_num,
         home,
-        pg_bin: arguments.server.embedded.pg_bin.clone(),
+        pg_bin: arguments.server.address.embedded.pg_bin.clone(),
         cores: u16::try_from(cores()).unwrap_or(u16::MAX),
     };
     if arguments.explain {
@@ -67,7 +67,8 @@ async fn rehearse(
     match (result, plan) {
         (Ok(outcome), Some(plan)) => {
             outcome.notes.iter().for_each(|note| recording.note(note));
-            let shown = Shown { results: text::results(&outcome, &plan), hints: Vec::new() };
+            let shown =
+                Shown { results: text::results(&outcome, &plan), hints: Vec::new(), ..Shown::default() };
             recording.finish(judged(&outcome)).show(shown, chosen, printer)
         }
         (result, _) => recording.finish(result.map(drop).map_err(Failure::from)).end(printer),

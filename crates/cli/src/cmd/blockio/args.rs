@@ -43,8 +43,7 @@ pub(crate) struct BlockioArgs {
     #[arg(long, value_name = "RUN", help_heading = "Measurement")]
     pub(crate) baseline: Option<String>,
 
-    /// State the memory of the server's machine, if pgrig runs on another machine. Reads count as cold only if the
-    /// tables take at least twice as much
+    /// Memory of the server's machine; give it if pgrig runs on another machine. Reads count as cold only if the tables are at least twice this size
     #[arg(long, value_name = "SIZE", help_heading = "Measurement")]
     pub(crate) memory: Option<Size>,
 

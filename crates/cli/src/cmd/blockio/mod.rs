@@ -92,7 +92,7 @@ async fn measure(
     let (place, steps) = (Place::here(), first_paragraph(&results[0]).to_owned());
     results.extend(baseline.map(|baseline| text::comparison(baseline, request, run)));
     let hints = text::hints(arguments, &plan, run);
-    let ended = finished.show(Shown { results, hints }, chosen, printer);
+    let ended = finished.show(Shown { results, hints, ..Shown::default() }, chosen, printer);
     printer.remind(place, &steps)?;
     ended
 }

@@ -363,24 +363,28 @@ pub(crate) fn hints(arguments: &BlockioArgs, plan: &Plan, run: &Run) -> Vec<Stri
     hints
 }
 
-/// A command for the same server. Values that may contain a password are replaced by placeholders.
+/// A command for the same server, quoted for a shell. A password in the connection string is left out.
 fn again(arguments: &BlockioArgs, size: &str, compat: bool) -> String {
     let server = &arguments.server;
     let mut command = format!("pgrig blockio {size}");
     if compat {
         command += " --compat";
     }
-    let dbname = server.dbname.as_deref().map(|name| if name.contains(['=', ':']) { "…" } else { name });
+    let dbname = server.dbname.as_deref().map(|name| match connect::split_password(name) {
+        Ok(Some((told, _))) => told,
+        _ => name.to_owned(),
+    });
     for (option, value) in [
-        ("-d", dbname),
-        ("-h", server.host.as_deref()),
-        ("-p", server.port.as_deref()),
-        ("-U", server.username.as_deref()),
-        ("--instance", server.embedded.instance.as_deref()),
+        ("-d", dbname.as_deref()),
+        ("-h", server.address.host.as_deref()),
+        ("-p", server.address.port.as_deref()),
+        ("-U", server.address.username.as_deref()),
+        ("--instance", server.address.embedded.instance.as_deref()),
         ("--schema", arguments.schema.as_deref()),
     ] {
         if let Some(value) = value {
-            let _ = write!(command, " {option} {value}");
+            let quoted = shlex::try_quote(value).unwrap_or_default();
+            let _ = write!(command, " {option} {quoted}");
         }
     }
     command

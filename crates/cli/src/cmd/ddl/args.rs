@@ -1,14 +1,14 @@
 //! `pgrig ddl`'s arguments, and the request that they make.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ddl::{Amount, Effort, Probes, Request, Schema, Script, ScriptError, TableSize};
+use ddl::{Amount, Effort, ProbeScript, Probes, Probing, Request, Schema, Script, ScriptError, TableSize};
 use fill::RowsRule;
 use model::Model;
 use pgserver::Profile;
 
-use crate::app::args::{EXPLAIN, EmbeddedArgs, SaveArgs, ServerChoice};
+use crate::app::args::{EXPLAIN, EmbeddedArgs, SaveArgs, ServerAddress, ServerChoice};
 use crate::app::duration::Length;
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
@@ -31,13 +31,13 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 /// and runs the migration on copies. For each statement it reports the class (catalog only, scan, rewrite …) with the proof, the
 /// locks, the seconds and the bytes of WAL. It forecasts the seconds and the WAL for the size that --size or --rows gives. A
 /// changed file (relfilenode) proves a rewrite, and the server's counters of the statement's own transaction prove a scan. At the end, pgrig drops the
-/// databases. It never runs the migration on the database that -d names. Seconds hold only for this machine; on other
-/// servers, expect the same classes, locks and WAL.
+/// databases. It never runs the migration on the database that -d names. Seconds hold only for this machine. Expect the same classes, locks and WAL on other servers of the same major version and settings: give --pg-version, with an --instance of its own, if yours is not the newest.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
     pgrig ddl migration.sql --schema-file app.sql\n  \
     pgrig ddl -c 'ALTER TABLE orders ADD COLUMN note text' -d shop\n  \
     pgrig ddl migration.sql --schema-file app.sql --size orders=500GB --up-to 2GB\n  \
+    pgrig ddl migration.sql --schema-file app.sql --probe-read lookups.sql\n  \
     pgrig ddl migration.sql --schema-file app.sql --fail-if class=rewrite")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct DdlArgs {
@@ -61,18 +61,18 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
     pub(crate) model: Option<PathBuf>,
 
-    /// Forecast for this number of rows in each table, or in single tables: --rows orders=1000000,items=3*orders. With -d or
+    /// Forecast for this number of rows in each table, or in individual tables: --rows orders=1000000,items=3*orders. With -d or
     /// --model, --rows N gives no table more rows than it has in the original [default: as many as the original; with
     /// --schema-file, 100000]
     #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
     pub(crate) rows: Option<Rows>,
 
-    /// Forecast for this size of all tables that the migration uses, with their indexes, or of single tables:
+    /// Forecast for this size of all tables that the migration uses, with their indexes, or of individual tables:
     /// --size orders=500GB
     #[arg(long, value_name = "SIZE|TABLE=SIZE", value_parser = sizes, help_heading = "Tables")]
     pub(crate) size: Option<Sizes>,
 
-    /// Fill all tables together with at most SIZE
+    /// Limit the total size of the filled tables to SIZE
     #[arg(long, value_name = "SIZE", default_value = UP_TO, help_heading = "Tables")]
     pub(crate) up_to: Size,
 
@@ -80,7 +80,7 @@ pub(crate) struct DdlArgs {
     #[arg(long, help_heading = "Tables")]
     pub(crate) quick: bool,
 
-    /// Set the values of a column, if the migration needs values other than the default ones: TABLE.COLUMN=SPEC (see pgrig fill); may be repeated
+    /// Set the values of a column, if the migration needs values other than those that pgrig chooses: TABLE.COLUMN=SPEC (see pgrig fill); may be repeated
     #[arg(long, value_name = "TABLE.COLUMN=SPEC", help_heading = "Tables")]
     pub(crate) column: Vec<String>,
 
@@ -136,13 +136,13 @@ pub(crate) struct DdlArgs {
     )]
     pub(crate) scratch: Option<String>,
 
-    /// Statement of a reader that uses the tables during the migration, for example 'SELECT * FROM orders WHERE id = 42' [default: lookups
-    /// by key]
-    #[arg(long, value_name = "SQL", help_heading = "Readers and writers during the migration")]
+    /// Work of a reader during the migration: an SQL statement, for example 'SELECT * FROM orders WHERE id = 42', or a file with
+    /// a pgbench script [default: lookups by key]
+    #[arg(long, value_name = "SQL|FILE", help_heading = "Readers and writers during the migration")]
     pub(crate) probe_read: Option<String>,
 
-    /// Statement of a writer that uses the tables during the migration [default: updates by key]
-    #[arg(long, value_name = "SQL", help_heading = "Readers and writers during the migration")]
+    /// Work of a writer during the migration: an SQL statement, or a file with a pgbench script [default: updates by key]
+    #[arg(long, value_name = "SQL|FILE", help_heading = "Readers and writers during the migration")]
     pub(crate) probe_write: Option<String>,
 
     /// Run the migration once more while a transaction that has read the tables stays open for this time: readers and writers
@@ -150,8 +150,9 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "DURATION", help_heading = "Readers and writers during the migration")]
     pub(crate) blocker: Option<Length>,
 
-    /// Also measure better ways, where pgrig can write them: indexes CONCURRENTLY; constraints NOT VALID, validated later; for a
-    /// new column with a volatile default, ADD COLUMN without it, SET DEFAULT, then UPDATE in batches
+    /// Also measure better ways, where pgrig can write them: indexes CONCURRENTLY (of a partitioned table, partition by
+    /// partition); constraints NOT VALID, validated later; for a new column with a volatile default, ADD COLUMN without it, SET
+    /// DEFAULT, then UPDATE in batches
     #[arg(long, help_heading = "Migration")]
     pub(crate) alternatives: bool,
 
@@ -206,6 +207,22 @@ fn sizes(text: &str) -> Result<Sizes, String> {
         Ok(TableSize { table: table.trim().to_owned(), bytes: size.parse::<Size>()?.0 })
     };
     text.split(',').map(single).collect::<Result<_, String>>().map(Sizes::Single)
+}
+
+/// The work of a reader or writer: the text of a file, or the value itself as SQL.
+fn probing(option: &str, value: &str) -> Result<Probing, Usage> {
+    let path = Path::new(value);
+    if !path.is_file() && !is_path(value) {
+        return Ok(Probing::Statement(value.to_owned()));
+    }
+    let text = input::file(path).map_err(|error| Usage(format!("cannot read {option} {value}: {error}")))?;
+    let script = ProbeScript::read(value, &text).map_err(|error| Usage(format!("{option}: {error}")))?;
+    Ok(Probing::Script(script))
+}
+
+/// Whether a text is meant as a path: SQL has blanks, or parentheses.
+fn is_path(text: &str) -> bool {
+    text.contains(['/', '.']) && !text.contains(|c: char| c.is_whitespace() || "()*\"';".contains(c))
 }
 
 /// The origin of the tables.
@@ -277,9 +294,12 @@ impl DdlArgs {
         }
         let choice = ServerChoice {
             dbname: self.dbname.clone(),
-            host: self.host.clone(),
-            port: self.port.clone(),
-            username: self.username.clone(),
+            address: ServerAddress {
+                host: self.host.clone(),
+                port: self.port.clone(),
+                username: self.username.clone(),
+                ..ServerAddress::default()
+            },
             ..ServerChoice::default()
         };
         if target::meant(&choice)? == Meant::Own {
@@ -289,8 +309,20 @@ impl DdlArgs {
         Ok(Origin::Database(choice))
     }
 
+    /// The readers and writers.
+    pub(crate) fn probes(&self) -> Result<Probes, Usage> {
+        let read = |option: &str, value: &Option<String>| {
+            value.as_ref().map(|value| probing(option, value)).transpose()
+        };
+        Ok(Probes {
+            read: read("--probe-read", &self.probe_read)?,
+            write: read("--probe-write", &self.probe_write)?,
+            blocker: self.blocker.map(|blocker| blocker.0),
+        })
+    }
+
     /// The request for these tables.
-    pub(crate) fn request(&self, schema: Schema, script: Script) -> Request {
+    pub(crate) fn request(&self, schema: Schema, script: Script, probes: Probes) -> Request {
         let amount = match (&self.size, &self.rows) {
             (Some(Sizes::All(size)), _) => Amount::Size(*size),
             (Some(Sizes::Single(sizes)), _) => Amount::Sizes(sizes.clone()),
@@ -301,18 +333,13 @@ impl DdlArgs {
         };
         let effort = if self.quick { Effort::Quick } else { Effort::Full };
         let columns = self.column.clone();
-        let probes = Some(Probes {
-            read: self.probe_read.clone(),
-            write: self.probe_write.clone(),
-            blocker: self.blocker.map(|blocker| blocker.0),
-        });
         Request {
             schema,
             script,
             amount,
             up_to: self.up_to.0,
             effort,
-            probes,
+            probes: Some(probes),
             alternatives: self.alternatives,
             columns,
             seed: self.seed,
@@ -335,6 +362,9 @@ impl DdlArgs {
         // Under minimal, rewrites and new indexes write no WAL. Autovacuum would write its own.
         set("wal_level", "replica");
         set("autovacuum", "off");
-        ServerChoice { embedded, ..ServerChoice::default() }
+        ServerChoice {
+            address: ServerAddress { embedded, ..ServerAddress::default() },
+            ..ServerChoice::default()
+        }
     }
 }

@@ -29,6 +29,7 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
     if let Some(disorder) = arguments.disorder() {
         printer.warn(disorder);
     }
+    let probes = arguments.probes()?;
     let schema = match arguments.origin()? {
         Origin::Read(schema) => schema,
         Origin::Database(choice) => {
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
     for unseen in &schema.unseen {
         printer.warn(unseen);
     }
-    let request = arguments.request(schema, script);
+    let request = arguments.request(schema, script, probes);
     if arguments.explain {
         return conduct::explained(printer, &arguments.save, &request, text::request(&request));
     }
@@ -88,7 +89,8 @@ async fn measure(
     };
     let recording = Recording::begin(home, begun)?;
     let mut progress = Progress::new(recording, request, printer);
-    let site = Site { target: &chosen.target, directory: &directory, pgrig: VERSION };
+    let site =
+        Site { target: &chosen.target, directory: &directory, restarter: chosen.restarter(), pgrig: VERSION };
     let result = ddl::run(&site, request, &mut progress, interrupted(printer)).await;
     let mut recording = progress.end();
     let outcome = match result {
@@ -104,7 +106,11 @@ async fn measure(
     }
     let results = vec![text::outcome(&outcome)];
     let ended = judged(arguments, &outcome);
-    recording.finish(ended).show(Shown { results, hints: hints::of(&outcome) }, chosen, printer)
+    recording.finish(ended).show(
+        Shown { results, hints: hints::of(&outcome), leaves_nothing: true },
+        chosen,
+        printer,
+    )
 }
 
 /// The result of the command: a statement that failed is a wrong request; then come the gates.

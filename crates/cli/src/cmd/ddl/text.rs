@@ -22,6 +22,8 @@ const WIDTH: usize = 80;
 const STATEMENT: usize = 12;
 /// Least bytes of files that are more than changes of catalogs.
 const SPACE: u64 = 1 << 20;
+/// Statements of a better way that are shown, beside those that failed.
+const STEPS: usize = 12;
 /// Relations that are named for each lock or work.
 const RELATIONS: usize = 6;
 
@@ -214,7 +216,15 @@ fn space(space: Space) -> Option<String> {
 /// A better way beside the statement, each with its sums and its longest stall.
 fn better(one: &StatementOutcome, alternative: &Alternative) -> String {
     let mut text = String::new();
+    if alternative.needs_own_migration {
+        text.push_str("\n   needs   a migration of its own, without a transaction, for the better way");
+    }
+    let mut left_out = 0;
     for (number, step) in alternative.statements.iter().enumerate() {
+        if number >= STEPS && step.failed.is_none() {
+            left_out += 1;
+            continue;
+        }
         let line = cut(&step.statement.in_one_line(), 66);
         let _ = write!(text, "\n   {}  {line}", if number == 0 { "better" } else { "      " });
         if let Some(failed) = &step.failed {
@@ -222,6 +232,9 @@ fn better(one: &StatementOutcome, alternative: &Alternative) -> String {
             continue;
         }
         let _ = write!(text, "\n           {}", in_short(std::slice::from_ref(step)));
+    }
+    if left_out > 0 {
+        let _ = write!(text, "\n           and {left_out} more statements, which --json writes");
     }
     if alternative.statements.iter().all(|step| step.failed.is_none()) {
         let _ = write!(text, "\n   in all  {}", in_short(&alternative.statements));
@@ -278,9 +291,8 @@ fn waits(stall: &Stall) -> String {
 fn probed(probed: &Probed, of: &str) -> String {
     let before = |wait: Option<f64>| wait.map_or("none".to_owned(), time);
     let mut text = format!(
-        "\n\n{of}: {} at {:.0}/s each; longest waits before the migration: reader {}, writer {}",
-        probed.names.join(", "),
-        probed.per_second,
+        "\n\n{of}: {}; longest waits before the migration: reader {}, writer {}",
+        rates(probed),
         before(probed.baseline.read),
         before(probed.baseline.write)
     );
@@ -301,6 +313,19 @@ fn probed(probed: &Probed, of: &str) -> String {
         );
     }
     text
+}
+
+/// The names of the readers and writers, with their rates; those of one rate together.
+fn rates(probed: &Probed) -> String {
+    let each: Vec<(&String, f64)> = probed.names.iter().zip(probed.per_second.iter().copied()).collect();
+    let groups = each.chunk_by(|(_, one), (_, other)| one.total_cmp(other).is_eq());
+    let shown = |group: &[(&String, f64)]| {
+        let names: Vec<&str> = group.iter().map(|(name, _)| name.as_str()).collect();
+        let rate = group.first().map_or(0.0, |(_, rate)| *rate);
+        let digits = usize::from(rate < 10.0);
+        format!("{} at {rate:.digits$}/s{}", names.join(", "), if names.len() > 1 { " each" } else { "" })
+    };
+    groups.map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// The forecast of a statement.
@@ -357,8 +382,25 @@ pub(crate) fn rough(duration: Duration) -> String {
     }
 }
 
-/// Work of one kind, with the relations and the proof of the first.
+/// Work of one kind, with the relations; what was counted is told of each relation.
 fn grouped_works(works: &[Work]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let is_counted =
+        |work: &&Work| matches!(work.kind, WorkKind::Rows | WorkKind::Scan) && work.proof.read.is_some();
+    let counted: Vec<&Work> = works.iter().filter(is_counted).collect();
+    let others: Vec<Work> = works.iter().filter(|work| !is_counted(work)).cloned().collect();
+    lines.extend(works_of_kinds(&others));
+    lines.extend(counted.iter().take(RELATIONS).flat_map(|work| works_of_kinds(std::slice::from_ref(*work))));
+    if let Some(more) = counted.len().checked_sub(RELATIONS).filter(|more| *more > 0) {
+        let rows: i64 =
+            counted[RELATIONS..].iter().filter_map(|work| work.proof.read).map(|read| read.returned).sum();
+        lines.push(format!("{} rows read of {more} more", grouped(u64::try_from(rows).unwrap_or_default())));
+    }
+    lines
+}
+
+/// Work of one kind, with the relations and the proof of the first.
+fn works_of_kinds(works: &[Work]) -> Vec<String> {
     let kinds = [WorkKind::Rewrite, WorkKind::Copy, WorkKind::IndexBuild, WorkKind::Rows, WorkKind::Scan];
     let of_kind = |kind: WorkKind| works.iter().filter(move |work| work.kind == kind);
     let groups = kinds.into_iter().filter(|kind| of_kind(*kind).next().is_some());

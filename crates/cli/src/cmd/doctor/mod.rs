@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod rights;
 
+use backup::Readiness;
 use connect::{Target, resolve};
 use measure::human::bytes;
 use pgserver::{Home, Instance, InstanceState, Programs};
@@ -26,7 +27,7 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
     let target = match meant {
         Meant::Named => resolve(&target::options(&arguments.server), &|name| std::env::var(name).ok())?,
         Meant::Own => {
-            let instance = Instance::open(&home, target::spec(&arguments.server.embedded))?;
+            let instance = Instance::open(&home, target::spec(&arguments.server.address.embedded))?;
             let status = instance.status()?;
             let InstanceState::Running(_) = status.state else {
                 return resting(&instance, &status.state, printer);
@@ -54,7 +55,8 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
                 &format!("{} free on {} for the server's data", bytes(disk.free), disk.mount),
             )?;
         }
-        for (verb, answer) in rights.verbs(&survey) {
+        let backup = Readiness::of(&target, survey.server.version_num).await?;
+        for (verb, answer) in rights.verbs(&survey, &backup) {
             line(printer, verb, &answer)?;
         }
         Ok(())
@@ -90,7 +92,7 @@ fn resting(instance: &Instance, state: &InstanceState, printer: &Printer) -> Res
         printer,
         "commands",
         &format!(
-            "not checked, since the server does not run: pgrig server start{named}, then pgrig doctor{named}"
+            "not checked, since the server is not running: pgrig server start{named}, then pgrig doctor{named}"
         ),
     )?;
     line(printer, "another server", "pgrig doctor -d postgresql://…")

@@ -1,5 +1,6 @@
 //! The privileges of a role, and the verbs that work with them.
 
+use backup::Readiness;
 use connect::{ConnectError, Connection};
 use server::quote::shown;
 use server::{Survey, ask};
@@ -59,7 +60,7 @@ impl Rights {
     }
 
     /// Each verb, with the extent to which it works, and the reason if that is not complete.
-    pub(super) fn verbs(&self, survey: &Survey) -> [(&'static str, String); 7] {
+    pub(super) fn verbs(&self, survey: &Survey, backup: &Readiness) -> [(&'static str, String); 8] {
         let Survey { server, site, .. } = survey;
         let role = shown(&server.role);
         let read_only = if server.in_recovery {
@@ -104,7 +105,7 @@ impl Rights {
                 "yes; --matrix durability needs --allow-dangerous-settings".to_owned()
             }
             None => format!(
-                "yes, on tables that role {role} may read and write; --matrix durability needs a superuser"
+                "yes, on tables that role {role} may read and write; --matrix durability=dangerous needs a superuser, or grants (15 and later)"
             ),
         };
         let micro = match read_only {
@@ -125,8 +126,24 @@ impl Rights {
             ("tps", tps),
             ("micro", micro),
             ("ddl", ddl),
+            ("backup", self.backup(&role, backup)),
             ("testdb", testdb),
         ]
+    }
+
+    /// Whether backups can be rehearsed.
+    fn backup(&self, role: &str, readiness: &Readiness) -> String {
+        let Readiness { programs, no_base_backup } = readiness;
+        match (programs, self.unreadable_tables, no_base_backup) {
+            (Err(error), ..) => format!("no: {error}"),
+            (_, 1.., _) => format!(
+                "no: {role} lacks SELECT on {} of {} tables, and pg_dump reads all: run GRANT pg_read_all_data TO {role} (14 and \
+                 later), or grant SELECT",
+                self.unreadable_tables, self.tables
+            ),
+            (_, _, Some(why)) => format!("yes, by pg_dump; not by pg_basebackup: {why}"),
+            (_, _, None) => "yes".to_owned(),
+        }
     }
 
     /// Whether a model can be captured, on a standby too.

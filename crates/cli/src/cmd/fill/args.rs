@@ -11,6 +11,7 @@ use fill::{IndexKind, Letters, PartitionMethod, Partitions, ProbeKind, RowsRule,
 use crate::app::args::{EXPLAIN, MOST_PARTITIONS, MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::app::duration::Length;
 use crate::app::failure::Usage;
+use crate::app::part::PartArg;
 use crate::app::size::Size;
 use crate::cmd::fill::level::Level;
 use crate::cmd::fill::mark::Marks;
@@ -41,7 +42,7 @@ pub(crate) struct FillArgs {
     pub(crate) scale: Option<Factor>,
 
     /// In place of SIZE: the number of rows of pgbench_accounts. With tables of your own: N rows for each table, or NAME=N
-    /// and NAME=N*OTHER for single tables: orders=5*customers,products=10000
+    /// and NAME=N*OTHER for individual tables: orders=5*customers,products=10000
     #[arg(long, value_name = "ROWS", help_heading = "How much")]
     pub(crate) rows: Option<Rows>,
 
@@ -49,7 +50,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "How much")]
     pub(crate) append: bool,
 
-    /// Fill the data volume, except for the space that the server needs for WAL and checkpoints (to leave more free, give --reserve)
+    /// Fill the data volume until only the space that the server needs for WAL and checkpoints is left (to leave more free, give --reserve). pgrig keeps this space free only if it runs on the server's machine as root or as the server's user
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 
@@ -69,7 +70,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "MARKS", help_heading = "While it fills")]
     pub(crate) mark: Option<Marks>,
 
-    /// Each time the volume is full, wait up to DURATION for more free space, then continue. If none becomes free in that time, end the fill as if this option were not given [default without a value: 10min]
+    /// Each time the volume is full, wait up to DURATION for more free space, then continue. If no space becomes free in that time, stop as without this option, and keep the rows loaded so far [default without a value: 10min]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10min",
           require_equals = true, help_heading = "While it fills")]
     pub(crate) wait_for_space: Option<Length>,
@@ -147,7 +148,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) table: Option<String>,
 
-    /// Run this file of SQL to create the tables, and fill all of them, or only --table
+    /// Run this SQL file to create the tables, then fill all of them, or only the one that --table names
     #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) ddl: Option<PathBuf>,
 
@@ -200,7 +201,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Tables")]
     pub(crate) series: bool,
 
-    /// Load rows only: leave out vacuum, statistics and primary keys (as -I tg does)
+    /// Create the tables and load the rows, without vacuum, statistics and primary keys (as -I tg does)
     #[arg(long, overrides_with = "init_steps", help_heading = "Steps")]
     pub(crate) data_only: bool,
 
@@ -243,6 +244,12 @@ pub(crate) struct FillArgs {
     /// [default: pgrig chooses]
     #[arg(long, value_name = "SIZE", help_heading = "Method")]
     pub(crate) chunk: Option<Size>,
+
+    /// Fill as part I of N: 2/4. Start N processes with the same options and different numbers, on one machine or several. Each loads
+    /// its share of the rows by COPY, as soon as the first has created the tables; the last one to end runs the later steps. auto: take the
+    /// numbers from the variables of Slurm or Kubernetes, or from PGRIG_PART, as pgrig tps does
+    #[arg(long, value_name = "I/N", help_heading = "Parts")]
+    pub(crate) part: Option<PartArg>,
 
     #[arg(long, visible_alias = "dry-run", help = EXPLAIN, help_heading = "Output")]
     pub(crate) explain: bool,
@@ -321,7 +328,7 @@ impl FromStr for Rows {
             return Ok(Self::Rules(rules));
         }
         let rows: u64 = text.parse().map_err(|_| {
-            format!("\"{text}\" is neither a whole number of rows nor TABLE=ROWS: give one like 1000000")
+            format!("\"{text}\" is not a number of rows: give a whole number like 1000000, or TABLE=1000000")
         })?;
         if (1..=MOST_ROWS).contains(&rows) {
             Ok(Self::Each(rows))
@@ -402,13 +409,13 @@ pub(crate) enum Filler {
 /// How rows are made and loaded.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Method {
-    /// direct on pgrig's own server if the tables allow it; otherwise the fastest method for the cores, the server and the tables
+    /// direct on pgrig's own server if the tables allow it; otherwise the fastest method, given the number of cores, the server and the tables
     Auto,
     /// COPY over the connection
     Copy,
     /// INSERT … SELECT in the server
     Server,
-    /// COPY of one set of rows again and again; ids continue, but in hash partitions they repeat
+    /// COPY of the same rows repeatedly, with new ids (in hash partitions, the ids repeat)
     Reinsert,
     /// COPY into full pages; then VACUUM FULL rewrites them at the fillfactor
     Explode,

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use connect::Connection;
 use fill::{
-    self, Abandoned, Conduct, FillError, Outcome, Plan, Rehearsed, Request, SCRATCH_SCHEMA, Spread,
-    turning_point,
+    self, Abandoned, Arrival, Conduct, FillError, Outcome, Part, Plan, Rehearsed, Request, SCRATCH_SCHEMA,
+    Spread, turning_point,
 };
 use measure::human::{bytes, grouped};
 use measure::{Note, Trial, Unit, rate_changes, rate_sentences};
@@ -52,6 +52,10 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
     // SQL that creates a single table is filled as that.
     let single = match &schema {
         Some(_) if arguments.model.is_some() => None,
+        Some(all) if all.part.is_some() => {
+            all.check()?;
+            None
+        }
         Some(all) if all.ddl.is_none() || !all.rules.is_empty() || arguments.unlogged => None,
         _ => Some(arguments.request()?),
     };
@@ -101,6 +105,7 @@ async fn fill(
         VERSION,
     )
     .await?;
+    let arrival = arrival(arguments, request.part, chosen, printer).await?;
     if !arguments.explain {
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
     }
@@ -111,6 +116,7 @@ async fn fill(
         sight: fill::sight(&survey, &connection, &plan).await?,
         probe: arguments.probe.clone(),
         records: Some(records(home)),
+        arrival,
         ..Conduct::default()
     };
     let mut planned = planned(arguments, &plan, &survey, &mut conduct)?;
@@ -157,8 +163,31 @@ async fn fill(
     if !outcome.probes.is_empty() {
         results.push(text::probes(&outcome.probes));
     }
-    recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)?;
+    recording.finish(Ok(())).show(
+        Shown { results, hints: Vec::new(), ..Shown::default() },
+        chosen,
+        printer,
+    )?;
     Ok(Some(Spent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
+}
+
+/// Waits until no other part arrives, if this process is one of several that fill.
+async fn arrival(
+    arguments: &FillArgs,
+    part: Option<Part>,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> Result<Option<Arrival>, Failure> {
+    if part.is_none() || arguments.explain {
+        return Ok(None);
+    }
+    if chosen.stopped_instance().is_some() {
+        let text = "--part: this command has started pgrig's own server, which would stop when this part ends: run pgrig server start \
+                    before the parts start";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let waiting = || printer.say("waiting until another part has prepared the tables");
+    Ok(Some(fill::arrive(&chosen.target, &waiting).await?))
 }
 
 /// The run of a fill that begins.

@@ -101,7 +101,16 @@ fn bytes_per_row(plan: &Plan) -> f64 {
 impl<'a> FillProgress<'a> {
     pub(crate) fn new(plan: &Plan, duration: Option<Duration>, printer: &'a Printer) -> Self {
         let mut progress = Self::without_rows(printer);
-        progress.rows = plan.rows();
+        progress.rows = plan.rows().map(|rows| match plan.shares() {
+            // About its share of the rows that are left.
+            Some((own, all)) => {
+                let left = rows.saturating_sub(plan.rows_done());
+                plan.rows_done()
+                    + u64::try_from(u128::from(left) * u128::from(own) / u128::from(all.max(1)))
+                        .unwrap_or(left)
+            }
+            None => rows,
+        });
         progress.duration = duration;
         progress.grown = plan.until_size.map(|_| Mutex::new(0.0));
         progress.bytes_per_row = bytes_per_row(plan);

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use fill::limits::{Limits, SpaceLimit};
 use fill::{
-    Amount, CopyFormat, InitStep, InitSteps, MethodChoice, Modelled, ModelledType, OwnTable, PartitionMethod,
-    Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject, TableRows,
-    sql_of_script,
+    Amount, CopyFormat, InitStep, InitSteps, MethodChoice, Modelled, ModelledType, OwnTable, Part,
+    PartitionMethod, Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject,
+    TableRows, sql_of_script,
 };
 use model::{Model, Table};
 use rowgen::Payload;
@@ -95,8 +95,22 @@ impl FillArgs {
             chunk: self.chunk.map(|chunk| chunk.0),
             in_chunks: open_ended || limits != Limits::default() || self.probe.is_some(),
             is_scratch: false,
+            part: self.part()?,
+            place: None,
             steps,
         })
+    }
+
+    /// The part that this process is.
+    fn part(&self) -> Result<Option<Part>, Usage> {
+        let part = self.part.map(|part| part.part(&|name| std::env::var(name).ok())).transpose()?;
+        if part.is_some() && self.no_resume {
+            let text = "--part with --no-resume: each part would start over. Drop the tables (or run TRUNCATE on your own table and DROP \
+                        TABLE on pgrig_chunks_… beside it) before the parts start";
+            return Err(Usage(text.to_owned()));
+        }
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Ok(part.map(|part| Part { number: number(part.number), of: number(part.of) }))
     }
 
     /// The SQL of --ddl.
@@ -250,6 +264,7 @@ impl FillArgs {
             plain: self.plain,
             triggers: self.triggers.into(),
             steps: if self.data_only { steps.without(InitStep::Vacuum) } else { steps },
+            part: self.part()?,
         }))
     }
 

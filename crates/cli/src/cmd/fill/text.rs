@@ -6,7 +6,8 @@ use std::time::Duration;
 use comfy_table::{Table, presets};
 use fill::limits::{Headroom, Limits, SpaceLimit, StopReason};
 use fill::{
-    Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint, Subject,
+    Compression, IndexKind, InitStep, Method, Outcome, Part, PartEnd, Partitions, Persistence, Plan,
+    ProbePoint, Subject,
 };
 use measure::human::{bytes, bytes_both, count, grouped, latency};
 use server::volume::Volume;
@@ -78,6 +79,11 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
             line("", reason.clone());
         }
     }
+    if let (Some(Part { number, of }), Some((own, all))) = (plan.part(), plan.shares()) {
+        let chunks = format!("part {number} of {of}: {} of {} chunks", grouped(own), grouped(all));
+        line("part", chunks);
+        line("", "the last part to end runs the steps after generate".to_owned());
+    }
     if plan.emptied {
         line("completes", "a fill of unlogged tables that a crash has emptied".to_owned());
     }
@@ -88,7 +94,8 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
         line(
             "completes",
             format!(
-                "an interrupted fill: {}{of} chunks ({} rows) are loaded",
+                "{}: {}{of} chunks ({} rows) are loaded",
+                if plan.part().is_some() { "a fill that has begun" } else { "an interrupted fill" },
                 grouped(plan.chunks_done()),
                 grouped(plan.rows_done())
             ),
@@ -271,6 +278,7 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
     }
     let total = outcome.elapsed().as_secs_f64();
     let rate = format!("{:.0} MB/s", outcome.grown().total() as f64 / total / 1e6);
+    let rate = if plan.part().is_some() { String::new() } else { rate };
     phases.add_row(["total".to_owned(), format!("{total:.2}"), String::new(), rate]);
     align_right(&mut phases, 1..4);
 
@@ -285,12 +293,53 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
         + &outcome.compression.map_or(String::new(), compression);
     let generated = plan.includes(InitStep::Generate);
     let completed = plan.append && plan.is_resumed();
-    let predicted = generated && plan.rows().is_some() && !plan.is_own_table() && !completed;
+    let predicted =
+        outcome.is_whole() && generated && plan.rows().is_some() && !plan.is_own_table() && !completed;
     let sizes = predicted.then(|| sizes(outcome, plan));
-    let summary = generated.then_some(summary);
+    let summary = match (&outcome.part_end, plan.part()) {
+        (Some(end), Some(part)) => {
+            let loaded = format!("{} rows, {}", grouped(outcome.rows), method_name(plan));
+            let all = if *end == PartEnd::Last {
+                format!(": {} in schema {}", bytes_both(outcome.grown().total()), plan.schema)
+            } else {
+                String::new()
+            };
+            Some(of_part(part, &loaded, outcome.elapsed().as_secs_f64(), end) + &all)
+        }
+        _ => generated.then_some(summary),
+    };
     let end = (outcome.stop != StopReason::Complete).then(|| end(outcome));
     let summary = [summary, end].into_iter().flatten().reduce(|summary, end| format!("{summary}\n{end}"));
     [Some(trimmed(&phases)), sizes, summary].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// The result of a part, and what is left of the fill.
+pub(super) fn of_part(part: Part, loaded: &str, seconds: f64, end: &PartEnd) -> String {
+    let Part { number, of } = part;
+    let rest = match end {
+        PartEnd::Last => "The fill is complete".to_owned(),
+        PartEnd::Done => "The fill is complete: another part ran the last steps".to_owned(),
+        PartEnd::Others { chunks, parts } if parts.is_empty() => format!(
+            "All parts have ended, but {} chunks are not loaded: run the same command without --part, or all parts again",
+            grouped(*chunks)
+        ),
+        PartEnd::Others { chunks, parts } => format!(
+            "The fill is not complete: {} chunks are left, and {} not ended. The last part to end runs the other steps",
+            grouped(*chunks),
+            listed(parts)
+        ),
+    };
+    format!("part {number} of {of}: {loaded}, in {seconds:.2} s\n{rest}")
+}
+
+/// Parts that have not ended, with a verb.
+fn listed(parts: &[u32]) -> String {
+    const MOST: usize = 8;
+    match parts {
+        [only] => format!("part {only} has"),
+        parts if parts.len() > MOST => format!("{} parts have", parts.len()),
+        parts => format!("parts {} have", parts.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// The time of the whole command with its parts, if it is more than 10 % above that of the steps.

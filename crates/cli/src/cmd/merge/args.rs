@@ -5,11 +5,10 @@ use clap::Args;
 use crate::app::args::label;
 use crate::app::runs::RUN;
 
-/// Make one run of the parts that several processes measured at the same time
+/// Combine the parts of a run that several processes measured at the same time
 ///
 /// The parts are runs of pgrig tps --part I/N against one server. merge adds their counts and their histograms of latencies,
-/// second by second on the server's clock, so percentiles are those of all transactions. Only the time that all parts share
-/// counts; merge prints how much it cuts. The merged run is saved like others: compare, report and runs read it.
+/// second by second on the server's clock, so percentiles are those of all transactions. merge uses only the seconds in which all parts ran, and prints how many it cuts. The merged run is saved like others: compare, report and runs read it.
 #[derive(Debug, Args)]
 #[command(after_help = format!("merge needs no server. It refuses runs that differ in scripts, options, scale, server, version, \
     settings, database or pgrig's commit, and names each difference. If a part is missing, the result is partial: a note names the part, \

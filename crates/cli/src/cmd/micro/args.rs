@@ -31,7 +31,7 @@ pub(crate) enum TableFormat {
 
 /// Find the cheapest of some SQL expressions, in nanoseconds per row
 ///
-/// A candidate is an expression, a --statement or a table of --ddl. pgrig first reads the query plan of each candidate, and refuses an expression that the planner computes only once or leaves
+/// A candidate is an expression, a statement (--statement), or a table (--ddl). pgrig first reads the query plan of each candidate, and refuses an expression that the planner computes only once or leaves
 /// out. Then it measures in rounds. A round runs each candidate once, the empty loop (the query without an expression), and the first candidate again, in
 /// random order. pgrig compares the times within each round. The verdict is faster or slower (by a number of ns, with an
 /// interval), no change, or inconclusive. To measure expressions and statements, the role needs only the privileges to run them;
@@ -48,8 +48,7 @@ pub(crate) enum TableFormat {
         pgrig micro --suite uuid\n")]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct MicroArgs {
-    /// SQL expressions; i is the number of the row. pgrig compares each one with the first, and a single one with the
-    /// empty loop
+    /// SQL expressions; i is the row number. pgrig compares each with the first. If you give only one, pgrig compares it with the empty loop
     #[arg(value_name = "EXPR", conflicts_with_all = ["statement", "ddl", "suite"])]
     pub(crate) expressions: Vec<String>,
 

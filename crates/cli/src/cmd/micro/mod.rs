@@ -182,7 +182,11 @@ impl Conducted<'_> {
             let saved = micro::save(&self.chosen.target, &finished.run.id, &outcome).await?;
             hints.push(text::saved(&saved, &finished.run.id));
         }
-        let ended = finished.show(Shown { results: Vec::new(), hints }, self.chosen, self.printer);
+        let ended = finished.show(
+            Shown { results: Vec::new(), hints, ..Shown::default() },
+            self.chosen,
+            self.printer,
+        );
         if let Some(table) = table {
             self.printer.remind(place, &table)?;
         }

@@ -10,11 +10,10 @@ use crate::app::duration::whole_seconds;
 /// Rows below which a value is replaced, unless asked otherwise.
 pub(crate) const K: u32 = 20;
 
-/// Capture the statistics of a database as a model, for realistic test data; check a copy
+/// Capture a database's statistics as a model for test data; compare a database filled from it with the original
 ///
 /// A model is a TOML file. It contains the statements that create the schema, and statistics for each column. `pgrig fill
-/// --model` makes any number of rows from it. pgrig replaces each text of the original by another text of the same length;
-/// these texts sort in the same order as the originals.
+/// --model` makes any number of rows from it. pgrig replaces each text value with another of the same length, and keeps their sort order. Frequent numbers, dates and enum labels stay in the model; `pgrig model show --values` prints them.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig model capture -d shop -o shop.model.toml\n  \
@@ -100,7 +99,7 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Print only the values of the original that the model contains, to see what it discloses
+    /// Print only the original values that the model discloses
     #[arg(long)]
     pub(crate) values: bool,
 }
@@ -144,7 +143,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = whole_seconds, help_heading = "Check")]
     pub(crate) execute_timeout: u64,
 
-    /// Also read both databases' tables (a sample of large ones). Compare the distributions of columns, of pairs of
+    /// Also read both databases' tables (only a sample of the rows of large tables). Compare the distributions of columns, of pairs of
     /// columns, and of the number of rows that refer to one row of a referenced table, and check that all foreign keys
     /// hold
     #[arg(long, help_heading = "Check")]

@@ -1,7 +1,10 @@
 //! `pgrig report`'s arguments.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 
+use crate::app::failure::Usage;
 use crate::app::runs::RUN;
 
 /// Write saved runs as an HTML report with plots, or as Markdown, SVG or CSV
@@ -27,9 +30,9 @@ pub(crate) struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<String>,
 
-    /// Write the report in this format
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "html")]
-    pub(crate) format: Format,
+    /// Write the report in this format [default: that of the name of FILE (.html, .md, .csv), else html]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
 
     /// Leave out host, role, database, paths, labels, notes, names of tables, and SQL, also in the run documents within the
     /// report
@@ -48,4 +51,27 @@ pub(crate) enum Format {
     Md,
     /// One row for each number
     Csv,
+}
+
+impl ReportArgs {
+    /// The format: that of --format, else that of the name of -o.
+    ///
+    /// # Errors
+    /// If no report is written in the format that the name has.
+    pub(crate) fn format(&self) -> Result<Format, Usage> {
+        let name = self.output.as_deref().unwrap_or_default();
+        let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
+        match (self.format, ending.as_deref()) {
+            (Some(format), _) => Ok(format),
+            (None, None | Some("html" | "htm")) => Ok(Format::Html),
+            (None, Some("md" | "markdown")) => Ok(Format::Md),
+            (None, Some("csv")) => Ok(Format::Csv),
+            (None, Some("svg")) => Err(Usage(
+                "a report has several plots: give a directory, with --format svg -o DIRECTORY".to_owned(),
+            )),
+            (None, Some(_)) => Err(Usage(format!(
+                "-o {name} has no ending of a format: give .html, .md or .csv, or --format"
+            ))),
+        }
+    }
 }

@@ -22,7 +22,8 @@ const STDOUT: &str = "-";
 /// Finds the runs, and writes their report.
 pub(crate) fn run(arguments: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
     let output = arguments.output.as_deref();
-    if arguments.format == Format::Svg && output.is_none_or(|name| name == STDOUT) {
+    let format = arguments.format()?;
+    if format == Format::Svg && output.is_none_or(|name| name == STDOUT) {
         return Err(
             Usage("--format svg writes a file for each plot: give a directory with -o".to_owned()).into()
         );
@@ -36,7 +37,7 @@ pub(crate) fn run(arguments: &ReportArgs, printer: &Printer) -> Result<(), Failu
     } else {
         documents
     };
-    match (arguments.format, output) {
+    match (format, output) {
         (Format::Svg, directory) => svgs(Path::new(directory.unwrap_or_default()), &documents, printer),
         (Format::Html, None) => page(DEFAULT, &report::html(&documents), Existing::Kept, printer),
         (Format::Html, output) => text(output, &report::html(&documents), printer),

@@ -11,7 +11,7 @@ use crate::app::runs::RUN;
 
 /// List, show, remove, export and import saved runs
 ///
-/// fill, blockio, micro, tps, ddl, testdb bench and model check save a run document (JSON) in PGRIG_HOME/runs. `pgrig compare`
+/// fill, blockio, micro, tps, ddl, backup rehearse, testdb bench, model check and merge save a run document (JSON) in PGRIG_HOME/runs. `pgrig compare`
 /// and `pgrig report` read these documents.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{RUN}\n\nExamples:\n  \
@@ -44,7 +44,7 @@ pub(crate) enum RunsAction {
     /// The first column is the time of the start (UTC). It is the beginning of the run's id, so you can use it as RUN.
     /// The status is done, failed, interrupted, running, or unfinished (pgrig was killed).
     List(ListArgs),
-    /// Show one run: request, server, figures and notes
+    /// Show one run: its work, server, figures and notes
     Show(ShowArgs),
     /// Remove saved runs
     Rm(RmArgs),
@@ -58,7 +58,7 @@ pub(crate) enum RunsAction {
     /// The file contains the documents unchanged, one after the other. jq can read it. Every command that takes RUN,
     /// except runs rm, accepts the file.
     Export(ExportArgs),
-    /// Import runs from the files of `runs export`, --json or `report`
+    /// Import runs from files that `runs export`, `report` or the option --json wrote
     ///
     /// import skips a run that is already saved. If a saved run has the same id and different content, or a document is
     /// damaged, import fails and saves nothing.
@@ -71,7 +71,7 @@ pub(crate) enum RunsAction {
     pgrig runs list --label 'before*' --since 2026-11-01\n  \
     pgrig runs list --verb tps --limit 5 --json")]
 pub(crate) struct ListArgs {
-    /// List only runs of this command: fill, model, blockio, micro, tps, ddl or testdb
+    /// List only runs of this command: fill, model, blockio, micro, tps, ddl, backup or testdb
     #[arg(long, value_name = "VERB", value_parser = verb)]
     pub(crate) verb: Option<String>,
 
@@ -109,7 +109,7 @@ pub(crate) struct ShowArgs {
     pgrig runs rm latest\n  \
     pgrig runs rm 'try*'"))]
 pub(crate) struct RmArgs {
-    /// Saved runs to remove (see RUN below), not files; a label removes all runs with it
+    /// Saved runs to remove (see RUN below), no files. If you give a label, all its runs are removed
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
 }

@@ -31,8 +31,8 @@ pub(crate) fn run(arguments: &RmArgs, printer: &Printer) -> Result<(), Failure> 
         return Err(Usage(text).into());
     }
     for saved in found {
-        remove(saved)?;
-        printer.result(format!("removed {}", saved.head.id))?;
+        let removed = if remove(saved)? { "removed" } else { "another process removed" };
+        printer.result(format!("{removed} {}", saved.head.id))?;
     }
     Ok(())
 }
@@ -43,25 +43,34 @@ pub(crate) fn prune(arguments: &PruneArgs, printer: &Printer) -> Result<(), Fail
     let all = store.all(printer)?;
     let old: Vec<&Saved> =
         old(arguments, &all)?.into_iter().filter(|saved| is_whole(saved, printer)).collect();
-    let size: u64 = old.iter().map(|saved| saved.size).sum();
-    let runs = if old.len() == 1 { "1 run".to_owned() } else { format!("{} runs", old.len()) };
-    let kept = all.len() - old.len();
     if arguments.explain {
         if !old.is_empty() {
             list::show(&old, &all, printer)?;
         }
-        printer.say(format!("pgrig would remove {runs} ({}) and keep {kept}", bytes(size)));
+        let kept = all.len() - old.len();
+        printer.say(format!("pgrig would remove {} and keep {kept}", counted(&old)));
         return Ok(());
     }
+    let mut removed = Vec::new();
     for saved in &old {
-        remove(saved)?;
+        if remove(saved)? {
+            removed.push(*saved);
+        }
     }
     let partial = remove_half_written(store.directory())?;
-    printer.result(format!("removed {runs} ({}), kept {kept}", bytes(size)))?;
+    let kept = all.iter().filter(|saved| saved.path.symlink_metadata().is_ok()).count();
+    printer.result(format!("removed {}, kept {kept}", counted(&removed)))?;
     if partial > 0 {
         printer.say(format!("removed {partial} incomplete documents of killed pgrig processes"));
     }
     Ok(())
+}
+
+/// Number and size of runs.
+fn counted(runs: &[&Saved]) -> String {
+    let size: u64 = runs.iter().map(|saved| saved.size).sum();
+    let number = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
+    format!("{number} ({})", bytes(size))
 }
 
 /// Runs that neither --keep nor --older-than keeps.
@@ -75,24 +84,32 @@ fn old<'s>(arguments: &PruneArgs, all: &'s [Saved]) -> Result<Vec<&'s Saved>, Us
     Ok(all.iter().skip(arguments.keep.unwrap_or(0)).filter(is_old).collect())
 }
 
-/// Whether the file is a complete run document; its head alone does not show that.
+/// Whether the file is a complete run document; its head alone does not show that. A file that another process has removed
+/// is none.
 fn is_whole(saved: &Saved, printer: &Printer) -> bool {
     let found = figures(&saved.path);
-    if let Err(error) = &found {
+    if let Err(error) = &found
+        && saved.path.symlink_metadata().is_ok()
+    {
         printer.warn(format!("pgrig keeps {}: {error}", saved.path.display()));
     }
     found.is_ok()
 }
 
-/// Removes the document, and the log beside it. It is no error if another pgrig has removed them.
-fn remove(saved: &Saved) -> Result<(), Failure> {
-    for path in [saved.path.with_extension("log"), saved.path.clone()] {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            removed => removed.with_context(|| format!("cannot remove {}", path.display()))?,
-        }
+/// Removes the document, and the log beside it. Returns whether the document was there: it is no error if another process
+/// has removed it.
+fn remove(saved: &Saved) -> Result<bool, Failure> {
+    remove_file(&saved.path.with_extension("log"))?;
+    remove_file(&saved.path)
+}
+
+/// Removes the file. Returns whether it was there.
+fn remove_file(path: &Path) -> Result<bool, Failure> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error).with_context(|| format!("cannot remove {}", path.display())),
     }
-    Ok(())
 }
 
 /// Removes documents whose pgrig was killed while it wrote them. Returns their number.

@@ -19,7 +19,15 @@ pub(crate) fn export(arguments: &ExportArgs, printer: &Printer) -> Result<(), Fa
     if !is_to_stdout {
         refuse_unwritable("--output", file, existing)?;
     }
-    let found = Selection::new(Labelled::All, printer)?.documents(&arguments.runs)?;
+    let selection = Selection::new(Labelled::All, printer)?;
+    let found = selection.documents(&arguments.runs)?;
+    let unlabelled = selection.unlabelled()?;
+    if unlabelled > 0 && arguments.runs.iter().any(|word| word == "*") {
+        printer.warn(format!(
+            "* names no run without a label ({} not exported): to export them too, give their ids",
+            runs(unlabelled)
+        ));
+    }
     let line_end = |text: &str| if text.ends_with('\n') { "" } else { "\n" };
     let text: String =
         found.iter().flat_map(|document| [document.text.as_str(), line_end(&document.text)]).collect();

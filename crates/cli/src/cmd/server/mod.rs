@@ -121,7 +121,7 @@ fn fetch(home: &Home, major: Option<Major>, from: Option<&Path>, printer: &Print
 fn prune(home: &Home, printer: &Printer) -> Result<(), Failure> {
     let pruned = pgserver::prune(home)?;
     if pruned.is_empty() {
-        printer.say("every downloaded version is used by an instance");
+        printer.say("nothing to delete: instances use all downloaded versions");
     }
     for (version, size) in pruned {
         printer.result(format!("deleted PostgreSQL {version}: {}", bytes(size)))?;
@@ -229,12 +229,12 @@ fn open(home: &Home, name: &str) -> Result<Instance, Failure> {
     }
     let names: Vec<&str> = all.iter().map(Instance::name).collect();
     let there = if names.is_empty() {
-        "there is no instance yet".to_owned()
+        "there is none".to_owned()
     } else {
         format!("instances: {}", names.join(", "))
     };
     Err(Usage(format!(
-        "there is no instance {name}; {there}. pgrig server start --instance {name} creates it"
+        "there is no instance {name} ({there}); pgrig server start --instance {name} creates it"
     ))
     .into())
 }

@@ -8,12 +8,13 @@ use std::time::{Duration, SystemTime};
 use clap::{Args, ValueEnum};
 use measure::Threshold;
 use script::{Definition, OptionError, Source};
-use tps::{Connecting, Length, Part, Protocol, Request};
+use tps::{Connecting, Length, Protocol, Request};
 
-use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, connections, up_to};
+use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerAddress, ServerChoice, connections, up_to};
 use crate::app::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
 use crate::app::failure::Usage;
 use crate::app::input;
+use crate::app::part::{self, Numbers, numbers};
 use crate::cmd::tps::matrix::args::MatrixArgs;
 
 /// Duration of a run without -t and -T.
@@ -22,14 +23,12 @@ const DEFAULT_TIME: Duration = Duration::from_secs(10);
 const MOST_TRANSACTIONS: u64 = i32::MAX as u64;
 /// Allowed rates, transactions per second.
 const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
-/// Most parts of a run.
-const MOST_PARTS: usize = 10_000;
 /// Seeds that pgrig chooses are below this, so that they are short enough to type.
 const SEEDS: u64 = 1 << 32;
 
 /// Measure transactions per second and latency of pgbench scripts
 ///
-/// pgrig runs pgbench scripts and has pgbench's options; it does not need pgbench. The built-in scripts need pgbench's
+/// pgrig runs pgbench scripts without pgbench, and has pgbench's options for scripts and load. Without -T and -t it runs for 10 s (pgbench: 10 transactions). The built-in scripts need pgbench's
 /// tables: `pgrig fill --scale 10` creates them. With -R, the latency of a transaction counts from its scheduled start,
 /// so a server that stalls cannot hide the stall.
 #[derive(Clone, Debug, Args)]
@@ -106,8 +105,7 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'L', long, value_name = "DURATION", value_parser = milliseconds, help_heading = "Load")]
     pub(crate) latency_limit: Option<Duration>,
 
-    /// Send statements by this protocol: simple (as text), extended (parsed each time) or prepared (parsed once in each
-    /// session)
+    /// Send statements by this protocol: simple (as text), extended (parsed each time) or prepared (parsed once in each session) [default: simple]
     #[arg(short = 'M', long, value_enum, help_heading = "Load")]
     pub(crate) protocol: Option<Sent>,
 
@@ -132,10 +130,25 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) ramp: Duration,
 
-    /// Run as part I of N that put load on one server at the same time, with the same options: 3/8. Start all parts at about
-    /// the same time; pgrig merge makes one result of their runs. The random numbers of a client follow from its number over all parts. Needs -n
-    #[arg(long, value_name = "I/N", value_parser = part, conflicts_with = "matrix", help_heading = "Load")]
-    pub(crate) part: Option<Part>,
+    /// Run as part I of N that put load on one server at the same time, with the same options: 3/8. The parts wait for each other,
+    /// and begin together; pgrig merge makes one result of their runs. Clients are numbered over all parts, so no two of them have the same random numbers. Needs -n
+    /// [default: by Slurm's variables, JOB_COMPLETION_INDEX and PGRIG_PARTS, or PGRIG_PART; otherwise no part]
+    #[arg(long, value_name = "I/N", value_parser = numbers, conflicts_with = "matrix", help_heading = "Parts")]
+    pub(crate) part: Option<Numbers>,
+
+    /// Stop if parts are missing after this time
+    #[arg(long, value_name = "DURATION", default_value = "60", value_parser = seconds, help_heading = "Parts")]
+    pub(crate) parts_timeout: Duration,
+
+    /// In part 1, make one run of all parts at the end, as pgrig merge does, save it, and write its document to FILE (- is standard
+    /// output). The other parts send their documents through the server; they ignore FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "matrix", help_heading = "Parts")]
+    pub(crate) merge: Option<String>,
+
+    /// Tell this run apart from others whose parts use the same database at the same time; give all its parts the same ID
+    /// [default: PGRIG_RUN_ID, or the job of Slurm]
+    #[arg(long, value_name = "ID", conflicts_with = "matrix", help_heading = "Parts")]
+    pub(crate) run_id: Option<String>,
 
     /// Number of trials; with --matrix, of each combination [default: 1; with --matrix 3]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
@@ -167,7 +180,26 @@ pub(crate) struct TpsArgs {
     pub(crate) matrix: MatrixArgs,
 
     #[command(flatten)]
-    pub(crate) server: ServerChoice,
+    pub(crate) server: TpsServer,
+}
+
+/// Options that choose the servers.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct TpsServer {
+    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…). Repeat -d to divide the clients over several targets, such as standbys or shards; a client that loses its session moves to the next target. Several targets need -n
+    #[arg(short, long = "dbname", value_name = "DBNAME")]
+    pub(crate) dbname: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) address: ServerAddress,
+}
+
+impl TpsServer {
+    /// The server with this database or connection string.
+    fn choice(&self, dbname: Option<&String>) -> ServerChoice {
+        ServerChoice { dbname: dbname.cloned(), address: self.address.clone(), may_change_sessions: true }
+    }
 }
 
 /// `-M`.
@@ -219,22 +251,38 @@ fn definition(text: &str) -> Result<Definition, String> {
     Definition::parse(text).map_err(|error| format!("{error}; give NAME=VALUE, for example limit=100"))
 }
 
-fn part(text: &str) -> Result<Part, String> {
-    let numbers =
-        text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-    let part = numbers.map(|(number, of)| Part { number, of });
-    part.filter(|part| part.is_possible() && part.of <= MOST_PARTS)
-        .ok_or_else(|| format!("give the number of this part and that of all, at most {MOST_PARTS}: 3/8"))
-}
-
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| RATES.contains(rate));
     rate.ok_or_else(|| "give transactions per second, 0.000001 to 1000000000: 500, or 0.5".to_owned())
 }
 
 impl TpsArgs {
+    /// The databases, as the command line names them.
+    pub(crate) fn dbnames(&self) -> Vec<&str> {
+        self.server.dbname.iter().chain(&self.database).map(String::as_str).collect()
+    }
+
+    /// Refuses thresholds of figures that need an option that is not given: they would be missed after the whole run.
+    fn refuse_unmeasured(&self) -> Result<(), Usage> {
+        let needs = |name: &str| match name {
+            "late" if self.latency_limit.is_none() => Some("a limit (-L)"),
+            name if (name == "skipped" || name.starts_with("lag")) && self.rate.is_none() => {
+                Some("a rate (-R)")
+            }
+            _ => None,
+        };
+        for threshold in self.fail_if.iter().map(ToString::to_string) {
+            let name = threshold.split(['<', '>']).next().unwrap_or_default().trim();
+            if let Some(options) = needs(name) {
+                return Err(Usage(format!("--fail-if '{threshold}': {name} needs {options}")));
+            }
+        }
+        Ok(())
+    }
+
     /// The request. Reads the scripts.
     pub(crate) fn request(&self) -> Result<Request, Usage> {
+        self.refuse_unmeasured()?;
         Ok(Request {
             sources: self.sources()?,
             definitions: self.define.clone(),
@@ -255,8 +303,19 @@ impl TpsArgs {
             seed: self.random_seed.value,
             scale: self.scale,
             statements: self.report_per_command,
-            part: self.part,
+            targets: Vec::new(),
+            part: self.part()?,
         })
+    }
+
+    /// The part that this process is. A matrix has none.
+    fn part(&self) -> Result<Option<tps::Part>, Usage> {
+        if self.matrix.is_asked() {
+            return Ok(None);
+        }
+        let part = part::part(self.part, self.run_id.as_deref(), &|name| std::env::var(name).ok())?;
+        let patience = self.parts_timeout;
+        Ok(part.map(|part::Part { number, of, run }| tps::Part { number, of, run, trial: 1, patience }))
     }
 
     /// Trials of a run without a matrix.
@@ -304,10 +363,12 @@ impl TpsArgs {
 
     /// The server; the database may be named without -d.
     pub(crate) fn server(&self) -> ServerChoice {
-        let mut server = self.server.clone();
-        server.dbname = server.dbname.or_else(|| self.database.clone());
-        server.may_change_sessions = true;
-        server
+        self.server.choice(self.server.dbname.first().or(self.database.as_ref()))
+    }
+
+    /// The targets after the first.
+    pub(crate) fn others(&self) -> impl Iterator<Item = ServerChoice> {
+        self.server.dbname.iter().skip(1).map(|dbname| self.server.choice(Some(dbname)))
     }
 }
 

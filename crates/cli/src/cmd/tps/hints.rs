@@ -3,47 +3,54 @@
 use script::{Action, Script};
 use tps::{End, Outcome, Plan};
 
+use crate::app::passwords::Words;
+
 /// Least number of transactions for which hints are given.
 const WORTH_A_HINT: u64 = 100;
 
-/// Commands to run next, ready to paste.
-pub(crate) fn hints(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+/// Commands to run next, ready to paste. `dbnames` are the databases that the command names.
+pub(crate) fn hints(plan: &Plan, outcome: &Outcome, dbnames: &[&str]) -> Vec<String> {
     let mut hints = Vec::new();
     if outcome.end != End::Complete || outcome.all.counts.succeeded < WORTH_A_HINT {
         return hints;
     }
-    let again = command_line(&["--json", "--label"]).shown();
+    let Some(again) = command_line(&["--json", "--label"], dbnames) else { return hints };
     if plan.request.rate.is_none() {
         let half = (outcome.tps() / 2.0).max(1.0).round();
-        hints.push(format!("latency at half of this rate: {again} -R {half}"));
+        hints.push(again.hint("latency at half of this rate", &format!(" -R {half}")));
     }
     let statements = |script: &Script| {
         script.commands().iter().filter(|command| matches!(command.action(), Action::Sql(_))).count()
     };
     let has_several = plan.scripts.iter().any(|script| statements(script) > 1);
     if has_several && !plan.request.statements {
-        hints.push(format!("time of each command: {again} -r"));
+        hints.push(again.hint("time of each command", " -r"));
     }
-    hints.extend(comparison());
+    hints.extend(comparison(dbnames));
     hints
 }
 
 /// A command for a comparison in rounds, because two runs differ by more than their trials. None if
 /// the command cannot be repeated unchanged.
-fn comparison() -> Option<String> {
-    let command = command_line(&["--json", "--label", "--trials", "--fail-if"]);
-    let reads_input = command.0.iter().any(|argument| argument == "-" || argument == "-f-");
-    let is_whole = !command.0.iter().any(|argument| is_secret(argument)) && !reads_input;
+fn comparison(dbnames: &[&str]) -> Option<String> {
+    let command = command_line(&["--json", "--label", "--trials", "--fail-if"], dbnames)?;
+    let reads_input = command.words.iter().any(|word| word == "-" || word == "-f-");
     let quoted = quoted(&command.shown());
-    is_whole.then(|| format!("compare with a changed second command: pgrig ab --rounds 10 {quoted} {quoted}"))
+    let hint = || format!("compare with a changed second command: pgrig ab --rounds 10 {quoted} {quoted}");
+    (!reads_input && !command.had_password).then(hint)
 }
 
 /// The arguments of the present command.
-struct CommandLine(Vec<String>);
+struct CommandLine {
+    words: Vec<String>,
+    /// Whether a connection string had a password, which is left out.
+    had_password: bool,
+}
 
-/// The present command without these options, each of which has a value.
-fn command_line(without: &[&str]) -> CommandLine {
-    CommandLine(leave_out(std::env::args().skip(1), without))
+/// The present command without these options, each of which has a value, and without the passwords of its connection
+/// strings. None if a password may be left in it.
+fn command_line(without: &[&str], dbnames: &[&str]) -> Option<CommandLine> {
+    CommandLine::new(&leave_out(std::env::args().skip(1), without), dbnames)
 }
 
 fn leave_out(arguments: impl Iterator<Item = String>, options: &[&str]) -> Vec<String> {
@@ -60,19 +67,23 @@ fn leave_out(arguments: impl Iterator<Item = String>, options: &[&str]) -> Vec<S
 }
 
 impl CommandLine {
-    /// The command, quoted for a shell. Arguments that may contain a password are replaced by
-    /// placeholders.
-    fn shown(&self) -> String {
-        let shown = self.0.iter().map(|argument| match argument {
-            secret if is_secret(secret) => "…".to_owned(),
-            argument => quoted(argument),
-        });
-        std::iter::once("pgrig".to_owned()).chain(shown).collect::<Vec<_>>().join(" ")
+    fn new(words: &[String], dbnames: &[&str]) -> Option<Self> {
+        let Words { words, password } = Words::new(words, dbnames).ok()?;
+        let is_secret = words.iter().any(|word| word.to_lowercase().contains("password"));
+        (!is_secret).then_some(Self { words, had_password: password.is_some() })
     }
-}
 
-fn is_secret(argument: &str) -> bool {
-    argument.contains("://") || argument.contains("password")
+    /// The command, quoted for a shell.
+    fn shown(&self) -> String {
+        let words = self.words.iter().map(|word| quoted(word));
+        std::iter::once("pgrig".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A hint that ends with the command and these words.
+    fn hint(&self, purpose: &str, more: &str) -> String {
+        let password = if self.had_password { " (with the password in PGPASSWORD)" } else { "" };
+        format!("{purpose}{password}: {}{more}", self.shown())
+    }
 }
 
 /// As one word of a shell.
@@ -104,11 +115,23 @@ mod tests {
 
     #[test]
     fn a_shell_reads_a_quoted_command_as_one_word() {
-        let command = CommandLine(["tps", "-f", "it's mine.sql", ""].map(str::to_owned).into());
+        let words = ["tps", "-f", "it's mine.sql", ""].map(str::to_owned);
+        let command = CommandLine::new(&words, &[]).unwrap();
         for text in [command.shown(), "a b".to_owned(), "'".to_owned(), "$HOME `x` \\".to_owned()] {
             let script = format!("printf %s {}", quoted(&text));
             let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
             assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn a_hint_has_no_password_and_can_be_pasted() {
+        let words: Vec<String> = words("tps -T 1 -d postgresql://u:secret@h/db").collect();
+        let command = CommandLine::new(&words, &[]).unwrap();
+        let hint = command.hint("again", " -r");
+        assert!(hint.starts_with("again (with the password in PGPASSWORD): pgrig tps -T 1 -d "), "{hint}");
+        assert!(hint.ends_with(" -r") && !hint.contains("secret") && !hint.contains('…'), "{hint}");
+        let unsure = ["tps", "-D", "password=secret"].map(str::to_owned);
+        assert!(CommandLine::new(&unsure, &[]).is_none());
     }
 }

@@ -4,6 +4,8 @@ pub(crate) mod args;
 mod hints;
 pub(crate) mod live;
 pub(crate) mod matrix;
+mod merged;
+mod targets;
 pub(crate) mod text;
 mod trials;
 mod watched;
@@ -16,11 +18,12 @@ use tokio::runtime::Builder;
 use tps::{Outcome, Parsed, Plan, TPS};
 
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
-use crate::app::failure::{Failure, Unhappy};
+use crate::app::failure::{Failure, Unhappy, Usage};
 use crate::app::printer::{Place, Printer};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::tps::args::TpsArgs;
+use crate::cmd::tps::targets::Targets;
 
 use crate::cmd::tps::trials::{Ended, Measured, Trials};
 
@@ -30,9 +33,18 @@ pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure>
         return Ok(printer.result(shown?)?);
     }
     if arguments.matrix.is_asked() {
+        if arguments.others().next().is_some() {
+            return Err(Usage(
+                "--matrix gives one server the settings of each cell: give -d once".to_owned(),
+            )
+            .into());
+        }
         return matrix::run(arguments, printer);
     }
-    let parsed = Plan::parse(arguments.request()?)?;
+    let mut request = arguments.request()?;
+    request.targets = targets::names(arguments)?;
+    merged::check(arguments, request.part.as_ref())?;
+    let parsed = Plan::parse(request)?;
     on_server(&arguments.server(), &mut Builder::new_current_thread(), printer, async |home, chosen| {
         measure(arguments, parsed, home, chosen, printer).await
     })
@@ -47,9 +59,12 @@ async fn measure(
 ) -> Result<(), Failure> {
     let connection = chosen.connect(printer).await?;
     let environment = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?.environment;
-    let plan = parsed.plan(&connection).await?;
-    tps::refuse_too_many(&chosen.target, &connection, &plan.request).await?;
-    let planned = text::plan(arguments, &plan, &environment);
+    let plan = parsed.clone().plan(&connection).await?;
+    let targets = Targets::open(arguments, &plan, parsed, chosen, printer).await?;
+    if plan.request.targets.is_empty() {
+        tps::refuse_too_many(&chosen.target, &connection, &plan.request).await?;
+    }
+    let planned = text::plan(arguments, &plan, &environment) + &targets.plan(&plan.request);
     if arguments.explain {
         let document = json!({ "request": request(arguments, &plan), "plan": plan.document() });
         return conduct::explained(printer, &arguments.save, &document, planned);
@@ -59,6 +74,7 @@ async fn measure(
         printer.warn(warning);
     }
 
+    let exchange = merged::open(arguments, &plan, chosen).await?;
     let begun = Begun {
         verb: "tps",
         save: &arguments.save,
@@ -68,7 +84,8 @@ async fn measure(
         notes: Vec::new(),
     };
     let mut recording = Recording::begin(home, begun)?;
-    let trials = Trials { arguments, plan: &plan, chosen, printer };
+    targets.note().into_iter().for_each(|note| recording.note(note));
+    let trials = Trials { arguments, plan: &plan, chosen, targets: &targets, printer };
     let done =
         trials.run(connection, |number, trial| add(&mut recording, arguments.trials(), number, trial)).await;
     if let Some(number) = done.left_out {
@@ -93,14 +110,19 @@ async fn measure(
             .map(|finding| format!("{}: {}", if finding.missed { "missed" } else { "kept" }, finding.text)),
     );
     let hints = match done.ended {
-        Ended::Complete => hints::hints(&plan, &pooled),
+        Ended::Complete => hints::hints(&plan, &pooled, &arguments.dbnames()),
         Ended::Interrupted | Ended::Lost(..) | Ended::Failed(_) => Vec::new(),
     };
     let finished = recording.finish(ended(done.ended, &findings));
     let place = Place::here();
-    let ended = finished.show(Shown { results, hints }, chosen, printer);
+    let run = exchange.is_some().then(|| finished.run.clone());
+    let ended = finished.show(Shown { results, hints, ..Shown::default() }, chosen, printer);
     printer.remind(place, &text::headline(&plan, &pooled))?;
-    ended
+    if let (Some(exchange), Some(part), Some(run)) = (&exchange, &plan.request.part, run) {
+        ended.and(merged::exchange(exchange, part, run, arguments, printer).await)
+    } else {
+        ended
+    }
 }
 
 /// Adds a trial to the document.

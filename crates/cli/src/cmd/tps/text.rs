@@ -12,8 +12,8 @@ use tps::{self, Connecting, Counts, End, Length, MeasuredCommand, Outcome, Plan,
 use crate::app::numbers::{duration, rounded};
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::tps::args::TpsArgs;
-use crate::cmd::tps::trials;
 use crate::cmd::tps::trials::Measured;
+use crate::cmd::tps::{targets, trials};
 
 /// Characters of a command that are shown.
 const COMMAND_WIDTH: usize = 46;
@@ -47,10 +47,13 @@ pub(crate) fn plan(arguments: &TpsArgs, plan: &Plan, environment: &Environment) 
         Connecting::EachTransaction => ", a new connection for each transaction",
     };
     line("clients", format!("{} on {threads}, protocol {}{each}", request.clients, request.protocol.name()));
-    if let Some(part) = request.part {
+    if let Some(part) = &request.part {
         line(
             "part",
-            format!("{} of {}; it begins at a whole second of the server's clock", part.number, part.of),
+            format!(
+                "{} of {}; it waits for the others, and begins with them at a whole second of the server's clock",
+                part.number, part.of
+            ),
         );
     }
     if arguments.trials() > 1 {
@@ -112,6 +115,7 @@ pub(crate) fn results(
             parts.push(commands(script, &measured.commands));
         }
     }
+    parts.extend(targets::results(plan, outcome));
     parts.extend(waits(trials));
     parts.push(format!(
         "{}; scale {}; protocol {}; seed {}",
@@ -128,6 +132,7 @@ fn why_nothing(plan: &Plan, outcome: &Outcome) -> &'static str {
     match outcome.end {
         End::Interrupted => "the run was interrupted before a counted transaction ended",
         End::Lost => "clients were lost before a counted transaction ended",
+        End::Parted => "another part of the run ended before a counted transaction ended",
         End::Complete if plan.request.rate.is_some() => {
             "no transaction was due in that time: give a higher rate, or more time"
         }
@@ -380,7 +385,7 @@ pub(crate) fn milliseconds(duration: Duration) -> String {
 }
 
 /// `100 %`, `99.8 %`, `0.02 %`. A share below 1 is never shown as 100 %, and a share above 0 never as 0 %.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
         number @ ..0.01 if number > 0.0 => "< 0.01 %".to_owned(),

@@ -1,9 +1,15 @@
 //! The longest wait of readers and writers that use the tables while the migration runs.
 //!
-//! Each probe is a session that is sent a statement every 2 ms, whether or not the one before has been answered: an open loop.
+//! Each probe is a session with a schedule: a statement is due every 2 ms, whether or not the one before has been answered (an
+//! open loop). The session sends it when the one before has been answered.
+//! A statement or script of the user may take longer than that. pgrig then sends it less often, so that it keeps its schedule while
+//! nothing blocks it.
 //! A wait counts from the scheduled time, so that whoever would have come meanwhile counts too. The migration begins after
 //! a baseline. A statement outside of a transaction begins when all probes have caught up.
 
+mod asked;
+mod carry;
+pub(crate) mod check;
 mod probe;
 mod watch;
 
@@ -14,11 +20,12 @@ use connect::{ConnectError, Target};
 use server::Session;
 use tokio::task::JoinSet;
 
-use self::probe::{Answer, Asked, Log, Probe};
+use self::asked::asked;
+use self::probe::{Answer, Log, Probe, interval};
 use self::watch::{Queue, Waiting};
 use super::failure;
-use super::rehearse::{Table, Tables};
-use crate::outcome::{Baseline, ProbeKind, Probed, Stall, StatementOutcome, Stopped, Wait};
+use super::rehearse::Tables;
+use crate::outcome::{Baseline, ProbeKind, Probed, Stall, StatementOutcome, Stopped, TableAt, Wait};
 use crate::request::Probes;
 use crate::script::StatementKind;
 
@@ -30,8 +37,6 @@ const BASELINE: Duration = Duration::from_secs(1);
 const TABLES: usize = 4;
 /// Longest wait until the probes have caught up.
 const CALM: Duration = Duration::from_secs(10);
-/// Rows that are looked up.
-const ROWS: u32 = 1000;
 
 /// Results of the probes.
 pub(crate) struct Found {
@@ -45,6 +50,14 @@ pub(crate) struct Candidates<'a> {
     pub(crate) tables: &'a Tables,
     /// OIDs of the tables, the largest first.
     pub(crate) oids: Vec<u32>,
+    /// The tables as they were filled.
+    pub(crate) filled: &'a [TableAt],
+}
+
+impl Candidates<'_> {
+    fn rows(&self, oid: u32) -> u64 {
+        self.filled.iter().find(|table| table.oid == oid).map_or(0, |table| table.rows)
+    }
 }
 
 /// Runs the migration in a copy while probes use the tables. With `blocker`, a transaction that has read them is open for so
@@ -55,18 +68,19 @@ pub(crate) async fn measure(
     statements: &[StatementOutcome],
     candidates: &Candidates<'_>,
     probes: &Probes,
-    blocker: Option<Duration>,
+    (blocker, seed): (Option<Duration>, u64),
 ) -> Result<Found, ConnectError> {
-    let (asked, unprobed) = asked(target, candidates, probes).await?;
+    let (asked, unprobed) = asked(target, candidates, probes, seed).await?;
     let mut log = Vec::new();
     let mut tasks = JoinSet::new();
     let began = Instant::now();
     let mut pids = Vec::new();
-    for asked in asked {
+    for mut asked in asked {
         let session = Session::open(target).await?;
         let pid = session.pid().await?;
         pids.push(pid);
-        let probe = Arc::new(Probe::new(pid, asked));
+        let interval = interval(&mut asked, &session).await;
+        let probe = Arc::new(Probe::new(pid, asked, interval));
         log.push(Arc::clone(&probe));
         tasks.spawn(async move {
             probe.run(session, began).await;
@@ -74,9 +88,9 @@ pub(crate) async fn measure(
     }
     let waiting = Arc::new(Waiting::default());
     let looking = Session::open(target).await?;
-    let seen = Arc::clone(&waiting);
+    let watched = Arc::clone(&waiting);
     tasks.spawn(async move {
-        seen.watch(&looking, &pids, began).await;
+        watched.watch(&looking, &pids, began).await;
         looking.close().await;
     });
     tokio::time::sleep(BASELINE).await;
@@ -126,7 +140,7 @@ pub(crate) async fn measure(
             .map(|(probe, _)| format!("{} {}", probe.asked.kind.name(), probe.asked.name))
             .collect(),
         unprobed,
-        per_second: 1.0 / INTERVAL.as_secs_f64(),
+        per_second: logs.iter().map(|(probe, _)| 1.0 / probe.interval.as_secs_f64()).collect(),
         baseline: Baseline { read: baseline(ProbeKind::Read), write: baseline(ProbeKind::Write) },
         stopped: stopped.collect(),
     };
@@ -148,7 +162,7 @@ impl Span {
     /// Whether a probe's statement was due or under way while it ran. Where its locks stay, that holds for the first which is
     /// due after it, too.
     fn meets(&self, one: &Answer) -> bool {
-        let end = if self.blocks && self.goes_on { self.end + INTERVAL } else { self.end };
+        let end = if self.blocks && self.goes_on { self.end + one.interval } else { self.end };
         one.answered >= self.start && one.scheduled <= end
     }
 }
@@ -244,84 +258,4 @@ async fn hold(
         tokio::time::sleep(held).await;
         session.close().await;
     }))
-}
-
-/// The probes, and tables without one, each with the reason.
-async fn asked(
-    target: &Target,
-    candidates: &Candidates<'_>,
-    probes: &Probes,
-) -> Result<(Vec<Asked>, Vec<String>), ConnectError> {
-    let own = |kind: ProbeKind, sql: &Option<String>| {
-        sql.as_ref().map(|sql| Asked {
-            kind,
-            name: "your statement".to_owned(),
-            statements: vec![sql.clone()],
-        })
-    };
-    let own_read = own(ProbeKind::Read, &probes.read);
-    let own_write = own(ProbeKind::Write, &probes.write);
-    let (mut asked, mut unprobed) = (Vec::new(), Vec::new());
-    if own_read.is_none() || own_write.is_none() {
-        let session = Session::open(target).await?;
-        let rows = session.rows(include_str!("../../sql/keys.sql"), &[&candidates.oids]).await?;
-        let columns = |oid: u32| -> Option<(Vec<String>, Option<String>)> {
-            let row = rows.iter().find(|row| row.get::<_, u32>("oid") == oid)?;
-            Some((row.get("columns"), row.get("written")))
-        };
-        for (number, oid) in candidates.oids.iter().enumerate() {
-            let Some(table) = candidates.tables.get(*oid) else { continue };
-            let name = table.plain_name();
-            if number >= TABLES {
-                unprobed.push(format!("{name}: pgrig probes only the {TABLES} largest tables"));
-                continue;
-            }
-            let Some((columns, written)) = columns(*oid) else {
-                unprobed.push(format!(
-                    "{name}: it has no key to look rows up by; give --probe-read and --probe-write"
-                ));
-                continue;
-            };
-            let keys = keys(&session, table, &columns).await?;
-            if keys.is_empty() {
-                unprobed.push(format!("{name}: it has no rows"));
-                continue;
-            }
-            let table = table.sql();
-            if own_read.is_none() {
-                let read = keys.iter().map(|key| format!("SELECT * FROM {table} WHERE {key}")).collect();
-                asked.push(Asked { kind: ProbeKind::Read, name: name.clone(), statements: read });
-            }
-            if own_write.is_none() {
-                let Some(set) = written else {
-                    unprobed.push(format!(
-                        "writes of {name}: the server makes all its values; give --probe-write"
-                    ));
-                    continue;
-                };
-                let write =
-                    keys.iter().map(|key| format!("UPDATE {table} SET {set} = {set} WHERE {key}")).collect();
-                asked.push(Asked { kind: ProbeKind::Write, name, statements: write });
-            }
-        }
-        session.close().await;
-    }
-    asked.extend(own_read.into_iter().chain(own_write));
-    Ok((asked, unprobed))
-}
-
-/// Conditions that find one row each.
-async fn keys(session: &Session, table: &Table, columns: &[String]) -> Result<Vec<String>, ConnectError> {
-    let condition: Vec<String> = columns
-        .iter()
-        .map(|column| format!("'{} = ' || quote_literal({column}::text)", column.replace('\'', "''")))
-        .collect();
-    let not_null: Vec<String> = columns.iter().map(|column| format!("{column} IS NOT NULL")).collect();
-    let query = format!(
-        "SELECT {} AS key FROM {} WHERE {} LIMIT {ROWS}",
-        condition.join(" || ' AND ' || "),
-        table.sql(),
-        not_null.join(" AND ")
-    );
-    Ok(session.rows(&query, &[]).await?.iter().map(|row| row.get("key")).collect())
 }

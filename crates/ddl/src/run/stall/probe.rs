@@ -1,28 +1,90 @@
-//! A session that is sent statements on a schedule.
+//! A session that works on a schedule.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use connect::{ConnectError, SqlState};
+use measure::Sample;
 use server::Session;
 
 use super::INTERVAL;
+use super::carry::{Fault, Script};
 use crate::outcome::ProbeKind;
+use crate::probing::Probing;
 
-/// A probe's statements.
+/// Runs of what the user gives, before its schedule begins.
+const TRIED: usize = 10;
+/// Time after which no more of these runs begins.
+const TRYING: Duration = Duration::from_secs(1);
+
+/// A probe's work.
+#[derive(Clone)]
 pub(super) struct Asked {
     pub(super) kind: ProbeKind,
-    /// The table for people.
+    /// The table, or the user's script, for people.
     pub(super) name: String,
-    /// Sent one after the other, again and again.
-    pub(super) statements: Vec<String>,
+    pub(super) doing: Doing,
+    /// Whether the user gave it.
+    pub(super) is_own: bool,
+}
+
+/// The work of a probe at each scheduled start.
+#[derive(Clone)]
+pub(super) enum Doing {
+    /// It sends one of these, one after the other, again and again.
+    Statements(Vec<String>),
+    /// It carries out a script.
+    Script(Script),
+}
+
+impl Asked {
+    /// The user's.
+    pub(super) fn own(kind: ProbeKind, probing: &Probing, seed: u64) -> Self {
+        let doing = match probing {
+            Probing::Statement(sql) => Doing::Statements(vec![sql.clone()]),
+            Probing::Script(script) => Doing::Script(Script::begin(script, kind, seed)),
+        };
+        Self { kind, name: probing.name().to_owned(), doing, is_own: true }
+    }
+}
+
+impl Doing {
+    /// Does what is due at the start of this number.
+    pub(super) async fn once(&mut self, session: &Session, number: u32) -> Result<(), Fault> {
+        match self {
+            Self::Statements(statements) => {
+                Ok(session.run(&statements[number as usize % statements.len()]).await?)
+            }
+            Self::Script(script) => script.once(session).await,
+        }
+    }
+}
+
+/// The time between the scheduled starts: twice the median time that the user's takes, if that is longer than the usual one.
+/// The script goes on with the variables and random numbers after these runs.
+pub(super) async fn interval(asked: &mut Asked, session: &Session) -> Duration {
+    let (mut seconds, began) = (Vec::new(), Instant::now());
+    for number in (0..).take(if asked.is_own { TRIED } else { 0 }) {
+        let run = Instant::now();
+        // A failure is noted when the schedule repeats it.
+        if asked.doing.once(session, number).await.is_err() {
+            break;
+        }
+        seconds.push(run.elapsed().as_secs_f64());
+        if began.elapsed() > TRYING {
+            break;
+        }
+    }
+    let median = Sample::new(seconds).map_or(0.0, |sample| sample.median());
+    INTERVAL.max(Duration::from_secs_f64(2.0 * median))
 }
 
 /// See the module.
 pub(super) struct Probe {
     pub(super) pid: i32,
     pub(super) asked: Asked,
+    /// Time between the scheduled starts.
+    pub(super) interval: Duration,
     is_over: AtomicBool,
     /// When the statement that was answered last was due, nanoseconds.
     answered: AtomicU64,
@@ -42,6 +104,8 @@ pub(super) struct Log {
 pub(super) struct Answer {
     pub(super) scheduled: Duration,
     pub(super) answered: Duration,
+    /// Time until the next one is due.
+    pub(super) interval: Duration,
 }
 
 impl Answer {
@@ -51,34 +115,35 @@ impl Answer {
 }
 
 impl Probe {
-    pub(super) fn new(pid: i32, asked: Asked) -> Self {
+    pub(super) fn new(pid: i32, asked: Asked, interval: Duration) -> Self {
         Self {
             pid,
             asked,
+            interval,
             is_over: AtomicBool::new(false),
             answered: AtomicU64::new(0),
             log: Mutex::default(),
         }
     }
 
-    /// Sends statements until it is stopped, or one cannot be run. Those that lose a deadlock are run again.
+    /// Works until it is stopped, or its work fails. What loses a deadlock is run again.
     pub(super) async fn run(&self, session: Session, began: Instant) {
         let first = began.elapsed();
         let mut number: u32 = 0;
+        let mut doing = self.asked.doing.clone();
         while !self.is_over.load(Ordering::Relaxed) {
-            let scheduled = first + INTERVAL * number;
+            let scheduled = first + self.interval * number;
             tokio::time::sleep_until((began + scheduled).into()).await;
-            let statement = &self.asked.statements[number as usize % self.asked.statements.len()];
+            let done = doing.once(&session, number).await;
             number += 1;
-            match session.run(statement).await {
-                Err(error) if !is_again(&error) => {
-                    let message = crate::run::failure::of(&error).message;
+            match done {
+                Err(fault) if !fault.is_again() => {
                     self.log.lock().unwrap_or_else(PoisonError::into_inner).stopped =
-                        Some((began.elapsed(), message));
+                        Some((began.elapsed(), fault.message()));
                     self.stop();
                 }
                 _ => {
-                    let answer = Answer { scheduled, answered: began.elapsed() };
+                    let answer = Answer { scheduled, answered: began.elapsed(), interval: self.interval };
                     self.log.lock().unwrap_or_else(PoisonError::into_inner).answers.push(answer);
                     let nanoseconds = u64::try_from(scheduled.as_nanos()).unwrap_or(u64::MAX);
                     self.answered.store(nanoseconds, Ordering::Relaxed);
@@ -101,10 +166,4 @@ impl Probe {
     pub(super) fn log(&self) -> Log {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-/// Whether the statement may succeed when it is sent again.
-fn is_again(error: &ConnectError) -> bool {
-    let again = [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE];
-    error.sqlstate().is_some_and(|state| again.contains(state))
 }

@@ -42,7 +42,7 @@ pub(crate) fn request(schema: &str, migration: &str, amount: Amount) -> Request 
 pub(crate) fn measured(server: &Server, request: &Request) -> Result<Outcome, DdlError> {
     block_on(async {
         let target = server.target("postgres");
-        let site = Site { target: &target, directory: &DataDirectory::Asked, pgrig: "test" };
+        let site = Site { target: &target, directory: &DataDirectory::Asked, restarter: None, pgrig: "test" };
         ddl::run(&site, request, &mut Unwatched, Box::pin(std::future::pending())).await
     })
 }

@@ -160,11 +160,14 @@ impl Look<'_> {
         let Some(comment) = self.ledger(schema, &table).await? else { return Ok(facts) };
         // A fill that was interrupted had created the table, and somebody has dropped it.
         let begun = ledger::read(self.connection, schema, &table, comment.as_deref()).await?;
+        let differences =
+            begun.as_ref().map_or(String::new(), |begun| request.differences(&begun.header.request));
         if let Some(begun) = begun.filter(|begun| resume && request.is_that_of(&begun.header.request)) {
             same_tables(None, &begun)?;
         }
         if resume {
-            return Err(FillError::UnfinishedTable { table: shown_qualified(&facts.schema, &table) });
+            let table = shown_qualified(&facts.schema, &table);
+            return Err(FillError::UnfinishedTable { table, differences });
         }
         Ok(Facts { stale_ledger: true, ..facts })
     }
@@ -258,10 +261,12 @@ impl Look<'_> {
         comment: Option<&str>,
     ) -> Result<Facts, FillError> {
         let begun = ledger::read(self.connection, &info.schema, &info.name, comment).await?;
+        let differences =
+            begun.as_ref().map_or(String::new(), |begun| request.differences(&begun.header.request));
         let begun = begun.filter(|begun| request.is_that_of(&begun.header.request));
         let described = |begun: Unfinished| Some((begun.header.described.clone()?, begun));
         let Some((table, begun)) = begun.and_then(described) else {
-            return Err(FillError::UnfinishedTable { table: info.shown() });
+            return Err(FillError::UnfinishedTable { table: info.shown(), differences });
         };
         let names = TableNames::single(&table.name);
         let now =

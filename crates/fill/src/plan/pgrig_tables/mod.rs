@@ -130,6 +130,8 @@ pub(super) async fn look(
     if facts.stale_ledger {
         let comment: Option<String> = row.get("ledger_comment");
         let begun = ledger::read(connection, schema, &names.bulk, comment.as_deref()).await?;
+        let differences =
+            begun.as_ref().map_or(String::new(), |begun| request.differences(&begun.header.request));
         if let Some(begun) = begun.filter(|begun| resume && request.is_that_of(&begun.header.request)) {
             let now = Relations::ask(connection, schema, &names, begun.header.relations.routes).await?;
             same_tables(now.as_ref(), &begun)?;
@@ -137,7 +139,7 @@ pub(super) async fn look(
             return Ok(Facts { stale_ledger: false, unfinished: Some(begun), tables, ..facts });
         }
         if resume && !drops {
-            return Err(FillError::Unfinished { schema: facts.schema, may_forget: !creates });
+            return Err(FillError::Unfinished { schema: facts.schema, differences, may_forget: !creates });
         }
     }
     if !creates {

@@ -18,6 +18,8 @@ const EXTENSION: u64 = 64;
 /// Most heap that a chunk fills by other methods, bytes. A transaction that is rolled back leaves
 /// no more than this in the table for each stream.
 const LARGE_CHUNK: u64 = 64 << 20;
+/// The same for the parts of a fill, so that each has several.
+const PART_CHUNK_ROWS: u64 = 25_000;
 /// Rows of a chunk by hash at least, where several together are a chunk of the table.
 const FEW_ROWS: u64 = 10_000;
 /// Rows of a chunk at least, as long as that is no more than [`LARGE_CHUNK`].
@@ -66,10 +68,12 @@ impl Rules<'_> {
                 _ => self.ring_rows(),
             };
         }
-        if method.copies() && self.fills_cache() {
+        if method.copies() && self.fills_cache() && self.request.part.is_none() {
             return self.ring_rows();
         }
-        let share = self.rows().div_ceil(u64::from(streams.get()) * 4).max(CHUNK_ROWS);
+        let (parts, least) =
+            self.request.part.map_or((1, CHUNK_ROWS), |part| (u64::from(part.of), PART_CHUNK_ROWS));
+        let share = self.rows().div_ceil(u64::from(streams.get()) * parts * 4).max(least);
         share.min(self.rows_in(LARGE_CHUNK))
     }
 
@@ -79,7 +83,9 @@ impl Rules<'_> {
             Amount::Size(size) => (size / OWN_CHUNKS).min(LARGE_OWN_CHUNK),
             _ => LARGE_OWN_CHUNK,
         };
-        (bytes / total).max(1)
+        let parts = self.request.part.map_or(1, |part| u64::from(part.of));
+        let share = if parts > 1 { self.rows().div_ceil(parts * 4) } else { u64::MAX };
+        (bytes / total).min(share).max(1)
     }
 
     /// Rows that so many bytes of heap hold.
@@ -158,6 +164,11 @@ impl Rules<'_> {
     /// own server, where they disturb nobody, and only for a table that is logged but needs no WAL.
     fn may_write_behind(&self) -> bool {
         let two_cores = self.site.cores.is_some_and(|cores| cores >= 2);
-        self.site.own && two_cores && self.is_logged() && self.server.skips_wal() && self.stays_cached()
+        self.site.own
+            && self.request.part.is_none()
+            && two_cores
+            && self.is_logged()
+            && self.server.skips_wal()
+            && self.stays_cached()
     }
 }

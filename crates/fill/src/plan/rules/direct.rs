@@ -83,6 +83,9 @@ fn possible(
     data_directory: &Result<DataDirectory, NotDirect>,
     unfinished: Option<&Unfinished>,
 ) -> Result<DataDirectory, NotDirect> {
+    if request.part.is_some() {
+        return Err(NotDirect::InChunks("by COPY: the parts of a fill load chunks of their own".to_owned()));
+    }
     let begun_in_chunks = |begun: &Unfinished| {
         let header = &begun.header;
         header.until_size.is_some() || header.rows.is_none_or(|rows| header.chunk_rows < rows)

@@ -51,10 +51,23 @@ impl Rules<'_> {
         if self.direct.is_chosen() {
             return (Method::Direct, None);
         }
-        if let RowSize::Estimated { .. } = self.bulk.row_size {
+        if self.request.place.is_some() {
+            return (
+                Method::ChunkedCopy,
+                Some("chunk by chunk: parts share the tables, and the vacuum at the end freezes the rows"),
+            );
+        }
+        if let RowSize::Estimated { .. } = self.bulk.row_size
+            && self.request.part.is_none()
+        {
             return (Method::ChunkedCopy, Some("chunk by chunk: it is a table of your own"));
         }
         if let Some(why) = needs_chunks(self.request) {
+            return (Method::ChunkedCopy, Some(why));
+        }
+        if self.request.part.is_some() && self.request.partitions.is_none() {
+            let why = "chunk by chunk: parts share the table. COPY (FREEZE) would need the transaction that creates or truncates \
+                       it, so the vacuum freezes the rows";
             return (Method::ChunkedCopy, Some(why));
         }
         if self.request.partitions.is_some() && self.explode_pays() {
@@ -93,6 +106,7 @@ impl Rules<'_> {
     /// only, and two streams of COPY are as fast.
     fn explode_pays(&self) -> bool {
         self.request.method == MethodChoice::Auto
+            && self.request.part.is_none()
             && self.server.major() < EXTENDS_BY_MANY
             && self.request.fillfactor <= SPARSE
             && !self.is_logged()

@@ -67,7 +67,7 @@ pub(super) fn resolve(
     };
     let rules = Rules { request: &request, server, site, direct, begun, bulk };
     let (method, method_reason) = rules.method();
-    let (streams, streams_reason) = rules.streams(method);
+    let (streams, streams_reason) = rules.streams(method)?;
     let chunking = rules.chunking(method, streams);
     let (copy_rows, write_behind) = rules.copies(method, chunking);
     let (format, format_reason) = rules.format()?;

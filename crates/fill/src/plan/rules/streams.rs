@@ -26,6 +26,11 @@ fn builders(site: Site) -> NonZeroU16 {
     NonZeroU16::new(site.cores().min(MOST_STREAMS)).unwrap_or(NonZeroU16::MIN)
 }
 
+/// Bytes of heap of a process, if it is one of several parts.
+fn shared(heap: u64, request: &Request) -> u64 {
+    heap / request.part.map_or(1, |part| u64::from(part.of))
+}
+
 /// Refuses more streams than the server has connections for.
 pub(super) fn refuse_too_many(request: &Request, max_connections: u32) -> Result<(), FillError> {
     let most = max_connections.saturating_sub(OTHER_SESSIONS).max(1);
@@ -36,10 +41,37 @@ pub(super) fn refuse_too_many(request: &Request, max_connections: u32) -> Result
 }
 
 impl Rules<'_> {
+    /// Whether rows reference earlier rows of the same table.
+    fn is_tree(&self) -> bool {
+        self.bulk.tables.bulk.columns.iter().any(|column| column.values.are_of_earlier_rows())
+    }
+
+    /// Refuses parts of a table whose rows have an order.
+    fn refuse_parts_of_tree(&self, method: Method) -> Result<(), FillError> {
+        // One part loads such a table of a schema.
+        if self.request.part.is_none()
+            || self.request.place.is_some()
+            || !self.is_tree()
+            || method == Method::Direct
+        {
+            return Ok(());
+        }
+        let text = "--part: rows of this table reference earlier rows of it, which must be loaded first. Leave out --part, or give the \
+                    column other values, for example --column NAME=null";
+        Err(FillError::Combination(text.to_owned()))
+    }
+
     /// The streams of a method, and why there are so many.
-    pub(super) fn streams(&self, method: Method) -> (NonZeroU16, &'static str) {
-        let is_tree = self.bulk.tables.bulk.columns.iter().any(|column| column.values.are_of_earlier_rows());
-        if is_tree && method != Method::Direct {
+    ///
+    /// # Errors
+    /// If several processes cannot load the rows.
+    pub(super) fn streams(&self, method: Method) -> Result<(NonZeroU16, &'static str), FillError> {
+        self.refuse_parts_of_tree(method)?;
+        Ok(self.streams_for(method))
+    }
+
+    fn streams_for(&self, method: Method) -> (NonZeroU16, &'static str) {
+        if self.is_tree() && method != Method::Direct {
             return (NonZeroU16::MIN, "rows reference earlier rows of the table, which must be loaded first");
         }
         if self.request.is_in_cycle() && method != Method::Direct {
@@ -95,7 +127,9 @@ impl Rules<'_> {
             None if possible.get() < 2 => {
                 (NonZeroU16::MIN, "with so few rows or cores, a second stream is not faster")
             }
-            None if needs_chunks(self.request).is_some() => (possible, "parallel, one for each core"),
+            None if needs_chunks(self.request).is_some() || self.request.part.is_some() => {
+                (possible, "parallel, one for each core")
+            }
             None if frozen_pays => {
                 (NonZeroU16::MIN, "the rows are loaded frozen, so VACUUM rewrites nothing")
             }
@@ -110,7 +144,7 @@ impl Rules<'_> {
     /// its share of the page, not on its length: 1.2 million rows at fillfactor 10 take one stream
     /// 1.5 s, two 0.97 s.
     fn worthwhile_streams(&self) -> NonZeroU16 {
-        let worth = u16::try_from(self.heap() / HEAP_PER_STREAM).unwrap_or(u16::MAX);
+        let worth = u16::try_from(shared(self.heap(), self.request) / HEAP_PER_STREAM).unwrap_or(u16::MAX);
         NonZeroU16::new(self.cores().min(worth).min(MOST_STREAMS)).unwrap_or(NonZeroU16::MIN)
     }
 

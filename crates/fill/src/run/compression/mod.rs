@@ -67,7 +67,7 @@ impl Compression {
         }
         let sample = async {
             let Some(rows) = dump::rows(clients, table, deadline).await? else { return Ok(None) };
-            Ok(Some(Self { rows, blocks: blocks(clients[0], table).await? }))
+            Ok(Some(Self { rows, blocks: blocks(clients[0], table, deadline).await? }))
         };
         let sample = sample.await;
         for client in clients {
@@ -77,8 +77,8 @@ impl Compression {
     }
 }
 
-/// Blocks of the table, or of the largest leaf of a partitioned one.
-async fn blocks(client: &Client, table: &str) -> Result<Option<Compressed>, Error> {
+/// Blocks of the table, or of the largest leaf of a partitioned one; none if they take too long.
+async fn blocks(client: &Client, table: &str, deadline: Instant) -> Result<Option<Compressed>, Error> {
     let found = client.query_one(include_str!("../../sql/pageinspect.sql"), &[]).await?;
     let Some(get_raw_page) = found.get::<_, Option<String>>("get_raw_page") else { return Ok(None) };
     let leaf = Leaf::largest(client, table).await?;
@@ -91,6 +91,9 @@ async fn blocks(client: &Client, table: &str) -> Result<Option<Compressed>, Erro
     let records = RECORDS.min(last + 1);
     let mut sum = Compressed::default();
     for index in 0..records {
+        if Instant::now() > deadline {
+            return Ok(None);
+        }
         let start = index * last / records.saturating_sub(1).max(1) * per_record;
         let end = (start + per_record).min(leaf.blocks) - 1;
         let number = |block: u64| i32::try_from(block).unwrap_or(i32::MAX);

@@ -260,8 +260,12 @@ pub(super) fn close(
                 } else {
                     Pick::Random { name: key.name.clone() }
                 };
-                column.values =
-                    Values::Reference(Reference { keys: Arc::clone(&keys), column: position, pick });
+                column.values = Values::Reference(Reference {
+                    keys: Arc::clone(&keys),
+                    column: position,
+                    pick,
+                    is_allowed: false,
+                });
                 column.not_null = true;
             }
         }

@@ -91,6 +91,7 @@ impl Designed<'_> {
             pages: true,
         });
         RecordedTable {
+            place: 0,
             schema: self.info.schema.clone(),
             described: self.described.table.clone(),
             first_row: self.described.first_row,

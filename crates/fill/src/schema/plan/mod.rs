@@ -30,12 +30,13 @@ use server::{Survey, ask, schema_for_tables};
 use self::design::{Design, Designed};
 use self::postponed::Schedule;
 pub(super) use self::postponed::{Postponed, PostponedKey};
+pub(super) use self::whole::LANES;
 use super::record::{self, Begun, Found, RecordedTable};
 use super::request::{SchemaAmount, SchemaRequest};
 use crate::error::FillError;
 use crate::ledger;
 use crate::plan::{DescribedTable, Plan, plan_described};
-use crate::request::{Persistence, Subject};
+use crate::request::{Part, Persistence, Subject};
 use crate::sql::absent::adapted;
 use crate::sql::ddl;
 
@@ -101,6 +102,11 @@ impl SchemaPlan {
         self.request.ddl.is_none() && !self.request.append
     }
 
+    /// The part of the fill that this process loads; none if it loads all.
+    pub fn part(&self) -> Option<Part> {
+        self.request.part
+    }
+
     /// Rows of all tables.
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(|table| table.rows).sum()
@@ -143,6 +149,7 @@ pub fn plan_schema<'a>(
     resume: bool,
 ) -> LocalBoxFuture<'a, Result<Option<SchemaPlan>, FillError>> {
     Box::pin(async move {
+        request.check()?;
         let planner = Planner { survey, connection, request };
         // The fill of a single table knows no tables to leave out.
         let single = single.filter(|_| request.exclude.is_empty());
@@ -151,7 +158,7 @@ pub fn plan_schema<'a>(
         match found {
             Some(Found::Same(begun)) if resume => return planner.resumed(begun).await.map(Some),
             Some(Found::Other(schema)) if resume => {
-                return Err(FillError::Unfinished { schema, may_forget: true });
+                return Err(FillError::Unfinished { schema, differences: String::new(), may_forget: true });
             }
             Some(Found::Same(Begun { schema, .. }) | Found::Other(schema)) => {
                 let unmade = record::unmade(connection, &schema).await?;
@@ -175,6 +182,28 @@ pub fn plan_schema<'a>(
         planner.refuse_too_little(&plan)?;
         Ok(Some(SchemaPlan { filled_before, ..plan }))
     })
+}
+
+/// Refuses tables that several processes cannot fill.
+fn divisible<'a>(tables: impl Iterator<Item = &'a RecordedTable>) -> Result<(), FillError> {
+    let mut in_cycle = Vec::new();
+    for table in tables {
+        if table.until.is_some() {
+            return Err(FillError::Combination(
+                "--part: one process began this fill, which ends when the tables have their size: complete it without --part"
+                    .to_owned(),
+            ));
+        }
+        in_cycle.extend(table.cycle.as_ref().map(|_| table.described.name.as_str()));
+    }
+    if in_cycle.is_empty() {
+        return Ok(());
+    }
+    Err(FillError::Combination(format!(
+        "--part: {} reference each other, so one transaction loads them: leave out --part, or leave these tables out (--exclude-table) \
+         and fill them before the parts start",
+        in_cycle.join(", ")
+    )))
 }
 
 /// The input of the plan.
@@ -225,8 +254,11 @@ impl Planner<'_> {
         };
         let mut planned = Vec::with_capacity(designed.len());
         for (at, (designed, wanted)) in designed.iter().zip(&wanted).enumerate() {
-            planned.push(self.planned(designed, &wanted.why, design.together(at)).await?);
+            planned.push(self.planned((at, designed), &wanted.why, design.together(at)).await?);
             warnings.extend(designed.warnings());
+        }
+        if self.request.part.is_some() {
+            divisible(planned.iter().map(|table| &table.recorded))?;
         }
         self.in_one_transaction(&design, &designed, &mut planned).await?;
         let drops = self.postpone(&mut planned).await?;
@@ -279,11 +311,12 @@ impl Planner<'_> {
     /// A table with its plan.
     async fn planned(
         &self,
-        designed: &Designed<'_>,
+        (at, designed): (usize, &Designed<'_>),
         why: &str,
         together: Vec<String>,
     ) -> Result<PlannedTable, FillError> {
-        let recorded = designed.recorded(designed.why(why));
+        let place = u32::try_from(at).unwrap_or(u32::MAX);
+        let recorded = RecordedTable { place, ..designed.recorded(designed.why(why)) };
         let plan = self.plan_of(designed.info.clone(), &recorded, together).await?;
         let predicted = designed.bytes().unwrap_or_else(|| plan.predicted.sizes.total());
         Ok(PlannedTable {

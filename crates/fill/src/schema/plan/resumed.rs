@@ -3,7 +3,8 @@
 use catalog::{Scope, TableInfo};
 
 use super::{
-    PlannedTable, Planner, Postponed, PostponedKey, SchemaPlan, TableState, cycles, postponed, tables, whole,
+    PlannedTable, Planner, Postponed, PostponedKey, SchemaPlan, TableState, cycles, divisible, postponed,
+    tables, whole,
 };
 use crate::error::FillError;
 use crate::ledger;
@@ -32,6 +33,9 @@ impl Planner<'_> {
             .collect();
         let shown: Vec<String> =
             begun.tables.iter().map(|(recorded, _)| recorded.described.name.clone()).collect();
+        if self.request.part.is_some() {
+            divisible(begun.tables.iter().filter(|(_, is_marked)| !is_marked).map(|(recorded, _)| recorded))?;
+        }
         let mut planned = Vec::with_capacity(begun.tables.len());
         for (at, (recorded, is_marked)) in begun.tables.into_iter().enumerate() {
             let is_member = |other: &usize| numbers[at].is_some() && numbers[*other] == numbers[at];
@@ -45,7 +49,10 @@ impl Planner<'_> {
                 None => TableState::Filled,
                 Some(mut plan) => {
                     // Not once it has foreign keys, if a crash has emptied tables that are unlogged.
-                    if recorded.whole && self.stand_alone(&names[at..=at]).await? {
+                    if recorded.whole
+                        && self.request.part.is_none()
+                        && self.stand_alone(&names[at..=at]).await?
+                    {
                         whole::load_whole(&mut plan);
                     }
                     postponed::announce(&mut plan, &recorded.postponed);

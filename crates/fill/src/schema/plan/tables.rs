@@ -258,6 +258,8 @@ pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: 
         format: all.format,
         chunk: all.chunk,
         in_chunks: all.in_chunks,
+        part: all.part,
+        place: all.part.map(|_| table.place),
         ..Request::new(Amount::Rows(rows), all.steps.clone())
     }
 }

@@ -12,7 +12,7 @@ use server::ask;
 use server::quote::qualified;
 
 /// Tables that are filled at once.
-pub(super) const LANES: usize = 2;
+pub(in crate::schema) const LANES: usize = 2;
 /// Greatest share of all bytes that the largest table may have: while it is loaded, the other
 /// tables keep the other core busy.
 const LARGEST_SHARE: f64 = 0.6;
@@ -60,6 +60,7 @@ impl Planner<'_> {
         let largest = planned.iter().map(|table| table.predicted).max().unwrap_or(0);
         let all: u64 = planned.iter().map(|table| table.predicted).sum();
         self.request.ddl.is_some()
+            && self.request.part.is_none()
             && self.request.streams.is_none()
             && self.request.chunk.is_none()
             && !self.request.in_chunks

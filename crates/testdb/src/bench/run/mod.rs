@@ -393,7 +393,7 @@ impl<'a> Bench<'a> {
             // The sender outlives all trials.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
-        match tps::run(target, &plan, &Unwatched, Box::pin(interrupt)).await {
+        match tps::run(std::slice::from_ref(target), &plan, &Unwatched, Box::pin(interrupt)).await {
             Err(TpsError::Interrupted) => Err(BenchError::Interrupted),
             outcome => Ok(outcome?),
         }

@@ -128,6 +128,7 @@ pub(crate) fn request(script: &str) -> Request {
         seed: 42,
         scale: None,
         statements: false,
+        targets: Vec::new(),
         part: None,
     }
 }
@@ -187,7 +188,7 @@ impl Database {
             let connection = self.connect().await;
             let plan = Plan::new(&connection, request).await?;
             assert_eq!(plan.prepare(&connection).await?, Vec::<String>::new());
-            run(&self.target, &plan, notes, Box::pin(interrupt)).await
+            run(std::slice::from_ref(&self.target), &plan, notes, Box::pin(interrupt)).await
         })
     }
 

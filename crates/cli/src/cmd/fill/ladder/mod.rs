@@ -86,7 +86,7 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
         }
         cleared?;
         let results = vec![text::table(&rungs, &finished.run.trials, &survey)];
-        finished.show(Shown { results, hints: Vec::new() }, chosen, printer)
+        finished.show(Shown { results, hints: Vec::new(), ..Shown::default() }, chosen, printer)
     })
 }
 

@@ -22,7 +22,7 @@ use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::progress::{AllTables, FillProgress, OfSeveral, planning};
-use crate::cmd::fill::{begun, clear_abandoned, records};
+use crate::cmd::fill::{arrival, begun, clear_abandoned, records};
 
 /// Whether the fill of a schema was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,7 @@ pub(super) async fn fill(
     let connection = chosen.connect(printer).await?;
     let directory = chosen.data_directory(arguments.data_directory.as_deref())?;
     let survey = Survey::for_tables(&connection, &directory, VERSION).await?;
+    let arrival = arrival(arguments, request.part, chosen, printer).await?;
     if !arguments.explain {
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
     }
@@ -63,8 +64,8 @@ pub(super) async fn fill(
         printer.warn(warning);
     }
     let mut recording = Recording::begin(home, begun(arguments, request, &plan, &survey)?)?;
-    let progress = SchemaProgress { plan: &plan, all: all_tables(&plan), printer };
-    let limits = SchemaLimits { limits, survey: &survey };
+    let progress = SchemaProgress { plan: &plan, all: all_tables(&plan), printer, waits: Mutex::default() };
+    let limits = SchemaLimits { limits, survey: &survey, arrival };
     let work =
         run_schema(&chosen.target, &plan, limits, Some(records(home)), &progress, interrupted(printer));
     let outcome = match Box::pin(work).await {
@@ -85,12 +86,17 @@ pub(super) async fn fill(
     if let Some(reason) = &outcome.stopped {
         recording.run.notes.push(Note { text: text::stopped(reason, &outcome, &plan) });
     }
+    recording.run.notes.extend(text::absent(&outcome).map(|text| Note { text }));
     let views = outcome.refreshed.join(", ");
     if !views.is_empty() {
         recording.run.notes.push(Note { text: format!("refreshed {views}") });
     }
     let results = vec![text::outcome(&outcome, &plan, &survey)];
-    recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)?;
+    recording.finish(Ok(())).show(
+        Shown { results, hints: Vec::new(), ..Shown::default() },
+        chosen,
+        printer,
+    )?;
     Ok(Filled::All)
 }
 
@@ -114,6 +120,8 @@ struct SchemaProgress<'a> {
     plan: &'a SchemaPlan,
     all: Arc<AllTables>,
     printer: &'a Printer,
+    /// The wait that this part last printed.
+    waits: Mutex<String>,
 }
 
 fn all_tables(plan: &SchemaPlan) -> Arc<AllTables> {
@@ -141,6 +149,17 @@ impl SchemaObserver for SchemaProgress<'_> {
 
     fn foreign_key_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o> {
         Box::new(FillProgress::of_several(None, self.of(place, table), self.printer))
+    }
+
+    fn waiting(&self, for_parts: &str) {
+        let is_new = self.waits.lock().is_ok_and(|mut known| {
+            let is_new = *known != for_parts;
+            for_parts.clone_into(&mut known);
+            is_new
+        });
+        if is_new {
+            self.all.bars.suspend(|| self.printer.say(format!("waiting for parts {for_parts}")));
+        }
     }
 }
 

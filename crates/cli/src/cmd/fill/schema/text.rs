@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use comfy_table::{Table, presets};
 use fill::limits::{Limits, StopReason};
-use fill::{FilledTable, InitStep, PlannedTable, SchemaOutcome, SchemaPlan};
+use fill::{FilledTable, InitStep, Part, PartEnd, PlannedTable, SchemaOutcome, SchemaPlan};
 use measure::human::{bytes, bytes_both, count, grouped};
 use server::Survey;
 
 use super::seconds;
 use crate::app::table::{align_right, trimmed};
-use crate::cmd::fill::text::{limits as limits_of_one, method_name};
+use crate::cmd::fill::text::{limits as limits_of_one, method_name, of_part};
 
 /// Most tables that the plan shows; --explain shows all.
 const MOST_TABLES: usize = 30;
@@ -35,7 +35,11 @@ pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, limits: &Limits, whole: b
     }
     let done = plan.tables.iter().filter(|table| table.plan().is_none()).count();
     if plan.is_resumed {
-        line("completes", format!("an interrupted fill: {done} of {} tables are filled", plan.tables.len()));
+        let begun = if plan.part().is_some() { "a fill that has begun" } else { "an interrupted fill" };
+        line("completes", format!("{begun}: {done} of {} tables are filled", plan.tables.len()));
+    }
+    if let Some(Part { number, of }) = plan.part() {
+        line("part", format!("{number} of {of}: the last part to end runs the steps after generate"));
     }
     text = text.trim_end().to_owned() + &limits_of_one(limits, None) + "\n\n";
     text += &tables(plan, whole);
@@ -99,6 +103,26 @@ fn reasons(plan: &SchemaPlan) -> String {
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
+/// The result of the whole fill; empty unless this part is the last.
+fn complete(outcome: &SchemaOutcome, plan: &SchemaPlan) -> String {
+    if outcome.part_end != Some(PartEnd::Last) {
+        return String::new();
+    }
+    format!(": {} rows of {} tables", grouped(plan.rows()), plan.tables.len())
+}
+
+/// Parts in whose place this one has loaded rows.
+pub(super) fn absent(outcome: &SchemaOutcome) -> Option<String> {
+    if outcome.absent.is_empty() {
+        return None;
+    }
+    let parts: Vec<String> = outcome.absent.iter().map(u32::to_string).collect();
+    Some(format!(
+        "also loaded chunks of parts that were not there ({}), because other tables reference these rows",
+        parts.join(", ")
+    ))
+}
+
 fn columns(plan: &SchemaPlan) -> String {
     let mut text = String::new();
     for table in &plan.tables {
@@ -142,6 +166,11 @@ pub(super) fn outcome(outcome: &SchemaOutcome, plan: &SchemaPlan, survey: &Surve
     }
     align_right(&mut table, 1..6);
     let total = outcome.elapsed.as_secs_f64();
+    if let (Some(part), Some(end)) = (plan.part(), &outcome.part_end) {
+        let loaded = format!("{} rows of {} tables", grouped(outcome.rows()), outcome.tables.len());
+        let sentence = of_part(part, &loaded, total, end);
+        return format!("{}\n\n{sentence}{}", trimmed(&table), complete(outcome, plan));
+    }
     let off =
         plan.size.filter(|_| !plan.is_resumed && outcome.stopped.is_none()).map_or(String::new(), |size| {
             format!(" ({:+.2} % of {})", (outcome.bytes() as f64 / size as f64 - 1.0) * 100.0, bytes(size))

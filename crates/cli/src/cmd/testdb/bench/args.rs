@@ -12,7 +12,7 @@ use script::Source;
 use testdb::bench::{TestCommand, Variant};
 use tps::{Connecting, Length, Protocol, Request};
 
-use crate::app::args::{MOST_TRIALS, SaveArgs, ServerChoice, connections, share, up_to};
+use crate::app::args::{MOST_TRIALS, SaveArgs, ServerAddress, ServerChoice, connections, share, up_to};
 use crate::app::duration::seconds;
 use crate::app::failure::Usage;
 use crate::app::input;
@@ -153,6 +153,7 @@ impl BenchArgs {
             seed: self.seed(),
             scale: None,
             statements: false,
+            targets: Vec::new(),
             part: None,
         }))
     }
@@ -169,7 +170,7 @@ impl BenchArgs {
 
     /// The change of the command line that makes it use pgrig's own server.
     pub(crate) fn how_to_have_own(&self) -> String {
-        let ServerChoice { dbname, host, port, username, .. } = &self.server;
+        let ServerChoice { dbname, address: ServerAddress { host, port, username, .. }, .. } = &self.server;
         if [dbname, host, port, username].into_iter().any(Option::is_some) {
             return "no -d, -h, -p, -U".to_owned();
         }
@@ -185,17 +186,17 @@ impl BenchArgs {
         let env = |name: &str| std::env::var(name).ok();
         let options = ConnectOptions {
             dbname: server.dbname.clone(),
-            host: server.host.clone(),
-            port: server.port.clone(),
-            user: server.username.clone(),
+            host: server.address.host.clone(),
+            port: server.address.port.clone(),
+            user: server.address.username.clone(),
         };
         let named = options.names_a_server(&|_| None);
         if !named
-            && (server.embedded.any() || !options.names_a_server(&env))
-            && server.embedded.instance.is_none()
+            && (server.address.embedded.any() || !options.names_a_server(&env))
+            && server.address.embedded.instance.is_none()
         {
-            server.embedded.instance = Some(Self::INSTANCE.to_owned());
-            server.embedded.profile.get_or_insert(Profile::Stock);
+            server.address.embedded.instance = Some(Self::INSTANCE.to_owned());
+            server.address.embedded.profile.get_or_insert(Profile::Stock);
         }
         server
     }

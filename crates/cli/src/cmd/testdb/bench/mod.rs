@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &BenchArgs, printer: &Printer) -> Result<(), Failur
     measured.map_err(|error| match error.error() {
         // Nobody else has that instance.
         Some(pgserver::Error::InUse { instance, pid })
-            if instance == BenchArgs::INSTANCE && arguments.server.embedded.instance.is_none() =>
+            if instance == BenchArgs::INSTANCE && arguments.server.address.embedded.instance.is_none() =>
         {
             let told = format!(
                 "another bench (pgrig process {pid}) is running: wait until it ends, or give --instance OTHER"
@@ -192,7 +192,7 @@ fn document(arguments: &BenchArgs, request: &BenchRequest) -> Result<serde_json:
 
 /// The specification of the server in memory, with the properties of the other server.
 fn memory_spec(arguments: &BenchArgs, environment: &Environment) -> Spec {
-    let spec = target::spec(&arguments.server().embedded);
+    let spec = target::spec(&arguments.server().address.embedded);
     let major = u16::try_from(environment.server.version_num / 10_000).ok().and_then(Major::from_number);
     let version = if spec.pg_bin.is_some() { spec.version } else { major };
     Spec { version, ..spec }

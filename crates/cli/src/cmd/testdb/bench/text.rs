@@ -218,7 +218,7 @@ pub(crate) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) 
 
 /// The recommended variant, with its commands.
 fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
-    let embedded = &arguments.server.embedded;
+    let embedded = &arguments.server.address.embedded;
     let server = match chosen.place() {
         ServerRef::Named(recipe) => format!(" -d {}", quoted(&recipe)),
         // The environment may name another one.
@@ -465,7 +465,7 @@ mod tests {
                         TestdbAction::Lend(LendAction::New(new)) => {
                             assert_eq!(is_own, started.is_some(), "{typed:?}");
                             if is_own {
-                                assert_eq!(new.server.embedded.instance, started, "{typed:?}");
+                                assert_eq!(new.server.address.embedded.instance, started, "{typed:?}");
                             }
                             if let Some(file) = &new.from {
                                 assert!(files.contains(&file.display().to_string()), "{command}");

@@ -49,7 +49,7 @@ impl LendAction {
 /// is a password, PGPASSWORD. The database is a copy of a template. pgrig makes the template from the file once, and
 /// again when the file changes. pgrig drops the database when the owning process exits: by default the shell that
 /// called pgrig. The keeper, a process in the background, makes spare copies in advance. It exits when it has had no
-/// request for ten minutes and no database is lent. If it already runs, --pool and --template-age have no effect. The
+/// request for ten minutes and no database is lent. If it is already running, --pool and --template-age have no effect. The
 /// role needs CREATEDB.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -161,7 +161,7 @@ pub(crate) struct DropArgs {
     #[arg(long, conflicts_with_all = ["names", "orphans"])]
     pub(crate) templates: bool,
 
-    /// Drop the databases and templates that keepers on other machines or with another PGRIG_HOME left behind, if those keepers no longer run; kept databases stay
+    /// Drop the databases and templates that keepers on other machines or with another PGRIG_HOME left behind, if those keepers are no longer running; kept databases stay
     #[arg(long, conflicts_with = "names")]
     pub(crate) orphans: bool,
 

@@ -10,7 +10,7 @@ use pgserver::{Instance, TELL_AFTER};
 use testdb::lend::{CallError, Client};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::app::args::ServerChoice;
+use crate::app::args::{ServerAddress, ServerChoice};
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::target::spec;
@@ -46,8 +46,8 @@ impl<'a> Caller<'a> {
     ) -> Result<Self, Failure> {
         let place = KeeperPlace::of(server)?;
         // A keeper that runs already has its server.
-        if server.embedded.asks_for_more_than_a_name() {
-            Instance::open(&place.home, spec(&server.embedded))?.check_running()?;
+        if server.address.embedded.asks_for_more_than_a_name() {
+            Instance::open(&place.home, spec(&server.address.embedded))?.check_running()?;
         }
         let runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(Self { place, keeper, idle, printer, runtime })
@@ -150,7 +150,7 @@ impl<'a> Caller<'a> {
             Some(dbname) => command.env(DBNAME_VARIABLE, dbname),
             None => command.env_remove(DBNAME_VARIABLE),
         };
-        if self.place.server.embedded.any() {
+        if self.place.server.address.embedded.any() {
             // They would name another server.
             for name in ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"] {
                 command.env_remove(name);
@@ -221,7 +221,7 @@ impl Starting {
 
 /// The arguments that name the server, for the keeper. `-d` is passed in the environment.
 fn server_arguments(choice: &ServerChoice) -> Result<Vec<String>, Failure> {
-    let ServerChoice { dbname: _, host, port, username, embedded, may_change_sessions: _ } = choice;
+    let ServerAddress { host, port, username, embedded } = &choice.address;
     let mut arguments = Vec::new();
     let mut give = |option: &str, value: Option<String>| {
         arguments.extend(value.map(|value| format!("{option}={value}")));

@@ -9,7 +9,7 @@ use pgserver::{Home, Instance, LockFile};
 use server::process::host;
 use testdb::lend::KeeperId;
 
-use crate::app::args::{EmbeddedArgs, ServerChoice};
+use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Context, Failure};
 use crate::app::target::{Meant, meant, options};
 
@@ -36,12 +36,15 @@ impl KeeperPlace {
                 // The environment of a database that was lent names the server.
                 Some(name) => {
                     let embedded = EmbeddedArgs { instance: Some(name), ..EmbeddedArgs::default() };
-                    server = ServerChoice { embedded, ..ServerChoice::default() };
+                    server = ServerChoice {
+                        address: ServerAddress { embedded, ..ServerAddress::default() },
+                        ..ServerChoice::default()
+                    };
                 }
                 None => named = Some(target.to_string()),
             }
         }
-        let own = || format!("own {}", server.embedded.instance.as_deref().unwrap_or("default"));
+        let own = || format!("own {}", server.address.embedded.instance.as_deref().unwrap_or("default"));
         let spelt = named.unwrap_or_else(own);
         let keeper = KeeperId::of(&[&machine(), &home.root().to_string_lossy(), &spelt]);
         let directory = home.root().join("testdb").join(keeper.to_string());

@@ -48,7 +48,7 @@ pub(crate) struct UnlogArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Live database")]
     pub(crate) schema: Vec<String>,
 
-    /// Make all unlogged tables logged, also those that pgrig did not change
+    /// Make all unlogged tables logged, including those that pgrig did not make unlogged
     #[arg(long, help_heading = "Live database")]
     pub(crate) back: bool,
 

@@ -155,6 +155,7 @@ pub(crate) mod tests {
             seed: 0,
             scale: None,
             statements: false,
+            targets: Vec::new(),
             part: None,
         }
     }

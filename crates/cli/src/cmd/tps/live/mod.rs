@@ -10,7 +10,7 @@ mod screen;
 
 use std::sync::Mutex;
 
-use tps::{Debugged, Observer, Request, Second};
+use tps::{Debugged, Moves, Observer, Request, Second};
 
 use self::history::History;
 use self::lines::Lines;
@@ -118,6 +118,17 @@ impl Observer for Live<'_> {
                 let _ = screen.draw(history);
             }
         }
+    }
+
+    fn waiting(&self, parts: &[usize]) {
+        let of = if parts.len() == 1 { "part" } else { "parts" };
+        let numbers: Vec<String> = parts.iter().map(ToString::to_string).collect();
+        self.tell(&format!("waiting for {of} {} of the run", numbers.join(", ")));
+    }
+
+    fn moved(&self, moves: &Moves) {
+        let Moves { from, to, why, .. } = moves;
+        self.tell(&format!("clients of target {} go on on target {}: {why}", from + 1, to + 1));
     }
 
     fn debugged(&self, debugged: &Debugged) {

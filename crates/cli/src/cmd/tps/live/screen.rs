@@ -7,7 +7,7 @@ use ratatui::text::Text;
 use ratatui::widgets::{Paragraph, Widget};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
-use crate::app::terminal::{borrow, can_draw, give_back, is_drawn_on, is_silent};
+use crate::app::terminal::{borrow, can_draw, give_back, is_drawn_on, is_silent, shows_charts};
 use crate::cmd::tps::live::draw::{HEIGHT, Palette, draw};
 use crate::cmd::tps::live::history::History;
 
@@ -21,7 +21,7 @@ impl Screen {
     /// Prepares the terminal; none if it cannot be drawn on.
     pub(crate) fn open() -> Option<Self> {
         // The terminal is asked where the cursor is, on standard output: that must not end up in a file.
-        if !io::stdout().is_terminal() || !can_draw() {
+        if !io::stdout().is_terminal() || !can_draw() || !shows_charts() {
             return None;
         }
         borrow();

@@ -46,7 +46,7 @@ impl TpsArgs {
         if !self.fail_if.is_empty() {
             return Err(Usage("--fail-if judges one run, not a matrix: leave one of them out".to_owned()));
         }
-        let set = self.server.embedded.set.iter().map(|(name, values)| {
+        let set = self.server.address.embedded.set.iter().map(|(name, values)| {
             format!("{name}={values}")
                 .parse()
                 .map_err(|error| Usage(format!("--set {name}={values}: {error}")))

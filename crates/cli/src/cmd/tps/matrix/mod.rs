@@ -3,6 +3,8 @@
 pub(crate) mod args;
 pub(crate) mod text;
 
+use std::slice;
+
 use measure::Note;
 use pgserver::Home;
 use serde_json::json;
@@ -36,7 +38,7 @@ pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure>
     Plan::parse(request.clone())?;
     // In a matrix they are axes, on any server.
     let mut server = arguments.server();
-    server.embedded.set.clear();
+    server.address.embedded.set.clear();
     // A restart of the server blocks one thread.
     on_server(&server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
         measure(arguments, request, &matrix, home, chosen, printer).await
@@ -103,7 +105,11 @@ async fn measure(
     }
     let results = text::results(&plan, &finished.run);
     let (place, table) = (Place::here(), first_paragraph(&results).to_owned());
-    let ended = finished.show(Shown { results: vec![results], hints: Vec::new() }, chosen, printer);
+    let ended = finished.show(
+        Shown { results: vec![results], hints: Vec::new(), ..Shown::default() },
+        chosen,
+        printer,
+    );
     printer.remind(place, &table)?;
     ended
 }
@@ -117,7 +123,7 @@ async fn measure_one(
     let every = arguments.progress.unwrap_or(LINE_INTERVAL);
     let live = Live::new(&trial.plan.request, Some(every), printer);
     let (result, watched) =
-        watched::run(trial.target, trial.plan, &live, Box::pin(trial.interrupted())).await;
+        watched::run(slice::from_ref(trial.target), trial.plan, &live, Box::pin(trial.interrupted())).await;
     drop(live);
     Ok((result?, watched))
 }

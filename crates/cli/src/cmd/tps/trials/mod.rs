@@ -13,6 +13,7 @@ use crate::app::target::Chosen;
 use crate::cmd::tps::args::TpsArgs;
 use crate::cmd::tps::live::Live;
 use crate::cmd::tps::matrix::LINE_INTERVAL;
+use crate::cmd::tps::targets::Targets;
 use crate::cmd::tps::{matrix, watched};
 
 /// A trial.
@@ -44,6 +45,7 @@ pub(crate) struct Trials<'a> {
     pub(crate) arguments: &'a TpsArgs,
     pub(crate) plan: &'a Plan,
     pub(crate) chosen: &'a Chosen,
+    pub(crate) targets: &'a Targets,
     pub(crate) printer: &'a Printer,
 }
 
@@ -58,7 +60,7 @@ impl Trials<'_> {
                 self.printer.say(format!("trial {number} of {all}"));
             }
             let left_out = (!trials.is_empty()).then_some(number);
-            let measured = match self.one(connection.take()).await {
+            let measured = match self.one(number, connection.take()).await {
                 Ok(measured) => measured,
                 Err(TpsError::Interrupted) if left_out.is_some() => {
                     return Done { trials, ended: Ended::Interrupted, left_out };
@@ -71,6 +73,7 @@ impl Trials<'_> {
             let ended = match measured.outcome.end {
                 End::Complete => None,
                 End::Interrupted => Some(Ended::Interrupted),
+                End::Parted => Some(Ended::Lost(parted(&measured.outcome), Class::Machine)),
                 End::Lost => {
                     let outcome = &measured.outcome;
                     Some(Ended::Lost(super::text::lost(self.plan, outcome), outcome.class_of_loss()))
@@ -87,7 +90,7 @@ impl Trials<'_> {
         Done { trials, ended: Ended::Complete, left_out: None }
     }
 
-    async fn one(&self, connection: Option<Connection>) -> Result<Measured, TpsError> {
+    async fn one(&self, number: usize, connection: Option<Connection>) -> Result<Measured, TpsError> {
         tokio::select! {
             biased;
             () = interrupted(self.printer) => return Err(TpsError::Interrupted),
@@ -96,13 +99,17 @@ impl Trials<'_> {
         let every = self.arguments.progress.or((self.arguments.trials() > 1).then_some(LINE_INTERVAL));
         let live = Live::new(&self.plan.request, every, self.printer);
         let interrupt = Box::pin(interrupted_telling(|text| live.tell(text)));
-        let (result, watched) = watched::run(&self.chosen.target, self.plan, &live, interrupt).await;
+        let plan = self.plan.of_trial(number);
+        let (result, watched) = watched::run(self.targets.all(), &plan, &live, interrupt).await;
         drop(live);
         Ok(Measured { outcome: result?, watched })
     }
 
     /// Prepares the tables. (The trial has sessions of its own.)
     async fn prepare(&self, connection: Option<Connection>) -> Result<(), TpsError> {
+        if connection.is_none() && !self.plan.request.vacuum {
+            return Ok(());
+        }
         let connection = match connection {
             Some(connection) => connection,
             None => self.chosen.target.connect().await?,
@@ -113,4 +120,9 @@ impl Trials<'_> {
         connection.close().await;
         Ok(())
     }
+}
+
+/// The reason why a part stopped early.
+fn parted(outcome: &Outcome) -> Vec<String> {
+    outcome.parted.iter().map(ToString::to_string).collect()
 }

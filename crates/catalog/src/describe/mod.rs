@@ -1,21 +1,22 @@
-//! From a table's facts to rows that keep its constraints.
+//! From a table's facts to rows that keep its constraints. `uniqueness` has the ways to keep its keys.
+
+mod uniqueness;
 
 use futures_util::future::LocalBoxFuture;
-use rowgen::{Column, ColumnSpec, Encoder, Format, Kind, Table, Values};
+use rowgen::{Column, ColumnSpec, Encoder, Format, Table};
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
-use super::allowed::{Allowed, Set};
-use super::compose::{Choice, Run, ascends, compose, drawn, is_counted_on};
+use super::compose::{Choice, ascends, compose, drawn, is_counted_on};
 use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
 use super::constants::Constants;
 use super::error::CatalogError;
-use super::info::{KeyElement, KeyInfo, SequenceInfo, Source, TableInfo};
-use super::keys::{Assigned, Made, MostRows, Part, Uniqueness, Wanted, assign};
+use super::info::{KeyInfo, SequenceInfo, TableInfo};
+use super::keys::{Assigned, Made, MostRows, Part, assign};
 use super::narrow::{Narrow, Way};
 use super::planned::Planned;
 use super::present::Present;
-use super::references::{self, Group, Origin};
+use super::references::{self, Group};
 use super::sample::{Rule, Sampling};
 use super::slot::{Role, Slot, slots};
 use super::spec::Given;
@@ -413,136 +414,6 @@ impl<'a> Design<'a> {
         keyed.map_or_else(Vec::new, |keyed| keyed.spread.weights.clone())
     }
 
-    /// Columns, or groups of columns, that can make keys unique, with their numbers of values.
-    fn parts(&self, way: &Way, groups: &[Group], present: &Present) -> Vec<Part> {
-        let of_group = |group: &Group| Part {
-            name: group.what.clone(),
-            columns: group.columns.clone(),
-            count: group.keys.count(),
-            way: Uniqueness::Few,
-            fresh: group.one_to_one,
-            distinct: group.origin == Origin::Judged { distinct: true },
-            turn: None,
-            shared: None,
-            weights: self.weights(group),
-        };
-        let is_grouped = |slot: &&Slot<'_>| groups.iter().any(|group| group.has(slot.name()));
-        let columns = self.slots.iter().filter(|slot| !is_grouped(slot)).map(|slot| {
-            let (way, count) = if self.is_unique_as_null(slot, way) {
-                (Uniqueness::Already, u64::MAX)
-            } else {
-                uniqueness(slot, way, present)
-            };
-            let fresh = matches!(way, Uniqueness::Numbered | Uniqueness::Own);
-            let columns = vec![slot.name().to_owned()];
-            Part {
-                name: slot.name().to_owned(),
-                columns,
-                count,
-                way,
-                fresh,
-                distinct: false,
-                turn: None,
-                shared: None,
-                weights: Vec::new(),
-            }
-        });
-        let mut parts: Vec<Part> = groups.iter().map(of_group).chain(columns).collect();
-        let elements = self.info.keys.iter().flat_map(|key| &key.elements);
-        for ends in elements.filter_map(|element| self.ends(element)) {
-            pair(&mut parts, ends);
-        }
-        parts
-    }
-
-    /// Whether the column is always NULL and no key treats two NULLs as equal.
-    fn is_unique_as_null(&self, slot: &Slot<'_>, way: &Way) -> bool {
-        let is_null = match &slot.role {
-            Role::Given(values) => *values == Values::Null,
-            Role::Free => way.allowed(slot.name()).set == Set::NullOnly,
-            _ => false,
-        };
-        let mut keys = self.info.keys.iter();
-        is_null && !keys.any(|key| key.nulls_are_equal() && key.columns().any(|name| name == slot.name()))
-    }
-
-    /// The keys, each with the parts all of whose columns belong to it.
-    fn wanted(&self, parts: &[Part]) -> Vec<Wanted<'_>> {
-        self.info.keys.iter().map(|key| self.wanted_key(key, parts)).collect()
-    }
-
-    fn wanted_key<'k>(&self, key: &'k KeyInfo, parts: &[Part]) -> Wanted<'k> {
-        let all = self.info.column_names();
-        let elements: Vec<KeyElement> = key.elements.iter().map(|element| self.computed(element)).collect();
-        let columns: Vec<String> = elements
-            .iter()
-            .flat_map(|element| match element.injective_in(&all) {
-                Some(column) => vec![column],
-                None => self.apart(element),
-            })
-            .collect();
-        let whole = |part: &Part| {
-            let mut inside = part.columns.iter().map(|column| columns.contains(column));
-            if part.distinct { inside.any(|inside| inside) } else { inside.all(|inside| inside) }
-        };
-        let mut whole: Vec<usize> = (0..parts.len()).filter(|&at| whole(&parts[at])).collect();
-        // In the key's order: the first column changes fastest.
-        whole.sort_by_key(|&at| columns.iter().position(|column| parts[at].columns.contains(column)));
-        let mentioned = elements.iter().flat_map(|element| element.columns_in(&all));
-        let is_given = |name: &str| {
-            self.slots.iter().any(|slot| slot.name() == name && matches!(slot.role, Role::Given(_)))
-        };
-        Wanted { key, parts: whole, given: mentioned.into_iter().any(is_given) }
-    }
-
-    /// The element with its expression in place of a generated column.
-    fn computed(&self, element: &KeyElement) -> KeyElement {
-        let column = element.column.as_ref().and_then(|name| self.info.column(name));
-        match column.map(|column| &column.source) {
-            Some(Source::Generated { expression, .. }) => {
-                KeyElement { column: None, expression: Some(expression.clone()), ..element.clone() }
-            }
-            _ => element.clone(),
-        }
-    }
-
-    /// Columns that keep ranges from overlapping if each row has its own turn: a range column, or
-    /// the columns of a range's two ends.
-    fn apart(&self, element: &KeyElement) -> Vec<String> {
-        let is_range = |name: &&String| {
-            let slot = self.free(name);
-            slot.is_some_and(
-                |slot| matches!(&slot.kind, Kind::Range { element, .. } if is_counted_on(element)),
-            )
-        };
-        match (&element.column, self.ends(element)) {
-            (Some(column), _) if element.overlap => {
-                Some(column).filter(is_range).cloned().into_iter().collect()
-            }
-            (_, Some(ends)) => ends.into(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The free columns with the ends of ranges that must not overlap.
-    fn ends(&self, element: &KeyElement) -> Option<[String; 2]> {
-        let ends = element.ends(&self.info.column_names())?;
-        let [low, high] = [self.free(&ends[0])?, self.free(&ends[1])?];
-        (low.kind == high.kind && is_counted_on(&low.kind)).then_some(ends)
-    }
-
-    fn refuse_too_many(&self, most: Option<&MostRows>) -> Result<(), CatalogError> {
-        match (self.wish.rows, most) {
-            (Some(rows), Some(most)) if rows > most.rows => Err(CatalogError::TooManyRows {
-                table: self.info.shown(),
-                rows,
-                most: most.rows,
-                why: most.why.clone(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
     /// Refuses a table that has rows if pgrig cannot know which combinations of few values they
     /// use. For a single foreign key it knows: the server has returned the unused keys.
     fn refuse_unknown_present(&self, parts: &[Part], present: &Present) -> Result<(), CatalogError> {
@@ -581,16 +452,6 @@ impl<'a> Design<'a> {
     }
 }
 
-/// Makes one part of the two ends of a range, whose values then alternate.
-fn pair(parts: &mut Vec<Part>, ends: [String; 2]) {
-    let single = |name: &String| parts.iter().position(|part| part.columns == [name.as_str()]);
-    if let (Some(low), Some(high)) = (single(&ends[0]), single(&ends[1])) {
-        let count = parts[low].count.min(parts[high].count) / 2;
-        parts[low] = Part { columns: ends.into(), count, way: Uniqueness::Own, ..parts[low].clone() };
-        parts.remove(high);
-    }
-}
-
 /// Conditions that rows must fulfil, by origin.
 struct Conditions {
     bounds: Option<Condition>,
@@ -604,42 +465,5 @@ fn has_columns_that_differ(condition: &Condition) -> bool {
         Condition::All(parts) | Condition::Any(parts) => parts.iter().any(has_columns_that_differ),
         Condition::Columns { operator, .. } => *operator == Operator::NotEqual,
         _ => false,
-    }
-}
-
-/// Way to make a column unique, and the number of different values that it then has.
-fn uniqueness(slot: &Slot<'_>, way: &Way, present: &Present) -> (Uniqueness, u64) {
-    let whole = || slot.kind.distinct().unwrap_or(u64::MAX);
-    match &slot.role {
-        Role::Server if slot.is_unique_by_server() => (Uniqueness::Already, whole()),
-        Role::Given(values) => {
-            let column = Column::new(slot.name(), slot.kind.clone(), values.clone());
-            column.unique_rows().map_or((Uniqueness::No, 0), |rows| (Uniqueness::Already, rows))
-        }
-        Role::Sequence(sequence) => (Uniqueness::Already, sequence.count),
-        Role::Server | Role::OwnKey { .. } | Role::Unknown => (Uniqueness::No, 0),
-        Role::Free => free_uniqueness(slot, &way.allowed(slot.name()), present),
-    }
-}
-
-fn free_uniqueness(slot: &Slot<'_>, allowed: &Allowed, present: &Present) -> (Uniqueness, u64) {
-    if let Some(few) =
-        allowed.count(&slot.kind).filter(|_| matches!(allowed.set, Set::Listed(_) | Set::NullOnly))
-    {
-        return (Uniqueness::Few, few);
-    }
-    let Some(distinct) = allowed.shortened(&slot.kind).distinct() else { return (Uniqueness::No, 0) };
-    match &slot.kind {
-        Kind::Bool | Kind::Enum { .. } => (Uniqueness::Few, allowed.count(&slot.kind).unwrap_or(distinct)),
-        Kind::Float4 | Kind::Float8 if allowed.set != Set::All => (Uniqueness::No, 0),
-        kind if is_counted_on(kind) => {
-            let count = Run::of(slot, allowed, present).map_or(0, |run| run.count());
-            let own = matches!(
-                kind,
-                Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval
-            );
-            (if own { Uniqueness::Own } else { Uniqueness::Numbered }, count)
-        }
-        _ => (Uniqueness::Own, distinct),
     }
 }

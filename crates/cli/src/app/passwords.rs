@@ -1,5 +1,5 @@
-//! Passwords in the commands: a child gets its password in the environment, because any user of the machine can read
-//! command lines.
+//! Passwords in commands that pgrig runs or shows: a child gets its password in the environment, because any user of the
+//! machine can read command lines.
 
 use std::ffi::OsString;
 
@@ -9,15 +9,15 @@ use crate::app::command_line::without_passwords;
 
 /// The words of a command without the passwords of its connection strings.
 #[derive(Debug)]
-pub(super) struct Words {
-    pub(super) words: Vec<String>,
+pub(crate) struct Words {
+    pub(crate) words: Vec<String>,
     /// The password that was in them, for `PGPASSWORD`.
-    pub(super) password: Option<OsString>,
+    pub(crate) password: Option<OsString>,
 }
 
 /// The reason why a password cannot be passed on. The text has no password.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     #[error(transparent)]
     String(#[from] ConnectError),
     #[error("its connection strings have different passwords: put them into ~/.pgpass")]
@@ -29,27 +29,28 @@ pub(super) enum Refused {
 }
 
 impl Words {
-    /// Takes the passwords out of the value of -d, `dbname`, and of all URIs. Words behind `--` are the user's own
+    /// Takes the passwords out of the values of -d, `dbnames`, and of all URIs. Words behind `--` are the user's own
     /// command, which stays as it is.
-    pub(super) fn new(words: &[String], dbname: Option<&str>) -> Result<Self, Refused> {
+    pub(crate) fn new(words: &[String], dbnames: &[&str]) -> Result<Self, Refused> {
         let mut kept = Self { words: Vec::new(), password: None };
         let own = words.iter().position(|word| word == "--").unwrap_or(words.len());
         let mut before = "";
         for word in &words[..own] {
             let named = word.strip_prefix("--dbname=");
             let named = named.or_else(|| ["-d", "--dbname"].contains(&before).then_some(word));
-            kept.take(word, named.or(dbname))?;
+            let named: Vec<&str> = named.map_or_else(|| dbnames.to_vec(), |named| vec![named]);
+            kept.take(word, &named)?;
             before = word;
         }
         kept.words.extend_from_slice(&words[own..]);
         Ok(kept)
     }
 
-    /// Takes the password out of one word, if it ends with the connection string `dbname` or is a URI.
-    fn take(&mut self, word: &str, dbname: Option<&str>) -> Result<(), Refused> {
+    /// Takes the password out of one word, if it ends with one of the connection strings `dbnames` or is a URI.
+    fn take(&mut self, word: &str, dbnames: &[&str]) -> Result<(), Refused> {
         let uri = ["postgresql://", "postgres://"].iter().filter_map(|scheme| word.find(scheme)).min();
         let uri = uri.map(|at| &word[at..]).filter(|uri| is_value(word, uri));
-        let value = dbname.filter(|value| is_value(word, value)).or(uri);
+        let value = dbnames.iter().copied().find(|value| is_value(word, value)).or(uri);
         let Some((told, password)) = value.map(split_password).transpose()?.flatten() else {
             self.words.push(word.to_owned());
             return Ok(());
@@ -83,7 +84,7 @@ fn is_short(option: &str) -> bool {
 
 /// The command as the user wrote it, for people: with `***` for each password. `words` are the words of the command, and
 /// `kept` those without passwords.
-pub(super) fn shown(command: &str, words: &[String], kept: &[String]) -> String {
+pub(crate) fn shown(command: &str, words: &[String], kept: &[String]) -> String {
     let hidden: Vec<String> = words
         .iter()
         .zip(kept)
@@ -105,7 +106,7 @@ mod tests {
 
     fn split(text: &str, dbname: &str) -> (String, Option<String>, String) {
         let words = shlex::split(text).unwrap();
-        let kept = Words::new(&words, Some(dbname)).unwrap();
+        let kept = Words::new(&words, &[dbname]).unwrap();
         let password = kept.password.map(|password| password.into_string().unwrap());
         (kept.words.join("|"), password, shown(text, &words, &kept.words))
     }
@@ -145,9 +146,12 @@ mod tests {
             assert_eq!((words, password), (shlex::split(text).unwrap().join("|"), None));
             assert_eq!(shown, text);
         }
+        let words = ["-dhost=a password=x", "-dhost=b password=x"].map(str::to_owned);
+        let kept = Words::new(&words, &["host=a password=x", "host=b password=x"]).unwrap();
+        assert_eq!(kept.words, ["-dhost='a'", "-dhost='b'"]);
         let different = ["-d", "postgres://a:x@h/d", "--scratch", "postgres://a:y@h/d"].map(str::to_owned);
-        assert!(matches!(Words::new(&different, Some(&different[1])), Err(Refused::Several)));
+        assert!(matches!(Words::new(&different, &[&different[1]]), Err(Refused::Several)));
         let service = ["-d", "service=s password=x"].map(str::to_owned);
-        assert!(matches!(Words::new(&service, Some(&service[1])), Err(Refused::Service)));
+        assert!(matches!(Words::new(&service, &[&service[1]]), Err(Refused::Service)));
     }
 }

@@ -1,0 +1,87 @@
+//! `pgrig ddl` fills its own server under wal_level = minimal, and measures under the server's own level.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use testkit::until;
+
+use crate::support::Rig;
+
+/// A function with the level under which the tables were made, and a wait there if so many seconds are given.
+fn schema(rig: &Rig, seconds: u32) -> String {
+    let path = rig.home.path().join("schema.sql");
+    let text = format!(
+        "CREATE TABLE t (id int PRIMARY KEY, n int, b text);
+         CREATE INDEX ON t (n);
+         DO $do$ BEGIN
+             EXECUTE format('CREATE FUNCTION made_under() RETURNS text LANGUAGE sql AS %L',
+                 format('SELECT %L::text', current_setting('wal_level')));
+             IF current_setting('wal_level') = 'minimal' THEN PERFORM pg_sleep({seconds}); END IF;
+         END $do$;"
+    );
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// A statement that fails on tables with rows unless they were filled under `made`, and it runs itself under replica.
+fn levels(made: &str) -> String {
+    format!(
+        "ALTER TABLE t ADD a int;
+         DO $do$ BEGIN
+             IF (SELECT count(*) FROM t) > 0
+                 AND (made_under(), current_setting('wal_level')) IS DISTINCT FROM ('{made}', 'replica')
+             THEN RAISE 'filled under %, measured under %', made_under(), current_setting('wal_level'); END IF;
+         END $do$;"
+    )
+}
+
+/// Rows of a table that is large enough.
+const ROWS: &str = "--rows 500000 --up-to 1GB";
+
+#[test]
+fn tables_are_filled_under_minimal_and_measured_under_replica() {
+    for version in ["13", "18"] {
+        let rig = Rig::new();
+        let tables = format!("--schema-file {} {ROWS}", schema(&rig, 0));
+        for effort in ["--quick", ""] {
+            let command = format!("ddl {tables} {effort} --pg-version {version} -c");
+            let ran = rig.command(&command).arg(levels("minimal")).output().unwrap();
+            assert_eq!(ran.status.code(), Some(0), "{version} {effort}: {ran:#?}");
+        }
+    }
+}
+
+/// The server stops with the process that started it, and the next one starts it with its own settings.
+#[test]
+fn an_interrupted_fill_leaves_neither_databases_nor_the_level() {
+    let rig = Rig::new();
+    for (signal, code) in [(Signal::SIGINT, Some(130)), (Signal::SIGTERM, Some(130)), (Signal::SIGKILL, None)]
+    {
+        let told = rig.home.path().join(format!("told-{signal}"));
+        let tables = format!("--schema-file {} {ROWS} --quick", schema(&rig, 600));
+        let pgrig = rig.spawn_telling(&format!("ddl -c VACUUM {tables}"), &told);
+        let config =
+            || fs::read_to_string(rig.home.path().join("instances/ddl/data/pgrig.conf")).unwrap_or_default();
+        until("the server runs under minimal", || config().contains("wal_level = 'minimal'"));
+        until("the fill begins", || fs::read_to_string(&told).unwrap().contains("filling the tables"));
+        pgrig.signal(signal);
+        let ran = pgrig.end();
+        assert_eq!(ran.code, code, "{}", fs::read_to_string(&told).unwrap());
+
+        let tables = format!("--schema-file {} --rows 100 --quick", schema(&rig, 0));
+        let next = rig.command(&format!("ddl {tables} -c")).arg(left()).output().unwrap();
+        assert_eq!(next.status.code(), Some(0), "{signal}: {next:#?}");
+        assert!(config().contains("wal_level = 'replica'") && !config().contains("minimal"), "{}", config());
+    }
+}
+
+/// A statement that fails if there are databases of another run.
+fn left() -> String {
+    "DO $do$ BEGIN
+         IF (SELECT count(*) FROM pg_database WHERE datname LIKE 'pgrig%'
+                 AND left(datname, 26) <> left(current_database(), 26)) > 0
+             OR current_setting('wal_level') <> 'replica'
+         THEN RAISE 'something is left'; END IF;
+     END $do$;"
+        .to_owned()
+}

@@ -1,0 +1,53 @@
+//! `wal_level = minimal` while tables are filled.
+//!
+//! There, pgrig writes the tables as pages, which takes less time than COPY. The migration is measured under the server's
+//! own level: under minimal, new indexes and rewritten tables write no WAL.
+
+use fill::MethodChoice;
+use server::Restarter;
+
+use super::databases::Databases;
+use crate::error::DdlError;
+
+/// Settings of the server while it is filled.
+const MINIMAL: [(&str, &str); 2] = [("wal_level", "minimal"), ("max_wal_senders", "0")];
+
+/// See the module.
+pub(crate) struct Minimal<'a> {
+    /// None if the server keeps its level.
+    restarter: Option<&'a dyn Restarter>,
+    is_on: bool,
+}
+
+impl<'a> Minimal<'a> {
+    /// Nothing is restarted yet.
+    pub(crate) fn new(restarter: Option<&'a dyn Restarter>) -> Self {
+        Self { restarter, is_on: false }
+    }
+
+    /// Restarts the server, unless it cannot be restarted or runs under minimal already. Settings of the user's may forbid
+    /// minimal (`archive_mode`, `summarize_wal`): then the server keeps its level.
+    pub(crate) async fn begin(&mut self, databases: &mut Databases) -> Result<(), DdlError> {
+        let Some(restarter) = self.restarter.filter(|_| !self.is_on) else { return Ok(()) };
+        let settings = MINIMAL.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        match databases.restart(restarter, &settings).await? {
+            Ok(()) => self.is_on = true,
+            Err(_) => self.restarter = None,
+        }
+        Ok(())
+    }
+
+    /// Restarts the server with its own settings.
+    pub(crate) async fn end(&mut self, databases: &mut Databases) -> Result<(), DdlError> {
+        let Some(restarter) = self.restarter.filter(|_| self.is_on) else { return Ok(()) };
+        self.is_on = false;
+        databases.restart(restarter, &[]).await?.map_err(|why| DdlError::Restart { why })?;
+        if databases.wal_level().await? == "minimal" { Err(DdlError::WalLevel) } else { Ok(()) }
+    }
+
+    /// The method of a fill now.
+    pub(crate) fn method(&self) -> MethodChoice {
+        // Pages if they are possible.
+        if self.is_on { MethodChoice::Auto } else { MethodChoice::Copy }
+    }
+}

@@ -1,0 +1,149 @@
+//! The other parts of a run while it goes on: whether all are still there, and the server's clock.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use crate::outcome::{ClockReading, Parted};
+use crate::run::lock;
+use crate::run::meeting::Meeting;
+use crate::signals::{Sign, Signs};
+
+/// Time between two looks at the other parts.
+const LOOKS: Duration = Duration::from_secs(2);
+/// Time between two readings of the clock.
+const READINGS: Duration = Duration::from_mins(1);
+/// The same between two looks of a part that has ended.
+const LAST_LOOKS: Duration = Duration::from_millis(100);
+/// A part that has ended stays until the others have, and at most for this time: each other part looks twice meanwhile.
+const STAY: Duration = Duration::from_secs(5);
+
+/// A part's session, which looks at the others.
+pub(super) struct Partners {
+    readings: Arc<Mutex<Vec<ClockReading>>>,
+    parted: Option<oneshot::Receiver<Parted>>,
+    over: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+    /// The second of the server's clock that the parts agreed on, since 1970.
+    pub(super) agreed: i64,
+}
+
+impl Partners {
+    /// Starts to look. `reading` is that of the clock at the start.
+    pub(super) fn watch(meeting: Meeting, reading: ClockReading, agreed: i64) -> Self {
+        let readings = Arc::new(Mutex::new(vec![reading]));
+        let (tell, parted) = oneshot::channel();
+        let (over, ended) = oneshot::channel();
+        let lookout = Lookout { meeting, readings: Arc::clone(&readings), done: BTreeSet::new() };
+        Self { readings, parted: Some(parted), over, task: tokio::spawn(lookout.keep(tell, ended)), agreed }
+    }
+
+    /// Resolves when another part left before its end, or cannot be seen any more. Never resolves a second time.
+    pub(super) async fn parted(&mut self) -> Parted {
+        let parted = match self.parted.as_mut() {
+            Some(parted) => parted.await.ok(),
+            None => None,
+        };
+        self.parted = None;
+        match parted {
+            Some(parted) => parted,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Leaves the meeting after the run ended in order: the others learn of it first.
+    pub(super) async fn leave(self) {
+        let _ = self.over.send(());
+        let _ = self.task.await;
+    }
+
+    /// Leaves the meeting at once: the others notice that this part is gone.
+    pub(super) fn abandon(self) {
+        self.task.abort();
+    }
+
+    /// All readings of the clock.
+    pub(super) fn readings(&self) -> Vec<ClockReading> {
+        lock(&self.readings).clone()
+    }
+}
+
+/// The task of [`Partners`].
+struct Lookout {
+    meeting: Meeting,
+    readings: Arc<Mutex<Vec<ClockReading>>>,
+    /// Parts that have ended in order.
+    done: BTreeSet<usize>,
+}
+
+impl Lookout {
+    async fn keep(mut self, tell: oneshot::Sender<Parted>, ended: oneshot::Receiver<()>) {
+        let mut ended = pin!(ended);
+        let looking = tokio::select! {
+            biased;
+            _ = &mut ended => None,
+            parted = self.look_on() => Some(parted),
+        };
+        if let Some(parted) = looking {
+            let _ = tell.send(parted);
+        }
+        self.stay().await;
+    }
+
+    /// Looks at the others until one is gone.
+    async fn look_on(&mut self) -> Parted {
+        let mut looks = tokio::time::interval(LOOKS);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut read = Instant::now();
+        loop {
+            looks.tick().await;
+            match self.meeting.signals.said(self.meeting.signals.signs()).await {
+                Ok(signs) => {
+                    let gone = self.gone(&signs);
+                    if !gone.is_empty() {
+                        return Parted::Left(gone);
+                    }
+                }
+                Err(error) => return Parted::Unseen(error.to_string()),
+            }
+            if read.elapsed() >= READINGS {
+                read = Instant::now();
+                match self.meeting.signals.said(self.meeting.read_clock()).await {
+                    Ok(reading) => lock(&self.readings).push(reading),
+                    Err(error) => return Parted::Unseen(error.to_string()),
+                }
+            }
+        }
+    }
+
+    /// Parts that are neither there nor have ended in order.
+    fn gone(&mut self, signs: &Signs) -> Vec<usize> {
+        let of = self.meeting.part.of;
+        self.done.extend((1..=of).filter(|number| signs.has(Sign::Done(*number))));
+        let missing = signs.without(of, Sign::Present);
+        missing.into_iter().filter(|number| !self.done.contains(number)).collect()
+    }
+
+    /// Tells the others that this part has ended, and stays until they have, or know.
+    async fn stay(mut self) {
+        let since = Instant::now();
+        let own = self.meeting.part.number;
+        if !matches!(self.meeting.signals.said(self.meeting.signals.take(Sign::Done(own))).await, Ok(true)) {
+            return;
+        }
+        while since.elapsed() < STAY {
+            let Ok(signs) = self.meeting.signals.said(self.meeting.signals.signs()).await else { return };
+            let gone = self.gone(&signs);
+            self.done.extend(gone);
+            if self.done.len() >= self.meeting.part.of {
+                return;
+            }
+            tokio::time::sleep(LAST_LOOKS).await;
+        }
+    }
+}
