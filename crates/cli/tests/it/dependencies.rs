@@ -81,7 +81,7 @@ fn each_published_crate_contains_the_licences() {
             let copy = root.join("crates").join(name).join(licence);
             let text = fs::read(root.join(licence)).unwrap();
             let there = fs::read(&copy).unwrap_or_default();
-            assert!(there == text, "{} must link to ../../{licence}", copy.display());
+            assert!(there == text, "{} must be a copy of {licence}", copy.display());
         }
     }
 }
