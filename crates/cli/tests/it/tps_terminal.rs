@@ -219,14 +219,15 @@ fn the_headline_is_the_last_thing_on_a_small_screen() {
     assert_eq!(large.iter().filter(is_headline).count(), 1, "{large:#?}");
     assert!(large[large.len() - 2..].iter().any(|line| line.starts_with("run document:")), "{large:#?}");
     for (arguments, first) in [
-        ("micro i i+1 --budget 1s", "candidate "),
+        ("micro i i+1 --rows 100 --budget 2s", "candidate "),
         ("blockio 10MB --trials 1", "step "),
         ("tps -S -T 1 --matrix clients=1,2 --trials 2", "tps "),
     ] {
         let lines = lines_of_80_columns(&rig, 24, arguments);
         let document = lines.iter().rposition(|line| line.starts_with("run document:")).unwrap();
         // A line that stays on the screen is not repeated.
-        let results = lines.iter().position(|line| line.starts_with(first)).unwrap();
+        let results = lines.iter().position(|line| line.starts_with(first));
+        let results = results.unwrap_or_else(|| panic!("{arguments}: no line begins with {first:?}: {lines:#?}"));
         let is_repeated = lines[document..].iter().any(|line| line.starts_with(first));
         assert_eq!(is_repeated, lines.len() - results > 24, "{arguments}: {lines:#?}");
     }
