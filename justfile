@@ -79,6 +79,11 @@ bench-ddl-quick *arguments:
     cargo build --release --locked
     python3 bench/ddl_quick.py {{arguments}}
 
+# Damages backups of each kind in random ways, N of each way, and counts those that pgrig backup check notices; needs pg_dump and
+# pg_basebackup, which may be those of PostgreSQL 18 in the directory PGRIG_TEST_CLIENTS
+bench-damage damages="50":
+    PGRIG_DAMAGES={{damages}} cargo test --release -p pgrig-backup --locked --test it -- damage:: --nocapture
+
 # A whole schema, beside pg_restore of the same rows; needs pg_dump, pg_restore and psql. Arguments: see --help
 bench-schema *arguments:
     cargo build --release --locked

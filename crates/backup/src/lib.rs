@@ -9,8 +9,11 @@
 //!   owns the servers into which backups are restored; `dump` and `base` restore one; `verify` compares.
 //! - [`Outcome`]: trials, ways that failed, and the front of ways that no other one beats.
 //!
-//! Start reading at [`rehearse()`]. A composition: it may use `pgserver`. It must not know the command line or how a run document is saved.
+//! - [`check`] reads a backup that is there, and says whether it is whole.
+//!
+//! Start reading at [`rehearse()`] and [`check::check()`]. A composition: it may use `pgserver`. It must not know the command line or how a run document is saved.
 
+pub mod check;
 mod error;
 mod outcome;
 mod plan;

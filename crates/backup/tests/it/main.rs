@@ -1,4 +1,6 @@
-//! Backups of real servers, restored.
+//! Backups of real servers, restored; and damaged ones, noticed.
 
+mod check;
+mod damage;
 mod rehearse;
 mod support;

@@ -1,5 +1,7 @@
 //! Rehearsals on servers of the tests.
 
+pub(crate) mod made;
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,0 +1,134 @@
+//! Errors of checks.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use failure::{Class, Classified};
+
+/// The reason why a backup cannot be checked. Damage is no error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}{remedy}", path = .path.display(), remedy = remedy(.source))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Neither a file nor a directory.
+    #[error("{path} is {what}, which can be read only once: give its content as standard input (pgrig backup check - < FILE)", path = .path.display())]
+    Special {
+        /// The file.
+        path: PathBuf,
+        /// Its kind.
+        what: &'static str,
+    },
+    /// Standard input is a terminal.
+    #[error("standard input is a terminal: give a backup (pgrig backup check - < FILE)")]
+    Terminal,
+    /// A file of another kind.
+    #[error(
+        "{path} is not a backup that pgrig knows: it begins neither as a dump of pg_dump or pg_dumpall, nor as a tar file, nor as one of these \
+         compressed by gzip, zstd or lz4; if it is compressed or encrypted in another way, undo that first, for example xz -dc FILE | pgrig \
+         backup check -", path = .path.display()
+    )]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A tar file of something else.
+    #[error(
+        "{path} is a tar file, but not one of pg_dump or pg_basebackup: unpack it, and give the directory of the backup in it", path = .path.display()
+    )]
+    OtherTar {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A directory of something else.
+    #[error(
+        "{path} is not a directory of a backup: it has neither toc.dat (pg_dump), nor backup_manifest, base.tar or PG_VERSION (pg_basebackup); \
+         check the path", path = .path.display()
+    )]
+    OtherDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A data directory in use.
+    #[error(
+        "{path} is the data directory of a server (it has postmaster.pid), not a backup: make one (pg_basebackup -D DIR), and check that", path = .path.display()
+    )]
+    DataDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// One of the tar files of a base backup, or one without its manifest, from standard input.
+    #[error(
+        "{path} is a part of a base backup: give the directory of its tar files, backup_manifest among them", path = .path.display()
+    )]
+    Part {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An archive of a later version.
+    #[error("{path} has the archive format {version}, which this pgrig does not know: update pgrig", path = .path.display())]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Version of the format.
+        version: String,
+    },
+    /// `--wal-directory` without a base backup.
+    #[error("{path} is a dump, which needs no WAL: leave out --wal-directory", path = .path.display())]
+    NeedsNoWal {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Something writes to the backup.
+    #[error("{path} was changed while pgrig read it: check the backup again once it is complete", path = .path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+fn remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => "; check the path",
+        io::ErrorKind::PermissionDenied => {
+            "; run pgrig as a user that may read it, for example the owner of the backup"
+        }
+        _ => "",
+    }
+}
+
+impl CheckError {
+    pub(super) fn read(path: &Path, source: io::Error) -> Self {
+        Self::Read { path: path.to_owned(), source }
+    }
+}
+
+impl Classified for CheckError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Read { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory => {
+                    Class::Request
+                }
+                _ if source.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => Class::Request,
+                _ => Class::Machine,
+            },
+            Self::Special { .. }
+            | Self::Terminal
+            | Self::Unknown { .. }
+            | Self::OtherTar { .. }
+            | Self::OtherDirectory { .. }
+            | Self::DataDirectory { .. }
+            | Self::Part { .. }
+            | Self::TooNew { .. }
+            | Self::NeedsNoWal { .. }
+            | Self::Changed { .. } => Class::Request,
+        }
+    }
+}

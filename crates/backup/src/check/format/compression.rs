@@ -1,0 +1,343 @@
+//! Compressed streams: frames one after the other, each of them read to its end mark.
+//!
+//! Some decoders of libraries take a stream that ends early for its end; here that is an error.
+
+use std::cell::Cell;
+use std::io::{self, BufRead, Chain, Cursor, Read};
+use std::rc::Rc;
+
+use flate2::bufread::GzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
+use lz4_flex::frame::FrameDecoder;
+
+use super::wrong;
+
+/// Bytes of a frame's beginning that tell its method, and whether it has a checksum.
+const HEAD: usize = 5;
+const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const LZ4: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
+/// Bits of a frame's descriptor: it has a checksum of its content (`Content_Checksum_flag` of RFC 8878; `C.Checksum` of lz4's frames).
+const HAS_CHECKSUM: u8 = 1 << 2;
+
+/// Method of compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::check) enum Method {
+    None,
+    Gzip,
+    /// As `Gzip`, with the frame of archives of pg_dump.
+    Zlib,
+    Zstd,
+    Lz4,
+}
+
+impl Method {
+    /// That of a file that begins so.
+    pub(in crate::check) fn of(head: &[u8]) -> Self {
+        match head {
+            head if head.starts_with(&GZIP) => Self::Gzip,
+            head if head.starts_with(&ZSTD) => Self::Zstd,
+            head if head.starts_with(&LZ4) => Self::Lz4,
+            _ => Self::None,
+        }
+    }
+
+    /// That of a file with this name.
+    pub(in crate::check) fn of_name(name: &str) -> Self {
+        match name.rsplit_once('.') {
+            Some((_, "gz" | "tgz")) => Self::Gzip,
+            Some((_, "zst" | "zstd")) => Self::Zstd,
+            Some((_, "lz4")) => Self::Lz4,
+            _ => Self::None,
+        }
+    }
+
+    pub(in crate::check) fn name(self) -> &'static str {
+        match self {
+            Self::None => "not compressed",
+            Self::Gzip | Self::Zlib => "gzip",
+            Self::Zstd => "zstd",
+            Self::Lz4 => "lz4",
+        }
+    }
+}
+
+/// The content of a compressed stream.
+pub(in crate::check) struct Frames<R: BufRead> {
+    method: Method,
+    state: State<R>,
+    is_first: bool,
+    covered: Rc<Cell<bool>>,
+}
+
+type Headed<R> = Chain<Cursor<Vec<u8>>, R>;
+
+enum State<R: BufRead> {
+    Raw(R),
+    Between(R),
+    Zlib(Box<Zlib<R>>),
+    Gzip(Box<GzDecoder<Headed<R>>>),
+    Zstd(Box<zstd::Decoder<'static, Headed<R>>>),
+    Lz4(Box<FrameDecoder<Ends<Headed<R>>>>),
+    Failed,
+}
+
+impl<R: BufRead> Frames<R> {
+    pub(in crate::check) fn new(method: Method, input: R) -> Self {
+        let (state, covered) = match method {
+            Method::None => (State::Raw(input), false),
+            _ => (State::Between(input), true),
+        };
+        Self { method, state, is_first: true, covered: Rc::new(Cell::new(covered)) }
+    }
+
+    /// Whether each frame so far has a checksum of its content.
+    pub(in crate::check) fn covered(&self) -> Rc<Cell<bool>> {
+        Rc::clone(&self.covered)
+    }
+
+    /// The frame that begins here; none at the end.
+    fn begin(&mut self, mut input: R) -> io::Result<Option<State<R>>> {
+        if input.fill_buf()?.is_empty() {
+            self.state = State::Between(input);
+            return Ok(None);
+        }
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        if self.method == Method::Zlib {
+            return if is_first { Ok(Some(State::Zlib(Box::new(Zlib::new(input))))) } else { Err(after()) };
+        }
+        let mut head = Vec::new();
+        input.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+        if Method::of(&head) != self.method {
+            let text = format!("it does not begin as {}", self.method.name());
+            return Err(if is_first { wrong(text) } else { after() });
+        }
+        let descriptor = head.get(HEAD - 1).copied().unwrap_or_default();
+        let chained = Cursor::new(head).chain(input);
+        if self.method != Method::Gzip && descriptor & HAS_CHECKSUM == 0 {
+            self.covered.set(false);
+        }
+        Ok(Some(match self.method {
+            Method::Gzip => State::Gzip(Box::new(GzDecoder::new(chained))),
+            Method::Zstd => State::Zstd(Box::new(zstd::Decoder::with_buffer(chained)?.single_frame())),
+            _ => State::Lz4(Box::new(FrameDecoder::new(Ends { input: chained, has_ended: false }))),
+        }))
+    }
+}
+
+fn after() -> io::Error {
+    wrong("other bytes follow the end of the compressed data")
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            let read = match &mut self.state {
+                State::Raw(input) => return input.read(buffer),
+                State::Failed => return Err(wrong("the compressed data are damaged")),
+                State::Between(_) => 0,
+                State::Zlib(decoder) => decoder.read(buffer)?,
+                State::Gzip(decoder) => decoder.read(buffer)?,
+                State::Zstd(decoder) => decoder.read(buffer)?,
+                State::Lz4(decoder) => decoder.read(buffer)?,
+            };
+            if read > 0 {
+                return Ok(read);
+            }
+            let input = match std::mem::replace(&mut self.state, State::Failed) {
+                State::Raw(input) | State::Between(input) => input,
+                State::Zlib(decoder) => decoder.input,
+                State::Gzip(decoder) => decoder.into_inner().into_inner().1,
+                State::Zstd(decoder) => decoder.finish().into_inner().1,
+                State::Lz4(decoder) => {
+                    let Ends { input, has_ended } = decoder.into_inner();
+                    if has_ended {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    input.into_inner().1
+                }
+                State::Failed => continue,
+            };
+            match self.begin(input)? {
+                Some(state) => self.state = state,
+                None => return Ok(0),
+            }
+        }
+    }
+}
+
+/// Notes whether the reader met the end of the input: `FrameDecoder` takes that between two blocks for the end of the frame.
+struct Ends<R> {
+    input: R,
+    has_ended: bool,
+}
+
+impl<R: Read> Read for Ends<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.has_ended |= read == 0 && !buffer.is_empty();
+        Ok(read)
+    }
+}
+
+/// A zlib stream, whose end and checksum must be there. `flate2::read::ZlibDecoder` takes the end of the input for the end of the stream.
+struct Zlib<R> {
+    input: R,
+    state: Decompress,
+    has_ended: bool,
+}
+
+impl<R: BufRead> Zlib<R> {
+    fn new(input: R) -> Self {
+        Self { input, state: Decompress::new(true), has_ended: false }
+    }
+}
+
+impl<R: BufRead> Read for Zlib<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.has_ended {
+            let input = self.input.fill_buf()?;
+            let is_end = input.is_empty();
+            let (before_in, before_out) = (self.state.total_in(), self.state.total_out());
+            let status = self.state.decompress(input, buffer, FlushDecompress::None);
+            let status = status.map_err(|_| wrong("the compressed data are damaged"))?;
+            let [consumed, written] =
+                [self.state.total_in() - before_in, self.state.total_out() - before_out]
+                    .map(|bytes| usize::try_from(bytes).unwrap_or_default());
+            self.input.consume(consumed);
+            self.has_ended = status == Status::StreamEnd;
+            if written > 0 {
+                return Ok(written);
+            }
+            if is_end && !self.has_ended {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn text() -> Vec<u8> {
+        (0..16_000_u32)
+            .flat_map(|number| format!("{}\n", number.wrapping_mul(2_654_435_761)).into_bytes())
+            .collect()
+    }
+
+    fn packed(method: Method, has_checksum: bool) -> Vec<u8> {
+        let text = text();
+        match method {
+            Method::None => text,
+            Method::Gzip => {
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                encoder.write_all(&text).unwrap();
+                encoder.finish().unwrap()
+            }
+            Method::Zlib => {
+                let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+                encoder.write_all(&text).unwrap();
+                encoder.finish().unwrap()
+            }
+            Method::Zstd => {
+                let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+                encoder.include_checksum(has_checksum).unwrap();
+                encoder.write_all(&text).unwrap();
+                encoder.finish().unwrap()
+            }
+            Method::Lz4 => {
+                let info = lz4_flex::frame::FrameInfo::new().content_checksum(has_checksum);
+                let mut encoder = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
+                encoder.write_all(&text).unwrap();
+                encoder.finish().unwrap()
+            }
+        }
+    }
+
+    fn read(method: Method, bytes: &[u8]) -> (io::Result<Vec<u8>>, bool) {
+        let mut frames = Frames::new(method, bytes);
+        let mut found = Vec::new();
+        let result = frames.read_to_end(&mut found).map(|_| found);
+        (result, frames.covered().get())
+    }
+
+    const ALL: [Method; 4] = [Method::Gzip, Method::Zlib, Method::Zstd, Method::Lz4];
+
+    #[test]
+    fn streams_are_read_and_say_whether_a_checksum_covers_them() {
+        for method in ALL {
+            for has_checksum in [true, false] {
+                let (found, covered) = read(method, &packed(method, has_checksum));
+                assert!(found.unwrap() == text(), "{method:?}");
+                let always = matches!(method, Method::Gzip | Method::Zlib);
+                assert_eq!(covered, has_checksum || always, "{method:?}");
+            }
+        }
+        let two = [packed(Method::Zstd, true), packed(Method::Zstd, false)].concat();
+        let (found, covered) = read(Method::Zstd, &two);
+        assert!(found.unwrap().len() == 2 * text().len() && !covered);
+    }
+
+    #[test]
+    fn a_stream_that_is_cut_anywhere_is_damaged() {
+        for method in ALL {
+            for has_checksum in [true, false] {
+                let bytes = packed(method, has_checksum);
+                for part in 1..23 {
+                    let cut = &bytes[..bytes.len() * part / 23];
+                    assert!(
+                        read(method, cut).0.is_err(),
+                        "{method:?} cut to {} of {}",
+                        cut.len(),
+                        bytes.len()
+                    );
+                }
+                for cut in 1..12 {
+                    assert!(
+                        read(method, &bytes[..bytes.len() - cut]).0.is_err(),
+                        "{method:?} without the last {cut}"
+                    );
+                }
+                let longer = [&bytes[..], b"x"].concat();
+                assert!(read(method, &longer).0.is_err(), "{method:?} with a byte more");
+            }
+        }
+    }
+
+    /// lz4 may end with any block, as no block says whether it is the last one.
+    #[test]
+    fn an_lz4_frame_that_is_cut_between_two_blocks_is_damaged() {
+        let bytes = packed(Method::Lz4, false);
+        let mut at = 7;
+        loop {
+            let size = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) & 0x7fff_ffff;
+            assert!(read(Method::Lz4, &bytes[..at]).0.is_err(), "cut to {at}");
+            if size == 0 {
+                break;
+            }
+            at += 4 + size as usize;
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_under_a_checksum_is_noticed() {
+        for method in ALL {
+            let bytes = packed(method, true);
+            for step in 0..40 {
+                // Behind gzip's own fields, whose time and system no checksum covers.
+                let at = 10 + step * (bytes.len() - 10) / 40;
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << (step % 8);
+                let (found, covered) = read(method, &flipped);
+                assert!(found.is_err() || !covered, "{method:?}, byte {at}");
+            }
+        }
+    }
+}

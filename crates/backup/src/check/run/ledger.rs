@@ -1,0 +1,212 @@
+//! The files of a base backup against its manifest.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::{self, Read};
+
+use crate::check::format::manifest::{Checksum, Listed, Manifest};
+use crate::check::format::wrong;
+use crate::check::outcome::Outcome;
+use crate::check::run::BUFFER;
+
+/// Files that a manifest does not list, or that may differ from it (`src/bin/pg_verifybackup/pg_verifybackup.c`).
+const OWN: [&str; 4] = ["backup_manifest", "recovery.signal", "standby.signal", SETTINGS];
+const SETTINGS: &str = "postgresql.auto.conf";
+const VERSION: &str = "PG_VERSION";
+const CONTROL: &str = "global/pg_control";
+const LABEL: &str = "backup_label";
+/// Bytes that are kept of some files.
+const KEPT: usize = 4096;
+/// Line of the label of an incremental backup.
+const INCREMENTAL: &str = "INCREMENTAL FROM LSN: ";
+/// Directories without which a server does not start, and which are empty in a backup (src/bin/initdb/initdb.c). Copies through object
+/// stores and git lose them.
+const DIRECTORIES: [&str; 9] = [
+    "pg_commit_ts",
+    "pg_dynshmem",
+    "pg_notify",
+    "pg_replslot",
+    "pg_serial",
+    "pg_snapshots",
+    "pg_stat",
+    "pg_tblspc",
+    "pg_twophase",
+];
+const REMEDY: &str =
+    "make base backups with a manifest (pg_basebackup without --no-manifest, from PostgreSQL 13 on)";
+
+/// See the module's documentation.
+pub(super) struct Ledger {
+    pub(super) manifest: Option<Manifest>,
+    places: HashMap<String, usize>,
+    seen: Vec<bool>,
+    directories: BTreeSet<String>,
+    /// Beginnings of files that tell something of the server.
+    kept: HashMap<&'static str, Vec<u8>>,
+    unchecked: u64,
+}
+
+impl Ledger {
+    pub(super) fn new(manifest: Option<Manifest>) -> Self {
+        let files = manifest.as_ref().map_or(&[][..], |manifest| &manifest.files);
+        let places: HashMap<String, usize> =
+            files.iter().enumerate().map(|(place, file)| (file.path(), place)).collect();
+        let seen = vec![false; files.len()];
+        Self { manifest, places, seen, directories: BTreeSet::new(), kept: HashMap::new(), unchecked: 0 }
+    }
+
+    /// Paths of all listed files.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let files = self.manifest.as_ref().map_or(&[][..], |manifest| &manifest.files);
+        files.iter().map(Listed::path).collect()
+    }
+
+    pub(super) fn directory(&mut self, path: &str) {
+        self.directories.insert(path.to_owned());
+    }
+
+    /// Reads a file. The outer error is one of the stream, the inner one of the file.
+    pub(super) fn file(
+        &mut self,
+        path: &str,
+        content: &mut dyn Read,
+        outcome: &mut Outcome,
+    ) -> io::Result<io::Result<()>> {
+        let place = self.places.get(path).copied();
+        let listed = place.and_then(|place| Some(&self.manifest.as_ref()?.files[place]));
+        let mut sum = match listed.map_or(Ok(None), Listed::checksum) {
+            Ok(sum) => sum,
+            Err(error) => return Ok(Err(error)),
+        };
+        let kept = [VERSION, CONTROL, LABEL].into_iter().find(|name| *name == path);
+        let (bytes, beginning) = read(content, sum.as_mut())?;
+        if let Some(name) = kept {
+            self.kept.insert(name, beginning);
+        }
+        let (Some(place), Some(listed)) = (place, listed) else {
+            return Ok(self.unlisted(path));
+        };
+        self.seen[place] = true;
+        let is_right = bytes == listed.size;
+        let has_sum = sum.is_some();
+        let agrees = sum.is_none_or(|sum| listed.agrees(sum));
+        if path == SETTINGS && !(is_right && agrees) {
+            // pg_basebackup --write-recovery-conf and ALTER SYSTEM write it.
+            outcome.gap(format!("{SETTINGS}, which was changed after the backup"), "look at its settings");
+            return Ok(Ok(()));
+        }
+        if !is_right {
+            return Ok(Err(wrong(format!("it has {bytes} bytes, and {} in the manifest", listed.size))));
+        }
+        if !agrees {
+            return Ok(Err(wrong("its checksum differs from the one in the manifest")));
+        }
+        self.unchecked += u64::from(!has_sum);
+        Ok(Ok(()))
+    }
+
+    fn unlisted(&self, path: &str) -> io::Result<()> {
+        if self.manifest.is_none() || OWN.contains(&path) || path.starts_with("pg_wal/") {
+            return Ok(());
+        }
+        Err(wrong("the manifest does not list it"))
+    }
+
+    /// Identifier of the server, from `pg_control`.
+    pub(super) fn system(&self) -> Option<u64> {
+        let bytes = self.kept.get(CONTROL)?.get(..8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    /// What can be said once all files were read; `is_read` tells whether they were.
+    pub(super) fn end(&self, is_read: bool, outcome: &mut Outcome) {
+        let text = |name: &str| {
+            self.kept.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+        };
+        let version = text(VERSION).trim().to_owned();
+        outcome.server = (!version.is_empty()).then_some(version);
+        self.missing(is_read, outcome);
+        if let Some(from) = text(LABEL).lines().find_map(|line| line.strip_prefix(INCREMENTAL)) {
+            outcome.kind = format!("incremental {}", outcome.kind);
+            outcome.gap(
+                format!("the earlier backup on which it depends, which ends at {from}"),
+                "check that backup, too; pg_combinebackup makes a full backup of both",
+            );
+        }
+        let Some(manifest) = &self.manifest else {
+            outcome.gap("all files: there is no backup_manifest", REMEDY);
+            return;
+        };
+        if self.unchecked > 0 {
+            outcome.gap(
+                format!("{} files without a checksum in the manifest", self.unchecked),
+                "make base backups with checksums: pg_basebackup --manifest-checksums=CRC32C, the default",
+            );
+        }
+        if let (Some(listed), Some(own)) = (manifest.system_identifier, self.system())
+            && listed != own
+        {
+            outcome.damage("backup_manifest", None, "it belongs to another server than global/pg_control");
+        }
+    }
+
+    fn missing(&self, is_read: bool, outcome: &mut Outcome) {
+        let missing: Vec<String> = self
+            .paths()
+            .into_iter()
+            .zip(&self.seen)
+            .filter(|(path, seen)| !**seen && path != SETTINGS && !path.starts_with("pg_wal/"))
+            .map(|(path, _)| path)
+            .collect();
+        if self.places.get(SETTINGS).is_some_and(|place| !self.seen[*place]) {
+            outcome.gap(format!("{SETTINGS}, which is missing"), "look whether its settings are needed");
+        }
+        if !is_read {
+            // The rest of the damaged tar file has them, or had them.
+            if !missing.is_empty() {
+                outcome.damage(
+                    "backup_manifest",
+                    None,
+                    format!("{} files that it lists were not found", missing.len()),
+                );
+            }
+            return;
+        }
+        for path in missing {
+            outcome.damage(path, None, "it is missing");
+        }
+        if self.manifest.is_none() {
+            for needed in [VERSION, CONTROL] {
+                if !self.kept.contains_key(needed) {
+                    outcome.damage(needed, None, "it is missing");
+                }
+            }
+        }
+        for needed in DIRECTORIES {
+            if !self.directories.contains(needed) {
+                outcome.damage(
+                    needed,
+                    None,
+                    "the directory is missing, and a server needs it: create it, empty",
+                );
+            }
+        }
+    }
+}
+
+/// Reads to the end: number of bytes, and the first ones.
+fn read(content: &mut dyn Read, mut sum: Option<&mut Checksum>) -> io::Result<(u64, Vec<u8>)> {
+    let mut piece = vec![0; BUFFER];
+    let (mut bytes, mut beginning) = (0, Vec::new());
+    loop {
+        let read = content.read(&mut piece)?;
+        if read == 0 {
+            return Ok((bytes, beginning));
+        }
+        let piece = &piece[..read];
+        if let Some(sum) = &mut sum {
+            sum.update(piece);
+        }
+        beginning.extend_from_slice(&piece[..read.min(KEPT - beginning.len())]);
+        bytes += read as u64;
+    }
+}

@@ -1,0 +1,176 @@
+//! The segments of WAL that a base backup needs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::check::format::manifest::{WalRange, lsn};
+use crate::check::format::wal::{self, PAGE, Walk};
+use crate::check::outcome::Outcome;
+use crate::check::run::drain;
+
+/// PostgreSQL's default.
+const DEFAULT: u64 = 16 << 20;
+
+/// Reads the segments of all ranges, each range in order.
+pub(super) struct Segments {
+    ranges: Vec<WalRange>,
+    system: Option<u64>,
+    /// Size of a segment, once one was seen.
+    size: Option<u64>,
+    walks: Vec<Walked>,
+    /// Other files.
+    others: BTreeSet<String>,
+}
+
+struct Walked {
+    walk: Walk,
+    range: WalRange,
+    segments: Vec<(u64, String)>,
+    next: usize,
+    has_failed: bool,
+}
+
+impl Segments {
+    pub(super) fn new(ranges: &[WalRange], system: Option<u64>) -> Self {
+        Self { ranges: ranges.to_vec(), system, size: None, walks: Vec::new(), others: BTreeSet::new() }
+    }
+
+    fn begin(&mut self, size: u64) {
+        if self.size.is_some() {
+            return;
+        }
+        self.size = Some(size);
+        let system = self.system;
+        let walked = |range: &WalRange| Walked {
+            walk: Walk::new(range, size, system),
+            range: range.clone(),
+            segments: wal::segments(range, size),
+            next: 0,
+            has_failed: false,
+        };
+        self.walks = self.ranges.iter().map(walked).collect();
+    }
+
+    /// Takes the size of segments from those in this directory, if the backup has none.
+    pub(super) fn begin_as_in(&mut self, directory: &Path) {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let segment = entries.filter(|entry| wal::is_segment(&entry.file_name().to_string_lossy()));
+        let size = segment
+            .filter_map(|entry| Some(entry.metadata().ok()?.len()))
+            .find(|size| size.is_power_of_two());
+        self.begin(size.unwrap_or(DEFAULT));
+    }
+
+    /// The segments that come next, each of another range.
+    pub(super) fn wanted(&self) -> Vec<String> {
+        let open = self.walks.iter().filter(|one| !one.has_failed);
+        open.filter_map(|one| Some(one.segments.get(one.next)?.1.clone())).collect()
+    }
+
+    /// Whether the segment is needed, now or later.
+    fn is_needed(&self, name: &str) -> bool {
+        self.walks.iter().any(|one| one.segments.iter().any(|(_, needed)| needed == name))
+    }
+
+    /// Reads a file of the directory of WAL. `length` is that of the file, if it is known. Returns whether it was the next one of a range.
+    pub(super) fn file(
+        &mut self,
+        name: &str,
+        length: Option<u64>,
+        content: &mut dyn Read,
+        outcome: &mut Outcome,
+    ) -> io::Result<bool> {
+        if !wal::is_segment(name) {
+            if !name.contains('/') {
+                self.others.insert(name.to_owned());
+            }
+            drain(content)?;
+            return Ok(false);
+        }
+        let mut page = Vec::new();
+        Read::take(&mut *content, PAGE as u64).read_to_end(&mut page)?;
+        let of_file = length.filter(|length| length.is_power_of_two() && *length >= 1 << 20);
+        self.begin(of_file.or_else(|| wal::segment_size(&page)).unwrap_or(DEFAULT));
+        let Some(walked) = self
+            .walks
+            .iter_mut()
+            .find(|one| !one.has_failed && one.segments.get(one.next).is_some_and(|(_, next)| next == name))
+        else {
+            if !self.is_needed(name) {
+                self.others.insert(name.to_owned());
+            }
+            drain(content)?;
+            return Ok(false);
+        };
+        let begin = walked.segments[walked.next].0;
+        walked.next += 1;
+        let size = self.size.unwrap_or(DEFAULT);
+        let mut at = begin;
+        while page.len() == PAGE {
+            if !walked.has_failed
+                && let Err(error) = walked.walk.page(at, &page)
+            {
+                walked.has_failed = true;
+                outcome.damage(format!("pg_wal/{name}"), Some(at - begin), error.to_string());
+            }
+            at += PAGE as u64;
+            page.clear();
+            Read::take(&mut *content, PAGE as u64).read_to_end(&mut page)?;
+        }
+        let length = at + page.len() as u64 - begin;
+        if length != size && !walked.has_failed {
+            walked.has_failed = true;
+            outcome.damage(
+                format!("pg_wal/{name}"),
+                Some(length),
+                format!("it has {length} bytes in place of {size}"),
+            );
+        }
+        outcome.wal += length;
+        Ok(true)
+    }
+
+    /// What is missing, and what no restore needs.
+    pub(super) fn end(mut self, outcome: &mut Outcome) {
+        self.begin(DEFAULT);
+        for one in &self.walks {
+            let missing: Vec<&str> = one.segments[one.next..].iter().map(|(_, name)| name.as_str()).collect();
+            let [start, end] = [one.range.start, one.range.end].map(lsn);
+            if let Some(first) = missing.first() {
+                let names = if missing.len() == 1 {
+                    format!("segment {first}")
+                } else {
+                    format!("{} segments from {first} to {}", missing.len(), missing[missing.len() - 1])
+                };
+                outcome.damage(
+                    "pg_wal",
+                    None,
+                    format!(
+                        "{names}, of the WAL from {start} to {end} that a restore needs, is missing: copy it from the archive into pg_wal, \
+                         or name the archive: --wal-directory DIR"
+                    ),
+                );
+            } else if !one.has_failed && !one.walk.is_complete() {
+                outcome.damage("pg_wal", None, format!("the WAL ends before {end}"));
+            }
+            if one.walk.has_unknown_rest {
+                outcome.gap(
+                    format!("WAL behind {end}, the end of the backup"),
+                    "a restore does not need it to become consistent",
+                );
+            }
+        }
+        let others: Vec<&String> = self.others.iter().filter(|name| !self.is_needed(name)).collect();
+        if let Some(first) = others.first() {
+            outcome.gap(
+                format!(
+                    "{} files in pg_wal that the manifest does not ask for, such as {first}",
+                    others.len()
+                ),
+                "a restore does not need them to become consistent",
+            );
+        }
+    }
+}

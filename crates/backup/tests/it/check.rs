@@ -1,0 +1,161 @@
+//! Whole backups, and things that are not backups.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use backup::check::{CheckError, Outcome, Request, Verdict, check, plan};
+use testkit::{Need, assert_says, require, until};
+
+use crate::support::made::Made;
+
+pub(crate) fn checked(path: &Path) -> Result<Outcome, CheckError> {
+    checked_with(path, None)
+}
+
+pub(crate) fn checked_with(path: &Path, wal: Option<&Path>) -> Result<Outcome, CheckError> {
+    let request = Request { path: path.to_owned(), wal: wal.map(Path::to_owned) };
+    check(&plan(&request)?, &AtomicU64::new(0))
+}
+
+#[test]
+fn an_undamaged_backup_of_each_kind_is_whole_or_shows_no_damage() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    for (name, path, is_covered) in made.all() {
+        let found = checked(&path).unwrap();
+        let expected = if is_covered { Verdict::Whole } else { Verdict::NoDamageFound };
+        assert_eq!(found.verdict(), expected, "{name}: {found:#?}");
+        assert!(found.server.is_some(), "{name}: {found:#?}");
+        if name.starts_with("base") || name == "one.tar" {
+            assert!(found.wal >= 16 << 20, "{name}: {found:#?}");
+        } else {
+            assert_eq!((found.tables, found.rows), (Some(5), Some(9001)), "{name}: {found:#?}");
+        }
+        if ["custom", "none", "tar", "directory"].iter().any(|kind| name.starts_with(kind)) {
+            assert_eq!(found.large_objects, 5, "{name}");
+        }
+        if name == "base" {
+            let verified = std::process::Command::new(made.programs.join("pg_verifybackup"))
+                .args(["--no-parse-wal", "--quiet"])
+                .arg(&path)
+                .status();
+            assert!(verified.unwrap().success());
+        }
+    }
+}
+
+#[test]
+fn wal_that_is_kept_elsewhere_is_found_there() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast");
+    let archive = made.path("archive");
+    fs::create_dir(&archive).unwrap();
+    for entry in fs::read_dir(base.join("pg_wal")).unwrap().flatten().filter(|entry| entry.path().is_file()) {
+        fs::rename(entry.path(), archive.join(entry.file_name())).unwrap();
+    }
+    let found = checked(&base).unwrap();
+    assert_eq!(found.verdict(), Verdict::Damaged);
+    assert_says(&found.damages[0].to_string(), &["pg_wal: segment 0000000100000000", "--wal-directory DIR"]);
+    let found = checked_with(&base, Some(&archive)).unwrap();
+    assert_eq!(found.verdict(), Verdict::Whole, "{found:#?}");
+    let dump = made.make("dump", "pg_dump --format=custom --file=FILE postgres");
+    assert_says(
+        &checked_with(&dump, Some(&archive)).unwrap_err().to_string(),
+        &["leave out --wal-directory"],
+    );
+
+    // Without a manifest, or without checksums, it may still be restored.
+    fs::remove_file(base.join("backup_manifest")).unwrap();
+    assert_eq!(checked(&base).unwrap().verdict(), Verdict::NoDamageFound);
+    fs::write(base.join("backup_manifest.tmp"), "").unwrap();
+    assert_eq!(checked(&base).unwrap().verdict(), Verdict::Damaged);
+    fs::write(base.join("postmaster.pid"), "").unwrap();
+    assert!(matches!(checked(&base), Err(CheckError::DataDirectory { .. })));
+    let none = made.make("none", "pg_basebackup --pgdata=FILE --checkpoint=fast --manifest-checksums=NONE");
+    let found = checked(&none).unwrap();
+    assert_eq!(found.verdict(), Verdict::NoDamageFound);
+    assert_says(&found.gaps[0].part, &["files without a checksum"]);
+    // Changed by pg_basebackup --write-recovery-conf or ALTER SYSTEM: a restore uses it as it is.
+    fs::write(none.join("postgresql.auto.conf"), "work_mem = 1MB").unwrap();
+    assert_eq!(checked(&none).unwrap().verdict(), Verdict::NoDamageFound);
+    fs::remove_dir(none.join("pg_notify")).unwrap();
+    assert_says(&checked(&none).unwrap().damages[0].to_string(), &["pg_notify: the directory is missing"]);
+}
+
+#[test]
+fn whatever_is_not_a_backup_is_refused_with_the_remedy() {
+    let directory = testkit::directory();
+    let path = |name: &str| directory.path().join(name);
+    let says = |path: &Path, parts: &[&str]| assert_says(&checked(path).unwrap_err().to_string(), parts);
+
+    says(&path("missing"), &["cannot read", "check the path"]);
+    nix::unistd::mkfifo(&path("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    says(&path("fifo"), &["is a FIFO", "pgrig backup check - <"]);
+    says(Path::new("/dev/zero"), &["is a device"]);
+    fs::create_dir(path("other")).unwrap();
+    says(&path("other"), &["neither toc.dat", "backup_manifest"]);
+    symlink(path("loop"), path("loop")).unwrap();
+    says(&path("loop"), &["cannot read", "symbolic links"]);
+    fs::write(path("text.sql"), "CREATE TABLE t (i int);\n").unwrap();
+    says(&path("text.sql"), &["is not a backup that pgrig knows", "xz -dc"]);
+    fs::write(path("new.dump"), b"PGDMP\x01\x2a\x00\x04\x08\x01").unwrap();
+    says(&path("new.dump"), &["archive format 1.42", "update pgrig"]);
+    let mut other = tar::Builder::new(File::create(path("other.tar")).unwrap());
+    let mut header = tar::Header::new_ustar();
+    header.set_size(4);
+    other.append_data(&mut header, "a/file", &b"text"[..]).unwrap();
+    other.finish().unwrap();
+    says(&path("other.tar"), &["is a tar file, but not one of pg_dump"]);
+
+    for (name, content) in [
+        ("empty.dump", &b""[..]),
+        ("cut.dump", b"PGD"),
+        ("cut.sql.gz", b"\x1f\x8b\x08\x00"),
+        ("wrong.gz", b"xx"),
+    ] {
+        fs::write(path(name), content).unwrap();
+        assert_eq!(checked(&path(name)).unwrap().verdict(), Verdict::Damaged, "{name}");
+    }
+    // A table of contents whose lengths promise gigabytes takes no memory for them.
+    let mut huge = b"PGDMP\x01\x0e\x00\x04\x08\x01".to_vec();
+    huge.extend([0; 8 * 5]);
+    huge.extend([0, 0xff, 0xff, 0xff, 0x3f]);
+    fs::write(path("huge.dump"), huge).unwrap();
+    assert_eq!(checked(&path("huge.dump")).unwrap().verdict(), Verdict::Damaged);
+    // Links within a base backup do not lead out of it.
+    let base = path("links");
+    fs::create_dir_all(base.join("pg_tblspc")).unwrap();
+    fs::write(base.join("PG_VERSION"), "18\n").unwrap();
+    symlink(&base, base.join("around")).unwrap();
+    symlink(base.join("pg_tblspc/1"), base.join("pg_tblspc/1")).unwrap();
+    let found = checked(&base).unwrap();
+    assert_says(&format!("{:?}", found.damages), &["around", "leads nowhere"]);
+}
+
+#[test]
+fn a_file_that_grows_meanwhile_has_no_verdict() {
+    let directory = testkit::directory();
+    let path = directory.path().join("growing.sql");
+    let line = "-- a comment\n".repeat(1000);
+    fs::write(&path, format!("--\n-- PostgreSQL database dump\n--\n{}", line.repeat(400))).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = File::options().append(true).open(&path).unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                file.write_all(b"--\n").unwrap();
+                std::thread::yield_now();
+            }
+        });
+        until("a check sees the change", || matches!(checked(&path), Err(CheckError::Changed { .. })));
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
