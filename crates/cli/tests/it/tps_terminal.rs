@@ -227,7 +227,8 @@ fn the_headline_is_the_last_thing_on_a_small_screen() {
         let document = lines.iter().rposition(|line| line.starts_with("run document:")).unwrap();
         // A line that stays on the screen is not repeated.
         let results = lines.iter().position(|line| line.starts_with(first));
-        let results = results.unwrap_or_else(|| panic!("{arguments}: no line begins with {first:?}: {lines:#?}"));
+        let results =
+            results.unwrap_or_else(|| panic!("{arguments}: no line begins with {first:?}: {lines:#?}"));
         let is_repeated = lines[document..].iter().any(|line| line.starts_with(first));
         assert_eq!(is_repeated, lines.len() - results > 24, "{arguments}: {lines:#?}");
     }
