@@ -28,6 +28,7 @@ mod leaf;
 mod ledger;
 pub mod limits;
 mod outcome;
+mod part_work;
 mod plan;
 mod probe;
 mod remains;
@@ -38,6 +39,7 @@ mod sql;
 
 pub use error::{Cause, FillError};
 pub use outcome::Outcome;
+pub use part_work::{FillId, PartWork};
 pub use plan::{Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, sight};
 pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use measure::{Series, Trial, Unit};
 
 use crate::limits::{Event, StopReason};
+use crate::part_work::{self, FillId, PartWork};
 use crate::plan::Plan;
 use crate::plan::sizes::Sizes;
 use crate::probe::{ProbeKind, ProbePoint};
@@ -49,8 +50,14 @@ pub struct Outcome {
     pub wal: u64,
     /// Processor time that pgrig itself took to generate and send, user and system.
     pub client_cpu: Duration,
+    /// Where that WAL begins and ends, bytes since the beginning of the server's.
+    pub wal_positions: Vec<[u64; 2]>,
     /// How this part of the fill ended; none if there is but one process.
     pub part_end: Option<PartEnd>,
+    /// When this part worked on the rows; none if there is but one process.
+    pub part_work: Option<PartWork>,
+    /// The fill of the table that this is a part of.
+    pub fill: Option<FillId>,
     /// Checkpoints that the fill itself forced.
     pub own_checkpoints: u64,
 }
@@ -66,8 +73,16 @@ impl Outcome {
         }
         self.rows += later.rows;
         self.wal += later.wal;
+        self.wal_positions.extend(later.wal_positions);
         self.client_cpu += later.client_cpu;
         self.events.extend(later.events);
+        if let Some(more) = later.part_work {
+            if let Some(work) = &mut self.part_work {
+                work.append(self.rate.as_mut(), more, later.rate);
+            } else {
+                (self.part_work, self.rate) = (Some(more), later.rate);
+            }
+        }
         Self { sizes: later.sizes, free: later.free, ..self }
     }
 
@@ -141,6 +156,16 @@ impl Outcome {
             }
         }
         trial.events.extend(self.events.iter().map(measure::Event::from));
+        if let Some(work) = &self.part_work {
+            trial.events.extend(work.events());
+            let at = trial.value("total").unwrap_or_default();
+            trial.events.push(part_work::event(
+                at,
+                self.part_end.as_ref(),
+                self.fill.as_ref(),
+                &self.wal_positions,
+            ));
+        }
         trial.series.extend(self.rate.clone());
         if let Some(kind) = probe {
             trial.observe("probing", self.probing.as_secs_f64(), Unit::Seconds);

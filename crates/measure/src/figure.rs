@@ -91,8 +91,8 @@ const ROWS: &str = "rows";
 const EMPTY: &str = "empty";
 const REPEAT: &str = "repeat";
 /// Parts of names of observations in seconds that explain a result but are no result: waits within
-/// a step, load of the machine, time that pgrig spent on probes.
-const EXPLANATIONS: [&str; 5] = ["-read-time", "-write-time", "machine-", "disk-busy", "probing"];
+/// a step, load of the machine, time that pgrig spent on probes, time that the parts of a fill share.
+const EXPLANATIONS: [&str; 6] = ["-read-time", "-write-time", "machine-", "disk-busy", "probing", "shared"];
 /// Counts and bytes of `tps` that become figures per transaction.
 const PER_TRANSACTION: [&str; 6] =
     ["wal", "disk-reads", "disk-read", "disk-writes", "disk-written", "retries"];

@@ -5,6 +5,7 @@
 //! Connection ─▶ Survey                  build, settings, role, machine, data directory, volumes; refusals
 //!               settings::Changer       changed settings, put back after an error, Ctrl-C or kill -9
 //!               interruption            work that the user may stop
+//!               ClockReading            the server's clock, for work that several processes share
 //! ```
 //!
 //! Start reading at [`Survey`] and [`Session`]. This crate must not know tables to fill, or what a verb measures.
@@ -36,6 +37,7 @@
 //! another thread or task ends the work as Ctrl-C does (`fault::noticed`). In builds with assertions `PGRIG_TEST_PANIC`
 //! names a point at which to panic.
 
+mod clock;
 pub mod disturbance;
 mod error;
 pub mod fault;
@@ -54,6 +56,7 @@ mod settle;
 mod survey;
 pub mod volume;
 
+pub use clock::ClockReading;
 pub use error::SurveyError;
 pub use info::{DifferingSetting, ServerInfo, differing_settings};
 pub use machine::{runs_on, volume_of};

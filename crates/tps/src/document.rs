@@ -4,9 +4,7 @@ use measure::{Event, Increment, PackedLatencies, Percentile, Percentiles, Series
 use script::Scripts;
 use serde_json::{Value, json};
 
-use crate::outcome::{
-    ClockReading, Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Moves, Outcome, Phase,
-};
+use crate::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Moves, Outcome, Phase};
 use crate::plan::Plan;
 use crate::request::{Connecting, Length, Protocol, Request};
 use crate::watch::{Maintained, Spell, Watched, WatchedSecond};
@@ -111,7 +109,7 @@ impl Outcome {
         }
         trial.series = series(&self.seconds);
         trial.events = phases(&self.seconds);
-        trial.events.extend(self.clock.iter().map(|reading| self.clock_event(reading)));
+        trial.events.extend(self.clock.iter().map(|reading| reading.event(self.begun)));
         trial.events.extend(self.agreed.map(|time| Event {
             at: 0.0,
             text: "all parts begin".to_owned(),
@@ -120,21 +118,6 @@ impl Outcome {
         trial.events.extend(self.moves.iter().map(Moves::event));
         trial.increments.clone_from(&self.increments);
         trial
-    }
-
-    fn clock_event(&self, reading: &ClockReading) -> Event {
-        let ClockReading { at, time, error, started, database } = *reading;
-        // The first reading is older than the first transaction.
-        let before = self.begun.saturating_duration_since(at).as_secs_f64();
-        let what = json!({
-            "event": "clock",
-            "time": time + before,
-            "error": error.as_secs_f64(),
-            "started": started,
-            "database": database,
-        });
-        let at = at.saturating_duration_since(self.begun).as_secs_f64();
-        Event { at, text: "the server's clock is read".to_owned(), what }
     }
 }
 

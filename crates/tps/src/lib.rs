@@ -44,8 +44,8 @@ pub use error::TpsError;
 pub use exchange::Exchange;
 pub use observer::{Debugged, Observer};
 pub use outcome::{
-    ClockReading, Counts, End, Failed, KeptSecond, LostClient, Measured, MeasuredCommand, MeasuredScript,
-    Moves, Outcome, Parted, Phase, Second,
+    Counts, End, Failed, KeptSecond, LostClient, Measured, MeasuredCommand, MeasuredScript, Moves, Outcome,
+    Parted, Phase, Second,
 };
 pub use plan::{Parsed, Plan};
 pub use request::{Connecting, Length, Part, Protocol, Request};

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use failure::Class;
 use measure::{Increment, Latencies, Percentiles};
+use server::ClockReading;
 
 use crate::error::parts;
 
@@ -212,21 +213,6 @@ pub struct Outcome {
     pub parted: Option<Parted>,
     /// Time of the first transaction.
     pub begun: Instant,
-}
-
-/// A reading of the server's clock.
-#[derive(Clone, Copy, Debug)]
-pub struct ClockReading {
-    /// When, on this machine.
-    pub at: Instant,
-    /// The server's time, seconds since 1970.
-    pub time: f64,
-    /// Its greatest error.
-    pub error: Duration,
-    /// Start of the server, seconds since 1970.
-    pub started: f64,
-    /// OID of the database.
-    pub database: u32,
 }
 
 impl Counts {

@@ -39,6 +39,7 @@ mod fill_triggers;
 mod help;
 mod help_examples;
 mod merge;
+mod merge_fill;
 mod micro;
 mod model;
 mod pooler;

@@ -170,6 +170,11 @@ impl Ledger {
         Ok(ledger)
     }
 
+    /// Its first table, quoted, which exists as long as the fill lasts.
+    pub(crate) fn table_name(&self) -> &str {
+        &self.first
+    }
+
     fn is_split(&self) -> bool {
         self.relations.persistences().len() > 1
     }

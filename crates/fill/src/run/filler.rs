@@ -16,6 +16,7 @@ use super::resume;
 use crate::error::FillError;
 use crate::ledger::Ledger;
 use crate::limits::{Governor, StopReason};
+use crate::part_work::{FillId, PartWork};
 use crate::plan::{Plan, Sizes};
 use crate::probe::{ProbePoint, Prober};
 use crate::remains::{Progress, Remains};
@@ -110,6 +111,10 @@ pub(crate) struct Generated {
     pub probes: Vec<ProbePoint>,
     /// Time of probes, including the wait for streams to pause.
     pub probing: Duration,
+    /// When this part worked, if there are several.
+    pub part_work: Option<PartWork>,
+    /// The fill that it is a part of.
+    pub fill: Option<FillId>,
 }
 
 /// Takes the lock of this name for as long as the session lasts, alone or together with others. A session that a killed

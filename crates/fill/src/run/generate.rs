@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, RwLock};
 
 use crate::error::Cause;
 use crate::ledger::Ledger;
+use crate::part_work::{FillId, PartWork};
 use crate::plan::Method;
 use crate::probe::ProbeError;
 use crate::request::InitStep;
@@ -44,14 +45,30 @@ impl Filler<'_> {
                 governor.refuse_full(self.plan.first_space(), 0)?;
             }
         }
-        let meter = RateMeter::start("rows-sent", Unit::Rows);
+        let (meter, began) = (RateMeter::start("rows-sent", Unit::Rows), Instant::now());
+        if self.share().is_some() {
+            self.generated().part_work = Some(PartWork { began, readings: Vec::new() });
+        }
         let loaded = tokio::select! {
             loaded = self.load_all(session, &meter) => loaded,
             never = meter.run() => match never {},
             never = self.write_behind() => match never {},
         };
         self.generated().rate = Some(meter.finish());
+        if loaded.is_ok() {
+            self.read_clock(session).await?;
+        }
         loaded
+    }
+
+    /// Reads the server's clock, if this process is a part.
+    async fn read_clock(&self, session: &Session) -> Result<(), ConnectError> {
+        if self.generated().part_work.is_none() {
+            return Ok(());
+        }
+        let reading = PartWork::read_clock(session).await?;
+        self.generated().part_work.iter_mut().for_each(|work| work.readings.push(reading));
+        Ok(())
     }
 
     async fn load_all(&self, session: &Session, meter: &RateMeter) -> Result<u64, Cause> {
@@ -62,7 +79,13 @@ impl Filler<'_> {
         if self.ledger.get().is_none() {
             self.begin_ledger(session).await?;
         }
-        let work = self.chunk_loop(self.ledger.get().expect("begun"), meter);
+        let ledger = self.ledger.get().expect("begun");
+        self.read_clock(session).await?;
+        if self.parts.is_some() {
+            let fill = FillId::of(session, ledger.table_name()).await?;
+            self.generated().fill = fill;
+        }
+        let work = self.chunk_loop(ledger, meter);
         if plan.is_single_transaction() {
             let rows = work.all_in_one(session).await?;
             work.explode(session, &plan.chunking.chunk(0)).await?;

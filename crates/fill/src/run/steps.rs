@@ -123,12 +123,12 @@ impl Filler<'_> {
             self.end(&session, ledger, &mut clock).await?;
         }
         self.look_at_volumes();
-        let wal = wal_position(&session).await?.saturating_sub(start.wal);
+        let wal_end = wal_position(&session).await?;
         let sizes = self.sizes(&session).await?;
         let sampled = Instant::now();
         let compression =
             self.compression(&session, clock.steps.iter().map(|(_, elapsed)| *elapsed).sum()).await;
-        let Generated { rate, rolled_back, stop, gaps, probes, probing } =
+        let Generated { rate, rolled_back, stop, gaps, probes, probing, part_work, fill } =
             std::mem::take(&mut *self.generated());
         Ok(Outcome {
             rate,
@@ -145,9 +145,12 @@ impl Filler<'_> {
             rows: loaded,
             sizes,
             before: start.sizes,
-            wal,
+            wal: wal_end.saturating_sub(start.wal),
+            wal_positions: vec![[start.wal, wal_end]],
             client_cpu,
             part_end: self.part_end.get().cloned(),
+            part_work,
+            fill,
             own_checkpoints: self.own_checkpoints.load(Ordering::Relaxed),
         })
     }

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use measure::Event;
+
 use crate::limits::StopReason;
 use crate::outcome::Outcome;
+use crate::part_work::{self, FillId, PartWork};
 use crate::run::PartEnd;
 
 /// A schema that was filled.
@@ -21,6 +24,10 @@ pub struct SchemaOutcome {
     pub refreshed: Vec<String>,
     /// How this part of the fill ended; none if there is but one process.
     pub part_end: Option<PartEnd>,
+    /// When this part worked; none if there is but one process.
+    pub part_work: Option<PartWork>,
+    /// The fill that it is a part of.
+    pub fill: Option<FillId>,
     /// Parts whose chunks this one has loaded, because they were not there and other tables reference these rows.
     pub absent: Vec<u32>,
 }
@@ -38,6 +45,14 @@ impl SchemaOutcome {
     /// Rows that this run loaded.
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(|table| table.outcome.rows).sum()
+    }
+
+    /// Readings of the server's clock and the end of this part; none if there is but one process.
+    pub fn part_events(&self) -> Vec<Event> {
+        let Some(work) = &self.part_work else { return Vec::new() };
+        let at = self.elapsed.as_secs_f64();
+        let end = part_work::event(at, self.part_end.as_ref(), self.fill.as_ref(), &[]);
+        work.events().chain([end]).collect()
     }
 
     /// Bytes that the tables and indexes have grown by.

@@ -21,6 +21,7 @@ use crate::error::FillError;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::outcome::Outcome;
+use crate::part_work::{FillId, PartWork};
 use crate::plan::Plan;
 use crate::request::{Part, Share};
 use crate::run::{
@@ -62,6 +63,11 @@ impl SchemaRun<'_> {
         let parts = Parts::new(record::name(&self.plan.record_schema), part, arrival);
         let session = open_noticed(self.target).await?;
         let (ledgers, references) = self.interruptible(self.ready(&parts, &session)).await?;
+        let read = async {
+            let reading = PartWork::read_clock(&session).await?;
+            Ok((reading, FillId::of(&session, &record::name(&self.plan.record_schema)).await?))
+        };
+        let (reading, fill) = self.interruptible(read).await?;
         let loaded = self.plan.tables.iter().map(|_| None).collect();
         let mut work =
             PartRun { run: self, parts, session, ledgers, references, loaded, absent: BTreeSet::new() };
@@ -96,6 +102,8 @@ impl SchemaRun<'_> {
             tables: loaded.into_iter().enumerate().filter_map(filled).collect(),
             elapsed: started.elapsed(),
             part_end: Some(part_end),
+            part_work: Some(PartWork { began: started, readings: vec![reading] }),
+            fill,
             absent: absent.into_iter().collect(),
             ..outcome
         })

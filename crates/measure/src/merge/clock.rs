@@ -1,6 +1,6 @@
 //! The server's clock, as a run read it.
 
-use crate::run::Trial;
+use crate::run::{Event, Trial};
 
 /// Name of the event.
 const CLOCK: &str = "clock";
@@ -28,9 +28,9 @@ pub(super) struct Clock {
 impl Clock {
     /// From the events of a trial; none if the clock was not read.
     pub(super) fn of(trial: &Trial) -> Option<Self> {
-        let events = || trial.events.iter().filter(|event| event.what["event"] == CLOCK);
+        let events = || trial.events.iter().filter(|event| Self::is_reading(event));
         let number = |what: &serde_json::Value, name: &str| what[name].as_f64();
-        let reading = |event: &crate::run::Event| {
+        let reading = |event: &Event| {
             let server = number(&event.what, "time")?;
             Some(Reading { at: event.at, offset: server - event.at })
         };
@@ -40,6 +40,18 @@ impl Clock {
         let server = (number(&first.what, "started")?, first.what["database"].as_u64()?);
         let error = events().filter_map(|event| number(&event.what, "error")).fold(0.0, f64::max);
         (!readings.is_empty()).then_some(Self { readings, server, error })
+    }
+
+    /// Whether the event is a reading.
+    pub(super) fn is_reading(event: &Event) -> bool {
+        event.what["event"] == CLOCK
+    }
+
+    /// Change of the difference between both clocks from the first reading to the last, seconds.
+    pub(super) fn change(&self) -> f64 {
+        let [first, last] =
+            [self.readings.first(), self.readings.last()].map(|one| one.map(|one| one.offset));
+        first.zip(last).map_or(0.0, |(first, last)| (last - first).abs())
     }
 
     /// The server's time, seconds since 1970, when the trial had run for so many seconds. Between two readings, the
@@ -65,7 +77,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::run::Event;
 
     #[test]
     fn a_clock_that_drifts_is_followed() {

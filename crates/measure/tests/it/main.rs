@@ -2,6 +2,7 @@
 
 mod compare;
 mod merge;
+mod merge_fill;
 mod noise;
 mod paired;
 mod rate;

@@ -173,7 +173,7 @@ fn runs_that_are_no_parts_of_one_are_refused_and_each_difference_is_named() {
     assert!(changed(&|run| run.request["part"]["number"] = json!(1)).contains("both part 1"));
     assert!(changed(&|run| run.request["part"]["of"] = json!(3)).contains("request.part.of: 2 → 3"));
     assert!(changed(&|run| run.request["part"] = json!(null)).contains("--part I/N"));
-    assert!(changed(&|run| "fill".clone_into(&mut run.verb)).contains("a run of fill"));
+    assert!(changed(&|run| "fill".clone_into(&mut run.verb)).contains("is a run of tps, and"));
     assert!(changed(&|run| run.status = Status::Interrupted).contains("is interrupted"));
     assert!(changed(&|run| run.trials[0].events.clear()).contains("no readings of the server's clock"));
     assert!(changed(&|run| run.trials[0].events[0].what["time"] = json!(1003.0)).contains("no whole second"));

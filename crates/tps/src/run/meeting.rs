@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use connect::Target;
 use serde_json::Value;
+use server::ClockReading;
 use tokio_postgres::{Error, Statement};
 
 use crate::error::TpsError;
 use crate::observer::Observer;
-use crate::outcome::ClockReading;
 use crate::plan::Plan;
 use crate::request::Part;
 use crate::run::partners::Partners;
-use crate::run::server_clock;
+use crate::run::server_clock::instant_of;
 use crate::signals::{START, Sign, Signals};
 
 /// Time between two looks at the other parts before the run.
@@ -41,7 +41,7 @@ impl Meeting {
     /// options.
     pub(super) async fn arrive(target: &Target, plan: &Plan, part: &Part) -> Result<Self, TpsError> {
         let signals = Signals::connect(target, part.meeting()).await?;
-        let clock = signals.said(signals.connection.client.prepare(include_str!("../sql/clock.sql"))).await?;
+        let clock = signals.said(ClockReading::prepare(&signals.connection)).await?;
         if !signals.said(signals.take(Sign::Present(part.number))).await? {
             return Err(TpsError::PartTaken { number: part.number, of: part.of });
         }
@@ -96,7 +96,7 @@ impl Meeting {
     async fn begin_at(self, second: i64) -> Result<(Partners, Instant), TpsError> {
         let reading = self.signals.said(self.read_clock()).await?;
         let agreed = nearest(second, reading.time);
-        let begin = reading.instant_of(agreed, LATE_LEAD);
+        let begin = instant_of(&reading, agreed, LATE_LEAD);
         tokio::time::sleep_until(begin.checked_sub(THREADS).unwrap_or(begin).into()).await;
         // The next meeting of this name must not take the part as ready.
         self.signals.said(self.signals.give_up(Sign::Ready(self.part.number))).await?;
@@ -105,7 +105,7 @@ impl Meeting {
 
     /// Reads the server's clock.
     pub(super) async fn read_clock(&self) -> Result<ClockReading, Error> {
-        server_clock::read(&self.signals.connection, &self.clock).await
+        ClockReading::take(&self.signals.connection, &self.clock).await
     }
 }
 

@@ -5,11 +5,12 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use server::ClockReading;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use crate::outcome::{ClockReading, Parted};
+use crate::outcome::Parted;
 use crate::run::lock;
 use crate::run::meeting::Meeting;
 use crate::signals::{Sign, Signs};

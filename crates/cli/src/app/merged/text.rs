@@ -2,15 +2,21 @@
 
 use std::time::Duration;
 
-use measure::human::grouped;
+use measure::human::{bytes, grouped};
 use measure::merge::MergedPart;
 use measure::{Percentile, Run, Trial};
 
 use crate::app::numbers::{duration, rounded};
 use crate::app::table::{align_right, new_table, trimmed};
 
+/// The trial that sums up the tables of a schema.
+const ALL: &str = "all tables";
+
 /// A line on the throughput, a table of latencies, a table of the parts.
 pub(crate) fn result(run: &Run, parts: &[MergedPart]) -> String {
+    if run.verb == "fill" {
+        return format!("{}\n\n{}", filled(run, parts.len()), table(parts));
+    }
     let mut texts: Vec<String> = run.trials.iter().map(|trial| headline(run, trial, parts.len())).collect();
     texts.extend(run.trials.iter().filter_map(latencies));
     texts.push(table(parts));
@@ -51,6 +57,31 @@ fn headline(run: &Run, trial: &Trial, parts: usize) -> String {
     )
 }
 
+/// `1,000,000 rows and 150 MB in 12.3 s by 4 parts`, and the rate of the time that they share.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
+fn filled(run: &Run, parts: usize) -> String {
+    let whole = run.trials.iter().find(|trial| trial.config == ALL).or(run.trials.first());
+    let value = |name| whole.and_then(|trial| trial.value(name));
+    let seconds = |name| value(name).map(Duration::from_secs_f64);
+    let total = seconds("total").unwrap_or_default();
+    let size = value("heap").unwrap_or_default() + value("index").unwrap_or_default();
+    let plural = if parts == 1 { "" } else { "s" };
+    let loaded = format!(
+        "{} rows in {} by {parts} part{plural}; the tables have {} with their indexes",
+        count(value("rows").unwrap_or_default()),
+        duration(total),
+        bytes(size as u64),
+    );
+    match (seconds("shared"), value("shared-rows")) {
+        (Some(shared), Some(rows)) => format!(
+            "{loaded}\n{} rows/s in the {} in which all parts loaded rows",
+            count(rows / shared.as_secs_f64()),
+            duration(shared),
+        ),
+        _ => loaded,
+    }
+}
+
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
 fn count(number: f64) -> String {
     grouped(number.round() as u64)
@@ -78,11 +109,18 @@ fn latencies(trial: &Trial) -> Option<String> {
 
 /// The parts, and the time of each that does not count.
 fn table(parts: &[MergedPart]) -> String {
-    let mut table = new_table(&["part", "run", "cut before", "cut after"]);
+    let has_rows = parts.iter().any(|part| part.rows.is_some());
+    let mut header = vec!["part", "run"];
+    header.extend(has_rows.then_some("rows"));
+    header.extend(["cut before", "cut after"]);
+    let mut table = new_table(&header);
     let seconds = |seconds: f64| format!("{seconds:.2} s");
     for part in parts {
-        table.add_row([part.number.to_string(), part.id.clone(), seconds(part.cut.0), seconds(part.cut.1)]);
+        let mut row = vec![part.number.to_string(), part.id.clone()];
+        row.extend(part.rows.map(count));
+        row.extend([seconds(part.cut.0), seconds(part.cut.1)]);
+        table.add_row(row);
     }
-    align_right(&mut table, 2..4);
+    align_right(&mut table, 2..header.len());
     trimmed(&table)
 }

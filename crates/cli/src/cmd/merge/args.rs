@@ -5,16 +5,20 @@ use clap::Args;
 use crate::app::args::label;
 use crate::app::runs::RUN;
 
-/// Combine the parts of a run that several processes measured at the same time
+/// Combine the parts of a run that several processes measured, or of a fill that they shared
 ///
-/// The parts are runs of pgrig tps --part I/N against one server. merge adds their counts and their histograms of latencies,
-/// second by second on the server's clock, so percentiles are those of all transactions. merge uses only the seconds in which all parts ran, and prints how many it cuts. The merged run is saved like others: compare, report and runs read it.
+/// The parts are runs of pgrig tps --part I/N, or of pgrig fill --part I/N, against one server. Of tps, merge adds counts and histograms
+/// of latencies, second by second on the server's clock, so percentiles are those of all transactions. merge uses only the seconds in which
+/// all parts ran, and prints how many it cuts. Of fill, merge adds all rows; the rate is that of the time in which all parts loaded rows.
+/// The merged run is saved like others: compare, report and runs read it.
 #[derive(Debug, Args)]
-#[command(after_help = format!("merge needs no server. It refuses runs that differ in scripts, options, scale, server, version, \
-    settings, database or pgrig's commit, and names each difference. If a part is missing, the result is partial: a note names the part, \
+#[command(after_help = format!("merge needs no server. It refuses runs that differ in scripts, options, tables, rows, server, version, \
+    database or pgrig's commit (of tps also in settings; of fill also parts of different fills), and names each difference. If a part is missing, the result is partial: a note names the part, \
     the run is not complete, and the exit status is 1.\n\n{RUN}\n\nExamples:\n  \
     for i in 1 2; do pgrig tps -n -T 9 --part $i/2 --label both & done; wait\n  \
-    pgrig merge both -o merged.json\n"))]
+    pgrig merge both -o merged.json\n  \
+    for i in 1 2; do pgrig fill --scale 2 --schema two --part $i/2 --label halves & done; wait\n  \
+    pgrig merge halves\n"))]
 pub(crate) struct MergeArgs {
     /// The runs of all parts, in any order (see RUN below)
     #[arg(value_name = "RUN", required = true)]

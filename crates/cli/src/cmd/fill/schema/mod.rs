@@ -112,6 +112,7 @@ fn whole(outcome: &SchemaOutcome) -> Trial {
         |of: fn(Sizes) -> u64| outcome.tables.iter().map(|table| of(table.outcome.sizes)).sum::<u64>() as f64;
     trial.observe("heap", sum(|sizes| sizes.heap), Unit::Bytes);
     trial.observe("index", sum(|sizes| sizes.index), Unit::Bytes);
+    trial.events = outcome.part_events();
     trial
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::clock::Clock;
+use super::super::clock::Clock;
 use super::window::Timeline;
 use crate::increment::Increment;
 use crate::latencies::{Latencies, LatenciesError, Percentile};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::clock::Clock;
+use super::super::clock::Clock;
 use crate::increment::Increment;
 
 /// An increment that begins or ends this close to a whole second of the server's clock does so at that second, seconds.
