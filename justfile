@@ -154,6 +154,11 @@ bench-fill-parts *arguments:
     cargo build --release --locked
     python3 bench/fill_parts.py {{arguments}}
 
+# pgrig fill in parts, of which one is killed at a random moment, or the server; needs psql. Arguments: see --help
+bench-fill-kills *arguments:
+    cargo build --release --locked
+    python3 bench/fill_kills.py {{arguments}}
+
 # pgrig fill in parts, each over a slow link of its own, against one process over one; needs psql. Arguments: see --help
 bench-fill-links *arguments:
     cargo build --release --locked
