@@ -4,7 +4,7 @@ use failure::{Class, Classified};
 use thiserror::Error;
 
 use connect::described;
-use server::quote::shown;
+use server::quote::{shell_word, shown};
 
 /// Why a table cannot be described, or its rows would not be accepted.
 #[derive(Debug, Error)]
@@ -20,6 +20,19 @@ pub enum CatalogError {
         name: String,
         /// The server's message.
         why: String,
+    },
+    /// The role may not use the table's schema.
+    #[error(
+        "role {role} may not use schema {schema}, where {table} is: run GRANT USAGE ON SCHEMA {schema} TO {role}, or connect as \
+         another role"
+    )]
+    SchemaPrivilege {
+        /// As given.
+        table: String,
+        /// Its schema, quoted for SQL.
+        schema: String,
+        /// The role, quoted for SQL.
+        role: String,
     },
     /// There is no such table.
     #[error(
@@ -104,11 +117,13 @@ pub enum CatalogError {
     },
     /// A partitioned table has no partition that could hold a row.
     #[error(
-        "{table} is partitioned but has no partition that could hold a row: create one first (CREATE TABLE … PARTITION OF {table} …)"
+        "{table} is partitioned but has no partition that could hold a row: create one first (for all rows: {remedy})"
     )]
     NoPartitions {
         /// Schema and name.
         table: String,
+        /// The statement that creates a partition for all rows.
+        remedy: String,
     },
     /// `--column` names no column.
     #[error("{table} has no column {column}; its columns are {columns}")]
@@ -193,7 +208,10 @@ pub enum CatalogError {
         definition: String,
     },
     /// More rows than keys leave room for.
-    #[error("{table} has room for {most} rows, not {rows}: {why}")]
+    #[error(
+        "{table} has room for {most} rows, not {rows}: {why}. Give {}other values to its columns with --column NAME=SPEC",
+        if *most == 0 { "" } else { "fewer rows, or " }
+    )]
     TooManyRows {
         /// Schema and name.
         table: String,
@@ -220,7 +238,8 @@ pub enum CatalogError {
     /// A referenced table is empty.
     #[error(
         "{columns} of {table} must reference rows of {referenced} ({constraint}), which is empty: fill \
-         {referenced} first (pgrig fill --table {referenced})"
+         {referenced} first (pgrig fill --table {} --rows 1000)",
+        shell_word(.referenced)
     )]
     NothingToReference {
         /// Schema and name.
@@ -284,7 +303,8 @@ pub enum CatalogError {
     #[error(
         "the server generates {columns} of {referenced} only when it inserts the rows, so pgrig does not know the \
          values that other tables must reference: give them with --column, or fill {referenced} first (pgrig fill \
-         --table {referenced})"
+         --table {} --rows 1000)",
+        shell_word(.referenced)
     )]
     UnknownKeys {
         /// Schema and name.
@@ -456,6 +476,7 @@ impl Classified for CatalogError {
     fn class(&self) -> Class {
         match self {
             Self::Name { .. }
+            | Self::SchemaPrivilege { .. }
             | Self::NoTable { .. }
             | Self::NotATable { .. }
             | Self::NoColumns { .. }

@@ -71,6 +71,9 @@ async fn resolve(client: &Client, name: &str) -> Result<u32, CatalogError> {
         }
         Err(error) => return Err(error.into()),
     };
+    if let Some(schema) = row.get("hidden") {
+        return Err(CatalogError::SchemaPrivilege { table: name.to_owned(), schema, role: row.get("role") });
+    }
     row.get::<_, Option<u32>>("oid").ok_or_else(|| CatalogError::NoTable {
         name: name.to_owned(),
         alike: alike(row.get("name"), &row.get::<_, Vec<String>>("names"), row.get("shown")),
@@ -113,6 +116,7 @@ struct Document {
     name: String,
     kind: char,
     temporary: bool,
+    partition_key: Option<String>,
     role: String,
     rights: Rights,
     row_security: bool,
@@ -210,7 +214,13 @@ impl Document {
             return Err(CatalogError::ForeignPartition { table, partition: leaf.name.clone() });
         }
         if self.kind == 'p' && self.leaves.is_empty() {
-            return Err(CatalogError::NoPartitions { table });
+            let is_hash = self.partition_key.as_ref().is_some_and(|key| key.starts_with("HASH"));
+            let bound = if is_hash { "FOR VALUES WITH (MODULUS 1, REMAINDER 0)" } else { "DEFAULT" };
+            let leaf = shown_qualified(&self.schema, &format!("{}_all", self.name));
+            return Err(CatalogError::NoPartitions {
+                remedy: format!("CREATE TABLE {leaf} PARTITION OF {table} {bound}"),
+                table,
+            });
         }
         Ok(())
     }

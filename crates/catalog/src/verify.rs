@@ -58,9 +58,11 @@ pub fn verify<'a>(
     Box::pin(async move {
         if !info.may_create_temporary {
             let role = &info.role;
+            let database: String =
+                client.query_one("SELECT quote_ident(current_database())", &[]).await?.get(0);
             return Ok(Verified::untried(format!(
                 "role {role} may not create temporary tables in this database, so pgrig does not test the rows before it \
-                 loads them: run GRANT TEMPORARY ON DATABASE … TO {role}"
+                 loads them: run GRANT TEMPORARY ON DATABASE {database} TO {role}"
             )));
         }
         let trial = Trial { client, info, described };

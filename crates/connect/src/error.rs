@@ -430,7 +430,8 @@ impl From<&DbError> for Box<ServerError> {
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} (SQLSTATE {})", self.severity, self.message, self.code.code())?;
-        self.detail.iter().try_for_each(|detail| write!(f, "; {detail}"))?;
+        // Other sentences follow: a full stop before a semicolon would stand twice.
+        self.detail.iter().try_for_each(|detail| write!(f, "; {}", detail.trim_end_matches('.')))?;
         self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))?;
         self.row.iter().try_for_each(|row| write!(f, "; {row}"))?;
         self.statement.iter().try_for_each(|statement| write!(f, "; the statement: {statement}"))

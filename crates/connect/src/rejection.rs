@@ -193,7 +193,11 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
             "; the options of the connection string or PGOPTIONS set it, or ALTER ROLE or ALTER DATABASE: correct it there"
                 .to_owned()
         }
-        SqlState::INSUFFICIENT_PRIVILEGE => "; ask for the CONNECT privilege, or give another database with -d".to_owned(),
+        SqlState::INSUFFICIENT_PRIVILEGE => format!(
+            "; have its owner run GRANT CONNECT ON DATABASE \"{}\" TO \"{}\", or give another database with -d",
+            dbname.replace('"', "\"\""),
+            user.replace('"', "\"\"")
+        ),
         SqlState::TOO_MANY_CONNECTIONS => {
             let raise = if error.message.contains("for role") {
                 format!("run ALTER ROLE \"{}\" CONNECTION LIMIT -1", user.replace('"', "\"\""))

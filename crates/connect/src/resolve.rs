@@ -90,7 +90,9 @@ fn gather(options: &ConnectOptions, env: Env<'_>, machine: &Machine) -> Result<P
                 params.put(&keyword, value, Origin::ConnectionString)?;
             }
         }
-        Some(name) if name.contains("://") => {
+        Some(name)
+            if name.contains("//") || name.starts_with("postgresql:") || name.starts_with("postgres:") =>
+        {
             let what = format!("{name} is not a URI of PostgreSQL: give postgresql://HOST/DBNAME");
             return Err(ConnectError::Syntax { what });
         }

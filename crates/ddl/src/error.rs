@@ -6,6 +6,7 @@ use failure::{Class, Classified};
 use fill::FillError;
 use server::SurveyError;
 use server::fault::Panicked;
+use server::quote::shown;
 
 use crate::outcome::Failed;
 
@@ -45,7 +46,9 @@ pub enum ScriptError {
         line: u64,
     },
     /// Nothing to measure.
-    #[error("the migration has no statement: give a file with SQL, or -c 'ALTER TABLE …'")]
+    #[error(
+        "the migration has no statement: give a file with SQL, or -c 'ALTER TABLE orders ADD COLUMN note text'"
+    )]
     Empty,
 }
 
@@ -100,7 +103,7 @@ pub enum DdlError {
     #[error("cannot fill the tables for the measurement: {0}")]
     Fill(Box<FillError>),
     /// An option names a table that is not there.
-    #[error("{option} {table}: there is no such table to fill; there are {tables}")]
+    #[error("{option} {table}: pgrig fills no such table; give one of {tables}")]
     NoSuchTable {
         /// The option.
         option: &'static str,
@@ -121,7 +124,7 @@ pub enum DdlError {
     },
     /// A statement that the server refuses whatever rows there are.
     #[error(
-        "statement {number} ({place}) fails on tables without rows, and would with rows: {}{}",
+        "statement {number} ({place}) fails even on empty tables: {}{}",
         failed.message,
         failed.remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}"))
     )]
@@ -134,7 +137,7 @@ pub enum DdlError {
         failed: Failed,
     },
     /// The user's reader or writer fails whatever rows there are.
-    #[error("{option} fails on tables without rows, and would with rows: {why}")]
+    #[error("{option} fails even on empty tables: {why}")]
     Probing {
         /// The option.
         option: &'static str,
@@ -143,7 +146,7 @@ pub enum DdlError {
     },
     /// The user's reader or writer keeps its locks.
     #[error(
-        "{option} leaves its transaction open, and the migration would wait for it without end: end it with COMMIT"
+        "{option} leaves its transaction open, so the migration would wait forever: end its script with COMMIT"
     )]
     ProbeOpen {
         /// The option.
@@ -151,12 +154,12 @@ pub enum DdlError {
     },
     /// A server on which WAL would not be measured.
     #[error(
-        "the server runs with wal_level = minimal, under which new indexes and rewritten tables write no WAL: the \
-         figures would not hold elsewhere. Set wal_level = replica and restart the server"
+        "the server runs with wal_level = minimal. There, new indexes and rewritten tables write no WAL, so the figures \
+         would not hold on other servers. Run ALTER SYSTEM SET wal_level = replica, and restart the server"
     )]
     WalLevel,
     /// The server does not start again after the fill.
-    #[error("the tables are filled, and the server does not start again with its own settings: {why}")]
+    #[error("pgrig has filled the tables, but the server does not restart with its own settings: {why}")]
     Restart {
         /// The reason.
         why: String,
@@ -166,7 +169,8 @@ pub enum DdlError {
     Unfit(#[from] SurveyError),
     /// The role may not create databases.
     #[error(
-        "role {role} may not create databases: have a superuser run ALTER ROLE … CREATEDB, or leave out --scratch"
+        "role {role} may not create databases: have a superuser run ALTER ROLE {} CREATEDB, or leave out --scratch",
+        shown(.role)
     )]
     CreateDatabase {
         /// The role.

@@ -55,7 +55,7 @@ pub enum FillError {
         most: u64,
     },
     /// More loading connections than the server takes.
-    #[error("--streams {streams} is more than this server's max_connections allows: give at most {most}")]
+    #[error("--streams {streams} is too many for this server's max_connections: give at most {most}")]
     Streams {
         /// Asked for.
         streams: u16,
@@ -64,15 +64,16 @@ pub enum FillError {
     },
     /// Tables that reference each other, so that none can come first.
     #[error(
-        "the foreign keys {keys} of {tables} form a cycle, and pgrig can fill none of the tables first. Each key is NOT \
-         NULL; and its columns are referenced, computed, or part of a larger unique key or of another foreign key, or its \
-         table is partitioned. Make the columns of one key nullable during the fill, or exclude a table (--exclude-table)"
+        "{tables} reference each other (foreign keys {keys}), and pgrig can fill none of them first: no key may be NULL, and \
+         pgrig can add none after the rows. {remedy}"
     )]
     Cycle {
         /// The tables, in the direction of their references.
         tables: String,
         /// Names of the foreign keys.
         keys: String,
+        /// Remedy.
+        remedy: String,
     },
     /// A foreign key of such tables, whose check cannot wait until all rows are there.
     #[error(
@@ -227,8 +228,8 @@ pub enum FillError {
     },
     /// Another part of a fill arrives, and does not come to an end.
     #[error(
-        "another part of a fill (server process {pid}) prepares tables of this database, and has not ended: repeat the command later, or \
-         end the other with SELECT pg_terminate_backend({pid})"
+        "another part of a fill (server process {pid}) is still preparing tables of this database: repeat the command later, or \
+         end that part with SELECT pg_terminate_backend({pid})"
     )]
     Arrival {
         /// Its server process.
@@ -236,7 +237,7 @@ pub enum FillError {
     },
     /// Another process is the same part.
     #[error(
-        "another process is part {number} of {of} of this fill: give each process a number of its own, or wait until that one ends"
+        "another process is already part {number} of {of} of this fill: give this one another number, or wait until that one ends"
     )]
     PartTaken {
         /// The number.
@@ -246,7 +247,8 @@ pub enum FillError {
     },
     /// Parts of another number are at work.
     #[error(
-        "this process is one of {of} parts, and one of {others} parts runs the same fill: wait until those end, or end them"
+        "--part: this process divides the fill into {of} parts, and a running process divides it into {others}: give all \
+         processes the same number of parts, or wait until the others end"
     )]
     PartsOfAnother {
         /// Number of all parts.

@@ -38,7 +38,7 @@ pub enum MicroError {
     },
     /// The plans differ from the candidates' text.
     #[error(
-        "the server's plan does not do what the expressions say:\n  {}\nTo measure them nevertheless, give --anyway",
+        "pgrig refuses candidates whose plan does not do the work that you want to time:\n  {}\nTo measure them nevertheless, give --anyway",
         findings.join("\n  ")
     )]
     Refused {

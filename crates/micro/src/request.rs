@@ -93,8 +93,8 @@ impl Request {
                 && !(ddl.contains(TABLE) && statement.contains(TABLE))
             {
                 return Err(MicroError::Request(format!(
-                    "\"{}\" has no {TABLE}: write --ddl 'CREATE TABLE {TABLE} (…)' and {TABLE} in its --statement; \
-                     pgrig puts the name there",
+                    "\"{}\" has no {TABLE}: give SQL text, not a file: --ddl 'CREATE TABLE {TABLE} (n int)' --statement 'INSERT INTO {TABLE} VALUES \
+                     (1)': pgrig puts the name of its table there",
                     if ddl.contains(TABLE) { statement } else { ddl }
                 )));
             }

@@ -30,6 +30,9 @@ impl Binaries {
         let bin = dir.join("bin");
         let dir = if bin.join("postgres").is_file() { canonical(&bin) } else { canonical(dir) };
         let unfit = |problem: String| Error::NotAnInstallation { path: dir.clone(), problem };
+        if !dir.is_dir() {
+            return Err(unfit("there is no such directory".to_owned()));
+        }
         for program in ["postgres", "initdb"] {
             if !dir.join(program).is_file() {
                 return Err(unfit(format!("it has no {program}")));

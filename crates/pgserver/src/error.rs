@@ -103,7 +103,7 @@ pub enum Error {
         machine: String,
     },
     /// A value of PGRIG_FETCH that means nothing.
-    #[error("PGRIG_FETCH cannot be {0:?}: give never, which forbids downloads, or unset it")]
+    #[error("PGRIG_FETCH is {0:?}: set it to never, to forbid downloads, or unset it")]
     FetchValue(String),
     /// A file is not an archive of PostgreSQL that this pgrig can install.
     #[error("cannot install PostgreSQL from {path}: {problem}; give a file like {}", crate::archive::file_name(Major::NEWEST.pinned()))]

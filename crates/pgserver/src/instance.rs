@@ -390,7 +390,7 @@ impl Instance {
             let same = |(other, _): &&(String, String)| other.eq_ignore_ascii_case(name);
             let has = runs.set.iter().rfind(same).map(|(_, value)| value);
             if has != Some(value) {
-                let runs = has.map_or(format!("{name} not set"), |has| format!("{name} = {has}"));
+                let runs = has.map_or(format!("{name} unset"), |has| format!("{name} = {has}"));
                 return differs(runs, format!("{name} = {value}"));
             }
         }

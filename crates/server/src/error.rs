@@ -68,10 +68,11 @@ pub enum SurveyError {
     },
     /// The role may not create the schema.
     #[error(
-        "schema {schema} does not exist and role {role} may not create it in database {database}: create it, or run \
-         GRANT CREATE ON DATABASE {} TO {}",
-        shown(database),
-        shown(role)
+        "schema {schema} does not exist, and role {role} may not create it in database {database}: have the owner of the \
+         database run CREATE SCHEMA {schema} AUTHORIZATION {role} or GRANT CREATE ON DATABASE {database} TO {role}",
+        schema = shown(schema),
+        database = shown(database),
+        role = shown(role)
     )]
     CreateSchemaPrivilege {
         /// The role.

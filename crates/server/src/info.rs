@@ -99,6 +99,14 @@ async fn settings(client: &Client) -> Result<Vec<Setting>, Error> {
     Ok(rows.iter().map(setting).collect())
 }
 
+/// How to remove the value that a setting has in this session, as an imperative: `run ALTER ROLE app RESET work_mem`.
+///
+/// # Errors
+/// If the query fails, or the server has no such setting.
+pub async fn removal(client: &Client, name: &str) -> Result<String, Error> {
+    Ok(client.query_one(include_str!("sql/setting_source.sql"), &[&name]).await?.get("remedy"))
+}
+
 /// A setting that does not have the value that the server was started with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferingSetting {

@@ -23,6 +23,16 @@ pub fn shown_qualified(schema: &str, name: &str) -> String {
     format!("{}.{}", shown(schema), shown(name))
 }
 
+/// A text as one word of a command line, for a shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=@:,+%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 /// Words that cannot be names without quotes, in ascending order: PostgreSQL's `RESERVED_KEYWORD` and
 /// `TYPE_FUNC_NAME_KEYWORD` (src/include/parser/kwlist.h).
 const RESERVED: [&str; 101] = [

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use connect::ConnectError;
 use server::Session;
-use server::quote::identifier;
+use server::quote::{identifier, shown};
 
 /// Seed of the order in which strategies take turns; results do not depend on it.
 const SEED: u64 = 8;
@@ -86,7 +86,8 @@ pub enum CloneError {
     /// The template has sessions.
     #[error(
         "cannot copy database {template} while it is in use: {by}. End these sessions, or copy a database without \
-         sessions (ALTER DATABASE … ALLOW_CONNECTIONS false keeps it so)"
+         sessions. To keep new sessions out, run ALTER DATABASE {} ALLOW_CONNECTIONS false",
+        shown(.template)
     )]
     InUse {
         /// The template.
@@ -95,7 +96,7 @@ pub enum CloneError {
         by: String,
     },
     /// The role may not create databases.
-    #[error("role {role} may not create databases: have a superuser run ALTER ROLE {} CREATEDB", identifier(.role))]
+    #[error("role {role} may not create databases: have a superuser run ALTER ROLE {} CREATEDB", shown(.role))]
     NoRight {
         /// The role connected as.
         role: String,
@@ -104,7 +105,7 @@ pub enum CloneError {
     #[error(
         "role {role} may not copy database {template}: connect as its owner, or have the owner run ALTER DATABASE \
          {} IS_TEMPLATE true",
-        identifier(.template)
+        shown(.template)
     )]
     NoTemplate {
         /// The role connected as.

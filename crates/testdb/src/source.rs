@@ -67,7 +67,7 @@ pub enum Form {
 #[non_exhaustive]
 pub enum SourceError {
     /// An error of the file system.
-    #[error("cannot read {what}: {error}")]
+    #[error("cannot read {what}: {}", unread(.error))]
     Io {
         /// The file.
         what: String,
@@ -95,6 +95,14 @@ pub enum SourceError {
     /// Standard input can be read only once.
     #[error("standard input can be read only once: give the dump as a file")]
     ReadOnce,
+}
+
+fn unread(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "the file does not exist; check the path".to_owned(),
+        io::ErrorKind::PermissionDenied => "this user may not read it; check its permissions".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 impl Classified for SourceError {
@@ -277,7 +285,7 @@ impl std::fmt::Display for Source {
 
 /// The form of a file with this beginning; otherwise the name of a form that pgrig cannot read.
 fn form(head: &[u8]) -> Result<Form, String> {
-    let unpack = |program: &str| Err(format!("unpack it first: {program} -dc FILE | pgrig …"));
+    let unpack = |program: &str| Err(format!("unpack it first: {program} -dk FILE"));
     match head {
         [0x1f, 0x8b, ..] => Ok(Form::Gzip),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Ok(Form::Zstd),

@@ -116,7 +116,7 @@ pub enum TpsError {
     PartsDiffer,
     /// Parts did not come.
     #[error(
-        "{} of {of} did not come within {} s: start all parts within that time, or give a longer --parts-timeout", parts(.missing), .patience.as_secs()
+        "{} of {of} did not connect within {} s: start all parts within that time, or give a longer --parts-timeout", parts(.missing), .patience.as_secs()
     )]
     PartsMissing {
         /// Their numbers.
@@ -127,7 +127,9 @@ pub enum TpsError {
         patience: std::time::Duration,
     },
     /// The server is silent.
-    #[error("the server has not answered for {seconds} s")]
+    #[error(
+        "the server has not answered for {seconds} s: check the network and the server's log, then start all parts again"
+    )]
     PartsUnanswered {
         /// Time.
         seconds: u64,

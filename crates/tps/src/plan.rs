@@ -128,8 +128,8 @@ impl Parsed {
                 let found = branches(connection).await?;
                 if let Some(asked) = asked.filter(|asked| *asked != found) {
                     warnings.push(format!(
-                    "--scale {asked} is ignored: pgbench_branches has {found} rows, which the built-in scripts \
-                     take as the scale"
+                    "--scale {asked} is ignored: the built-in scripts take the number of rows of pgbench_branches ({found}) \
+                     as the scale"
                 ));
                 }
                 found

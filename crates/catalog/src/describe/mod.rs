@@ -11,7 +11,7 @@ use super::compose::{Choice, ascends, compose, drawn, is_counted_on};
 use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
 use super::constants::Constants;
 use super::error::CatalogError;
-use super::info::{KeyInfo, SequenceInfo, TableInfo};
+use super::info::{ColumnInfo, KeyInfo, SequenceInfo, Source, TableInfo};
 use super::keys::{Assigned, Made, MostRows, Part, assign};
 use super::narrow::{Narrow, Way};
 use super::planned::Planned;
@@ -21,6 +21,7 @@ use super::sample::{Rule, Sampling};
 use super::slot::{Role, Slot, slots};
 use super::spec::Given;
 use super::transaction::{Access, Scope, rolled_back};
+use server::quote::{literal, shown};
 
 /// Request for the rows of one table.
 #[derive(Clone, Debug, Default)]
@@ -329,20 +330,33 @@ impl<'a> Design<'a> {
         for slot in self.slots.iter().filter(|slot| slot.role == Role::Unknown) {
             let (name, data_type) = (slot.name(), &slot.info.data_type.sql);
             warnings.push(format!(
-                "column {name} is NULL: pgrig makes no values of type {data_type}. Give values: --column \
-                 '{name}=list(…)'"
+                "column {name} is NULL, because pgrig makes no values of type {data_type}. To have values, give --column \
+                 '{name}=constant(VALUE)'"
             ));
         }
         for slot in self.slots.iter().filter(|slot| slot.is_free()) {
             if super::slot::has_sequence(&slot.info.source) {
-                let name = slot.name();
-                warnings.push(format!(
-                    "pgrig writes the values of column {name}, and its sequence does not advance: run SELECT setval(…) \
-                     before other sessions insert"
-                ));
+                warnings.push(self.sequence_behind(slot.info));
             }
         }
         warnings
+    }
+
+    /// A warning that a sequence does not follow the values that pgrig writes.
+    fn sequence_behind(&self, column: &ColumnInfo) -> String {
+        let (table, name) = (self.info.shown(), shown(&column.name));
+        let sequence = match (&column.sequence, &column.source) {
+            (Some(sequence), _) => literal(&sequence.name),
+            // As the server prints it: nextval('orders_id_seq'::regclass).
+            (None, Source::Default { expression, .. }) if expression.starts_with("nextval('") => {
+                expression["nextval(".len()..].split("::regclass").next().unwrap_or_default().to_owned()
+            }
+            _ => format!("pg_get_serial_sequence({}, {})", literal(&table), literal(&column.name)),
+        };
+        format!(
+            "pgrig writes the values of column {name}, and its sequence does not advance: before other sessions insert, run \
+             SELECT setval({sequence}, max({name})) FROM {table}"
+        )
     }
 
     /// Everything that is said about free columns: partition bounds, CHECKs, domains' CHECKs.

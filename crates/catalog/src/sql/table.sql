@@ -29,6 +29,7 @@ SELECT jsonb_build_object(
     'name', c.relname,
     'kind', c.relkind,
     'temporary', c.relpersistence = 't',
+    'partition_key', pg_get_partkeydef(c.oid),
     'role', quote_ident(current_user),
     'rights', jsonb_build_object(
         'may_insert', has_table_privilege(c.oid, 'INSERT'),

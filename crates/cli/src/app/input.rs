@@ -40,7 +40,12 @@ pub(crate) fn text(input: impl Read) -> Result<String, String> {
             break;
         }
         if let Some(at) = read[before..].iter().position(|byte| *byte == 0) {
-            return Err(format!("it is not text: byte {} is NUL", before + at + 1));
+            let is_utf16 = read.starts_with(&[0xff, 0xfe]) || read.starts_with(&[0xfe, 0xff]);
+            return Err(if is_utf16 {
+                "it is in UTF-16: convert it with iconv -f UTF-16 -t UTF-8".to_owned()
+            } else {
+                format!("it is not text: byte {} is NUL", before + at + 1)
+            });
         }
         if read.len() as u64 > LONGEST {
             return Err(format!("it is longer than {}", bytes(LONGEST)));
@@ -69,7 +74,12 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_refused() {
-        for (given, said) in [(&b"a\0b"[..], "byte 2 is NUL"), (&b"ab\xff"[..], "not UTF-8 text (byte 3)")] {
+        let utf16 = &b"\xff\xfea\0"[..];
+        for (given, said) in [
+            (&b"a\0b"[..], "byte 2 is NUL"),
+            (utf16, "it is in UTF-16"),
+            (&b"ab\xff"[..], "not UTF-8 text (byte 3)"),
+        ] {
             let error = text(given).unwrap_err();
             assert!(error.contains(said), "{error}");
         }

@@ -58,9 +58,11 @@ pub(crate) fn numbers(text: &str) -> Result<Numbers, String> {
     let numbers =
         text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
     let numbers = numbers.filter(|(number, of)| (1..=*of).contains(number) && *of <= MOST_PARTS);
-    numbers
-        .map(|(number, of)| Numbers { number, of })
-        .ok_or_else(|| format!("give the number of this part and that of all, at most {MOST_PARTS}: 3/8"))
+    numbers.map(|(number, of)| Numbers { number, of }).ok_or_else(|| {
+        format!(
+            "give the number of this part, from 1, and the number of all parts, at most {MOST_PARTS}: 3/8"
+        )
+    })
 }
 
 /// The part that a process is.

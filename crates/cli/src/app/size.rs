@@ -51,6 +51,9 @@ impl FromStr for Size {
         if unit.is_empty() {
             return Err(format!("\"{text}\" has no unit: give one like {text}MB, {text}GB or {text}GiB"));
         }
+        if unit == "%" {
+            return Err(format!("\"{text}\" is a share, not a size: give one like 500MB, 1.5GB or 20GiB"));
+        }
         let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             return Err(format!(
                 "\"{text}\" is not a size: give a unit of B, kB, MB, GB, TB (1000) or KiB, MiB, GiB, TiB (1024), for example 10GB"

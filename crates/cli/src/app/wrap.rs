@@ -10,8 +10,8 @@ use self::fold::{folded, has_gap};
 /// Least width of a terminal for which lines are broken, columns.
 const NARROWEST: usize = 40;
 
-/// The text with lines of at most `width` columns, if its words are not longer. Commands to paste
-/// are not broken; they get a line of their own.
+/// The text with lines of at most `width` columns, if its words are not longer. Commands to paste get lines of their own, and
+/// are broken so that a shell reads them as one.
 pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut wrapped = Vec::new();
@@ -25,18 +25,17 @@ pub(crate) fn wrapped(text: &str, width: usize) -> String {
 }
 
 fn wrapped_line(line: &str, width: usize) -> String {
-    if let Some((text, command)) = line.split_once(": pgrig ")
-        && width >= NARROWEST
-        && measure_text_width(line) > width
-    {
-        let text = format!("{text}:");
-        let indent = hanging(&text).filter(|indent| (1..=width / 2).contains(indent)).unwrap_or(2);
-        return format!("{}\n{:indent$}pgrig {command}", wrapped_line(&text, width), "");
-    }
-    let Some(indent) = hanging(line).filter(|_| width >= NARROWEST && measure_text_width(line) > width)
-    else {
+    if width < NARROWEST || measure_text_width(line) <= width {
         return line.to_owned();
-    };
+    }
+    if let Some((text, command)) = with_command(line) {
+        if text.is_empty() {
+            return broken(command, line.len() - line.trim_start().len(), width);
+        }
+        let indent = hanging(text).filter(|indent| (1..=width / 2).contains(indent)).unwrap_or(2);
+        return format!("{}\n{}", wrapped_line(text, width), broken(command, indent, width));
+    }
+    let Some(indent) = hanging(line) else { return line.to_owned() };
     let indent = if indent > width / 2 { 2 } else { indent };
     let (mut whole, mut column) = (String::new(), 0);
     for (number, word) in words(line).iter().enumerate() {
@@ -55,6 +54,90 @@ fn wrapped_line(line: &str, width: usize) -> String {
         column += length;
     }
     whole
+}
+
+/// pgrig's commands.
+const VERBS: [&str; 19] = [
+    "fill",
+    "model",
+    "size",
+    "blockio",
+    "micro",
+    "tps",
+    "ddl",
+    "backup",
+    "testdb",
+    "compare",
+    "ab",
+    "merge",
+    "report",
+    "runs",
+    "server",
+    "doctor",
+    "completions",
+    "man",
+    "help",
+];
+/// Words that commands do not have, but sentences that begin with the name of a command.
+const PROSE: [&str; 5] = ["or", "and", "then", "if", "keeps"];
+
+/// The text before a command to paste, and the command, if the line ends with one.
+fn with_command(line: &str) -> Option<(&str, &str)> {
+    if is_command(line.trim_start()) {
+        return Some(("", line.trim_start()));
+    }
+    let (at, _) = line.match_indices(": ").find(|(at, _)| is_command(&line[at + 2..]))?;
+    Some((&line[..=at], &line[at + 2..]))
+}
+
+fn is_command(text: &str) -> bool {
+    let words = shell_words(text);
+    let begins = match words[..] {
+        ["pgrig", verb, ..] => VERBS.contains(&verb),
+        ["export" | "eval" | "pg_dump" | "createdb", _, ..] => true,
+        _ => false,
+    };
+    let is_prose = |word: &&str| word.ends_with([',', ';', '.', ':']) || PROSE.contains(word);
+    begins && !words.iter().any(is_prose)
+}
+
+/// The words of a command: text in quotes is not divided.
+fn shell_words(text: &str) -> Vec<&str> {
+    let (mut words, mut begin, mut quote) = (Vec::new(), 0, None);
+    for (at, character) in text.char_indices() {
+        match (quote, character) {
+            (None, '\'' | '"') => quote = Some(character),
+            (Some(open), close) if open == close => quote = None,
+            (None, ' ') => {
+                words.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&text[begin..]);
+    words
+}
+
+/// The command in lines that a shell reads as one.
+fn broken(command: &str, indent: usize, width: usize) -> String {
+    if indent + measure_text_width(command) <= width {
+        return format!("{:indent$}{command}", "");
+    }
+    let mut lines = vec![format!("{:indent$}", "")];
+    for (number, word) in shell_words(command).into_iter().enumerate() {
+        let line = lines.last_mut().expect("there is one");
+        if number == 0 {
+            line.push_str(word);
+        } else if measure_text_width(line) + 1 + measure_text_width(word) + " \\".len() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            line.push_str(" \\");
+            lines.push(format!("{:indent$}    {word}", ""));
+        }
+    }
+    lines.join("\n")
 }
 
 /// Units that stay on the line of their number.
@@ -79,9 +162,6 @@ fn words(line: &str) -> Vec<String> {
 
 /// The column at which continuations of this line begin; none if the line must not be broken.
 fn hanging(line: &str) -> Option<usize> {
-    if line.contains(": pgrig ") || line.trim_start().starts_with("pgrig ") {
-        return None;
-    }
     let leading = line.len() - line.trim_start().len();
     let columns: Vec<usize> = line[leading..].match_indices("  ").map(|(at, _)| leading + at).collect();
     let Some(first) = columns.first() else { return Some(leading) };
@@ -103,15 +183,45 @@ mod tests {
     }
 
     #[test]
-    fn tables_commands_and_long_words_stay_whole() {
+    fn commands_are_broken_as_a_shell_reads_them() {
+        let line = "compare: pgrig ab --rounds 10 'pgrig tps -c 4 -T 8' 'pgrig tps -c 8 -T 8'";
+        let expected =
+            "compare:\n  pgrig ab --rounds 10 'pgrig tps -c 4 -T 8' \\\n      'pgrig tps -c 8 -T 8'";
+        assert_eq!(wrapped(line, 50), expected);
+        let line = "use tmpfs: export PGRIG_HOME=/dev/shm/pgrig && eval $(pgrig testdb new --instance x)";
+        let expected = "use tmpfs:\n  export PGRIG_HOME=/dev/shm/pgrig && eval \\\n      $(pgrig testdb new --instance x)";
+        assert_eq!(wrapped(line, 50), expected);
+    }
+
+    #[test]
+    fn a_sentence_that_begins_like_a_command_is_broken_between_words() {
+        let line = "error: work_mem: pgrig server start keeps this server for other commands, so pgrig waits";
+        let expected =
+            "error: work_mem: pgrig server start keeps this\nserver for other commands, so pgrig waits";
+        assert_eq!(wrapped(line, 50), expected);
+        let line = "error: invalid version: pgrig cannot download PostgreSQL 9.6: give another one";
+        let expected = "error: invalid version: pgrig cannot download\nPostgreSQL 9.6: give another one";
+        assert_eq!(wrapped(line, 50), expected);
+    }
+
+    #[test]
+    fn every_verb_is_known() {
+        use clap::CommandFactory;
+        let command = crate::cmd::line::Cli::command();
+        for verb in command.get_subcommands() {
+            assert!(VERBS.contains(&verb.get_name()), "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn tables_and_long_words_stay_whole() {
         let row = format!("customers      500,000     1.20   500 k   112 MB  {}", "38.2 MB ".repeat(9));
-        let command = format!("the same again: pgrig fill {}", "--drop ".repeat(20));
         let path = format!("/{}", "directory/".repeat(12));
         for line in [&row, &path] {
             assert_eq!(wrapped(line, 60), *line);
         }
-        assert_eq!(wrapped(&command, 60), command.replacen("again: ", "again:\n  ", 1));
-        let column = format!("verbs    not checked: pgrig server start {}", "--set a=b ".repeat(4));
+        let column =
+            format!("verbs    not checked: pgrig server start {}", "--set a=b ".repeat(3).trim_end());
         assert_eq!(wrapped(&column, 60), column.replacen("checked: ", "checked:\n         ", 1));
         let said = format!("run document: {path}");
         assert_eq!(wrapped(&said, 60), format!("run document:\n{path}"));

@@ -5,6 +5,9 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error};
 
+use server::quote::shell_word;
+
+use crate::app::command_line::without_passwords;
 use crate::cmd::line::Cli;
 use crate::cmd::tps::args::instead_of;
 
@@ -63,7 +66,7 @@ const INSTEAD: [(&[&str], &str); 18] = [
 const UNITS: [&str; 9] = ["b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"];
 
 /// The error with its remedy, where one is known.
-pub(crate) fn remedied(arguments: &[OsString], error: Error) -> Error {
+pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
     let words: Vec<String> =
         arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let text = match error.kind() {
@@ -72,9 +75,38 @@ pub(crate) fn remedied(arguments: &[OsString], error: Error) -> Error {
         ErrorKind::InvalidValue => help(&words, &error),
         ErrorKind::ValueValidation => sql_file(&words, &error).or_else(|| number(&error)),
         ErrorKind::MissingRequiredArgument => missing(&words),
+        ErrorKind::InvalidUtf8 => not_text(arguments),
         _ => None,
     };
+    if text.is_none() && error.kind() == ErrorKind::UnknownArgument {
+        leave_out_escape(&mut error);
+    }
     text.map_or_else(|| error, |text| Error::raw(ErrorKind::InvalidValue, text))
+}
+
+/// An argument that is not UTF-8, where only text is possible.
+fn not_text(arguments: &[OsString]) -> Option<String> {
+    let argument = arguments.iter().skip(1).find(|argument| argument.to_str().is_none())?;
+    Some(format!("the argument {argument:?} is not UTF-8: write it in UTF-8; a file may need another name\n"))
+}
+
+/// Leaves out clap's advice to write an unknown option after `--`: no option is meant as a value.
+fn leave_out_escape(error: &mut Error) {
+    let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) else { return };
+    let tips: Vec<_> = tips.into_iter().filter(|tip| !tip.to_string().contains("as a value, use")).collect();
+    if !tips.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+}
+
+/// The command line with `--` before this word.
+fn with_dashes(words: &[String], word: &str) -> String {
+    let at = words.iter().position(|given| given.starts_with(word)).unwrap_or(words.len());
+    let shown = |words: &[String]| {
+        let words = words.iter().map(|word| shell_word(&without_passwords(word)));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    format!("pgrig {} -- {}", shown(&words[..at]), shown(&words[at..]))
 }
 
 /// The remedy for a word that is not a verb, if the intended verb is known.
@@ -152,13 +184,16 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
             };
             Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
         }
+        (second, [tps, ..]) if tps == "tps" && !second.starts_with('-') => Some(format!(
+            "unexpected argument {second}: give one database; to divide the clients over several, repeat -d\n"
+        )),
         (option, [server, psql, ..]) if server == "server" && psql == "psql" && option.starts_with('-') => {
-            Some(format!("write psql's options after --: pgrig server psql -- {option} …\n"))
+            Some(format!("write psql's options after --: {}\n", with_dashes(words, option)))
         }
         (command, [testdb, bench, ..])
             if testdb == "testdb" && bench == "bench" && !command.starts_with('-') =>
         {
-            Some(format!("write the command to measure after --: pgrig testdb bench -- {command} …\n"))
+            Some(format!("write -- before the command to measure: {}\n", with_dashes(words, command)))
         }
         (database, [verb, ..])
             if ["doctor", "blockio"].contains(&verb.as_str()) && !database.starts_with('-') =>
@@ -196,7 +231,23 @@ fn negative(words: &[String], argument: &str) -> Option<String> {
 
 /// The error of the option at this place if the next word is its value.
 fn out_of_range(words: &[String], option: usize) -> Option<String> {
-    let (name, value) = (&words[option], &words[option + 1]);
+    let value = words[option + 1].as_str();
+    let text = error_of_value(words, option, value)?;
+    // Parsers of numbers from 0 on do not read a sign.
+    if !text.contains("': give a whole number\n") {
+        return Some(text);
+    }
+    Some(match error_of_value(words, option, "0") {
+        Some(of_zero) => of_zero
+            .replace("invalid value '0'", &format!("invalid value '{value}'"))
+            .replace(": 0 is out", &format!(": {value} is out")),
+        None => text.replace("': give a whole number\n", "': give a whole number, 0 or more\n"),
+    })
+}
+
+/// The error if the option at this place has this value in place of the next word, unless the value is valid.
+fn error_of_value(words: &[String], option: usize, value: &str) -> Option<String> {
+    let name = &words[option];
     let joined = match name.strip_prefix('-')? {
         _ if name.contains('=') => return None,
         long if long.starts_with('-') => format!("{name}={value}"),
@@ -208,7 +259,6 @@ fn out_of_range(words: &[String], option: usize) -> Option<String> {
     let error = Cli::command().try_get_matches_from(arguments).err()?;
     let is_of_value = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
     let text = is_of_value.then(|| number(&error).unwrap_or_else(|| error.to_string()))?;
-    let text = text.replace("': give a whole number\n", "': give a whole number, 0 or more\n");
     Some(text.trim_start_matches("error: ").to_owned())
 }
 
@@ -217,6 +267,10 @@ fn missing(words: &[String]) -> Option<String> {
     let names: Vec<&str> = words.iter().map(String::as_str).collect();
     let has = |option: &str| names.iter().any(|word| word.split('=').next() == Some(option));
     let text = match names.as_slice() {
+        ["ddl", ..] => {
+            "no migration is given: give a file with SQL, or -c 'ALTER TABLE orders ADD COLUMN note text'"
+        }
+        ["fill", ..] if has("--reserve") => "--reserve goes with --brim: give both, or leave out --reserve",
         ["testdb", "drop", ..] => "give NAME, --all, --templates or --orphans",
         ["runs", "prune", ..] => "give --keep N, --older-than AGE, or both",
         ["compare", ..] if has("--baseline") => "--baseline needs --candidate: give both",

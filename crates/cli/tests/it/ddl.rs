@@ -78,7 +78,7 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
     assert_eq!(failed.code, Some(2), "{failed:#?}");
     assert_says(
         &failed.stderr,
-        &["statement 2 (", "line 2) fails on tables without rows", "add it to the schema"],
+        &["statement 2 (", "line 2) fails even on empty tables", "add it to the schema"],
     );
     assert_eq!(failed.stdout, "");
 
@@ -136,7 +136,7 @@ fn scripts_of_readers_and_writers_are_refused_before_anything_is_made() {
     let good = file("lookup.sql", "\\set id random(1, 100)\nSELECT n FROM t WHERE id = :id;\nSELECT 1;");
     let ran = rig.run(&format!("{ddl} --probe-read {good} --probe-write UPDATE(t)"));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert_says(&ran.stderr, &["--probe-write fails on tables without rows", "syntax error"]);
+    assert_says(&ran.stderr, &["--probe-write fails even on empty tables", "syntax error"]);
     let ran = rig.run(&format!("{ddl} --probe-read {good}"));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert_says(&ran.stdout, &["lookup.sql at "]);

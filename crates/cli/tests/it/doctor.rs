@@ -106,7 +106,7 @@ fn a_wrong_environment_is_a_wrong_request() {
     for (name, value, said) in [
         ("PGRIG_HOME", "/proc/version", "home /proc/version is not a directory; set PGRIG_HOME"),
         ("PGRIG_HOME", "here/there", "home here/there is not an absolute path; set PGRIG_HOME"),
-        ("PGRIG_FETCH", "Never", "PGRIG_FETCH cannot be \"Never\": give never"),
+        ("PGRIG_FETCH", "Never", "PGRIG_FETCH is \"Never\": set it to never"),
     ] {
         let ran = Ran::from(rig.command("server status").env(name, value).output().unwrap());
         assert_eq!(ran.code, Some(2), "{name}={value}: {ran:#?}");

@@ -230,7 +230,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("fill 1GB --index brin --foreign-keys", "foreign keys reference primary keys"),
         ("fill 1GB --data-only --index-tablespace x", "needs an index"),
         ("fill 1GB --level 0 --fillfactor 10", "one CREATE TABLE AS"),
-        ("fill --series --scale 3", "level 0 table"),
+        ("fill --series --scale 3", "level 0 (--series)"),
         ("fill 1GB --partition-method hash", "--partitions"),
         ("fill 1GB --level 9", "invalid value"),
         ("fill 1GB --ladder 1GB", "cannot be used with"),

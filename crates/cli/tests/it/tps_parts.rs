@@ -104,7 +104,7 @@ fn a_missing_or_wrong_part_is_named() {
     let rig = Rig::new();
     let parts = Parts::new(&rig);
     let ran = parts.start(2, 4, "-S -t 5 --parts-timeout 1").end();
-    assert_failed(&ran, 1, "parts 1, 3 and 4 of 4 did not come within 1 s");
+    assert_failed(&ran, 1, "parts 1, 3 and 4 of 4 did not connect within 1 s");
     let waiting = parts.start(1, 2, "-S -t 5");
     parts.await_ready(1);
     assert_failed(&parts.start(1, 2, "-S -t 5").end(), 2, "another process is part 1 of 2");

@@ -292,7 +292,10 @@ impl Relations {
             Persistence::Logged => ("unlogged", "LOGGED"),
             Persistence::Unlogged => ("logged", "UNLOGGED"),
         };
-        let problem = format!("became {now} after that fill began (undo: ALTER TABLE … SET {then})");
+        let problem = format!(
+            "became {now} after that fill began (to undo this, run ALTER TABLE {} SET {then})",
+            changed.name
+        );
         Some((changed.name.clone(), problem))
     }
 

@@ -14,6 +14,7 @@ use tokio_postgres::{Client, Error};
 use super::budget::Reading;
 use super::file_volumes::FileVolumes;
 use super::{ChunkSpace, Owed, VolumeRole};
+use server::quote::literal;
 use server::volume::Volumes;
 
 /// Bytes that stay free for other files than WAL: a checkpoint's files, commit status, catalogs.
@@ -133,6 +134,8 @@ fn removed_late(facts: &WalFacts, place: WalVolume) -> Growth {
         return Growth::UpTo { ceiling, because };
     }
     let slots = facts.idle_slots.join(", ");
+    let drop = |name: &String| format!("SELECT pg_drop_replication_slot({})", literal(name));
+    let drops = facts.idle_slots.iter().map(drop).collect::<Vec<_>>().join("; ");
     match facts.max_slot_wal_keep_size {
         Some(limit) if facts.max_wal_size + limit > ceiling => Growth::UpTo {
             ceiling: facts.max_wal_size + limit,
@@ -141,8 +144,8 @@ fn removed_late(facts: &WalFacts, place: WalVolume) -> Growth {
         Some(_) => Growth::UpTo { ceiling, because },
         None => Growth::Unbounded {
             because: format!(
-                "replication slot {slots} is idle and keeps all WAL: drop it with pg_drop_replication_slot(), or set \
-                 max_slot_wal_keep_size"
+                "replication slot {slots} is idle and keeps all WAL (if nothing needs it, run {drops}; otherwise set \
+                 max_slot_wal_keep_size)"
             ),
         },
     }

@@ -226,8 +226,8 @@ fn own_table(request: &Request) -> Checked {
     )?;
     refuse(
         request.persistence == Persistence::Unlogged,
-        "--unlogged is for pgbench's tables: write CREATE UNLOGGED TABLE in --ddl, or run ALTER TABLE … SET \
-         UNLOGGED while the table is empty",
+        "--unlogged is for pgbench's tables: write CREATE UNLOGGED TABLE in --ddl, or make an existing table unlogged while \
+         it is empty (ALTER TABLE orders SET UNLOGGED)",
     )?;
     refuse(
         matches!(request.method, MethodChoice::Server | MethodChoice::Reinsert | MethodChoice::Explode),
@@ -255,7 +255,7 @@ fn own_table(request: &Request) -> Checked {
     )?;
     refuse(
         own.ddl.is_some() && request.append,
-        "--append adds to an existing table: leave out --ddl, or --append",
+        "--append adds to an existing table, and --ddl creates one: leave out one of the two",
     )
 }
 
@@ -278,11 +278,11 @@ fn series(request: &Request) -> Checked {
             .all(|step| !request.steps.include(step));
     refuse(
         !only,
-        "the level 0 table is made by one CREATE TABLE AS: only the amount, --unlogged, --schema, --tablespace \
-         and --drop go with it",
+        "level 0 (--series) makes its table with one CREATE TABLE AS. It allows only an amount, --unlogged, --schema, \
+         --tablespace and --drop: leave out all other options",
     )?;
     refuse(
         matches!(request.amount, Amount::Scale(_) | Amount::Unbounded),
-        "the level 0 table has no scale and is made in one statement: give a SIZE or --rows",
+        "level 0 (--series) has no scale and no limits: give a SIZE or --rows",
     )
 }

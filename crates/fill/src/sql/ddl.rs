@@ -11,6 +11,7 @@ use crate::plan::{Method, Plan};
 use crate::request::{IndexKind, InitStep, Persistence};
 use crate::run::scratch::SCRATCH_MARK;
 use connect::Connection;
+use server::ask;
 use server::quote::{identifier, literal, qualified};
 
 /// All statements of the step `create`, in order. Constant columns have their values as defaults
@@ -164,6 +165,8 @@ fn statements(script: &str) -> Vec<(usize, String)> {
 /// # Errors
 /// [`FillError::Ddl`] with the line that the server complains about.
 pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -> Result<(), FillError> {
+    // A failed transaction answers no query.
+    let role: String = ask(connection, "SELECT quote_ident(current_user)", &[]).await?.get(0);
     let Err(error) = connection.client.batch_execute(&statements.join(";\n")).await else { return Ok(()) };
     let line = line_of(&error).map_or(String::new(), |line| format!("line {line}: "));
     let of_transaction = error.as_db_error().is_some_and(|error| {
@@ -186,11 +189,16 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
         ". Install it on that server, or leave it out of the statements"
     } else if error.code() == Some(&SqlState::ACTIVE_SQL_TRANSACTION) {
         ". pgrig runs the statements in one transaction: leave out CONCURRENTLY, and create databases and tablespaces first"
-    } else if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
-        ". Grant that to this role (for a schema: GRANT CREATE ON SCHEMA public TO …), connect as another role, or give \
-         another --schema"
     } else {
         ""
+    };
+    let remedy = if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        &format!(
+            ". Grant that to this role (for schema public: GRANT CREATE ON SCHEMA public TO {role}), connect as another \
+             role, or give another --schema"
+        )
+    } else {
+        remedy
     };
     let said = connection.explain(error).await.to_string();
     let said = said.trim_end_matches('.');

@@ -378,13 +378,17 @@ impl<'a> Bench<'a> {
 fn told(error: &ServerError, source: Option<(&str, usize)>) -> String {
     let remedy = match error.code {
         SqlState::FEATURE_NOT_SUPPORTED if error.message.contains("set-returning") => {
-            "; an expression must give one value for each row: give --statement 'SELECT count(*) FROM …'"
+            "; an expression must give one value for each row: give a statement, for example --statement 'SELECT count(*) \
+             FROM generate_series(1, 1000)'"
         }
         SqlState::GROUPING_ERROR | SqlState::WINDOWING_ERROR => {
             "; an expression is evaluated for each row: use --statement for aggregates and window functions"
         }
         SqlState::UNDEFINED_FUNCTION | SqlState::UNDEFINED_OBJECT => {
             "; check the spelling and the server's version, or run CREATE EXTENSION"
+        }
+        SqlState::INDETERMINATE_DATATYPE if error.message.contains("parameter $") => {
+            "; it has parameters ($1): write their values instead"
         }
         SqlState::SYNTAX_ERROR if error.message.contains("multiple commands") => {
             "; put SQL that is not timed into --setup"

@@ -386,7 +386,7 @@ async fn in_force(fresh: &Session, before: &Before, wanted: Option<&str>) -> Res
     if is_so {
         return Ok(shown);
     }
-    let why = match stronger(source, &before.name) {
+    let why = match stronger(fresh, source, &before.name).await? {
         Some((by, remedy)) => format!("a setting {by} takes precedence: {remedy}"),
         None => format!(
             "its source there is \"{source}\": look at SELECT * FROM pg_file_settings WHERE name = '{}'",

@@ -15,7 +15,9 @@ pub enum SettingsError {
         name: String,
     },
     /// The setting cannot be changed.
-    #[error("{name} cannot be changed: it is fixed when the server is built or the cluster is created")]
+    #[error(
+        "{name} is fixed since the server was built or its cluster was created, and no command changes it: leave it out"
+    )]
     Fixed {
         /// The setting.
         name: String,
@@ -55,7 +57,9 @@ pub enum SettingsError {
         remedy: String,
     },
     /// Another pgrig is changing settings of the server.
-    #[error("another pgrig is changing settings of this server (server process {pid}): wait until it ends")]
+    #[error(
+        "another pgrig is changing settings of this server (server process {pid}): wait until it ends, then repeat the command"
+    )]
     InHand {
         /// The server process of its session.
         pid: i32,

@@ -7,6 +7,7 @@ use tokio_postgres::Row;
 use super::error::SettingsError;
 use super::record::Before;
 use super::tables::{self, Loggable};
+use crate::info::removal;
 use crate::quote::identifier;
 use crate::session::{Session, Sessions};
 use connect::{ConnectError, Target};
@@ -118,7 +119,14 @@ async fn look_at_settings(
         let Some(row) = rows.first() else {
             return Err(SettingsError::Unknown { name: name.clone() });
         };
-        changeable.push(changeable_if(row, restart)?);
+        let found = changeable_if(row, restart)?;
+        // A value that a session sets itself overrides all of these.
+        if found.effect != Effect::Session
+            && let Some((by, remedy)) = stronger(session, row.get("source"), &found.before.name).await?
+        {
+            return Err(SettingsError::Overridden { name: found.before.name, by, remedy });
+        }
+        changeable.push(found);
     }
     let reloaded = changeable.iter().filter(|found| found.effect == Effect::Reload);
     refuse_without_rights(session, &rights, reloaded.map(|found| found.before.name.as_str()).collect())
@@ -146,34 +154,30 @@ fn changeable_if(row: &Row, restart: Restart) -> Result<Changeable, SettingsErro
     if LISTS.contains(&name.as_str()) {
         return Err(SettingsError::List { name });
     }
-    // A value that a session sets itself overrides all of these.
-    let stronger = stronger(row.get("source"), &name).filter(|_| effect != Effect::Session);
-    if let Some((by, remedy)) = stronger {
-        return Err(SettingsError::Overridden { name, by, remedy });
-    }
     let altered = row.get::<_, bool>("is_altered").then(|| row.get("setting"));
     Ok(Changeable { before: Before { name, altered, shown: row.get("shown") }, effect })
 }
 
 /// The source of a setting on which ALTER SYSTEM has no effect (guc.h, GucSource), and the remedy.
-pub(super) fn stronger(source: &str, name: &str) -> Option<(&'static str, String)> {
-    Some(match source {
-        "command line" => ("on the server's command line", format!("start the server without {name} on it")),
-        "environment variable" => {
-            ("by an environment variable of the server", "start the server without it".to_owned())
-        }
-        "global" | "database user" | "user" => (
-            "for this role",
-            format!(
-                "run ALTER ROLE … RESET {name} (psql lists such settings with \\drds), or connect as another role"
-            ),
-        ),
-        "database" => {
-            ("for this database", format!("run ALTER DATABASE … RESET {name}, or use another database"))
-        }
-        "client" => ("by the connection", format!("leave {name} out of PGOPTIONS and the connection string")),
-        _ => return None,
-    })
+pub(super) async fn stronger(
+    session: &Session,
+    source: &str,
+    name: &str,
+) -> Result<Option<(&'static str, String)>, ConnectError> {
+    let by = match source {
+        "command line" => "on the server's command line",
+        "environment variable" => "by an environment variable of the server",
+        "global" => "for all roles",
+        "user" => "for this role",
+        "database user" => "for this role in this database",
+        "database" => "for this database",
+        "client" => "by the connection",
+        _ => return Ok(None),
+    };
+    match removal(&session.connection.client, name).await {
+        Ok(remedy) => Ok(Some((by, remedy))),
+        Err(error) => Err(session.connection.explain(error).await),
+    }
 }
 
 /// The contents of postgresql.auto.conf; none if the role may not see them.

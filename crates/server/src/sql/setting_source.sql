@@ -11,6 +11,8 @@ SELECT current_setting(name) AS value,
            WHEN 'configuration file' THEN
                CASE WHEN sourcefile LIKE '%/postgresql.auto.conf' THEN format('run ALTER SYSTEM RESET %s', name)
                     ELSE format('remove it from %s', coalesce(sourcefile, 'the server''s configuration files')) END
+           WHEN 'command line' THEN format('start the server without %s on its command line', name)
+           WHEN 'environment variable' THEN 'start the server without the environment variable that sets it'
            ELSE format('remove it (its source: %s)', source)
        END AS remedy
   FROM pg_settings

@@ -275,14 +275,15 @@ fn what_wins_over_alter_system_is_named() {
     on_each_release(async |server| {
         server.sql("ALTER ROLE postgres SET log_duration = on").await;
         let error = to_change(&["log_duration"], &[]).look(&server.target).await.unwrap_err().to_string();
-        assert!(error.contains("for this role") && error.contains("ALTER ROLE"), "{error}");
-        server.sql("ALTER ROLE postgres RESET log_duration").await;
+        let remedy = "ALTER ROLE postgres RESET log_duration";
+        assert!(error.contains("for this role") && error.ends_with(&format!(": run {remedy}")), "{error}");
+        server.sql(remedy).await;
         let changer = server.begin(&to_change(&["log_duration"], &[])).await.unwrap();
         server.sql("ALTER DATABASE postgres SET log_duration = off").await;
         let error = changer.set(&pairs(&[("log_duration", "on")])).await.unwrap_err().to_string();
         assert!(
             error.contains("set log_duration to on, but a new session has off")
-                && error.contains("ALTER DATABASE"),
+                && error.ends_with(": run ALTER DATABASE postgres RESET log_duration"),
             "{error}"
         );
         changer.finish().await.unwrap();

@@ -35,10 +35,7 @@ pub enum BenchError {
         how: String,
     },
     /// SHOW does not return the value that was set.
-    #[error(
-        "{variant}: {name} is {shown} in the command's sessions, not {wanted}: run ALTER ROLE … RESET {name} or ALTER \
-         DATABASE … RESET {name}, where it is set"
-    )]
+    #[error("{variant}: {name} is {shown} in the command's sessions, not {wanted}: {remedy}")]
     NotActive {
         /// In which variant.
         variant: Variant,
@@ -48,6 +45,8 @@ pub enum BenchError {
         shown: String,
         /// Value that was asked for.
         wanted: String,
+        /// How to remove the value.
+        remedy: String,
     },
     /// The unlogged copy has no unlogged tables.
     #[error("{variant}: no table of the database is unlogged: leave out the variant")]

@@ -5,7 +5,7 @@ use std::io;
 
 use super::super::clone::CloneError;
 use connect::ConnectError;
-use server::quote::identifier;
+use server::quote::shown;
 
 /// Why databases cannot be lent, or no longer.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum LendError {
     )]
     TooOld(String),
     /// The role may not make databases.
-    #[error("role {0} may not create databases: have a superuser run ALTER ROLE {quoted} CREATEDB", quoted = identifier(.0))]
+    #[error("role {0} may not create databases: have a superuser run ALTER ROLE {quoted} CREATEDB", quoted = shown(.0))]
     NoRight(String),
     /// Another keeper has the same id.
     #[error(

@@ -394,5 +394,10 @@ fn refused(error: CloneError) -> Refusal {
 
 fn not_loaded(path: &Path, error: &LoadError) -> Refusal {
     let status = if matches!(error, LoadError::Connect(_)) { 500 } else { 422 };
-    Refusal { status, error: format!("{}: {error}", path.display()), remedy: None }
+    let error = match error {
+        // It names the file itself.
+        LoadError::Source(error) => error.to_string(),
+        error => format!("{}: {error}", path.display()),
+    };
+    Refusal { status, error, remedy: None }
 }

@@ -114,7 +114,7 @@ fn remedy(error: &ServerError, statement: &str) -> &'static str {
     match error.code {
         SqlState::DUPLICATE_OBJECT if makes_what_outlives_a_database(statement) => {
             "; roles and tablespaces belong to the cluster, so a second load finds them: create them once outside of \
-             the script (a role also in a DO block with IF NOT EXISTS (SELECT FROM pg_roles …))"
+             the script (psql -f FILE), and leave them out of it"
         }
         SqlState::DUPLICATE_TABLE
         | SqlState::DUPLICATE_OBJECT

@@ -2,7 +2,7 @@
 
 use connect::ConnectError;
 use failure::{Class, Classified};
-use server::quote::identifier;
+use server::quote::{identifier, shell_word};
 
 /// Most tables that an error names one by one.
 const MOST_NAMED: usize = 10;
@@ -46,7 +46,7 @@ pub enum UnlogError {
         why: &'static str,
     },
     /// A table belongs to another role.
-    #[error("{}, or give --exclude-table {object}", not_owner(.object, .owner))]
+    #[error("{}, or give --exclude-table {}", not_owner(.object, .owner), shell_word(.object))]
     NotOwner {
         /// The table or sequence, qualified.
         object: String,
@@ -64,7 +64,8 @@ pub enum UnlogError {
     /// A logged table would reference an unlogged one.
     #[error(
         "{referencing} references {referenced}, and {outside} is not in --schema: a logged table may not \
-         reference an unlogged one, so include both (--schema) or neither (--exclude-table {selected})"
+         reference an unlogged one, so include both (--schema) or neither (--exclude-table {})",
+        shell_word(.selected)
     )]
     Outside {
         /// The table with the foreign key, qualified.
@@ -77,7 +78,7 @@ pub enum UnlogError {
         selected: String,
     },
     /// Triggers of a foreign key that must be dropped and added again are disabled, and would come back enabled.
-    #[error("{}, or give --exclude-table {table}", disabled_triggers(.constraint, .table))]
+    #[error("{}, or give --exclude-table {}", disabled_triggers(.constraint, .table), shell_word(.table))]
     DisabledTriggers {
         /// The constraint.
         constraint: String,
@@ -86,14 +87,16 @@ pub enum UnlogError {
     },
     /// Another session holds a lock.
     #[error(
-        "{holder} locks {what}. pgrig changed nothing. Wait until that session ends, end it with SELECT \
-         pg_terminate_backend(…), or give a longer --lock-timeout"
+        "{holder} locks {what}. pgrig changed nothing. Wait until the lock is released, run {ending}, or give a longer \
+         --lock-timeout"
     )]
     Locked {
         /// The table that could not be locked, qualified, or `a table`.
         what: String,
         /// The holder, as a phrase.
         holder: String,
+        /// The statement that ends the holder.
+        ending: String,
     },
     /// The transaction needs more locks than the server has.
     #[error("{TOO_MANY_LOCKS}, or change one schema at a time (--schema): {error}")]
@@ -160,8 +163,8 @@ fn not_owner(object: &str, owner: &str) -> String {
 
 fn disabled_triggers(constraint: &str, table: &str) -> String {
     format!(
-        "foreign key {constraint} of {table} is part of a cycle, so pgrig must drop it and add it again, which \
-         would enable its disabled triggers (ALTER TABLE … DISABLE TRIGGER): enable them first"
+        "foreign key {constraint} of {table} is part of a cycle, so pgrig must drop it and add it again. That would enable \
+         its triggers, which are disabled: run ALTER TABLE {table} ENABLE TRIGGER ALL first"
     )
 }
 
@@ -195,7 +198,8 @@ fn unpublished(tables: &[String], publications: &[Publication]) -> String {
     if tables.len() > MOST_NAMED {
         return "give --exclude-table TABLE for each of them".to_owned();
     }
-    let keep: Vec<String> = tables.iter().map(|table| format!("--exclude-table {table}")).collect();
+    let keep: Vec<String> =
+        tables.iter().map(|table| format!("--exclude-table {}", shell_word(table))).collect();
     format!("give {}", keep.join(" "))
 }
 

@@ -45,7 +45,9 @@ pub enum MatrixError {
         table: String,
     },
     /// pgrig does not know the tables that the scripts write.
-    #[error("unlogged: pgrig does not know which tables your own scripts write; name them with --tables a,b")]
+    #[error(
+        "durability=unlogged needs the tables that your own scripts write: name them, for example with --tables orders,customers"
+    )]
     WhichTables,
     /// Settings or tables cannot be changed.
     #[error(transparent)]

@@ -14,6 +14,7 @@ use crate::matrix::error::MatrixError;
 use crate::matrix::order;
 use crate::{Length, Parsed, Plan, Request};
 use connect::{Connection, Target};
+use server::removal;
 use server::settings::{Effect, Looked, Restart, ToChange};
 
 /// pgbench's tables, which its built-in scripts read and write.
@@ -274,9 +275,12 @@ async fn refuse_abnormal(connection: &Connection, tables: &[Written]) -> Result<
     if let Some(row) = rows.first() {
         let (name, shown): (String, String) = (row.get(0), row.get(1));
         let remedy = match row.get(2) {
-            "database" => format!("ALTER DATABASE … RESET {name}"),
-            "user" | "database user" | "global" => format!("ALTER ROLE … RESET {name}"),
-            "client" => "leave it out of PGOPTIONS and the connection string".to_owned(),
+            "database" | "user" | "database user" | "global" | "client" => {
+                match removal(&connection.client, &name).await {
+                    Ok(remedy) => remedy,
+                    Err(error) => return Err(connection.explain(error).await.into()),
+                }
+            }
             _ => format!(
                 "set {name} = on in the server's configuration (pgrig's own server: leave out --profile \
                  dangerous, or run pgrig server stop and start it without that profile)"

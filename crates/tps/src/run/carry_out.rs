@@ -110,7 +110,7 @@ impl Client {
 
     fn start_pipeline(&mut self, common: &mut Common<'_>, clock: &mut Clock, command: usize) -> Stepped {
         if self.transaction.pipeline.is_some() {
-            return Err(Lost::by_script("already in a pipeline"));
+            return Err(Lost::by_script("already in a pipeline: end it first with \\endpipeline"));
         }
         let (run, script) = (common.run, self.transaction.script);
         if run.plan.request.protocol == Protocol::Prepared {
@@ -126,7 +126,11 @@ impl Client {
 
     /// Adds a Sync to the pipeline, and returns the number of Syncs.
     fn add_sync(&mut self) -> Result<u32, Lost> {
-        let syncs = self.transaction.pipeline.ok_or_else(|| Lost::by_script("not in a pipeline"))? + 1;
+        let syncs = self
+            .transaction
+            .pipeline
+            .ok_or_else(|| Lost::by_script("not in a pipeline: begin one with \\startpipeline"))?
+            + 1;
         self.transaction.pipeline = Some(syncs);
         self.session()?.wire.sync();
         Ok(syncs)

@@ -87,6 +87,12 @@ impl RunFile {
         let copy = match copy {
             None => None,
             Some("-") => Some(Copy::Stdout),
+            Some(name) if Path::new(name).is_dir() => {
+                let text = format!(
+                    "--json {name} is a directory: give the name of a file, for example {name}/run.json"
+                );
+                return Err(Usage(text).into());
+            }
             Some(name) => {
                 let opened = Opened::open(name)
                     .map_err(|error| Usage(format!("cannot write --json {name}: {error}")))?;

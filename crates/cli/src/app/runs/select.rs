@@ -194,7 +194,11 @@ impl<'p> Selection<'p> {
         match begun.as_slice() {
             [] => Err(Usage(format!(
                 "\"{shown}\" names no run: no saved run has this id or label (pgrig runs list shows them), and {}",
-                if Path::new(word).exists() { "this command takes no file" } else { "there is no such file" }
+                match Path::new(word) {
+                    path if path.is_dir() => "the directory of this name is not a file",
+                    path if path.exists() => "this command takes no file",
+                    _ => "there is no such file",
+                }
             ))
             .into()),
             [_] => Ok(begun),

@@ -116,8 +116,11 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
                 "pgrig runs the command without a shell: leave out {word} and the words after it"
             )));
         }
-        let parsed = line::parse(&words.iter().map(OsString::from).collect::<Vec<_>>())
-            .map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
+        let parsed = line::parse(&words.iter().map(OsString::from).collect::<Vec<_>>()).map_err(|error| {
+            let text = error.to_string();
+            let text = text.split("\n\nFor more information").next().unwrap_or_default();
+            refused(text.trim_start_matches("error: ").trim_end().to_owned())
+        })?;
         let mut dbnames: Vec<String> =
             parsed.verb.server().and_then(|server| server.dbname).into_iter().collect();
         if let Verb::Tps(arguments) = &parsed.verb {

@@ -47,7 +47,7 @@ pub(crate) struct BlockioArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Measurement")]
     pub(crate) memory: Option<Size>,
 
-    /// Create the tables in this existing schema [default: create the schema pgrig_blockio, and drop it at the end]
+    /// Create the tables in this schema; if it does not exist, create it, and drop it at the end [default: pgrig_blockio]
     #[arg(long, value_name = "SCHEMA", help_heading = "Tables")]
     pub(crate) schema: Option<String>,
 

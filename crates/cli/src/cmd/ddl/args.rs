@@ -31,7 +31,9 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 /// and runs the migration on copies. For each statement it reports the class (catalog only, scan, rewrite …) with the proof, the
 /// locks, the seconds and the bytes of WAL. It forecasts the seconds and the WAL for the size that --size or --rows gives. A
 /// changed file (relfilenode) proves a rewrite, and the server's counters of the statement's own transaction prove a scan. At the end, pgrig drops the
-/// databases. It never runs the migration on the database that -d names. Seconds hold only for this machine. Expect the same classes, locks and WAL on other servers of the same major version and settings: give --pg-version, with an --instance of its own, if yours is not the newest.
+/// databases. It never runs the migration on the database that -d names. Seconds hold only for this machine. Expect the same
+/// classes, locks and WAL on other servers with the same major version and settings. To measure on the version of your server,
+/// give --pg-version, and --instance with a new name: --pg-version 15 --instance ddl15.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
     pgrig ddl migration.sql --schema-file app.sql\n  \

@@ -36,8 +36,8 @@ pub(crate) fn of(outcome: &Outcome) -> Vec<String> {
     }
     if let Some(number) = wants_timeout {
         hints.push(format!(
-            "hint: statement {number} queues behind open transactions, and everybody else queues behind it: SET lock_timeout \
-             before it, and repeat it if it fails"
+            "hint: statement {number} waits for open transactions, and all other sessions wait for it: write SET lock_timeout \
+             = '2s'; before it, and repeat it if it fails"
         ));
     }
     hints

@@ -95,7 +95,7 @@ fn resting(instance: &Instance, state: &InstanceState, printer: &Printer) -> Res
             "not checked, since the server is not running: pgrig server start{named}, then pgrig doctor{named}"
         ),
     )?;
-    line(printer, "another server", "pgrig doctor -d postgresql://…")
+    line(printer, "another server", "pgrig doctor -d postgresql://USER@HOST/DBNAME")
 }
 
 fn place(home: &Home) -> String {

@@ -37,7 +37,10 @@ pub(crate) struct FillArgs {
     #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// In place of SIZE: pgbench's scale, 100,000 rows of pgbench_accounts per unit. With --model, multiply the original's numbers of rows by SCALE, for example 0.1. With --ddl or --all-tables, multiply each table's number of rows by SCALE. --rows gives that number; without --rows, it is 10,000 for a table that references no other table, and otherwise 3 times the rows of the largest table that it references
+    /// In place of SIZE: pgbench's scale. A unit is 100,000 rows of pgbench_accounts. With --model, --ddl or --all-tables: multiply
+    /// the number of rows of each table by SCALE, for example 0.1. With --model, this number is the original's. With --ddl or
+    /// --all-tables, --rows gives it. Without --rows, a table that references no other table has 10,000 rows. Another table has 3
+    /// times as many rows as the largest table that it references
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 

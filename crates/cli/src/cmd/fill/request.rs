@@ -105,8 +105,8 @@ impl FillArgs {
     fn part(&self) -> Result<Option<Part>, Usage> {
         let part = self.part.map(|part| part.part(&|name| std::env::var(name).ok())).transpose()?;
         if part.is_some() && self.no_resume {
-            let text = "--part with --no-resume: each part would start over. Drop the tables (or run TRUNCATE on your own table and DROP \
-                        TABLE on pgrig_chunks_… beside it) before the parts start";
+            let text = "--part with --no-resume: each part would forget the rows that other parts have loaded. Leave out --no-resume. \
+                        To start over, drop the tables before the parts start";
             return Err(Usage(text.to_owned()));
         }
         let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -289,7 +289,8 @@ impl FillArgs {
             "pgrig fills tables of your own by COPY or by writing pages: give --method copy or direct, or leave \
              out --method and --server-side"
         } else if self.unlogged && (self.ddl.is_none() && self.model.is_none() || self.all_tables) {
-            "--unlogged is for tables that --ddl creates: run ALTER TABLE … SET UNLOGGED for existing tables"
+            "--unlogged is for tables that --ddl creates: leave it out, and make existing tables unlogged while they are empty \
+             (ALTER TABLE orders SET UNLOGGED)"
         } else if self.append && (self.ddl.is_some() || self.model.is_some() && !self.all_tables) {
             "--append adds to existing tables, and --ddl creates tables: leave out --append, or leave out --ddl (to add rows \
              to all existing tables, give --all-tables --append)"

@@ -103,8 +103,8 @@ pub(crate) struct MicroArgs {
     #[arg(long, help_heading = "Method")]
     pub(crate) anyway: bool,
 
-    /// Create the tables of --ddl in this existing schema [default: create the schema pgrig_micro, and drop it at the
-    /// end]
+    /// Create the tables of --ddl in this schema; if it does not exist, create it, and drop it at the end
+    /// [default: pgrig_micro]
     #[arg(long, value_name = "SCHEMA", help_heading = "Method")]
     pub(crate) schema: Option<String>,
 

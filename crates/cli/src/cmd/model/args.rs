@@ -36,7 +36,11 @@ pub(crate) enum ModelAction {
     Show(ShowArgs),
     /// Compare a copy's statistics, and with --queries its plans, with those of the original
     ///
-    /// pgrig runs ANALYZE five times on the copy, takes the median of each value in pg_stats (a field), and compares it with the value in the original: the present one or, with --analyze-original, the mean of eleven ANALYZE runs. A field agrees if the two values differ by at most 3·√2 standard deviations. The standard deviation is measured in these five runs or, with --analyze-original, in eleven runs on the original.
+    /// pgrig compares each value in pg_stats (a field). ANALYZE reads a random sample, so its results vary. pgrig therefore runs
+    /// ANALYZE five times on the copy, and takes the median of each field. The field agrees if this median and the present
+    /// value in the original differ by at most 3·√2 standard deviations of the five results. With --analyze-original, pgrig
+    /// also runs ANALYZE eleven times on the original. The median is then compared with the mean of these eleven results, and
+    /// the standard deviation is theirs.
     ///
     /// For ORIGINAL and COPY, give a value as for -d of other commands. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
@@ -64,7 +68,8 @@ pub(crate) struct CaptureArgs {
     pub(crate) k: u32,
 
     /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the column's most
-    /// common texts and the bounds of its histogram, including those that fewer than --k rows have. In a column of long numbers, pgrig then treats the numbers as it treats short ones: --k still applies
+    /// common texts and the bounds of its histogram, even those that occur in fewer than --k rows. For a column of long numbers:
+    /// replace only the numbers that --k also replaces in columns of short numbers
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 

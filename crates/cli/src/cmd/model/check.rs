@@ -245,7 +245,9 @@ async fn checked(
             return Err(Usage(text).into());
         }
         // The names are the server's own: the role may not use the schema.
-        Err(CatalogError::Name { .. }) => return Err(unseen(connection, name, database).await?.into()),
+        Err(CatalogError::SchemaPrivilege { .. }) => {
+            return Err(unseen(connection, name, database).await?.into());
+        }
         facts => explained(connection, facts).await?,
     };
     let names: Vec<String> = facts.tables.iter().map(|table| table.sql_name.clone()).collect();

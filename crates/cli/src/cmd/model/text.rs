@@ -112,17 +112,18 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
             let options: Vec<String> =
                 narrow.iter().map(|column| format!("--keep-values {column}")).collect();
             warnings.push(format!(
-                "{}: these texts are too short for as many other texts in the same order, so the copy has fewer different ones, or \
-                 another order. If they disclose nothing, keep them: {}",
+                "{}: there are too few other texts of this length, so the copy has fewer different texts in this column, or sorts \
+                 them in another order. If the original texts may be in the model, capture again with {}",
                 narrow.join(", "),
                 options.join(" ")
             ));
         }
-        if table.changed as f64 > OLD * table.rows as f64 {
+        if table.changed as f64 > OLD * table.rows as f64 && table.analyzed.is_some() {
             warnings.push(format!(
-                "{}: {} rows changed since it was last analyzed: run ANALYZE, then capture again",
+                "{0}: {1} row{2} changed since it was last analyzed: run ANALYZE {0}, then capture again",
                 table.name,
-                grouped(table.changed)
+                grouped(table.changed),
+                if table.changed == 1 { "" } else { "s" }
             ));
         }
     }

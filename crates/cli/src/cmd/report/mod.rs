@@ -9,7 +9,7 @@ use measure::human::bytes;
 use report::Document;
 
 use crate::app::failure::{Failure, Usage};
-use crate::app::output::Existing;
+use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::printer::Printer;
 use crate::app::report::save;
 use crate::app::runs::{Labelled, Selection};
@@ -27,6 +27,9 @@ pub(crate) fn run(arguments: &ReportArgs, printer: &Printer) -> Result<(), Failu
         return Err(
             Usage("--format svg writes a file for each plot: give a directory with -o".to_owned()).into()
         );
+    }
+    if let Some(name) = output.filter(|name| format != Format::Svg && *name != STDOUT) {
+        refuse_unwritable("-o", Path::new(name), Existing::Replaced)?;
     }
     let words = if arguments.runs.is_empty() { &["latest".to_owned()] } else { arguments.runs.as_slice() };
     let found = Selection::new(Labelled::All, printer)?.documents(words)?;
@@ -49,10 +52,6 @@ pub(crate) fn run(arguments: &ReportArgs, printer: &Printer) -> Result<(), Failu
 fn text(output: Option<&str>, text: &str, printer: &Printer) -> Result<(), Failure> {
     match output {
         None | Some(STDOUT) => Ok(Printer::json(text.trim_end_matches('\n'))?),
-        Some(name) if Path::new(name).is_dir() => {
-            Err(Usage(format!("{name} is a directory: give the name of a file, for example {name}/report"))
-                .into())
-        }
         Some(name) => page(name, text, Existing::Replaced, printer),
     }
 }

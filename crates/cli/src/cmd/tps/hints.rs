@@ -1,6 +1,7 @@
 //! Commands to run after a `tps` run.
 
 use script::{Action, Script};
+use server::quote::shell_word;
 use tps::{End, Outcome, Plan};
 
 use crate::app::passwords::Words;
@@ -35,7 +36,7 @@ pub(crate) fn hints(plan: &Plan, outcome: &Outcome, dbnames: &[&str]) -> Vec<Str
 fn comparison(dbnames: &[&str]) -> Option<String> {
     let command = command_line(&["--json", "--label", "--trials", "--fail-if"], dbnames)?;
     let reads_input = command.words.iter().any(|word| word == "-" || word == "-f-");
-    let quoted = quoted(&command.shown());
+    let quoted = shell_word(&command.shown());
     let hint = || format!("compare with a changed second command: pgrig ab --rounds 10 {quoted} {quoted}");
     (!reads_input && !command.had_password).then(hint)
 }
@@ -75,7 +76,7 @@ impl CommandLine {
 
     /// The command, quoted for a shell.
     fn shown(&self) -> String {
-        let words = self.words.iter().map(|word| quoted(word));
+        let words = self.words.iter().map(|word| shell_word(word));
         std::iter::once("pgrig".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
     }
 
@@ -83,16 +84,6 @@ impl CommandLine {
     fn hint(&self, purpose: &str, more: &str) -> String {
         let password = if self.had_password { " (with the password in PGPASSWORD)" } else { "" };
         format!("{purpose}{password}: {}{more}", self.shown())
-    }
-}
-
-/// As one word of a shell.
-fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=@:,+%".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 
@@ -118,7 +109,7 @@ mod tests {
         let words = ["tps", "-f", "it's mine.sql", ""].map(str::to_owned);
         let command = CommandLine::new(&words, &[]).unwrap();
         for text in [command.shown(), "a b".to_owned(), "'".to_owned(), "$HOME `x` \\".to_owned()] {
-            let script = format!("printf %s {}", quoted(&text));
+            let script = format!("printf %s {}", shell_word(&text));
             let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
             assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
         }

@@ -158,7 +158,11 @@ pub(in crate::plan) async fn refuse_tablespace(connection: &Connection, name: &s
             )
         }
         (false, _) => {
-            format!("does not exist: run CREATE TABLESPACE {} LOCATION '…', or give another one", shown(name))
+            format!(
+                "does not exist: give another one, or create it in an empty directory that the server's account owns (CREATE \
+                 TABLESPACE {} LOCATION '/DIRECTORY')",
+                shown(name)
+            )
         }
     };
     Err(FillError::Tablespace { name: name.to_owned(), problem })

@@ -60,7 +60,7 @@ pub enum NotDirect {
         found: String,
     },
     /// Rows cannot be loaded in one transaction.
-    #[error("pgrig writes the pages of a whole table at a time, and this fill works {0}")]
+    #[error("pgrig writes pages for a whole table at a time, but this fill works {0}")]
     InChunks(String),
     /// There are more rows than pgrig can write as pages.
     #[error("{0}: give fewer rows")]
@@ -71,10 +71,13 @@ pub enum NotDirect {
     /// Rows may be so long that the server would compress values with another method than pglz.
     #[error(
         "column {column} uses a compression that this PostgreSQL lacks, and its values may be so long that they are \
-         compressed: run ALTER TABLE … ALTER {column} SET COMPRESSION pglz, or SET STORAGE EXTERNAL"
+         compressed: run ALTER TABLE {table} ALTER {column} SET COMPRESSION pglz, or ALTER TABLE {table} ALTER {column} SET \
+         STORAGE EXTERNAL"
     )]
     Compression {
-        /// Unquoted name.
+        /// Qualified name, for people.
+        table: String,
+        /// Its name, for people.
         column: String,
     },
     /// The server has to see each row, e.g. because of triggers.

@@ -19,6 +19,7 @@ use super::{Failure, NotDirect, form};
 use crate::request::{Persistence, Triggers};
 use crate::run::foreign_keys::ForeignKey;
 use server::Session;
+use server::quote::shown;
 
 /// A table.
 #[derive(Clone, Debug)]
@@ -332,7 +333,9 @@ impl Relation {
         let is_other =
             |of: &&Attribute| of.is_varying() && matches!(of.storage, 'x' | 'm') && of.compression.is_none();
         match self.attributes.iter().find(is_other) {
-            Some(Attribute { name, .. }) => Err(NotDirect::Compression { column: name.clone() }),
+            Some(Attribute { name, .. }) => {
+                Err(NotDirect::Compression { table: self.name.clone(), column: shown(name) })
+            }
             None => Ok(()),
         }
     }

@@ -19,7 +19,7 @@ use crate::plan::{ForeignKeys, Method, Plan};
 use crate::schema::record::{InCycle, RecordedTable};
 use catalog::ForeignKeyInfo;
 use server::ask;
-use server::quote::{literal, qualified};
+use server::quote::{literal, qualified, shell_word};
 
 /// Foreign keys that close cycles and are created after the rows.
 #[derive(Debug, Default)]
@@ -250,6 +250,11 @@ pub(super) fn close(
                     return Err(FillError::Cycle {
                         tables: format!("{} → {} → {}", names.0, names.1, names.0),
                         keys: key.name.clone(),
+                        remedy: format!(
+                            "Leave the tables out: --exclude-table {} --exclude-table {}",
+                            shell_word(&names.0),
+                            shell_word(&names.1)
+                        ),
                     });
                 }
             };

@@ -3,6 +3,7 @@
 use catalog::{ColumnInfo, ForeignKeyInfo, KeyElement, KeyInfo, Source, TableInfo};
 
 use crate::error::FillError;
+use server::quote::{shell_word, shown};
 
 /// A table's place in the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,14 +194,44 @@ fn cycle_of_keys(tables: &[TableInfo], left: &[usize]) -> FillError {
     for _ in left {
         at = step(at).map_or(at, |(_, to)| to);
     }
-    let (mut names, mut keys, first) = (Vec::new(), Vec::new(), at);
+    let (mut names, mut keys, mut walked, first) = (Vec::new(), Vec::new(), Vec::new(), at);
     while let Some((key, to)) = step(at) {
         names.push(tables[at].shown());
         keys.push(key.name.clone());
+        walked.push(at);
         at = to;
         if at == first {
             break;
         }
     }
-    FillError::Cycle { tables: names.join(" → "), keys: keys.join(", ") }
+    let leave_out = leave_out(walked.iter().map(|&table| &tables[table]));
+    let remedy = match walked.iter().find_map(|&table| nullable(tables, table, left)) {
+        Some(alter) => format!("Run {alter} for the time of the fill, or leave the tables out: {leave_out}"),
+        None => format!("Leave the tables out: {leave_out}"),
+    };
+    FillError::Cycle { tables: names.join(" → "), keys: keys.join(", "), remedy }
+}
+
+/// The statement that lets all foreign keys of this table to the others be NULL, if there is one.
+fn nullable(tables: &[TableInfo], table: usize, others: &[usize]) -> Option<String> {
+    let info = &tables[table];
+    let mut columns: Vec<&ColumnInfo> = Vec::new();
+    for name in keys_into(tables, table, others).flat_map(|key| &key.columns) {
+        let is_primary = info.keys.iter().any(|key| key.primary && key.columns().any(|of| of == name));
+        let column = info.column(name).filter(|column| column.not_null && !is_primary)?;
+        if !columns.iter().any(|of| of.name == column.name) {
+            columns.push(column);
+        }
+    }
+    let drop = |column: &ColumnInfo| format!("ALTER COLUMN {} DROP NOT NULL", shown(&column.name));
+    let drops: Vec<String> = columns.into_iter().map(drop).collect();
+    (!drops.is_empty()).then(|| format!("ALTER TABLE {} {}", info.shown(), drops.join(", ")))
+}
+
+/// The options that leave these tables out.
+fn leave_out<'a>(tables: impl Iterator<Item = &'a TableInfo>) -> String {
+    tables
+        .map(|table| format!("--exclude-table {}", shell_word(&table.shown())))
+        .collect::<Vec<_>>()
+        .join(" ")
 }

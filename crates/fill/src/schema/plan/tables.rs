@@ -11,7 +11,7 @@ use crate::sql::ddl;
 use crate::sql::emptied::has_rows;
 use catalog::{CatalogError, Scope, TableInfo};
 use server::ask;
-use server::quote::qualified;
+use server::quote::{qualified, shell_word};
 
 impl Planner<'_> {
     /// Runs the statements that create the tables, in the transaction that the session is in.
@@ -70,7 +70,7 @@ impl Planner<'_> {
                     warnings.push(format!("{table} is left out: it has no columns"));
                     continue;
                 }
-                Err(CatalogError::NoPartitions { table }) => {
+                Err(CatalogError::NoPartitions { table, .. }) => {
                     warnings.push(format!("{table} is left out: it has no partition that could hold a row"));
                     continue;
                 }
@@ -165,12 +165,15 @@ impl Planner<'_> {
             // Only the rows of a partitioned table tell which keys each partition has.
             None if self.is_partition(referenced).await => FillError::Combination(format!(
                 "{columns} of {table} must reference rows of {referenced} ({constraint}), a partition whose keys are not known \
-                 before it has rows: give --exclude-table {table}, and fill that table at the end (pgrig fill --table {table})"
+                 before it has rows: give --exclude-table {word}, and fill that table at the end (pgrig fill --table {word} \
+                 --rows 1000)",
+                word = shell_word(table)
             )),
             None => error,
             Some(excluded) => FillError::Combination(format!(
                 "{columns} of {table} must reference rows of {referenced} ({constraint}), which stays empty: leave out \
-                 --exclude-table {excluded}, or give --exclude-table {table} too"
+                 --exclude-table {excluded}, or give --exclude-table {} too",
+                shell_word(table)
             )),
         }
     }

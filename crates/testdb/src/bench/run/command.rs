@@ -15,6 +15,7 @@ use tokio::process::{Child, Command};
 
 use connect::Target;
 use server::interruption::GRACE;
+use server::quote::shell_word;
 
 /// Most lines of a failed command's output that are shown.
 const TAIL_LINES: usize = 40;
@@ -48,6 +49,12 @@ impl TestCommand {
         let path = std::env::var_os("PATH").unwrap_or_default();
         match find(program, &path) {
             Some(_) => Ok(Self { program: program.clone(), arguments: arguments.to_vec(), shown }),
+            None if Path::new(program).is_file() && program.as_encoded_bytes().contains(&b'/') => {
+                let file = shell_word(&program.to_string_lossy());
+                Err(format!(
+                    "cannot run {file}, because it is not executable: run chmod +x {file}, or write sh {file}"
+                ))
+            }
             None => Err(format!("cannot find the program {}: check its name and PATH", program.display())),
         }
     }

@@ -15,9 +15,9 @@ use crate::load::{LoadError, load};
 use crate::source::Source;
 use crate::unlog::{self, Direction, UnlogRequest};
 use connect::Target;
-use server::Session;
 use server::quote::identifier;
 use server::settings::{Changer, Record, Restart, ServerRef, ToChange};
+use server::{Session, removal};
 
 /// Number of timed copies by each strategy.
 const CLONE_ROUNDS: usize = 3;
@@ -232,7 +232,8 @@ impl<'a> Lab<'a> {
         }
         for ((name, shown), (_, wanted)) in found_values.into_iter().zip(wanted) {
             if shown != wanted {
-                return Err(BenchError::NotActive { variant, name, shown, wanted });
+                let remedy = self.remedy(target.dbname(), name).await?;
+                return Err(BenchError::NotActive { variant, name, shown, wanted, remedy });
             }
         }
         if variant.has(Means::Unlogged) && found.unlogged_tables == 0 {
@@ -246,6 +247,17 @@ impl<'a> Lab<'a> {
         let found = active(&session).await;
         session.close().await;
         found
+    }
+
+    /// How to remove the value that a setting has in a session like those of the command.
+    async fn remedy(&self, database: &str, setting: &str) -> Result<String, BenchError> {
+        let session = Session::open(&self.databases.at(database)).await?;
+        let remedy = match removal(&session.connection.client, setting).await {
+            Ok(remedy) => remedy,
+            Err(error) => return Err(session.connection.explain(error).await.into()),
+        };
+        session.close().await;
+        Ok(remedy)
     }
 
     async fn load(

@@ -170,12 +170,26 @@ pub(crate) async fn foreign_keys(session: &Session, oids: &[u32]) -> Result<Vec<
     rows.iter().map(key).collect()
 }
 
-/// The session that holds a lock on this table; without a table, an exclusive lock on any table.
+/// A session or prepared transaction that holds a lock.
+pub(crate) struct LockHolder {
+    /// The locked table.
+    pub(crate) table: String,
+    /// The holder, as a phrase.
+    pub(crate) holder: String,
+    /// The statement that ends the holder.
+    pub(crate) ending: String,
+}
+
+/// The holder of a lock on this table; without a table, of an exclusive lock on any table.
 pub(crate) async fn lock_holder(
     session: &Session,
     table: Option<&Object>,
-) -> Result<Option<(String, String)>, ConnectError> {
+) -> Result<Option<LockHolder>, ConnectError> {
     let name = table.map(Object::qualified);
     let rows = session.rows(include_str!("../../sql/lock_holder.sql"), &[&name]).await?;
-    Ok(rows.first().map(|row| (row.get("table"), row.get("holder"))))
+    Ok(rows.first().map(|row| LockHolder {
+        table: row.get("table"),
+        holder: row.get("holder"),
+        ending: row.get("ending"),
+    }))
 }

@@ -11,6 +11,7 @@ use tokio_postgres::error::SqlState;
 
 use crate::unlog::error::UnlogError;
 use crate::unlog::plan::choice::Choice;
+use crate::unlog::plan::look::LockHolder;
 use crate::unlog::request::{Direction, UnlogRequest};
 use connect::{ConnectError, Target};
 use server::quote::{identifier, literal};
@@ -276,7 +277,7 @@ pub fn plan<'a>(
 /// The error for a lock that could not be obtained, with its holder.
 pub(crate) async fn locked(session: &Session, table: Option<&Object>, error: ConnectError) -> UnlogError {
     match look::lock_holder(session, table).await {
-        Ok(Some((what, holder))) => UnlogError::Locked { what, holder },
+        Ok(Some(LockHolder { table, holder, ending })) => UnlogError::Locked { what: table, holder, ending },
         // It is gone meanwhile, or it is another object's.
         _ => UnlogError::Statement {
             statement: table.map_or("looking at tables".to_owned(), |table| Step::Lock(table.clone()).sql()),

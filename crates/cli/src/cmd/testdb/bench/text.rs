@@ -7,6 +7,7 @@ use comfy_table::Table;
 use measure::human::{bytes, latency};
 use measure::{Environment, IntervalKind};
 use serde_json::{Value, json};
+use server::quote::shell_word;
 use server::settings::ServerRef;
 use testdb::bench::{Advice, BenchPlan, Done, Failure, Finding, Means, Variant};
 
@@ -220,17 +221,17 @@ pub(crate) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) 
 fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
     let embedded = &arguments.server.address.embedded;
     let server = match chosen.place() {
-        ServerRef::Named(recipe) => format!(" -d {}", quoted(&recipe)),
+        ServerRef::Named(recipe) => format!(" -d {}", shell_word(&recipe)),
         // The environment may name another one.
         ServerRef::Own(_) if embedded.any() => instance(embedded.instance.as_deref().unwrap_or("default")),
         ServerRef::Own(_) => String::new(),
     };
     let release = match (&embedded.pg_version, &embedded.pg_bin) {
         (Some(major), _) => format!(" --pg-version {major}"),
-        (None, Some(directory)) => format!(" --pg-bin {}", quoted(&directory.display().to_string())),
+        (None, Some(directory)) => format!(" --pg-bin {}", shell_word(&directory.display().to_string())),
         (None, None) => String::new(),
     };
-    let script = arguments.script().map(|script| quoted(&script.display().to_string()));
+    let script = arguments.script().map(|script| shell_word(&script.display().to_string()));
     let from = match (&script, chosen.is_named()) {
         (Some(script), _) => From::Script(script),
         (None, false) => From::Nothing,
@@ -303,7 +304,7 @@ fn databases(variant: Variant, from: From<'_>, server: &str) -> Vec<String> {
         }
         From::Database(name) => {
             let unlog = is_unlogged.then(|| format!("pgrig testdb unlog{server}"));
-            let template = is_template.then(|| new(&format!(" --template {}", quoted(name))));
+            let template = is_template.then(|| new(&format!(" --template {}", shell_word(name))));
             unlog.into_iter().chain(template).collect()
         }
     }
@@ -311,16 +312,6 @@ fn databases(variant: Variant, from: From<'_>, server: &str) -> Vec<String> {
 
 fn instance(name: &str) -> String {
     format!(" --instance {name}")
-}
-
-/// The text, quoted for a shell.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@=:".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }
 
 /// The effects of a crash on the variants, each once.
@@ -384,7 +375,7 @@ mod tests {
              pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
              pgrig testdb unlog dump.sql -o unlogged.sql && eval $(pgrig testdb new --instance testdb-dangerous)"
         );
-        assert_eq!(quoted("host=db dbname=it's"), r"'host=db dbname=it'\''s'");
+        assert_eq!(shell_word("host=db dbname=it's"), r"'host=db dbname=it'\''s'");
     }
 
     #[test]
@@ -412,7 +403,7 @@ mod tests {
         let own = [Means::Dangerous, Means::Tmpfs];
         let all = [Means::Unlogged, Means::Dangerous, Means::Template, Means::Tmpfs];
         let recipe = "user=me dbname='my shop' host=/tmp";
-        let named = format!(" -d {}", quoted(recipe));
+        let named = format!(" -d {}", shell_word(recipe));
         for bits in 1..16 {
             let means: Vec<Means> = (0..4).filter(|bit| bits & 1 << bit != 0).map(|bit| all[bit]).collect();
             let variant = Variant::of(&means);
