@@ -160,7 +160,10 @@ impl Request {
                 "--max-tries 0 (no limit) could run forever: give --time or --latency-limit too",
             ),
             (self.scale.is_some_and(|scale| scale < 1), "--scale must be at least 1"),
-            (self.part.as_ref().is_some_and(|part| !part.is_possible()), "--part I/N: I must be from 1 to N"),
+            (
+                self.part.as_ref().is_some_and(|part| !part.is_possible()),
+                "--part I/N: give a number I from 1 to N",
+            ),
             (
                 self.part.is_some() && (self.ramp + self.warmup).subsec_nanos() != 0,
                 "with --part, --ramp and --warm-up together must be whole seconds: all parts count in whole seconds of \

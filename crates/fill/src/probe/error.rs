@@ -14,7 +14,7 @@ pub enum ProbeError {
     /// A lookup would read the whole table.
     #[error(
         "--probe {probe} looks up rows by {key}, and {table} has no index on it during the fill: build the key \
-         before the rows (--init-steps with p before g), or give --probe scan"
+         before the rows (--init-steps tpgv), or give --probe scan"
     )]
     NoIndex {
         /// The kind's name.
