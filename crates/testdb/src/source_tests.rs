@@ -75,9 +75,9 @@ fn what_is_no_dump_is_told() {
     let mut tar = vec![0; 512];
     tar[257..262].copy_from_slice(b"ustar");
     let cases = [
-        (&b"\x04\x22\x4d\x18...."[..], "lz4 -dc"),
-        (b"BZh91AY&SY", "bzip2 -dc"),
-        (b"\xfd7zXZ\0", "xz -dc"),
+        (&b"\x04\x22\x4d\x18...."[..], "lz4 -dk FILE"),
+        (b"BZh91AY&SY", "bzip2 -dk FILE"),
+        (b"\xfd7zXZ\0", "xz -dk FILE"),
         (b"\xff\xfeS\0E\0", "UTF-16"),
         (b"\x7fELF\x02\x01\x01\0\0\0", "bytes that are not text"),
         (&tar, "not a pg_dump archive"),

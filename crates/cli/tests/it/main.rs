@@ -43,6 +43,7 @@ mod merge_fill;
 mod micro;
 mod model;
 mod pooler;
+mod remedies;
 mod report;
 mod runs;
 mod server;

@@ -1,0 +1,50 @@
+//! Remedies of errors, pasted: each statement that an error names is run, and the command then works.
+
+use crate::support::Rig;
+
+/// The statement that follows these words, up to a comma, ` or ` or the end of the line.
+fn statement(said: &str, words: &str) -> String {
+    let rest = said.split(words).nth(1).unwrap_or_else(|| panic!("no \"{words}\": {said}"));
+    let end = [", or", ", give", " or ", ": ", "\n"].iter().filter_map(|end| rest.find(end)).min();
+    rest[..end.unwrap_or(rest.len())].to_owned()
+}
+
+#[test]
+fn a_role_without_rights_gets_the_statement_that_grants_them() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE ROLE \"Odd One\" LOGIN; CREATE TABLE free (id int)");
+    server.execute("CREATE SCHEMA closed; CREATE TABLE closed.t AS SELECT 1 AS id; ANALYZE closed.t");
+    server.execute("CREATE DATABASE shut");
+    server.execute("REVOKE CONNECT ON DATABASE shut FROM public");
+    let url = server.url.replace("postgres@", "Odd%20One@");
+    let shut = url.replace("/postgres?", "/shut?");
+    let model = rig.home.path().join("m.toml");
+    for (arguments, words) in [
+        (format!("fill 1MB -d {url}"), "run GRANT"),
+        (format!("fill 1MB --schema new -d {url}"), "run CREATE"),
+        (format!("fill --table free --rows 5 -d {url}"), "run GRANT"),
+        (format!("model capture -d {url} -o {}", model.display()), "run GRANT"),
+        (format!("fill 1MB -d {shut} --explain --schema public"), "run GRANT"),
+    ] {
+        let refused = rig.run(&arguments);
+        assert_ne!(refused.code, Some(0), "pgrig {arguments}: {refused:#?}");
+        let verb = words.trim_start_matches("run ");
+        server.execute(&format!("{verb}{}", statement(&refused.stderr, words)));
+        let ran = rig.run(&arguments);
+        let is_shut = arguments.contains(&shut);
+        // To connect is not yet to create tables.
+        assert!(ran.code == Some(0) || is_shut && ran.stderr.contains("may not create"), "{ran:#?}");
+    }
+}
+
+#[test]
+fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE ROLE clerk LOGIN; CREATE SCHEMA closed; CREATE TABLE closed.t AS SELECT 1 AS id");
+    let url = server.url.replace("postgres@", "clerk@");
+    let ran = rig.run(&format!("ddl -c SELECT -d {url}"));
+    assert!(ran.stderr.contains("run GRANT USAGE ON SCHEMA closed TO clerk"), "{ran:#?}");
+    assert!(!ran.stderr.contains("--table"), "{ran:#?}");
+}
