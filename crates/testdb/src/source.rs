@@ -67,7 +67,7 @@ pub enum Form {
 #[non_exhaustive]
 pub enum SourceError {
     /// An error of the file system.
-    #[error("cannot read {what}: {}", unread(.error))]
+    #[error("cannot read {what}: {error}")]
     Io {
         /// The file.
         what: String,
@@ -95,14 +95,6 @@ pub enum SourceError {
     /// Standard input can be read only once.
     #[error("standard input can be read only once: give the dump as a file")]
     ReadOnce,
-}
-
-fn unread(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "the file does not exist; check the path".to_owned(),
-        io::ErrorKind::PermissionDenied => "this user may not read it; check its permissions".to_owned(),
-        _ => error.to_string(),
-    }
 }
 
 impl Classified for SourceError {

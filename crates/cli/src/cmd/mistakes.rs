@@ -87,7 +87,8 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
 /// An argument that is not UTF-8, where only text is possible.
 fn not_text(arguments: &[OsString]) -> Option<String> {
     let argument = arguments.iter().skip(1).find(|argument| argument.to_str().is_none())?;
-    Some(format!("the argument {argument:?} is not UTF-8: write it in UTF-8; a file may need another name\n"))
+    let shown = argument.display();
+    Some(format!("the argument \"{shown}\" is not UTF-8: write it in UTF-8; a file may need another name\n"))
 }
 
 /// Leaves out clap's advice to write an unknown option after `--`: no option is meant as a value.
