@@ -340,3 +340,16 @@ fn number(error: &Error) -> Option<String> {
     let (words, better) = instead.into_iter().find(|(words, _)| text.contains(words))?;
     Some(text.replace(words, better).trim_start_matches("error: ").to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::wrap::VERBS;
+
+    #[test]
+    fn lines_are_broken_as_commands_for_every_verb() {
+        for verb in Cli::command().get_subcommands() {
+            assert!(VERBS.contains(&verb.get_name()), "{}", verb.get_name());
+        }
+    }
+}
