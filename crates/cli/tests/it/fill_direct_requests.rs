@@ -105,8 +105,7 @@ fn where_nobody_asked_for_it_copy_does_instead_and_the_plan_says_why() {
         (
             "--chunk 1MB --unlogged",
             "chunked-copy",
-            "method direct is not possible: pgrig writes the pages of a whole table \
-                                                    at a time, and this fill works chunk by chunk",
+            "method direct is not possible: pgrig writes pages for a whole table at a time, but this fill works chunk by chunk",
         ),
         ("--method copy --unlogged", "copy", "stream"),
     ] {

@@ -277,8 +277,8 @@ fn wrong_parts_are_refused() {
         rig.spawn("fill --rows 434568 --fillfactor 90 --streams 2 --chunk 400kB --part 2/2"),
     ];
     let others = others.map(Running::end);
-    assert_failed(&others[0], 2, "another process is part 1 of 2 of this fill");
-    assert_failed(&others[1], 2, "one of 2 parts runs the same fill");
+    assert_failed(&others[0], 2, "another process is already part 1 of 2 of this fill");
+    assert_failed(&others[1], 2, "a running process divides it into 2");
     assert_failed(&others[2], 1, "runs this fill");
     assert_failed(&others[3], 2, "(different: the amount (SIZE, --scale or --rows), --fillfactor)");
     first.signal(Signal::SIGCONT);

@@ -409,8 +409,8 @@ fn requests_that_parts_cannot_share_are_refused() {
         rig.spawn(&format!("fill {} --part 2/2 --plain", parts.options)),
     ];
     let others = others.map(Running::end);
-    assert_failed(&others[0], 2, "another process is part 1 of 2 of this fill");
-    assert_failed(&others[1], 2, "one of 2 parts runs the same fill");
+    assert_failed(&others[0], 2, "another process is already part 1 of 2 of this fill");
+    assert_failed(&others[1], 2, "a running process divides it into 2");
     assert_failed(&others[2], 1, "runs this fill");
     assert_failed(&others[3], 2, "unfinished");
     first.signal(Signal::SIGCONT);
