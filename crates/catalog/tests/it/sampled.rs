@@ -129,6 +129,36 @@ fn ranges_that_must_not_overlap() {
     });
 }
 
+/// Bounds of one column narrow the column that it is compared with, so neither is NULL more often than other columns.
+#[test]
+fn columns_that_ascend_within_bounds() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE discounts (lo int, hi int, CHECK (lo < hi), CHECK (hi BETWEEN 5 AND 100000));
+                 CREATE TABLE few (lo int CHECK (lo > 0), hi int, CHECK (lo < hi), CHECK (hi BETWEEN 10 AND 12));
+                 CREATE TABLE far (lo int CHECK (lo > 5000000), hi int, CHECK (hi >= lo));
+                 CREATE TABLE chain (a smallint, b smallint, c smallint CHECK (c <= 10), d date, e date,
+                     CHECK (a < b AND b < c), CHECK (d <= e), CHECK (e < '2020-01-01'));",
+            )
+            .await;
+        for (table, columns) in
+            [("discounts", "lo, hi"), ("few", "lo, hi"), ("far", "lo, hi"), ("chain", "a, b, c, d, e")]
+        {
+            database.fill(table, 1_000).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+            let query = format!("SELECT least({}) FROM {table}", counts(columns));
+            let least: i64 = database.value(&query).await.parse().unwrap();
+            assert!(least > 800, "{table}: a column with {least} values in 1,000 rows");
+        }
+        assert_eq!(database.value("SELECT min(lo) >= 0 AND max(hi) <= 100000 FROM discounts").await, "true");
+    });
+}
+
+/// The number of values of each column.
+fn counts(columns: &str) -> String {
+    columns.split(", ").map(|column| format!("count({column})")).collect::<Vec<_>>().join(", ")
+}
+
 #[test]
 fn unique_columns_under_conditions() {
     on_each_release(async |database| {
