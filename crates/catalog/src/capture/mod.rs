@@ -252,8 +252,9 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
             return ordered(info, column, expression).unwrap_or_else(constrained);
         }
     }
-    if is_text && !column.data_type.domain_checks().is_empty() {
-        return ColumnRole::Constrained(format!("domain {}", column.data_type.sql));
+    let data_type = &column.data_type;
+    if is_text && (!data_type.domain_checks().is_empty() || !data_type.inner_checks().is_empty()) {
+        return ColumnRole::Constrained(format!("domain {}", data_type.sql));
     }
     if info.partition_condition().is_some_and(|condition| is_in(&condition)) {
         return ColumnRole::Constrained("the bounds of partitions".to_owned());
