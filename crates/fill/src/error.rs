@@ -187,6 +187,15 @@ pub enum FillError {
         /// Whether --no-resume without --drop makes sense.
         may_forget: bool,
     },
+    /// An unfinished fill of the user's tables, which another command began.
+    #[error(
+        "an unfinished fill of tables in schema {schema}, which another command began, is in the way: repeat that command to \
+         complete it, or give --no-resume to forget the unfinished fill; pgrig drops no tables of your own"
+    )]
+    UnfinishedSchema {
+        /// Schema of the record.
+        schema: String,
+    },
     /// An unfinished fill of the user's table, which another command began.
     #[error(
         "{table} has an unfinished fill that another command began{differences}: repeat that command to complete it, or give \
@@ -452,6 +461,7 @@ impl Classified for FillError {
             | Self::Unfinished { .. }
             | Self::PartTaken { .. }
             | Self::PartsOfAnother { .. }
+            | Self::UnfinishedSchema { .. }
             | Self::UnfinishedTable { .. }
             | Self::NoTables { .. }
             | Self::HasRows { .. }

@@ -238,7 +238,12 @@ impl Filler<'_> {
         let wanted = plan.rows().map_or(needed, |rows| plan.heap_of(rows));
         if there.saturating_sub(needed) > wanted / 200 {
             let table = qualified(&plan.schema, &self.plan.tables.bulk.name);
-            self.watched(session, &format!("VACUUM {table}")).await?;
+            let vacuum = format!("VACUUM {table}");
+            self.watched(session, &vacuum).await?;
+            // Pages of a B-tree that VACUUM deletes are free only once all transactions from before have ended: a later VACUUM
+            // frees them ("Placing deleted pages in the FSM" in nbtree/README).
+            session.run("SELECT pg_current_xact_id()").await?;
+            self.watched(session, &vacuum).await?;
         }
         Ok(())
     }

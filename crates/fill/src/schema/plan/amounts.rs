@@ -210,11 +210,27 @@ pub(super) fn is_named(table: &TableInfo, name: &str) -> bool {
     if name == table.display_name() || name == table.shown() {
         return true;
     }
-    let plain = |name: &str| name.trim_matches('"').to_owned();
-    match name.split_once('.') {
-        Some((schema, name)) => table.schema == plain(schema) && table.name == plain(name),
-        None => table.name == plain(name),
+    match &parts(name)[..] {
+        [name] => table.name == *name,
+        [schema, name] => table.schema == *schema && table.name == *name,
+        _ => false,
     }
+}
+
+/// The parts of a name: dots and doubled quotes within quotes belong to a part.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let (mut is_quoted, mut characters) = (false, name.chars().peekable());
+    while let Some(character) = characters.next() {
+        let part = parts.last_mut().expect("begins with one");
+        match character {
+            '"' if is_quoted && characters.next_if_eq(&'"').is_some() => part.push('"'),
+            '"' => is_quoted = !is_quoted,
+            '.' if !is_quoted => parts.push(String::new()),
+            character => part.push(character),
+        }
+    }
+    parts
 }
 
 fn find(tables: &[TableInfo], order: &[Placed], name: &str) -> Result<usize, FillError> {
@@ -256,6 +272,18 @@ mod tests {
         let all = [Share::Times(1.0), Share::Times(3.0), Share::Of(1, 2.0), Share::Fixed(7)].map(wanted);
         assert_eq!(rows(&all, 10.0, &[None; 4]), [10, 30, 60, 7]);
         assert_eq!(rows(&all, 10.0, &[None, Some(20), None, None]), [10, 20, 40, 7]);
+    }
+
+    #[test]
+    fn dots_and_quotes_within_quotes_belong_to_a_name() {
+        for (name, expected) in [
+            ("orders", &["orders"] as &[_]),
+            ("shop.\"Orders\"", &["shop", "Orders"]),
+            ("\"x.y\"", &["x.y"]),
+            ("\"a \"\"b\"\"\".c", &["a \"b\"", "c"]),
+        ] {
+            assert_eq!(parts(name), expected, "{name}");
+        }
     }
 
     #[test]

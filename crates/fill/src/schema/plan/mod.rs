@@ -158,7 +158,7 @@ pub fn plan_schema<'a>(
         match found {
             Some(Found::Same(begun)) if resume => return planner.resumed(begun).await.map(Some),
             Some(Found::Other(schema)) if resume => {
-                return Err(FillError::Unfinished { schema, differences: String::new(), may_forget: true });
+                return Err(FillError::UnfinishedSchema { schema });
             }
             Some(Found::Same(Begun { schema, .. }) | Found::Other(schema)) => {
                 let unmade = record::unmade(connection, &schema).await?;

@@ -9,7 +9,7 @@ use super::{
 use crate::error::FillError;
 use crate::ledger;
 use crate::plan::{Plan, plan};
-use crate::schema::record::{Begun, RecordedTable};
+use crate::schema::record::{self, Begun, RecordedTable};
 use crate::schema::request::SchemaAmount;
 use server::ask;
 use server::quote::qualified;
@@ -45,7 +45,14 @@ impl Planner<'_> {
             let makes = if is_marked { Vec::new() } else { recorded.postponed.makes.clone() };
             let foreign_keys = self.unmade(&names[at], &recorded.postponed.foreign_keys).await?;
             let recorded = RecordedTable { postponed: Postponed { makes, foreign_keys }, ..recorded };
-            let state = match self.left(&recorded, is_marked, together).await? {
+            let left = match self.left(&recorded, is_marked, together).await {
+                // A fill that is going on has filled it since the record was read.
+                Err(changed @ FillError::TableChanged { .. }) => {
+                    return Err(self.in_hand(&begun.schema).await?.unwrap_or(changed));
+                }
+                left => left?,
+            };
+            let state = match left {
                 None => TableState::Filled,
                 Some(mut plan) => {
                     // Not once it has foreign keys, if a crash has emptied tables that are unlogged.
@@ -86,6 +93,13 @@ impl Planner<'_> {
             tables: planned,
             warnings: Vec::new(),
         })
+    }
+
+    /// The error of a fill that another session runs, if one does.
+    async fn in_hand(&self, schema: &str) -> Result<Option<FillError>, FillError> {
+        let query = include_str!("../../sql/in_hand.sql");
+        let pid: Option<i32> = ask(self.connection, query, &[&record::name(schema)]).await?.get("pid");
+        Ok(pid.map(|pid| FillError::InHand { pid }))
     }
 
     /// The foreign keys of these that do not exist in the table.
