@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::run::{Environment, Run, Setting, Status};
 
@@ -91,13 +91,28 @@ pub fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
         let known = |run: &Run| match &run.plan {
             Value::Object(fields) => {
                 let kept = fields.iter().filter(|(name, _)| !NO_PLAN.contains(&name.as_str()));
-                Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+                let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+                Value::Object(if run.verb == "micro" { without_rows(kept) } else { kept })
             }
             other => other.clone(),
         };
         found.json("plan", [&known(baseline), &known(candidate)], |_| false);
     }
     found.0
+}
+
+/// A plan of `micro` without the number of rows that pgrig chose, which is also in the statements of the arms, and the
+/// times that it follows from. Of an arm, the shape is left.
+fn without_rows(mut plan: Map<String, Value>) -> Map<String, Value> {
+    for name in ["rows", "fixed", "notes"] {
+        plan.remove(name);
+    }
+    if let Some(Value::Array(arms)) = plan.get("arms") {
+        let shape = |arm: &Value| (text(&arm["name"]), arm["shape"].clone());
+        let shapes = arms.iter().map(shape).collect();
+        plan.insert("arms".to_owned(), Value::Object(shapes));
+    }
+    plan
 }
 
 /// The requests of both runs, without a random seed that the user did not choose, and with the number of targets in place of

@@ -311,6 +311,22 @@ fn where_a_socket_is_and_a_little_memory_are_no_differences() {
     assert_eq!(compared(&run(1.0), &other).differences, []);
 }
 
+/// The statements of a plan have the number of rows, too.
+#[test]
+fn another_number_of_rows_that_micro_chose_is_no_difference() {
+    let plan = |rows: u64, shape: &str| {
+        json!({"rows": rows, "fixed": 0.001, "notes": [format!("{rows} rows")], "arms": [
+            {"name": "a", "sql": format!("SELECT count(md5(i::text)) FROM generate_series(1, {rows}) i"), "sample": 0.1,
+             "shape": shape}]})
+    };
+    let of = |plan| Run { verb: "micro".to_owned(), plan, ..run(1.0) };
+    let (first, second) = (of(plan(1000, "Aggregate")), of(plan(4000, "Aggregate")));
+    assert_eq!(compared(&first, &second).differences, []);
+    let other = compared(&first, &of(plan(1000, "Result"))).differences;
+    assert_eq!(other.len(), 1, "{other:#?}");
+    assert_eq!(other[0].to_string(), "plan.arms.a: Aggregate → Result");
+}
+
 #[test]
 fn documents_of_others_are_not_read() {
     let error = |text: &str| Run::read(text).unwrap_err().to_string();
