@@ -11,8 +11,10 @@ use crate::plan::PlannedTable;
 const FIXED: f64 = 0.3;
 /// Seconds of a run with readers and writers, beyond those of the statements.
 const PROBED: f64 = 2.0;
-/// Bytes of tables that are filled in a second, with their indexes.
-const FILLED: f64 = 40e6;
+/// Bytes of tables that COPY fills in a second, with their indexes.
+const COPY: f64 = 40e6;
+/// The same, if pgrig writes them as pages: 380 MB/s on two idle cores (`records/2026-11-24-schema-pg18-bulk-5010000-rows.json`).
+const PAGES: f64 = 300e6;
 /// Bytes that are copied and forced to disk in a second.
 const COPIED: f64 = 300e6;
 
@@ -37,10 +39,11 @@ pub(crate) enum Work {
 }
 
 impl Speeds {
-    /// Assumed for tables of so many bytes, and for what the statements did without rows: each with the names of its tables.
+    /// Assumed for tables of so many bytes, written as pages or not, and for what the statements did without rows: each with
+    /// the names of its tables.
     pub(crate) fn assumed(
         tables: &[PlannedTable],
-        bytes: u64,
+        (bytes, as_pages): (u64, bool),
         statements: &[(Class, BTreeSet<String>)],
     ) -> Self {
         let of = |(class, names): &(Class, BTreeSet<String>)| {
@@ -48,7 +51,8 @@ impl Speeds {
             of_tables.map(|table| table.bytes as f64).sum::<f64>() / speed(*class)
         };
         let bytes = bytes as f64;
-        Self { fill: bytes / FILLED, run: bytes / COPIED + statements.iter().map(of).sum::<f64>() }
+        let filled = if as_pages { PAGES } else { COPY };
+        Self { fill: bytes / filled, run: bytes / COPIED + statements.iter().map(of).sum::<f64>() }
     }
 
     fn of(self, work: Work) -> f64 {
@@ -121,11 +125,13 @@ mod tests {
         let tables = [table("a", 1_000_000_000), table("b", 1_000_000_000)];
         let of = |class: Class, names: &[&str]| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
-            Speeds::assumed(&tables, 2_000_000_000, &[(class, names)]).run
+            Speeds::assumed(&tables, (2_000_000_000, true), &[(class, names)]).run
         };
         let nothing = of(Class::CatalogOnly, &["a", "b"]);
         assert!((of(Class::Rewrite, &["a"]) - nothing - 20.0).abs() < 1e-6);
         assert!((of(Class::Rewrite, &["a", "b"]) - nothing - 40.0).abs() < 1e-6);
+        let fill = |as_pages| Speeds::assumed(&tables, (3_000_000_000, as_pages), &[]).fill;
+        assert!((fill(true) - 10.0).abs() < 1e-6 && (fill(false) - 75.0).abs() < 1e-6);
         let speeds = Speeds { fill: 10.0, run: 5.0 };
         let works = [Work::Fill(1.0), Work::Run(0.5), Work::Probed(Duration::from_secs(30))];
         let clock = Clock::begin(speeds, works);

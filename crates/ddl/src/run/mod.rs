@@ -143,7 +143,7 @@ impl Measurement<'_> {
         let mut plan = self.plan(&recipe, &scales, settings.clone());
         let Request { effort, seed, .. } = *self.request;
         let probes = self.request.probes.as_ref();
-        let speeds = Speeds::assumed(&plan.tables, plan.bytes(), &works);
+        let speeds = Speeds::assumed(&plan.tables, (plan.bytes(), self.site.restarter.is_some()), &works);
         let fills = effort.sizes().iter().map(|(part, _)| Work::Fill(*part));
         let times = if has_better { 2 } else { 1 };
         let runs = std::iter::repeat_n(rounds::works(effort, probes), times).flatten();

@@ -70,8 +70,8 @@ impl Table {
 
     /// Whether a name, with or without its schema, is meant.
     pub(crate) fn is_named(&self, name: &str) -> bool {
-        let name = name.replace('"', "");
-        name == self.name || name == self.plain_name()
+        let plain = name.replace('"', "");
+        [&*plain, name].iter().any(|name| *name == self.name || *name == self.plain_name())
     }
 }
 
