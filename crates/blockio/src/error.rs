@@ -5,6 +5,7 @@ use measure::human::bytes;
 use thiserror::Error;
 use tokio_postgres::error::SqlState;
 
+use crate::plan::SCHEMA;
 use crate::request::{LARGEST, SMALLEST};
 use connect::ConnectError;
 use server::SurveyError;
@@ -37,6 +38,16 @@ pub enum BlockioError {
         clients: u16,
         /// Left of max_connections beside pgrig's other sessions.
         most: u32,
+    },
+    /// The schema that the request names does not exist.
+    #[error(
+        "there is no schema {schema}: run CREATE SCHEMA {}, or leave out --schema (pgrig then creates schema {SCHEMA}, and drops \
+         it at the end)",
+        shown(schema)
+    )]
+    NoSchema {
+        /// The schema.
+        schema: String,
     },
     /// The role may create tables in the schema but not use them.
     #[error(
@@ -135,6 +146,7 @@ impl Classified for BlockioError {
             | Self::Combination(_)
             | Self::Clients { .. }
             | Self::Usage { .. }
+            | Self::NoSchema { .. }
             | Self::Taken { .. }
             | Self::LeftByAnother { .. }
             | Self::Baseline(_) => Class::Request,

@@ -111,6 +111,9 @@ impl Plan {
             let schema = request.schema.clone().unwrap_or_else(|| SCHEMA.to_owned());
             refuse_odd_name(&schema)?;
             let exists = schema_for_tables(connection, Some(&schema)).await?.exists;
+            if !exists && request.schema.is_some() {
+                return Err(BlockioError::NoSchema { schema });
+            }
             let tables: Vec<Names> =
                 (1..=request.clients).map(|client| Names::of(request.mode, client)).collect();
             if exists {

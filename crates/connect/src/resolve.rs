@@ -125,7 +125,8 @@ fn interpret(params: &Params, env: Env<'_>, machine: &Machine) -> Result<Target,
     let user = user.ok_or(ConnectError::NoUser)?;
     let dbname = params.text("dbname").unwrap_or(&user).to_owned();
     let (passfile, warning) = passfile(params, machine);
-    let mut warnings: Vec<String> = warning.into_iter().chain(encoding_warning(params)).collect();
+    let mut warnings: Vec<String> =
+        warning.into_iter().chain(encoding_warning(params)).chain(options_warning(params, env)).collect();
     let hosts = hosts(params, machine)?;
     // Files are not read, nor their faults met, where only Unix sockets are.
     let over_tcp = hosts.iter().any(|host| matches!(host.address, Address::Tcp { .. }));
@@ -197,6 +198,19 @@ fn session_options(params: &Params, env: Env<'_>) -> Option<String> {
         .collect();
     options.extend(params.text("options").map(str::to_owned));
     (!options.is_empty()).then(|| options.join(" "))
+}
+
+/// Says that `PGOPTIONS` has no effect: as in libpq, the options of the connection string or of the service replace it.
+fn options_warning(params: &Params, env: Env<'_>) -> Option<String> {
+    let setting = params.get("options")?;
+    let variable = env("PGOPTIONS").filter(|variable| !variable.is_empty() && *variable != setting.value)?;
+    (!matches!(setting.origin, Origin::Environment(_))).then(|| {
+        format!(
+            "the options from {} replace those of PGOPTIONS, so {} has no effect: to use both, write them into one of the two",
+            setting.origin,
+            variable.trim()
+        )
+    })
 }
 
 fn encoding_warning(params: &Params) -> Option<String> {

@@ -167,6 +167,18 @@ fn values_mean_what_the_documentation_says() {
     assert_eq!(target.tls.mode, SslMode::Allow);
     assert_eq!(target.options.as_deref(), Some("-c timezone=UTC -c geqo=off"));
     assert!(target.warnings().iter().any(|warning| warning.contains("LATIN1")));
+    assert!(!target.warnings().iter().any(|warning| warning.contains("PGOPTIONS")));
+}
+
+#[test]
+fn options_that_have_no_effect_are_named() {
+    let warnings = |text: &str| {
+        let target = Fixture::new().resolve([text, "", "", ""], &[("PGOPTIONS", "-c geqo=off")]).unwrap();
+        target.warnings().join("\n")
+    };
+    let said = warnings("host=x options='-c jit=off'");
+    assert!(said.contains("replace those of PGOPTIONS, so -c geqo=off has no effect"), "{said}");
+    assert!(warnings("host=x options='-c geqo=off'").is_empty());
 }
 
 #[test]

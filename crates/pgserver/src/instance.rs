@@ -235,6 +235,11 @@ impl Instance {
         }
         let _lock = InUse::acquire(&self.dir, Purpose::Stopping, events)?;
         self.stop_locked(events)?;
+        self.remove_directory()
+    }
+
+    /// Removes the directory with all data. To be called with the lock held, and without a server.
+    pub(crate) fn remove_directory(&self) -> Result<()> {
         let account = Account::of_data(&self.data())?;
         let socket = socket::directory(&self.dir, &account);
         // Renamed first, so that what is half deleted is no instance. The dot makes it no valid name.

@@ -41,13 +41,19 @@ pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: E
     let account = Account::of_data(&instance.data())?;
     instance.home.prepare(&account)?;
     let mode = if account.is_lent() { 0o711 } else { 0o700 };
-    create_dirs(&instance.dir, mode)?;
-    instance.home.open(&instance.dir, &account)?;
     let purpose = match lifetime {
         Lifetime::Owned => Purpose::Owning,
         Lifetime::Detached => Purpose::Starting,
     };
-    let lock = InUse::acquire(&instance.dir, purpose, events)?;
+    let lock = loop {
+        create_dirs(&instance.dir, mode)?;
+        instance.home.open(&instance.dir, &account)?;
+        match InUse::acquire(&instance.dir, purpose, events) {
+            // Removed while this process waited: its first start failed.
+            Err(_) if !instance.dir.exists() => {}
+            acquired => break acquired?,
+        }
+    };
     let is_new = !instance.data().exists();
     let begin = Instant::now();
     let (mut running, postmaster) = loop {
@@ -75,9 +81,7 @@ fn refused(instance: &Instance, error: Error, is_new: bool) -> Error {
         remedy == BAD_SETTING && instance.spec.set.iter().any(|(name, _)| cause.contains(name.as_str()));
     if by_request && is_new {
         ServerRecord::remove(&instance.dir);
-        // Without its data the directory is no instance; another start finds an empty place.
-        let removed = fs::remove_dir_all(instance.data());
-        if removed.is_ok() {
+        if instance.remove_directory().is_ok() {
             return Error::Settings { cause };
         }
     }

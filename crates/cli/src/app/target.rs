@@ -286,6 +286,21 @@ impl Chosen {
         }
     }
 
+    /// Refuses a part on a server that this part has started: the server would stop when this part ends.
+    ///
+    /// # Errors
+    /// If this process has started the server.
+    pub(crate) fn refuse_parts(&self) -> Result<(), Usage> {
+        match self.stopped_instance() {
+            None => Ok(()),
+            Some(_) => Err(Usage(
+                "--part: this command has started pgrig's own server, which would stop when this part ends: run pgrig server start \
+                 before the parts start"
+                    .to_owned(),
+            )),
+        }
+    }
+
     /// The server, as a journal of changes names it.
     pub(crate) fn place(&self) -> ServerRef {
         match &self.kind {

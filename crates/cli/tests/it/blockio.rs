@@ -346,6 +346,9 @@ fn what_is_not_pgrigs_is_left_alone() {
     let ran = rig.run("blockio 10MB --compat --schema public");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("settings_loop that pgrig did not make"), "{ran:#?}");
+    let ran = rig.run("blockio 10MB --schema none");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("there is no schema none: run CREATE SCHEMA none"), "{ran:#?}");
     // Another table in pgrig's schema keeps that, and nothing else.
     server.execute("CREATE SCHEMA pgrig_blockio; CREATE TABLE pgrig_blockio.other (x int)");
     rig.done("blockio 10MB --trials 1");

@@ -126,5 +126,6 @@ fn a_wrong_setting_is_a_wrong_request() {
         assert!(ran.stderr.contains("correct that setting. No instance was created"), "{ran:#?}");
         let shown = rig.done("server status").stdout;
         assert!(!shown.contains("odd"), "{shown}");
+        assert!(!rig.home.path().join("instances/odd").exists(), "{setting}");
     }
 }

@@ -67,6 +67,15 @@ fn assert_failed(ran: &Ran, code: i32, text: &str) {
     assert!(ran.stderr.contains(text), "{ran:#?}");
 }
 
+/// The others would lose the server when that part ends.
+#[test]
+fn a_part_does_not_start_pgrigs_own_server() {
+    let rig = Rig::new();
+    rig.done("fill --scale 1");
+    let ran = rig.run("tps -n -T 1 --part 1/2");
+    assert_failed(&ran, 2, "run pgrig server start before the parts start");
+}
+
 #[test]
 fn parts_begin_together_in_each_trial() {
     let rig = Rig::new();

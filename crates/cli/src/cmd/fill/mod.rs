@@ -181,11 +181,7 @@ async fn arrival(
     if part.is_none() || arguments.explain {
         return Ok(None);
     }
-    if chosen.stopped_instance().is_some() {
-        let text = "--part: this command has started pgrig's own server, which would stop when this part ends: run pgrig server start \
-                    before the parts start";
-        return Err(Usage(text.to_owned()).into());
-    }
+    chosen.refuse_parts()?;
     let waiting = || printer.say("waiting until another part has prepared the tables");
     Ok(Some(fill::arrive(&chosen.target, &waiting).await?))
 }

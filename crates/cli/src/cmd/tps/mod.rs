@@ -73,6 +73,9 @@ async fn measure(
     for warning in &plan.warnings {
         printer.warn(warning);
     }
+    if plan.request.part.is_some() {
+        chosen.refuse_parts()?;
+    }
 
     let exchange = merged::open(arguments, &plan, chosen).await?;
     let begun = Begun {
