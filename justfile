@@ -64,6 +64,11 @@ bench-ddl *arguments:
     cargo build --release --locked
     python3 bench/ddl.py {{arguments}}
 
+# Forecasts of pgrig backup rehearse, tried at eight times the largest measured size, and its time beside a shell's. Arguments: see --help
+bench-backup *arguments:
+    cargo build --release --locked
+    python3 bench/backup.py {{arguments}}
+
 # pgrig ddl beside eugene and pg-blast-radius on the same statements, against the server; needs psql. Arguments: see --help
 bench-ddl-peers *arguments:
     cargo build --release --locked

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use connect::ConnectError;
 use failure::{Class, Classified};
+use fill::FillError;
 use measure::human::bytes;
+use server::SurveyError;
 
 /// The reason why backups cannot be rehearsed.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +91,29 @@ pub enum BackupError {
         /// Its free bytes.
         free: u64,
     },
+    /// The sizes to measure are too small.
+    #[error(
+        "pgrig would measure {}, a third and a ninth of that, which is too little for a forecast: give {} or more", bytes(*.largest), bytes(*.least)
+    )]
+    TooSmall {
+        /// The largest.
+        largest: u64,
+        /// The least that it may be.
+        least: u64,
+    },
+    /// The data cannot be made.
+    #[error("cannot fill a database of {} with {origin}: {error}", bytes(*.size))]
+    Fill {
+        /// The data.
+        origin: String,
+        /// Bytes of its tables.
+        size: u64,
+        /// The reason.
+        error: Box<FillError>,
+    },
+    /// A server that was started for the data.
+    #[error(transparent)]
+    Survey(#[from] SurveyError),
     /// The user interrupted it.
     #[error("interrupted: pgrig has removed the backups and the scratch servers")]
     Interrupted,
@@ -119,9 +144,12 @@ impl Classified for BackupError {
             | Self::NoWay(_)
             | Self::UnknownMajor(_)
             | Self::Extensions { .. }
+            | Self::TooSmall { .. }
             | Self::Busy(_) => Class::Request,
             Self::NoRoom { .. } | Self::Full { .. } | Self::Io { .. } => Class::Machine,
             Self::Interrupted => Class::Interrupted,
+            Self::Fill { error, .. } => error.class(),
+            Self::Survey(error) => error.class(),
             Self::Connect(error) => error.class(),
             Self::Server(error) => error.class(),
         }

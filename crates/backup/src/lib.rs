@@ -7,25 +7,33 @@
 //! - [`Way`] is one way to make a backup: format, compression, jobs. [`Programs`] are the client programs that make it.
 //! - `run/`: `source` holds the snapshot of the database and its content's hashes; `step` runs programs and measures them; `scratch`
 //!   owns the servers into which backups are restored; `dump` and `base` restore one; `verify` compares.
+//! - [`rehearse_sizes()`] does so at three sizes of data that pgrig makes by a [`Shape`]; `forecast` finds the cost at the user's size.
 //! - [`Outcome`]: trials, ways that failed, and the front of ways that no other one beats.
 //!
 //! - [`check`] reads a backup that is there, and says whether it is whole.
 //!
-//! Start reading at [`rehearse()`] and [`check::check()`]. A composition: it may use `pgserver`. It must not know the command line or how a run document is saved.
+//! Start reading at [`rehearse()`] and [`check::check()`]. A composition: it may use `pgserver` and `fill`. It must not know the command line or how a run document is saved.
 
 pub mod check;
 mod error;
+mod forecast;
 mod outcome;
 mod plan;
 mod programs;
 mod request;
 mod run;
+mod shape;
 mod way;
 
 pub use error::BackupError;
-pub use outcome::{Outcome, Summary, Trial, Verified, Witness};
-pub use plan::{LeftOut, Plan};
+pub use forecast::{Forecast, Rto};
+pub use measure::forecast::{Boundary, Cause, Figure};
+pub use outcome::{DataSize, Outcome, Summary, Trial, Verified, Witness};
+pub use plan::{LeftOut, Plan, Sizes};
 pub use programs::Programs;
-pub use request::Request;
-pub use run::{Observer, Readiness, Site, plan, rehearse};
+pub use request::{Request, SizesRequest};
+pub use run::{
+    Ground, Observer, Readiness, Site, bytes_of_tables, plan, plan_sizes, rehearse, rehearse_sizes,
+};
+pub use shape::Shape;
 pub use way::{Compression, Format, Method, Place, Way};

@@ -1,9 +1,11 @@
 //! Results: trials, summaries of ways, and the front.
 
+use measure::human::bytes;
 use measure::{Event, Median, Sample, Unit};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::forecast::Forecast;
 use crate::way::Way;
 
 /// A backup that was made, restored and verified.
@@ -25,6 +27,21 @@ pub struct Trial {
     pub peak_disk: u64,
     /// The proof that the restored content is right.
     pub verified: Verified,
+    /// The data, if they are one of several sizes.
+    pub at: Option<DataSize>,
+}
+
+/// One of the sizes of data that are rehearsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct DataSize {
+    /// Bytes that were asked for.
+    pub asked: u64,
+    /// Bytes of all tables with their indexes.
+    pub bytes: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// Whether it is the largest of the sizes.
+    pub is_largest: bool,
 }
 
 /// The proof that the restored content is right.
@@ -61,6 +78,8 @@ pub struct Outcome {
     pub trials: Vec<Trial>,
     /// Ways that failed, with the reason.
     pub failed: Vec<(Way, String)>,
+    /// Forecasts of the ways that worked.
+    pub forecasts: Vec<Forecast>,
     /// Limits of the results.
     pub notes: Vec<String>,
 }
@@ -87,9 +106,13 @@ pub struct Summary {
 }
 
 impl Trial {
-    /// For the run document.
+    /// For the run document. The largest of several sizes stands for the way.
     pub fn document(&self) -> measure::Trial {
-        let mut trial = measure::Trial { config: self.way.to_string(), ..measure::Trial::default() };
+        let config = match &self.at {
+            Some(at) if !at.is_largest => format!("{} at {}", self.way, bytes(at.asked)),
+            _ => self.way.to_string(),
+        };
+        let mut trial = measure::Trial { config, ..measure::Trial::default() };
         trial.observe("backup", self.backup, Unit::Seconds);
         trial.observe("restore", self.restore, Unit::Seconds);
         trial.observe("backup-cpu", self.backup_cpu, Unit::Seconds);
@@ -97,6 +120,9 @@ impl Trial {
         trial.observe("size", self.size as f64, Unit::Bytes);
         trial.observe("peak-disk", self.peak_disk as f64, Unit::Bytes);
         trial.observe("rows", self.verified.rows as f64, Unit::Rows);
+        if let Some(at) = &self.at {
+            trial.observe("data", at.bytes as f64, Unit::Bytes);
+        }
         let text = self.verified.to_string();
         let what = json!({ "event": "verified", "verified": self.verified });
         trial.events.push(Event { at: self.backup + self.restore, text, what });
@@ -118,6 +144,21 @@ impl std::fmt::Display for Verified {
 }
 
 impl Outcome {
+    /// The sizes of data, ascending; none if there is only one database.
+    pub fn sizes(&self) -> Vec<DataSize> {
+        let mut sizes: Vec<DataSize> = self.trials.iter().filter_map(|trial| trial.at).collect();
+        sizes.sort_by_key(|size| size.asked);
+        sizes.dedup();
+        sizes
+    }
+
+    /// The results at one of the sizes.
+    #[must_use]
+    pub fn at(&self, size: DataSize) -> Self {
+        let trials = self.trials.iter().filter(|trial| trial.at == Some(size)).cloned().collect();
+        Self { trials, failed: self.failed.clone(), ..Self::default() }
+    }
+
     /// The results of each way that worked, in the order of the plan.
     pub fn summaries(&self, ways: &[Way]) -> Vec<Summary> {
         let mut all: Vec<Summary> = ways.iter().filter_map(|way| self.summary(way)).collect();
@@ -168,7 +209,17 @@ mod tests {
         let verified =
             Verified { witness: Witness::SameSnapshot, tables: 1, rows: 1, constraints: 0, indexes: None };
         let way = way.parse().unwrap();
-        Trial { way, backup, restore, backup_cpu: 0.0, restore_cpu: 0.0, size, peak_disk: 0, verified }
+        Trial {
+            way,
+            backup,
+            restore,
+            backup_cpu: 0.0,
+            restore_cpu: 0.0,
+            size,
+            peak_disk: 0,
+            verified,
+            at: None,
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::programs::{ALL_METHODS, Programs, on_path};
+use crate::request::SizesRequest;
 use crate::run::source::Facts;
 use crate::way::{Compression, Format, Method, Place, Way};
 
@@ -12,8 +13,11 @@ const DEFAULT: usize = 5;
 const BACKUP_RATE: f64 = 120e6;
 const RESTORE_RATE: f64 = 60e6;
 const VERIFY_RATE: f64 = 150e6;
+const FILL_RATE: f64 = 40e6;
 /// Seconds that a trial takes at least.
 const LEAST: f64 = 2.0;
+/// The measured sizes, as parts of the largest.
+const PARTS: [u64; 3] = [9, 3, 1];
 
 /// The plan.
 #[derive(Clone, Debug, Serialize)]
@@ -34,6 +38,22 @@ pub struct Plan {
     pub programs: Programs,
     /// Seconds that all of it takes, at a guess from usual rates.
     pub seconds: f64,
+    /// The sizes of data that pgrig makes for it; none if it rehearses a database that is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
+}
+
+/// Sizes of data that pgrig makes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sizes {
+    /// Bytes of all tables with their indexes, ascending.
+    pub measured: Vec<u64>,
+    /// The same for which there is a forecast.
+    pub forecast: u64,
+    /// Major version of the servers.
+    pub major: u16,
+    /// Whether the values imitate those of an original.
+    pub is_like_original: bool,
 }
 
 /// A way that is not possible here.
@@ -77,7 +97,25 @@ impl Plan {
             trials,
             programs,
             seconds: all,
+            sizes: None,
         }
+    }
+
+    /// The same at three sizes of data that pgrig makes, of which these facts hold for the largest.
+    pub(crate) fn at_sizes(self, asked: &SizesRequest, facts: &Facts) -> Self {
+        let largest = facts.bytes;
+        let measured: Vec<u64> = PARTS.iter().map(|part| largest / part).collect();
+        let all: u64 = measured.iter().sum();
+        let ratio = all as f64 / largest.max(1) as f64;
+        let fixed = LEAST * (self.ways.len() * 2 * self.trials as usize + 2 * measured.len()) as f64;
+        let seconds = self.seconds * ratio + all as f64 / FILL_RATE + fixed;
+        let sizes = Sizes {
+            measured,
+            forecast: asked.size,
+            major: facts.major,
+            is_like_original: asked.shape.is_like_original,
+        };
+        Self { seconds, sizes: Some(sizes), ..self }
     }
 }
 

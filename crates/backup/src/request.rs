@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::shape::Shape;
 use crate::way::Way;
 
 /// A rehearsal.
@@ -15,4 +16,24 @@ pub struct Request {
     pub trials: u32,
     /// Directory of the client programs.
     pub bin: Option<PathBuf>,
+}
+
+/// A rehearsal at three sizes of data that pgrig makes, and a forecast for a larger size.
+#[derive(Clone, Debug, Serialize)]
+pub struct SizesRequest {
+    /// The ways, the trials of each way at each size, and the client programs.
+    #[serde(flatten)]
+    pub request: Request,
+    /// The data.
+    pub shape: Shape,
+    /// Bytes of all tables with their indexes, for which the user wants to know.
+    pub size: u64,
+    /// The same at the largest size that is measured, at most.
+    pub up_to: u64,
+    /// Price of a GB (10^9 bytes) of backup for a month.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<f64>,
+    /// Seconds that a restore may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto: Option<f64>,
 }

@@ -13,12 +13,15 @@
 //!   (verdicts within one run).
 //! - `figure` turns a run into one value for each figure: `compare` judges these, and documents hold them as `figures`.
 //! - [`merge`] makes one document of those of the parts of a run: exact, since it adds histograms and counts of the same time.
+//! - [`forecast`] gives a value at a size, with an interval, from values at smaller sizes: `fit` (laws, chosen by
+//!   cross-validation), `boundary` (sizes across which no law holds).
 //! - `history` finds a change of level in the values of many runs.
 //! - There is one [`Verdict`] for every comparison.
 
 mod censored;
 pub mod compare;
 mod figure;
+pub mod forecast;
 mod history;
 pub mod human;
 mod increment;

@@ -2,7 +2,9 @@
 
 mod base;
 mod dump;
+mod fill;
 mod scratch;
+mod sized;
 pub(crate) mod source;
 mod step;
 mod verify;
@@ -14,12 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use connect::{ConnectError, Target};
+use measure::Environment;
 use pgserver::Home;
 use server::Session;
 use server::interruption::{Ended, until_stopped};
 
 use crate::error::{BackupError, OnPath};
-use crate::outcome::{Outcome, Trial, Verified, Witness};
+use crate::outcome::{DataSize, Outcome, Trial, Verified, Witness};
 use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::request::Request;
@@ -28,9 +31,15 @@ use scratch::{RESTORED, Scratch};
 use source::{Facts, Source};
 use step::{Measured, STUCK, Trouble, Watch, size, used};
 
+pub use sized::{Ground, bytes_of_tables, plan_sizes, rehearse_sizes};
+
 /// Room for small files and for WAL that a restore writes, bytes.
 const SMALL: u64 = 64 << 20;
 const WAL: u64 = 1 << 30;
+/// Bytes that take about as long as the fixed part of a trial.
+const FIXED: f64 = 20e6;
+/// The stage in which servers are started.
+const STARTING: &str = "starting a scratch server (pgrig downloads it, if it is not there)";
 
 /// Where the rehearsal takes place.
 pub struct Site<'a> {
@@ -50,10 +59,12 @@ pub struct Site<'a> {
 pub trait Observer {
     /// The plan, before anything is started.
     fn planned(&mut self, plan: &Plan);
+    /// A server with data that pgrig makes was surveyed.
+    fn surveyed(&mut self, _environment: &Environment) {}
     /// A step of the preparation begins; the text names it.
     fn stage(&mut self, text: &str);
-    /// A trial begins.
-    fn begins(&mut self, way: &Way, round: u32);
+    /// A trial begins, on data of this size if there are several.
+    fn begins(&mut self, way: &Way, round: u32, at: Option<DataSize>);
     /// A trial is done, and this time is left.
     fn done(&mut self, trial: &Trial, left: Duration);
     /// A way has failed and is not tried again.
@@ -95,13 +106,18 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Facts, Plan), Ba
     let facts = Facts::of(&session, site.version_num).await?;
     session.close().await;
     let programs = Programs::find(request.bin.as_deref(), facts.major)?;
-    let plan = Plan::new(&facts, programs, &request.ways, request.trials, site.cores);
+    let plan = possible(Plan::new(&facts, programs, &request.ways, request.trials, site.cores))?;
+    Ok((facts, plan))
+}
+
+/// Refuses a plan without ways.
+fn possible(plan: Plan) -> Result<Plan, BackupError> {
     if plan.ways.is_empty() {
         return Err(BackupError::NoWay(
             plan.left_out.iter().map(|one| format!("{}: {}", one.way, one.why)).collect(),
         ));
     }
-    Ok((facts, plan))
+    Ok(plan)
 }
 
 /// Backs up, restores and verifies. Whatever happens, it removes backups and scratch servers.
@@ -118,24 +134,31 @@ pub async fn rehearse(
     let (facts, plan) = prepare(site, request).await?;
     observer.planned(&plan);
     let server = site.pg_bin.as_deref().or(plan.programs.server(facts.major));
-    let mut scratch = Scratch::new(site.home, server, &facts)?;
+    let mut scratch = Scratch::new(site.home, server, &facts, &[], 0)?;
     let ended = {
         let work = async {
-            observer.stage("starting a scratch server (pgrig downloads it, if it is not there)");
-            scratch.start(&facts).await?;
-            let run = Run {
-                site,
-                facts: &facts,
-                plan: &plan,
-                scratch: &scratch,
-                stop: &stop,
-                has_other_locale: Cell::new(false),
-            };
-            run.rounds(observer).await
+            observer.stage(STARTING);
+            scratch.start().await?;
+            scratch.create_roles(&facts).await?;
+            let run = Run { plan: &plan, scratch: &scratch, stop: &stop, has_other_locale: Cell::new(false) };
+            observer.stage("reading all tables, for the hashes with which restored ones are compared");
+            let source = Source::read(site.target).await?;
+            let subject = Subject { target: site.target.clone(), facts, source, at: None };
+            let outcome = run.rounds(std::slice::from_ref(&subject), observer).await;
+            subject.source.close().await;
+            outcome
         };
         let mut work = Box::pin(work);
         until_stopped(site.target, interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await
     };
+    result(ended, scratch).await
+}
+
+/// The result of the work, once everything is removed.
+async fn result(
+    ended: Ended<Result<Outcome, BackupError>>,
+    scratch: Scratch,
+) -> Result<Outcome, BackupError> {
     let removed = tokio::task::spawn_blocking(|| scratch.end()).await;
     let removed = removed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     match ended {
@@ -145,9 +168,23 @@ pub async fn rehearse(
     }
 }
 
+/// A database that is rehearsed.
+struct Subject {
+    target: Target,
+    facts: Facts,
+    source: Source,
+    /// Its size, if there are several.
+    at: Option<DataSize>,
+}
+
+impl Subject {
+    /// The time of a trial, in units that are the same for all subjects.
+    fn weight(&self) -> f64 {
+        self.at.map_or(1.0, |at| at.bytes as f64 + FIXED)
+    }
+}
+
 struct Run<'a> {
-    site: &'a Site<'a>,
-    facts: &'a Facts,
     plan: &'a Plan,
     scratch: &'a Scratch,
     stop: &'a AtomicBool,
@@ -164,64 +201,67 @@ struct Restored {
 }
 
 impl Run<'_> {
-    async fn rounds(&self, observer: &mut impl Observer) -> Result<Outcome, BackupError> {
-        observer.stage("reading all tables, for the hashes with which restored ones are compared");
-        let source = Source::read(self.site.target).await?;
+    async fn rounds(
+        &self,
+        subjects: &[Subject],
+        observer: &mut impl Observer,
+    ) -> Result<Outcome, BackupError> {
         let mut outcome = Outcome::default();
-        let (mut spent, mut tried) = (Duration::ZERO, 0_u32);
-        for round in 0..self.plan.trials {
-            for way in self.in_round(round) {
-                if outcome.failed.iter().any(|(failed, _)| failed == way) {
-                    continue;
+        let (mut spent, mut weight) = (Duration::ZERO, 0.0);
+        let all = self.schedule(subjects);
+        for (number, (round, subject, way)) in all.iter().enumerate() {
+            let is_sound = |outcome: &Outcome, way: &Way| !outcome.failed.iter().any(|(one, _)| one == way);
+            if !is_sound(&outcome, way) {
+                continue;
+            }
+            observer.begins(way, round + 1, subject.at);
+            let began = Instant::now();
+            match self.trial(way, subject).await {
+                Ok(trial) => {
+                    outcome.trials.push(trial);
+                    (spent, weight) = (spent + began.elapsed(), weight + subject.weight());
+                    let left = all[number + 1..].iter().filter(|(_, _, way)| is_sound(&outcome, way));
+                    let left: f64 = left.map(|(_, subject, _)| subject.weight()).sum();
+                    observer.done(&outcome.trials[outcome.trials.len() - 1], spent.mul_f64(left / weight));
                 }
-                observer.begins(way, round + 1);
-                let began = Instant::now();
-                match self.trial(way, &source).await {
-                    Ok(trial) => {
-                        outcome.trials.push(trial);
-                        (spent, tried) = (spent + began.elapsed(), tried + 1);
-                        let left = self.left(&outcome);
-                        observer.done(&outcome.trials[outcome.trials.len() - 1], spent / tried * left);
-                    }
-                    Err(Trouble::Run(error)) => return Err(error),
-                    Err(Trouble::Way(why)) => {
-                        observer.failed(way, &why);
-                        outcome.trials.retain(|trial| trial.way != *way);
-                        outcome.failed.push((way.clone(), why));
-                    }
+                Err(Trouble::Run(error)) => return Err(error),
+                Err(Trouble::Way(why)) => {
+                    observer.failed(way, &why);
+                    outcome.trials.retain(|trial| trial.way != **way);
+                    outcome.failed.push(((*way).clone(), why));
                 }
             }
         }
-        source.close().await;
-        if self.has_other_locale.get() {
+        if self.has_other_locale.get()
+            && let Some(subject) = subjects.first()
+        {
             outcome.notes.push(format!(
                 "the scratch server does not have the locale {}, so dumps were restored with locale C: indexes of text are built in less time",
-                self.facts.collate
+                subject.facts.collate
             ));
         }
         Ok(outcome)
     }
 
-    /// The ways in the order of this round: each begins once, so that none is always the first.
-    fn in_round(&self, round: u32) -> impl Iterator<Item = &Way> {
+    /// All trials in order. Each way of each subject begins a round once, so that none is always the first.
+    fn schedule<'s>(&'s self, subjects: &'s [Subject]) -> Vec<(u32, &'s Subject, &'s Way)> {
         let ways = &self.plan.ways;
-        let first = round as usize % ways.len();
-        ways[first..].iter().chain(&ways[..first])
+        let pairs: Vec<(&Subject, &Way)> =
+            subjects.iter().flat_map(|subject| ways.iter().map(move |way| (subject, way))).collect();
+        let in_round = |round: u32| {
+            let first = round as usize % pairs.len().max(1);
+            let pairs = pairs[first..].iter().chain(&pairs[..first]);
+            pairs.map(|(subject, way)| (round, *subject, *way)).collect::<Vec<_>>()
+        };
+        (0..self.plan.trials).flat_map(in_round).collect()
     }
 
-    /// Trials that are left, if no further way fails.
-    fn left(&self, outcome: &Outcome) -> u32 {
-        let sound = self.plan.ways.len() - outcome.failed.len();
-        let all = u32::try_from(sound).unwrap_or(u32::MAX).saturating_mul(self.plan.trials);
-        all.saturating_sub(u32::try_from(outcome.trials.len()).unwrap_or(u32::MAX))
-    }
-
-    async fn trial(&self, way: &Way, source: &Source) -> Result<Trial, Trouble> {
+    async fn trial(&self, way: &Way, subject: &Subject) -> Result<Trial, Trouble> {
         let file = self.scratch.work.join("backup");
         let tried = if way.is_base() {
-            self.base(way, source, &file).await
+            self.base(way, subject, &file).await
         } else {
-            self.dump(way, source, &file).await
+            self.dump(way, subject, &file).await
         };
         remove(&file)?;
         let Restored { backup, restore, size, verified } = tried?;
@@ -234,6 +274,7 @@ impl Run<'_> {
             size,
             peak_disk: backup.peak.max(restore.peak),
             verified,
+            at: subject.at,
         })
     }
 
@@ -241,42 +282,44 @@ impl Run<'_> {
         Watch { doing, directories, log: self.scratch.work.join("messages"), stop: self.stop, stuck }
     }
 
-    async fn dump(&self, way: &Way, source: &Source, file: &Path) -> Result<Restored, Trouble> {
+    async fn dump(&self, way: &Way, subject: &Subject, file: &Path) -> Result<Restored, Trouble> {
         let programs = &self.plan.programs;
+        let Subject { target, facts, source, .. } = subject;
         let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
-        watch.check_room(&self.scratch.work, self.facts.bytes + SMALL)?;
-        let command = dump::back_up(way, programs, self.site.target, &source.snapshot, file);
+        watch.check_room(&self.scratch.work, facts.bytes + SMALL)?;
+        let command = dump::back_up(way, programs, target, &source.snapshot, file);
         let backup = watch.run(vec![command]).await?;
         let size = size(file);
 
         self.scratch.drop_database().await?;
-        if !self.scratch.create_database(self.facts).await? {
+        if !self.scratch.create_database(facts).await? {
             self.has_other_locale.set(true);
         }
-        let (target, data) = (self.scratch.target(RESTORED), self.scratch.data_dir());
+        let (restored, data) = (self.scratch.target(RESTORED), self.scratch.data_dir());
         let before = used(&data);
         let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &data], None);
-        watch
-            .check_room(&data, self.facts.bytes + self.facts.bytes / 5 + WAL.min(self.facts.bytes) + SMALL)?;
-        let mut restore = watch.run(dump::restore(way, programs, &target, file)).await.map_err(of_restore)?;
+        watch.check_room(&data, facts.bytes + facts.bytes / 5 + WAL.min(facts.bytes) + SMALL)?;
+        let mut restore =
+            watch.run(dump::restore(way, programs, &restored, file)).await.map_err(of_restore)?;
         restore.peak = restore.peak.saturating_sub(before);
-        let verified = verify::verify(&target, &source.content, Witness::SameSnapshot, false).await?;
+        let verified = verify::verify(&restored, &source.content, Witness::SameSnapshot, false).await?;
         self.scratch.drop_database().await?;
         Ok(Restored { backup, restore, size, verified })
     }
 
-    async fn base(&self, way: &Way, source: &Source, directory: &Path) -> Result<Restored, Trouble> {
+    async fn base(&self, way: &Way, subject: &Subject, directory: &Path) -> Result<Restored, Trouble> {
         let programs = &self.plan.programs;
+        let Subject { target: original, facts, source, .. } = subject;
         let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
-        watch.check_room(&self.scratch.work, self.facts.server_bytes + SMALL)?;
-        let backup = watch.run(vec![base::back_up(way, programs, self.site.target, directory)]).await?;
-        let is_unchanged = source.is_unchanged(self.site.target).await?;
+        watch.check_room(&self.scratch.work, facts.server_bytes + SMALL)?;
+        let backup = watch.run(vec![base::back_up(way, programs, original, directory)]).await?;
+        let is_unchanged = source.is_unchanged(original).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
         let size = size(directory);
 
         let place = self.scratch.base.place_for_restored()?;
         let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], None);
-        watch.check_room(&place, self.facts.server_bytes + SMALL)?;
+        watch.check_room(&place, facts.server_bytes + SMALL)?;
         base::prepare(&place).on("create", &place)?;
         let mut restore = Measured::default();
         for commands in base::unpack(way, directory, &place) {
@@ -285,7 +328,7 @@ impl Run<'_> {
             restore.cpu += part.cpu;
             restore.peak = restore.peak.max(part.peak);
         }
-        watch.run(vec![base::verify(programs, self.facts.major, directory, &place)]).await?;
+        watch.run(vec![base::verify(programs, facts.major, directory, &place)]).await?;
         let began = Instant::now();
         let started = self.scratch.start_base().await;
         restore.seconds += began.elapsed().as_secs_f64();
@@ -297,8 +340,8 @@ impl Run<'_> {
             }
         };
         let at = running.connection();
-        let role = self.facts.superuser.as_deref().unwrap_or(at.user);
-        let target = Target::embedded(&at.socket_dir, at.port, role, &self.facts.database);
+        let role = facts.superuser.as_deref().unwrap_or(at.user);
+        let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);
         let verified = verify::verify(&target, &source.content, witness, true).await;
         self.scratch.end_base(Some(running)).await?;
         Ok(Restored { backup, restore, size, verified: verified? })

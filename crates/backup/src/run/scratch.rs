@@ -19,6 +19,8 @@ const OWN: &str = "backup";
 const DUMPS: &str = "dumps";
 /// The instance whose data are those of a base backup.
 const BASE: &str = "base";
+/// Most servers with data that pgrig makes.
+pub(crate) const SIZES: usize = 3;
 /// Directory of the backups.
 const WORK: &str = "work";
 /// The database into which dumps are restored.
@@ -34,18 +36,27 @@ pub(crate) struct Scratch {
     dumps: Instance,
     pub(crate) base: Instance,
     running: Option<Running>,
+    /// Servers with data of one size each, that pgrig makes.
+    filled: Vec<(Instance, Option<Running>)>,
 }
 
 impl Scratch {
     /// Describes them. Creates nothing.
-    pub(crate) fn new(home: &Home, pg_bin: Option<&Path>, facts: &Facts) -> Result<Self, BackupError> {
+    pub(crate) fn new(
+        home: &Home,
+        pg_bin: Option<&Path>,
+        facts: &Facts,
+        settings: &[(String, String)],
+        sizes: usize,
+    ) -> Result<Self, BackupError> {
         let version = Major::from_number(facts.major);
         if version.is_none() && pg_bin.is_none() {
             return Err(BackupError::UnknownMajor(facts.major));
         }
         let home = &home.twin(&home.root().join(OWN))?;
         let open = |name: &str, set: &[(&str, &str)]| {
-            let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let own = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let set = own.chain(settings.iter().cloned()).collect();
             let version = version.filter(|_| pg_bin.is_none());
             let pg_bin = pg_bin.map(Path::to_owned);
             Instance::open(
@@ -66,12 +77,16 @@ impl Scratch {
             BASE,
             &[("max_prepared_transactions", &facts.prepared), ("max_logical_replication_workers", "0")],
         )?;
+        // Autovacuum's transactions would hinder the comparison of base backups.
+        let filled = (0..sizes).map(|number| Ok((open(&size(number), &[("autovacuum", "off")])?, None)));
+        let filled = filled.collect::<Result<_, BackupError>>()?;
         Ok(Self {
             home: home.clone(),
             work: home.root().join(WORK),
             dumps: open(DUMPS, &[])?,
             base,
             running: None,
+            filled,
         })
     }
 
@@ -79,7 +94,7 @@ impl Scratch {
     ///
     /// # Errors
     /// [`BackupError::Busy`] if another run is under way: nothing is deleted then.
-    pub(crate) async fn start(&mut self, facts: &Facts) -> Result<(), BackupError> {
+    pub(crate) async fn start(&mut self) -> Result<(), BackupError> {
         let left = |name: &str| Instance::open(&self.home, Spec { name: name.to_owned(), ..Spec::default() });
         // This one first: its lock tells whether another run is under way.
         destroy(&left(DUMPS)?)?;
@@ -91,14 +106,32 @@ impl Scratch {
             started => Some(started?),
         };
         destroy(&left(BASE)?)?;
+        for number in 0..SIZES {
+            destroy(&left(&size(number))?)?;
+        }
         if self.work.exists() {
             fs::remove_dir_all(&self.work).on("delete", &self.work)?;
         }
-        fs::create_dir_all(&self.work).on("create", &self.work)?;
-        self.create_roles(facts).await
+        fs::create_dir_all(&self.work).on("create", &self.work)
     }
 
-    async fn create_roles(&self, facts: &Facts) -> Result<(), BackupError> {
+    /// Starts the server for data of a size. Returns its database.
+    pub(crate) async fn start_filled(&mut self, number: usize) -> Result<Target, BackupError> {
+        let instance = self.filled[number].0.clone();
+        let running = blocking(move || instance.attach_or_start(&|_| ())).await?;
+        let at = running.connection();
+        let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
+        self.filled[number].1 = Some(running);
+        Ok(target)
+    }
+
+    /// The data directory of that server.
+    pub(crate) fn filled_data_dir(&self, number: usize) -> PathBuf {
+        self.filled[number].1.as_ref().expect("it was started").data_dir()
+    }
+
+    /// Creates the roles of the original, which dumps name, and refuses extensions that the server lacks.
+    pub(crate) async fn create_roles(&self, facts: &Facts) -> Result<(), BackupError> {
         let session = Session::open(&self.target("postgres")).await?;
         let roles = facts.roles.iter().filter(|role| *role != "postgres");
         let create: Vec<String> = roles.map(|role| format!("CREATE ROLE {}", identifier(role))).collect();
@@ -182,7 +215,11 @@ impl Scratch {
         // The lock is held until the last instance goes.
         let removed =
             if self.work.exists() { fs::remove_dir_all(&self.work).on("delete", &self.work) } else { Ok(()) };
-        let destroyed = destroy(&self.base);
+        let mut destroyed = destroy(&self.base);
+        for (instance, running) in self.filled {
+            let stopped = running.map_or(Ok(()), Running::stop).map_err(BackupError::from);
+            destroyed = destroyed.and(stopped).and(destroy(&instance));
+        }
         running.stop()?;
         destroyed.and(destroy(&self.dumps)).and(removed)?;
         // Empty directories; if another run has begun, they are not.
@@ -194,6 +231,11 @@ impl Scratch {
         }
         Ok(())
     }
+}
+
+/// The instance with data of a size.
+fn size(number: usize) -> String {
+    format!("size-{}", number + 1)
 }
 
 /// Deletes an instance, if there is one.

@@ -6,6 +6,9 @@ use connect::{ConnectError, Target};
 use server::Session;
 use server::quote::qualified;
 
+/// Bytes of a new server, about: its databases without tables of the user's, and a segment of WAL.
+const CLUSTER: u64 = 40 << 20;
+
 /// Facts of the database and its server, from the catalogs.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
@@ -48,6 +51,27 @@ impl Facts {
             wal_level: row.get("wal_level"),
             tablespaces: row.get("tablespaces"),
         })
+    }
+
+    /// Those of a server that pgrig is going to start, and of a database of so many bytes there.
+    pub(crate) fn of_scratch(major: u16, database: &str, bytes: u64) -> Self {
+        Self {
+            database: database.to_owned(),
+            major,
+            encoding: "UTF8".to_owned(),
+            collate: "C".to_owned(),
+            ctype: "C".to_owned(),
+            bytes,
+            server_bytes: bytes + CLUSTER,
+            prepared: "0".to_owned(),
+            superuser: Some("postgres".to_owned()),
+            roles: Vec::new(),
+            extensions: Vec::new(),
+            may_replicate: true,
+            senders: 10,
+            wal_level: "replica".to_owned(),
+            tablespaces: 0,
+        }
     }
 
     /// Why no base backup can be made, with the remedy.
@@ -152,6 +176,15 @@ impl Content {
 
     pub(crate) fn rows(&self) -> u64 {
         self.tables.iter().map(|table| u64::try_from(table.rows).unwrap_or_default()).sum()
+    }
+
+    /// Rows of the largest table, in rows.
+    pub(crate) fn most_rows(&self) -> u64 {
+        self.tables
+            .iter()
+            .map(|table| u64::try_from(table.rows).unwrap_or_default())
+            .max()
+            .unwrap_or_default()
     }
 
     /// Constraints among what is valid.

@@ -3,4 +3,5 @@
 mod check;
 mod damage;
 mod rehearse;
+mod sizes;
 mod support;

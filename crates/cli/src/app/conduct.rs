@@ -188,6 +188,19 @@ impl Finished {
     /// # Errors
     /// The run's own failure, or if its document could not be saved.
     pub(crate) fn show(self, shown: Shown, chosen: &Chosen, printer: &Printer) -> Result<(), Failure> {
+        let instance = chosen.stopped_instance().filter(|_| !shown.leaves_nothing);
+        self.show_with(shown, instance, printer)
+    }
+
+    /// The same, where no server of the user's took part.
+    ///
+    /// # Errors
+    /// As [`show`](Self::show).
+    pub(crate) fn show_without_server(self, shown: Shown, printer: &Printer) -> Result<(), Failure> {
+        self.show_with(shown, None, printer)
+    }
+
+    fn show_with(self, shown: Shown, instance: Option<&str>, printer: &Printer) -> Result<(), Failure> {
         for result in shown.results {
             printer.result(result)?;
         }
@@ -198,7 +211,6 @@ impl Finished {
         for hint in shown.hints {
             printer.say(hint);
         }
-        let instance = chosen.stopped_instance().filter(|_| !shown.leaves_nothing);
         farewell(instance, &self.path, printer);
         self.end(printer)
     }

@@ -8,7 +8,7 @@ use testkit::{Need, assert_says, require, until};
 use crate::support::Rig;
 
 /// Processes that name this directory.
-fn processes_of(directory: &str) -> Vec<String> {
+pub(crate) fn processes_of(directory: &str) -> Vec<String> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
     lines.filter(|line| line.contains(directory) && !line.starts_with(env!("CARGO_BIN_EXE_pgrig"))).collect()

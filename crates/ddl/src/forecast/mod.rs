@@ -1,29 +1,23 @@
 //! Forecasts of a statement's cost at the size that the user asked for, from its cost at smaller sizes. Pure.
 //!
-//! [`fit`] finds a law by non-negative least squares and cross-validation; [`boundary`] knows the sizes across which no such
-//! law holds. The interval is wider the farther the size is from the measured ones: what the law of the smaller sizes says of the
-//! largest is compared with what was measured there.
+//! The laws of each class of statements; the statistics are in [`measure::forecast`]. [`boundary`] knows the sizes across which
+//! no law holds.
 
 mod boundary;
-mod fit;
 
+pub use measure::forecast::{Boundary, Cause, Figure, Memory};
+use measure::forecast::{Fit, Law, Least, Models, Point, interval, sizes};
 use serde::Serialize;
 
-pub use self::boundary::{Boundary, Cause, Memory};
 use self::boundary::{Quantity, boundaries};
-use self::fit::{Fit, Models, Point, sizes};
 use crate::find::Class;
 use crate::outcome::{AtSize, Cost, SpaceAt};
 
-/// The quantile of the normal distribution that leaves 5 % on either side.
-const TWO_SIDED_90: f64 = 1.645;
 /// Seconds: between runs, machines differ more than within one. The growth is measured: with it, 90 % of 90 intervals at 12
 /// times the largest size held (`bench/ddl.py`).
 const OF_SECONDS: Least = Least { error: 0.10, growth: 0.06 };
 /// WAL and files vary little, and their laws hold at any size.
 const OF_BYTES: Least = Least { error: 0.03, growth: 0.0 };
-/// The growing part must be at least this part of the value at the largest size, or its slope is not known.
-const LEAST_GROWTH: f64 = 0.25;
 /// A file grows by blocks of so many bytes.
 const BLOCK: u64 = 8192;
 /// Files that grow by less than this may be those of catalogs alone.
@@ -32,15 +26,6 @@ const LEAST_SPACE: u64 = 1 << 20;
 const RING: f64 = 0.25;
 /// Sizes up to this multiple of the largest measured one need no forecast.
 const MEASURED: f64 = 1.02;
-
-/// The least standard error of a forecast, as a part of it. No law of three sizes is the whole truth.
-#[derive(Clone, Copy, Debug)]
-struct Least {
-    /// At the largest measured size.
-    error: f64,
-    /// The error that is added (as independent errors add) for each factor of e between that size and the one of the forecast.
-    growth: f64,
-}
 
 /// Forecasts of a statement at a size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,32 +40,6 @@ pub struct Forecast {
     pub wal: Figure,
     /// Bytes of the database's files at their peak, beyond those before.
     pub space: Figure,
-}
-
-/// A forecast of one quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Figure {
-    /// A value with an interval that holds it with 90 % probability.
-    Value {
-        /// The value.
-        value: f64,
-        /// Lower bound.
-        low: f64,
-        /// Upper bound.
-        high: f64,
-    },
-    /// None: this boundary lies between. To measure beyond it, this many bytes must be filled.
-    Beyond {
-        /// The boundary.
-        boundary: Boundary,
-        /// Bytes of the statement's tables that must be measured.
-        measure: u64,
-    },
-    /// None: fewer than two sizes were measured.
-    TooFewSizes,
-    /// None: the quantity grows with the tables, but most of it is the same at all measured sizes.
-    TooSmall,
 }
 
 /// The forecast of a statement; none if the size was measured itself, or nothing was.
@@ -148,41 +107,13 @@ fn figure(
             points = beyond;
         }
     }
-    for boundary in boundaries(class, quantity, memory, of_row, wal_of_byte) {
-        let at = boundary.at as f64;
-        if at >= bytes {
-            continue;
-        }
-        // Only sizes beyond it tell of what is beyond it.
-        points.retain(|point| point.bytes >= at);
-        if sizes(&points).len() < 2 {
-            let step = largest.bytes as f64 / measured[measured.len().saturating_sub(2)].bytes.max(1) as f64;
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a size, not negative"
-            )]
-            let measure = (at * step.max(2.0)) as u64;
-            return Figure::Beyond { boundary, measure };
-        }
-    }
-    let models = models(class, quantity);
-    let Some(fit) = Fit::best(&points, models) else { return Figure::TooFewSizes };
-    if models.grow() && fit.growing_share(largest.bytes as f64, largest.rows as f64) < LEAST_GROWTH {
-        return Figure::TooSmall;
-    }
-    interval(&points, &fit, (bytes, rows), least)
-}
-
-/// The value of a fit with its interval.
-fn interval(points: &[Point], fit: &Fit, (bytes, rows): (f64, f64), least: Least) -> Figure {
-    let value = fit.at(bytes, rows);
-    let largest = points.iter().map(|point| point.bytes).fold(0.0, f64::max);
-    let distance = (bytes / largest).ln().max(0.0);
-    let least = least.error.hypot(least.growth * distance);
-    let error = TWO_SIDED_90 * relative_error(points, fit, bytes).hypot(least);
-    // As a factor: half as much is as far as twice as much.
-    Figure::Value { value, low: value / (1.0 + error), high: value * (1.0 + error) }
+    let before = measured[measured.len().saturating_sub(2)].bytes.max(1);
+    let law = Law {
+        models: models(class, quantity),
+        least,
+        boundaries: boundaries(class, quantity, memory, of_row, wal_of_byte),
+    };
+    law.at(points, (bytes, rows), largest.bytes as f64 / before as f64)
 }
 
 fn is_scan(class: Class) -> bool {
@@ -203,24 +134,6 @@ fn models(class: Class, quantity: Quantity) -> Models {
             Models::OF_SORTS
         }
     }
-}
-
-/// The standard error of a forecast, as a part of it: the spread of the runs, and the error of the law where it was tried, at
-/// the largest size from those below, which grows with the distance.
-fn relative_error(points: &[Point], fit: &Fit, bytes: f64) -> f64 {
-    let sizes = sizes(points);
-    let spread =
-        (points.iter().map(|point| fit.error(point).powi(2)).sum::<f64>() / points.len() as f64).sqrt();
-    let [.., below, largest] = sizes[..] else { return spread };
-    let terms: Vec<usize> = (0..fit.factors.len()).filter(|term| fit.factors[*term] > 0.0).collect();
-    let smaller: Vec<Point> = points.iter().filter(|point| point.bytes < largest).copied().collect();
-    let at_largest: Vec<&Point> = points.iter().filter(|point| point.bytes >= largest).collect();
-    let tried = Fit::of(&smaller, &terms).map_or(0.0, |fit| {
-        let errors: f64 = at_largest.iter().map(|point| fit.error(point)).sum();
-        errors / at_largest.len() as f64
-    });
-    let distance = (bytes / largest).ln() / (largest / below).ln().max(f64::EPSILON);
-    spread.hypot(tried * distance)
 }
 
 #[cfg(test)]

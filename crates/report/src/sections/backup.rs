@@ -17,7 +17,7 @@ const FRONT: &str = "(front)";
 const MEANING: &str = "front: no other way is as good in size, backup and restore, and better in one of them";
 
 pub(super) fn shown(run: &Run) -> Shown {
-    let ways = configs(run);
+    let ways = ways(run);
     let costs = COSTS.map(|(name, _)| trials(run, &ways, |trial| trial.value(name)));
     let front = front(&costs);
     if front.is_empty() {
@@ -27,8 +27,56 @@ pub(super) fn shown(run: &Run) -> Shown {
     overview.text.extend(missing(run, &ways));
     overview.first = Some(("All ways".to_owned(), table(run, &costs, &front)));
     let mut sections = vec![overview];
+    sections.extend(forecast(run, &ways));
     sections.extend(verification(run, &ways));
     Shown { result: result(&costs), sections }
+}
+
+/// The ways. Of several sizes of data, the largest stands for the way.
+fn ways(run: &Run) -> Vec<String> {
+    let planned: Vec<&str> =
+        run.plan["ways"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let all = configs(run);
+    if run.plan["sizes"].is_null() {
+        return all;
+    }
+    all.into_iter().filter(|config| planned.contains(&config.as_str())).collect()
+}
+
+/// The costs at the size of the user.
+fn forecast(run: &Run, ways: &[String]) -> Option<Section> {
+    let of_way = |way: &String| {
+        let events = run.trials.iter().filter(|trial| trial.config == *way).flat_map(|trial| &trial.events);
+        let mut found = events.filter(|event| event.what["event"] == "forecast");
+        found.next().map(|event| (way.clone(), &event.what["forecast"]))
+    };
+    let all: Vec<(String, &Value)> = ways.iter().filter_map(of_way).collect();
+    let size = all.first()?.1["bytes"].as_f64()?;
+    let mut table = Table::new(&["way", "size", "backup", "restore"]);
+    for (way, forecast) in &all {
+        let [size, backup, restore] = COSTS.map(|(name, quantity)| figure(&forecast[name], quantity));
+        table.add([way.clone(), size, backup, restore]);
+    }
+    let text = format!(
+        "For {} of tables and indexes, from three smaller sizes, on a machine like this one. Each interval holds the true value with 90 %.",
+        Quantity::Bytes.text(size)
+    );
+    Some(Section {
+        text: vec![text],
+        first: Some(("Forecasts".to_owned(), table)),
+        ..Section::new("Forecast", Vec::new())
+    })
+}
+
+/// A forecast with its interval.
+fn figure(figure: &Value, quantity: Quantity) -> String {
+    let found = &figure["value"];
+    match (found["value"].as_f64(), found["low"].as_f64(), found["high"].as_f64()) {
+        (Some(value), Some(low), Some(high)) => {
+            format!("{} ({} to {})", quantity.text(value), quantity.text(low), quantity.text(high))
+        }
+        _ => "not known".to_owned(),
+    }
 }
 
 /// The ways that no other way beats.

@@ -5,7 +5,7 @@ pub(crate) mod made;
 use std::path::Path;
 use std::time::Duration;
 
-use backup::{BackupError, Observer, Outcome, Plan, Request, Site, Trial, Way};
+use backup::{BackupError, DataSize, Observer, Outcome, Plan, Request, Site, Trial, Way};
 use connect::Target;
 use pgserver::Home;
 use testkit::{Server, spec, templates};
@@ -16,7 +16,7 @@ pub(crate) struct Unwatched;
 impl Observer for Unwatched {
     fn planned(&mut self, _: &Plan) {}
     fn stage(&mut self, _: &str) {}
-    fn begins(&mut self, _: &Way, _: u32) {}
+    fn begins(&mut self, _: &Way, _: u32, _: Option<DataSize>) {}
     fn done(&mut self, _: &Trial, _: Duration) {}
     fn failed(&mut self, _: &Way, _: &str) {}
 }

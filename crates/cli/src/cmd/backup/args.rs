@@ -6,6 +6,8 @@ use backup::{Request, Way};
 use clap::{Args, Subcommand};
 
 use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
+use crate::app::failure::Usage;
+use crate::cmd::backup::sized::args::SizedArgs;
 
 /// Measure backups and restores of a database: size, time, CPU, disk
 ///
@@ -59,6 +61,9 @@ pub(crate) struct RehearseArgs {
     #[arg(long, value_name = "DIR", help_heading = "Backups")]
     pub(crate) bin: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) sized: SizedArgs,
+
     #[arg(long, help = EXPLAIN, visible_alias = "dry-run", help_heading = "Output")]
     pub(crate) explain: bool,
 
@@ -93,6 +98,16 @@ impl BackupArgs {
 }
 
 impl RehearseArgs {
+    /// Refuses options of a forecast where none is asked for.
+    pub(crate) fn refuse_forecasts(&self) -> Result<(), Usage> {
+        let option = match (&self.sized.price_per_gb_month, &self.sized.rto) {
+            (Some(_), _) => "--price-per-gb-month",
+            (_, Some(_)) => "--rto",
+            _ => return Ok(()),
+        };
+        Err(Usage(format!("{option} is for a forecast: give the size, too, for example --size 5TB")))
+    }
+
     /// The request.
     pub(crate) fn request(&self) -> Request {
         Request { ways: self.way.clone(), trials: self.trials, bin: self.bin.clone() }

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod progress;
+pub(crate) mod sized;
 mod text;
 
 use backup::{Outcome, Site};
@@ -24,7 +25,9 @@ use crate::cmd::backup::progress::Progress;
 /// Does what the arguments name.
 pub(crate) fn run(arguments: &BackupArgs, printer: &Printer) -> Result<(), Failure> {
     match &arguments.action {
+        BackupAction::Rehearse(arguments) if arguments.sized.any() => sized::run(arguments, printer),
         BackupAction::Rehearse(arguments) => {
+            arguments.refuse_forecasts()?;
             on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
                 Box::pin(rehearse(arguments, home, chosen, printer)).await
             })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backup::{Observer, Plan, Trial, Way};
+use backup::{DataSize, Observer, Plan, Trial, Way};
 use measure::human::{bytes, time};
 
 use crate::app::conduct::Recording;
@@ -23,15 +23,8 @@ impl<'a> Progress<'a> {
         Self { recording, plan: None, printer }
     }
 
-    /// The document and the plan.
-    pub(crate) fn end(self) -> (Recording, Option<Plan>) {
-        (self.recording, self.plan)
-    }
-}
-
-impl Observer for Progress<'_> {
-    fn planned(&mut self, plan: &Plan) {
-        self.printer.say(text::plan(plan) + "\n");
+    /// Records the plan.
+    pub(crate) fn record(&mut self, plan: &Plan) {
         match json::value(plan) {
             Ok(plan) => self.recording.run.plan = plan,
             Err(failure) => self.recording.keep(failure),
@@ -43,13 +36,26 @@ impl Observer for Progress<'_> {
         self.recording.save();
     }
 
+    /// The document and the plan.
+    pub(crate) fn end(self) -> (Recording, Option<Plan>) {
+        (self.recording, self.plan)
+    }
+}
+
+impl Observer for Progress<'_> {
+    fn planned(&mut self, plan: &Plan) {
+        self.printer.say(text::plan(plan) + "\n");
+        self.record(plan);
+    }
+
     fn stage(&mut self, text: &str) {
         self.printer.say(text);
     }
 
-    fn begins(&mut self, way: &Way, round: u32) {
+    fn begins(&mut self, way: &Way, round: u32, at: Option<DataSize>) {
         let of = self.plan.as_ref().map_or(round, |plan| plan.trials);
-        self.printer.say(format!("round {round} of {of}: {way}"));
+        let at = at.map_or(String::new(), |at| format!(" at {}", bytes(at.asked)));
+        self.printer.say(format!("round {round} of {of}: {way}{at}"));
     }
 
     fn done(&mut self, trial: &Trial, left: Duration) {
@@ -71,7 +77,8 @@ impl Observer for Progress<'_> {
     fn failed(&mut self, way: &Way, why: &str) {
         self.printer.warn(format!("{way} failed, and is not tried again: {why}"));
         let name = way.to_string();
-        self.recording.run.trials.retain(|trial| trial.config != name);
+        let smaller = format!("{name} at ");
+        self.recording.run.trials.retain(|trial| trial.config != name && !trial.config.starts_with(&smaller));
         self.recording.note(format!("{name} has no result: {why}"));
         self.recording.save();
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use backup::{Outcome, Plan, Summary, Witness};
+use backup::{Outcome, Plan, Sizes, Summary, Witness};
 use measure::human::{bytes, grouped, time};
 use measure::{IntervalKind, Median};
 
@@ -13,15 +13,21 @@ use crate::app::table::{align_right, new_table, trimmed};
 pub(super) fn plan(plan: &Plan) -> String {
     let Plan { database, bytes: size, programs, trials, seconds, .. } = plan;
     let ways: Vec<String> = plan.ways.iter().map(ToString::to_string).collect();
+    let (data, each) = match &plan.sizes {
+        None => (format!("database   {database}, {}; pgrig only reads it", bytes(*size)), ""),
+        Some(sizes) => (data(database, sizes), " at each size"),
+    };
     let mut text = format!(
-        "plan\n  database   {database}, {}; pgrig only reads it\n  programs   {} in {}\n  ways       {}\n  trials     {trials} of each, in \
-         rounds\n  time       about {}, if this machine has usual rates",
-        bytes(*size),
+        "plan\n  {data}\n  programs   {} in {}\n  ways       {}\n  trials     {trials} of each{each}, in rounds\n  time       about {}, if \
+         this machine has usual rates",
         programs.version,
         programs.dir.display(),
         ways.join("\n             "),
         clock(*seconds)
     );
+    if plan.sizes.is_some() {
+        return text + &left_out(plan);
+    }
     if plan.ways.iter().any(|way| !way.is_base()) {
         text +=
             "\n  locks      ACCESS SHARE on all tables: they block no reads and writes, but most ALTER TABLE";
@@ -33,10 +39,22 @@ pub(super) fn plan(plan: &Plan) -> String {
             bytes(plan.server_bytes)
         );
     }
-    for one in &plan.left_out {
-        let _ = write!(text, "\n  left out   {}: {}", one.way, one.why);
-    }
-    text
+    text + &left_out(plan)
+}
+
+fn left_out(plan: &Plan) -> String {
+    plan.left_out.iter().map(|one| format!("\n  left out   {}: {}", one.way, one.why)).collect()
+}
+
+/// The data that pgrig makes.
+fn data(origin: &str, sizes: &Sizes) -> String {
+    let measured: Vec<String> = sizes.measured.iter().map(|size| bytes(*size)).collect();
+    format!(
+        "data       {origin}: {}, each on a server of pgrig's own, PostgreSQL {}\n  forecast   for {} of tables and indexes",
+        measured.join(", "),
+        sizes.major,
+        bytes(sizes.forecast)
+    )
 }
 
 /// The results: two tables, and what was verified.
@@ -76,7 +94,7 @@ fn costs(all: &[Summary]) -> String {
         )
 }
 
-fn further(all: &[Summary]) -> String {
+pub(super) fn further(all: &[Summary]) -> String {
     let mut table = new_table(&["way", "CPU of the programs", "peak of disk space"]);
     for one in all {
         table.add_row([one.way.to_string(), time(one.cpu.median), bytes(whole(one.peak_disk.median))]);
@@ -86,7 +104,7 @@ fn further(all: &[Summary]) -> String {
 }
 
 /// One sentence for each kind of proof.
-fn verified(all: &[Summary]) -> String {
+pub(super) fn verified(all: &[Summary]) -> String {
     let mut text = "\nrestored and verified".to_owned();
     for (witness, how) in [
         (Witness::SameSnapshot, "the hash of each table is that of the dumped snapshot"),
@@ -118,7 +136,7 @@ fn verified(all: &[Summary]) -> String {
     text
 }
 
-fn range(median: &Median) -> String {
+pub(super) fn range(median: &Median) -> String {
     if median.trials < 2 {
         return String::new();
     }
@@ -126,6 +144,6 @@ fn range(median: &Median) -> String {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "observed bytes")]
-fn whole(bytes: f64) -> u64 {
+pub(super) fn whole(bytes: f64) -> u64 {
     bytes.max(0.0).round() as u64
 }

@@ -2,13 +2,13 @@
 
 /// A measured value at a size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Point {
-    /// Bytes of the tables.
-    pub(crate) bytes: f64,
+pub struct Point {
+    /// Bytes of the data.
+    pub bytes: f64,
     /// Their rows.
-    pub(crate) rows: f64,
+    pub rows: f64,
     /// The value.
-    pub(crate) value: f64,
+    pub value: f64,
 }
 
 /// Terms that a model may have.
@@ -18,44 +18,44 @@ const BETTER: f64 = 0.8;
 
 /// The terms that a quantity may have, the models with fewer terms first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Models(&'static [&'static [usize]]);
+pub struct Models(&'static [&'static [usize]]);
 
 impl Models {
-    /// It need not grow with the tables.
-    pub(crate) const CONSTANT_OR_MORE: Self = Self(&[&[0], &[1], &[0, 1]]);
+    /// It need not grow with the data.
+    pub const CONSTANT_OR_MORE: Self = Self(&[&[0], &[1], &[0, 1]]);
     /// It grows with the bytes.
-    pub(crate) const OF_BYTES: Self = Self(&[&[1], &[0, 1]]);
+    pub const OF_BYTES: Self = Self(&[&[1], &[0, 1]]);
     /// It grows, perhaps as a sort does.
-    pub(crate) const OF_SORTS: Self = Self(&[&[1], &[2], &[0, 1], &[0, 2], &[0, 1, 2]]);
+    pub const OF_SORTS: Self = Self(&[&[1], &[2], &[0, 1], &[0, 2], &[0, 1, 2]]);
 
-    /// Whether the quantity grows with the tables in each of the models.
-    pub(crate) fn grow(self) -> bool {
+    /// Whether the quantity grows with the data in each of the models.
+    pub fn grow(self) -> bool {
         self != Self::CONSTANT_OR_MORE
     }
 }
 
 /// A fitted model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Fit {
+pub struct Fit {
     /// Factors of 1, bytes and n·log n; 0 for terms that it has not.
-    pub(crate) factors: [f64; TERMS],
+    pub factors: [f64; TERMS],
 }
 
 impl Fit {
     /// The value at a size.
-    pub(crate) fn at(&self, bytes: f64, rows: f64) -> f64 {
+    pub fn at(&self, bytes: f64, rows: f64) -> f64 {
         let terms = terms(bytes, rows);
         self.factors.iter().zip(terms).map(|(factor, term)| factor * term).sum()
     }
 
     /// The part of the value at a size that grows with it, from 0 to 1.
-    pub(crate) fn growing_share(&self, bytes: f64, rows: f64) -> f64 {
+    pub fn growing_share(&self, bytes: f64, rows: f64) -> f64 {
         let whole = self.at(bytes, rows);
         if whole > 0.0 { 1.0 - self.factors[0] / whole } else { 1.0 }
     }
 
     /// The fit whose terms predict best the size that is left out; none with fewer than two sizes.
-    pub(crate) fn best(points: &[Point], models: Models) -> Option<Self> {
+    pub fn best(points: &[Point], models: Models) -> Option<Self> {
         let sizes = sizes(points);
         if sizes.len() < 2 {
             return None;
@@ -73,7 +73,7 @@ impl Fit {
     }
 
     /// The fit of a model to all points, with errors relative to the values.
-    pub(crate) fn of(points: &[Point], model: &[usize]) -> Option<Self> {
+    pub fn of(points: &[Point], model: &[usize]) -> Option<Self> {
         // So few terms that every subset of them can be tried: the best of those whose factors are not negative.
         let mut best: Option<(f64, Self)> = None;
         for chosen in 1..1_usize << model.len() {
@@ -93,13 +93,13 @@ impl Fit {
     }
 
     /// The difference from a point, relative to its value.
-    pub(crate) fn error(&self, point: &Point) -> f64 {
+    pub fn error(&self, point: &Point) -> f64 {
         (self.at(point.bytes, point.rows) - point.value) * weight(point)
     }
 }
 
 /// The sizes of the points, ascending, each once.
-pub(crate) fn sizes(points: &[Point]) -> Vec<f64> {
+pub fn sizes(points: &[Point]) -> Vec<f64> {
     let mut sizes: Vec<f64> = points.iter().map(|point| point.bytes).collect();
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();

@@ -1,0 +1,249 @@
+//! Forecasts of the cost of a way at a size, from its trials at smaller sizes. The statistics are in [`measure::forecast`].
+
+use measure::forecast::{Boundary, Cause, Figure, Fit, Law, Least, Memory, Models, Point, interval, sizes};
+use serde::Serialize;
+
+use crate::outcome::Trial;
+use crate::way::Way;
+
+/// Seconds differ more between runs than within one; the growth is for laws that hold less well the farther the size is.
+const OF_SECONDS: Least = Least { error: 0.10, growth: 0.06 };
+/// Sizes of backups vary little, and their laws hold at any size.
+const OF_BYTES: Least = Least { error: 0.03, growth: 0.0 };
+/// Up to this multiple of the largest measured size, only its own trials count.
+const MEASURED: f64 = 1.02;
+/// A checkpoint begins after this part of max_wal_size (xlog.c: CalculateCheckpointSegments, with
+/// checkpoint_completion_target = 0.9).
+const CHECKPOINT: f64 = 1.0 / 1.9;
+
+/// The forecast of a way at a size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Forecast {
+    /// The way.
+    pub way: Way,
+    /// Bytes of all tables with their indexes.
+    pub bytes: u64,
+    /// Bytes of the backup.
+    pub size: Figure,
+    /// Price of the backup for a month.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Figure>,
+    /// Seconds to back up, on a machine like this one.
+    pub backup: Figure,
+    /// Seconds to restore.
+    pub restore: Figure,
+    /// Whether the restore ends in the time that it may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto: Option<Rto>,
+}
+
+/// Whether a restore ends in the time that it may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rto {
+    /// Even the upper end of the interval does.
+    Keeps,
+    /// The upper end of the interval does not.
+    DoesNotKeep,
+    /// There is no figure.
+    NotKnown,
+}
+
+impl Rto {
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keeps => "keeps",
+            Self::DoesNotKeep => "does not keep",
+            Self::NotKnown => "not known",
+        }
+    }
+
+    fn of(restore: Figure, seconds: f64) -> Self {
+        match restore {
+            Figure::Value { high, .. } if high <= seconds => Self::Keeps,
+            Figure::Value { .. } => Self::DoesNotKeep,
+            _ => Self::NotKnown,
+        }
+    }
+}
+
+/// The question.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// Bytes of all tables with their indexes.
+    pub(crate) bytes: u64,
+    pub(crate) price: Option<f64>,
+    pub(crate) rto: Option<f64>,
+}
+
+/// Facts on which boundaries depend.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditions {
+    /// That of the servers into which backups are restored.
+    pub(crate) memory: Memory,
+    /// Rows of the largest table, at the largest size, if there are any indexes.
+    pub(crate) sorted: u64,
+}
+
+/// The forecasts of a way; none without trials. The trials have sizes.
+pub(crate) fn forecast(
+    way: &Way,
+    trials: &[&Trial],
+    asked: Asked,
+    conditions: Conditions,
+) -> Option<Forecast> {
+    let point = |trial: &&Trial, value: f64| {
+        let at = trial.at.as_ref()?;
+        Some(Point { bytes: at.bytes as f64, rows: at.rows as f64, value })
+    };
+    let points = |value: &dyn Fn(&Trial) -> f64| -> Vec<Point> {
+        trials.iter().filter_map(|trial| point(trial, value(trial))).collect()
+    };
+    let of_size = points(&|trial| trial.size as f64);
+    let largest = of_size.iter().max_by(|one, other| one.bytes.total_cmp(&other.bytes))?;
+    let measured = sizes(&of_size);
+    let before = measured[measured.len().saturating_sub(2)];
+    let bytes = asked.bytes as f64;
+    let goal = (bytes, largest.rows * bytes / largest.bytes);
+    let law = |models, least, boundaries| Law { models, least, boundaries };
+    let at = |law: Law, mut points: Vec<Point>| {
+        if bytes > largest.bytes * MEASURED {
+            return law.at(points, goal, largest.bytes / before);
+        }
+        points.retain(|point| point.bytes >= largest.bytes);
+        let fit = Fit::of(&points, &[1]);
+        fit.map_or(Figure::TooFewSizes, |fit| interval(&points, &fit, goal, law.least))
+    };
+
+    // It hardly differs between trials, so a small slope is known, too.
+    let size = Fit::best(&of_size, Models::OF_BYTES)
+        .map_or(Figure::TooFewSizes, |fit| interval(&of_size, &fit, goal, OF_BYTES));
+    let of_byte = largest.value / largest.bytes;
+    let of_backup = law(Models::OF_BYTES, OF_SECONDS, of_backup(conditions.memory, of_byte));
+    let backup = at(of_backup, points(&|trial| trial.backup));
+    let models = if way.is_base() { Models::OF_BYTES } else { Models::OF_SORTS };
+    let of_restore = law(models, OF_SECONDS, of_restore(way, conditions, largest.bytes));
+    let restore = at(of_restore, points(&|trial| trial.restore));
+    Some(Forecast {
+        way: way.clone(),
+        bytes: asked.bytes,
+        size,
+        price: asked.price.map(|price| size.scaled(price / 1e9)),
+        backup,
+        restore,
+        rto: asked.rto.map(|seconds| Rto::of(restore, seconds)),
+    })
+}
+
+/// Tables no longer stay in memory, or files of the backup no longer do. `of_byte` is the size of the backup of a byte.
+fn of_backup(memory: Memory, of_byte: f64) -> Vec<Boundary> {
+    let written = if of_byte > 0.0 { memory.dirty() / of_byte } else { f64::INFINITY };
+    Boundary::known([(Cause::Cache, memory.cached().min(written))])
+}
+
+/// The largest first: it needs the largest measured size.
+fn of_restore(way: &Way, conditions: Conditions, largest: f64) -> Vec<Boundary> {
+    let Conditions { memory, sorted } = conditions;
+    let mut found = vec![(Cause::Cache, memory.dirty())];
+    if !way.is_base() {
+        // Every byte that is loaded is written to WAL, too.
+        found.push((Cause::MaxWalSize, memory.max_wal_size as f64 * CHECKPOINT));
+        if sorted > 0 {
+            found.push((Cause::MaintenanceWorkMem, largest / sorted as f64 * memory.sorted_rows()));
+        }
+    }
+    let mut boundaries = Boundary::known(found);
+    boundaries.sort_by_key(|boundary| std::cmp::Reverse(boundary.at));
+    boundaries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::{DataSize, Verified, Witness};
+
+    const MB: u64 = 1_000_000;
+
+    fn trials(way: &str, cost: impl Fn(f64) -> f64) -> Vec<Trial> {
+        let size = |bytes: u64| {
+            let verified = Verified {
+                witness: Witness::SameSnapshot,
+                tables: 1,
+                rows: bytes / 100,
+                constraints: 0,
+                indexes: None,
+            };
+            Trial {
+                way: way.parse().unwrap(),
+                backup: cost(bytes as f64),
+                restore: 2.0 * cost(bytes as f64),
+                backup_cpu: 0.0,
+                restore_cpu: 0.0,
+                size: bytes / 4,
+                peak_disk: 0,
+                verified,
+                at: Some(DataSize { asked: bytes, bytes, rows: bytes / 100, is_largest: bytes == 90 * MB }),
+            }
+        };
+        [10 * MB, 10 * MB, 30 * MB, 30 * MB, 90 * MB, 90 * MB].map(size).into()
+    }
+
+    fn of(way: &str, size: u64, rto: f64, memory: Memory) -> Forecast {
+        let trials = trials(way, |bytes| 0.1 + 1e-8 * bytes);
+        let trials: Vec<&Trial> = trials.iter().collect();
+        let asked = Asked { bytes: size, price: Some(0.02), rto: Some(rto) };
+        let conditions = Conditions { memory, sorted: 900_000 };
+        forecast(&way.parse().unwrap(), &trials, asked, conditions).unwrap()
+    }
+
+    fn memory() -> Memory {
+        Memory {
+            shared_buffers: 128 * MB,
+            maintenance_work_mem: MB,
+            max_wal_size: 40 * MB,
+            machine: 24_000 * MB,
+        }
+    }
+
+    #[test]
+    fn costs_are_continued_and_the_upper_end_decides() {
+        let found = of("custom", 900 * MB, 60.0, memory());
+        let Figure::Value { value, .. } = found.size else { panic!("{found:?}") };
+        assert!((value / 225e6 - 1.0).abs() < 0.01, "{found:?}");
+        let Some(Figure::Value { value, .. }) = found.price else { panic!("{found:?}") };
+        assert!((value / 0.0045 - 1.0).abs() < 0.01, "{found:?}");
+        let Figure::Value { value, .. } = found.backup else { panic!("{found:?}") };
+        assert!((value / 9.1 - 1.0).abs() < 0.05, "{found:?}");
+        let Figure::Value { value, high, .. } = found.restore else { panic!("{found:?}") };
+        let rto = |seconds: f64| of("custom", 900 * MB, seconds, memory()).rto.unwrap();
+        let between = f64::midpoint(value, high);
+        assert_eq!([60.0, between, 1.0].map(rto), [Rto::Keeps, Rto::DoesNotKeep, Rto::DoesNotKeep]);
+    }
+
+    #[test]
+    fn the_largest_boundary_is_named() {
+        let beyond = |way: &str, size: u64, memory: Memory| match of(way, size, 1.0, memory).restore {
+            Figure::Beyond { boundary, measure } => Some((boundary.cause, boundary.at / MB, measure / MB)),
+            _ => None,
+        };
+        let stock = Memory { maintenance_work_mem: 64 * MB, max_wal_size: 1000 * MB, ..memory() };
+        assert_eq!(beyond("custom", 400 * MB, stock), Some((Cause::MaintenanceWorkMem, 114, 342)));
+        assert_eq!(beyond("custom", 900 * MB, stock), Some((Cause::MaxWalSize, 526, 1578)));
+        assert_eq!(beyond("custom", 9_000 * MB, stock), Some((Cause::Cache, 4800, 14_400)));
+        // A base backup is not sorted, and writes no WAL.
+        assert_eq!(beyond("base", 900 * MB, stock), None);
+        assert_eq!(of("base", 9_000 * MB, 1.0, stock).rto, Some(Rto::NotKnown));
+        let backup = of("base", 13_000 * MB, 1.0, stock).backup;
+        assert!(matches!(backup, Figure::Beyond { boundary: Boundary { at: 12_000_000_000, .. }, .. }));
+    }
+
+    #[test]
+    fn a_size_that_was_measured_has_no_boundary() {
+        let small = Memory { machine: 500 * MB, ..memory() };
+        let found = of("custom", 90 * MB, 60.0, small);
+        let Figure::Value { value, .. } = found.restore else { panic!("{found:?}") };
+        assert!((value - 2.0).abs() < 0.01, "{found:?}");
+        assert!(matches!(of("custom", 150 * MB, 60.0, small).restore, Figure::Beyond { .. }));
+    }
+}

@@ -1,0 +1,192 @@
+//! The rehearsal at three sizes of data that pgrig makes, and the forecast for the size of the user.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use connect::{ConnectError, Target};
+use measure::forecast::Memory;
+use pgserver::{Binaries, Home, Major};
+use server::interruption::{Ended, GRACE};
+use server::{DataDirectory, Session};
+
+use super::scratch::{SIZES, Scratch};
+use super::source::{Facts, Source};
+use super::step::Watch;
+use super::{Observer, Run, SMALL, STARTING, Subject, WAL, possible, result};
+use crate::error::BackupError;
+use crate::forecast::{Asked, Conditions, forecast};
+use crate::outcome::{DataSize, Outcome, Trial};
+use crate::plan::Plan;
+use crate::programs::Programs;
+use crate::request::SizesRequest;
+use crate::way::Way;
+
+/// The largest of the measured sizes is at least this: below it, the fixed part of each cost hides the rest.
+const LEAST: u64 = 10_000_000;
+
+/// The place of the servers with data that pgrig makes.
+pub struct Ground<'a> {
+    /// The home below which servers and backups are.
+    pub home: &'a Home,
+    /// Directory of the programs of the servers; none for those beside the client programs, or for downloaded ones.
+    pub pg_bin: Option<PathBuf>,
+    /// Major version of the servers; none for the newest that the client programs can read.
+    pub major: Option<u16>,
+    /// Settings of all servers.
+    pub set: &'a [(String, String)],
+    /// Processors of this machine.
+    pub cores: u16,
+    /// Version of pgrig.
+    pub pgrig: &'a str,
+}
+
+/// Makes the plan. Starts nothing.
+///
+/// # Errors
+/// If no way is possible, or the sizes are too small.
+pub fn plan_sizes(ground: &Ground, asked: &SizesRequest) -> Result<Plan, BackupError> {
+    Ok(prepare(ground, asked)?.1)
+}
+
+fn prepare(ground: &Ground, asked: &SizesRequest) -> Result<(Facts, Plan), BackupError> {
+    let largest = asked.up_to.min(asked.size);
+    if largest < LEAST {
+        return Err(BackupError::TooSmall { largest, least: LEAST });
+    }
+    let given = match &ground.pg_bin {
+        Some(dir) => Some(Binaries::installed(dir)?.version().major()),
+        None => ground.major,
+    };
+    let programs = Programs::find(asked.request.bin.as_deref(), given.unwrap_or_default())?;
+    let newest = Major::all().map(Major::number).max().unwrap_or_default();
+    let major = given.unwrap_or(programs.major.min(newest));
+    let facts = Facts::of_scratch(major, &asked.shape.origin, largest);
+    let request = &asked.request;
+    let plan = possible(Plan::new(&facts, programs, &request.ways, request.trials, ground.cores))?;
+    let plan = plan.at_sizes(asked, &facts);
+    Ok((facts, plan))
+}
+
+/// Fills databases of three sizes on servers of its own, backs up, restores and verifies each, and makes the forecasts. Whatever happens,
+/// it removes backups and servers.
+///
+/// # Errors
+/// If the rehearsal cannot go on; a way that fails is no error.
+pub async fn rehearse_sizes(
+    ground: &Ground<'_>,
+    asked: &SizesRequest,
+    observer: &mut impl Observer,
+    interrupt: impl Future<Output = ()>,
+) -> Result<Outcome, BackupError> {
+    let stop = AtomicBool::new(false);
+    let (facts, plan) = prepare(ground, asked)?;
+    observer.planned(&plan);
+    let server = ground.pg_bin.as_deref().or(plan.programs.server(facts.major));
+    let mut scratch = Scratch::new(ground.home, server, &facts, ground.set, SIZES)?;
+    let ended = {
+        let mut work = Box::pin(work(ground, asked, &plan, &mut scratch, &stop, observer));
+        let done = tokio::select! {
+            biased;
+            () = interrupt => None,
+            done = &mut work => Some(done),
+        };
+        if let Some(done) = done {
+            Ended::Done(done)
+        } else {
+            stop.store(true, Ordering::Relaxed);
+            Ended::Stopped(tokio::time::timeout(GRACE, work).await.ok())
+        }
+    };
+    result(ended, scratch).await
+}
+
+async fn work(
+    ground: &Ground<'_>,
+    asked: &SizesRequest,
+    plan: &Plan,
+    scratch: &mut Scratch,
+    stop: &AtomicBool,
+    observer: &mut impl Observer,
+) -> Result<Outcome, BackupError> {
+    observer.stage(STARTING);
+    scratch.start().await?;
+    let mut memory = memory(&scratch.target("postgres")).await?;
+    let sizes = plan.sizes.as_ref().map_or(&[][..], |sizes| &sizes.measured);
+    check_room(scratch, sizes, stop)?;
+    let mut subjects = Vec::new();
+    for (number, bytes) in sizes.iter().enumerate() {
+        let of = asked.shape.origin.as_str();
+        observer.stage(&format!("filling {} with {of}", measure::human::bytes(*bytes)));
+        let target = scratch.start_filled(number).await?;
+        let directory = DataDirectory::Own(scratch.filled_data_dir(number));
+        let survey =
+            super::fill::fill(&target, &directory, ground.pgrig, (&asked.shape, *bytes), stop).await?;
+        memory.machine = survey.site.memory.unwrap_or_default();
+        observer.surveyed(&survey.environment);
+        let is_largest = number + 1 == sizes.len();
+        subjects.push(subject(target, *bytes, is_largest).await?);
+    }
+    let Some(largest) = subjects.last() else { return Ok(Outcome::default()) };
+    scratch.create_roles(&largest.facts).await?;
+    let content = &largest.source.content;
+    let sorted = if content.valid.is_empty() { 0 } else { content.most_rows() };
+    let run = Run { plan, scratch, stop, has_other_locale: Cell::new(false) };
+    let mut outcome = run.rounds(&subjects, observer).await?;
+    let question = Asked { bytes: asked.size, price: asked.price, rto: asked.rto };
+    let of_way = |way: &Way| {
+        let trials: Vec<&Trial> = outcome.trials.iter().filter(|trial| trial.way == *way).collect();
+        forecast(way, &trials, question, Conditions { memory, sorted })
+    };
+    outcome.forecasts = plan.ways.iter().filter_map(of_way).collect();
+    for subject in subjects {
+        subject.source.close().await;
+    }
+    Ok(outcome)
+}
+
+/// Refuses to fill if the databases would not fit.
+fn check_room(scratch: &Scratch, sizes: &[u64], stop: &AtomicBool) -> Result<(), BackupError> {
+    let all: u64 = sizes.iter().map(|bytes| bytes + WAL.min(*bytes) + SMALL).sum();
+    let log = scratch.work.join("messages");
+    let doing = "filling databases of three sizes".to_owned();
+    Watch { doing, directories: Vec::new(), log, stop, stuck: None }.check_room(&scratch.work, all)
+}
+
+/// A filled database.
+async fn subject(target: Target, asked: u64, is_largest: bool) -> Result<Subject, BackupError> {
+    let session = Session::open(&target).await?;
+    let version: i32 =
+        session.row("SELECT current_setting('server_version_num')::int AS n", &[]).await?.get("n");
+    let facts = Facts::of(&session, version.unsigned_abs()).await?;
+    session.close().await;
+    let bytes = bytes_of_tables(&target).await?;
+    let source = Source::read(&target).await?;
+    let at = DataSize { asked, bytes, rows: source.content.rows(), is_largest };
+    Ok(Subject { target, facts, source, at: Some(at) })
+}
+
+/// Bytes of all tables of a database with their indexes. Reads only catalogs and the sizes of files.
+///
+/// # Errors
+/// If the server cannot be asked.
+pub async fn bytes_of_tables(target: &Target) -> Result<u64, ConnectError> {
+    let session = Session::open(target).await?;
+    let bytes: i64 = session.row(include_str!("../sql/data.sql"), &[]).await?.get("bytes");
+    session.close().await;
+    Ok(u64::try_from(bytes).unwrap_or_default())
+}
+
+/// The settings of a server on which the time of a restore depends.
+async fn memory(target: &Target) -> Result<Memory, ConnectError> {
+    let session = Session::open(target).await?;
+    let row = session.row(include_str!("../sql/memory.sql"), &[]).await?;
+    session.close().await;
+    let whole = |name: &str| u64::try_from(row.get::<_, i64>(name)).unwrap_or_default();
+    Ok(Memory {
+        shared_buffers: whole("shared_buffers"),
+        maintenance_work_mem: whole("maintenance_work_mem"),
+        max_wal_size: whole("max_wal_size"),
+        machine: 0,
+    })
+}

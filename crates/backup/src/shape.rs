@@ -1,0 +1,124 @@
+//! The data of a rehearsal at several sizes: pgbench's tables, those of a file of SQL, or those of a model.
+
+use fill::{
+    FillError, InitStep, InitSteps, MethodChoice, Modelled, ModelledType, Persistence, RowsRule,
+    SchemaAmount, SchemaRequest, TableRows, Triggers, sql_of_script,
+};
+use model::{Model, Table};
+use serde::Serialize;
+
+/// Seed of the random values: the same data in each rehearsal.
+const SEED: u64 = 1;
+
+/// See the module's documentation.
+#[derive(Clone, Debug, Serialize)]
+pub struct Shape {
+    /// Where it is from, for people: `model shop.model.toml`, `database shop`.
+    pub origin: String,
+    /// Bytes of the original's tables with their indexes, if they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Whether the values imitate those of an original.
+    pub is_like_original: bool,
+    /// Tables other than pgbench's.
+    #[serde(skip)]
+    schema: Option<Schema>,
+}
+
+/// Tables of the user's, and what is known of their rows.
+#[derive(Clone, Debug)]
+struct Schema {
+    sql: String,
+    modelled: Vec<Modelled>,
+    types: Vec<ModelledType>,
+    rules: Vec<RowsRule>,
+    empty: Vec<String>,
+}
+
+impl Shape {
+    /// pgbench's tables.
+    pub fn pgbench() -> Self {
+        Self { origin: "pgbench's tables".to_owned(), bytes: None, is_like_original: false, schema: None }
+    }
+
+    /// Of a file of SQL that psql could run.
+    ///
+    /// # Errors
+    /// If it has psql's own commands.
+    pub fn of_script(text: &str, origin: String) -> Result<Self, FillError> {
+        let schema = Schema {
+            sql: sql_of_script(text)?,
+            modelled: Vec::new(),
+            types: Vec::new(),
+            rules: Vec::new(),
+            empty: Vec::new(),
+        };
+        Ok(Self { origin, bytes: None, is_like_original: false, schema: Some(schema) })
+    }
+
+    /// Of a model.
+    ///
+    /// # Errors
+    /// If its SQL has psql's own commands.
+    pub fn of_model(model: &Model, origin: String) -> Result<Self, FillError> {
+        let tables = &model.tables;
+        let size = |table: &Table| table.bytes.heap + table.bytes.toast + table.bytes.indexes;
+        let filled = tables.iter().filter(|table| table.rows > 0);
+        let schema = Schema {
+            sql: sql_of_script(&model.ddl)?,
+            modelled: tables.iter().flat_map(modelled).collect(),
+            types: tables.iter().flat_map(types_of).collect(),
+            rules: filled
+                .map(|table| RowsRule {
+                    table: table.name.clone(),
+                    rows: TableRows::InProportion(table.rows),
+                })
+                .collect(),
+            empty: tables.iter().filter(|table| table.rows == 0).map(|table| table.name.clone()).collect(),
+        };
+        let bytes = tables.iter().map(size).sum();
+        Ok(Self { origin, bytes: (bytes > 0).then_some(bytes), is_like_original: true, schema: Some(schema) })
+    }
+
+    /// The fill of these tables, so that they and their indexes take so many bytes; none for pgbench's.
+    pub(crate) fn schema_request(&self, bytes: u64) -> Option<SchemaRequest> {
+        let schema = self.schema.clone()?;
+        Some(SchemaRequest {
+            ddl: Some(schema.sql),
+            create_roles: true,
+            schema: None,
+            exclude: Vec::new(),
+            empty: schema.empty,
+            amount: SchemaAmount::Size(bytes),
+            rules: schema.rules,
+            scale: 1.0,
+            columns: Vec::new(),
+            modelled: schema.modelled,
+            modelled_types: schema.types,
+            append: false,
+            persistence: Persistence::Logged,
+            method: MethodChoice::Copy,
+            streams: None,
+            format: None,
+            chunk: None,
+            in_chunks: false,
+            seed: SEED,
+            plain: false,
+            triggers: Triggers::default(),
+            steps: InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create),
+            part: None,
+        })
+    }
+}
+
+fn modelled(table: &Table) -> impl Iterator<Item = Modelled> {
+    table.specs().into_iter().map(|spec| Modelled { table: table.name.clone(), spec })
+}
+
+fn types_of(table: &Table) -> impl Iterator<Item = ModelledType> {
+    table.columns.iter().map(|column| ModelledType {
+        table: table.name.clone(),
+        column: column.name.clone(),
+        data_type: column.data_type.clone(),
+    })
+}

@@ -1,0 +1,78 @@
+//! Data of three sizes, and forecasts from them.
+
+use backup::{Cause, Figure, Forecast, Ground, Outcome, Request, Rto, Shape, SizesRequest};
+use pgserver::Home;
+use tempfile::tempdir;
+use testkit::{Need, block_on, require, templates};
+
+use crate::support::{Unwatched, assert_nothing_is_left, ways};
+
+const MB: u64 = 1_000_000;
+
+async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]) -> Outcome {
+    let directory = tempdir().unwrap();
+    let home = Home::at(directory.path()).unwrap().with_postgresql_cache(&templates());
+    let set: Vec<(String, String)> =
+        set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let ground = Ground { home: &home, pg_bin: None, major: Some(13), set: &set, cores: 2, pgrig: "test" };
+    let request = Request { ways: ways(names), trials: 1, bin: None };
+    let asked = SizesRequest { request, shape, size, up_to: 12 * MB, price: Some(1000.0), rto: Some(1e6) };
+    let never = std::future::pending();
+    let outcome = Box::pin(backup::rehearse_sizes(&ground, &asked, &mut Unwatched, never)).await.unwrap();
+    assert_nothing_is_left(home.root());
+    outcome
+}
+
+fn of<'a>(outcome: &'a Outcome, way: &str) -> &'a Forecast {
+    outcome.forecasts.iter().find(|one| one.way.to_string() == way).unwrap()
+}
+
+#[test]
+fn three_sizes_are_filled_rehearsed_and_continued() {
+    if !require(Need::Clients) {
+        return;
+    }
+    // Sorts leave this memory from 2 MB of tables on, and checkpoints begin from 17 MB of WAL on.
+    let set = [("maintenance_work_mem", "1MB"), ("max_wal_size", "20GB")];
+    let names = ["custom:gzip=1", "base"];
+    let outcome = block_on(rehearsed(Shape::pgbench(), 120 * MB, &names, &set));
+    assert!(outcome.failed.is_empty(), "{outcome:#?}");
+    let sizes = outcome.sizes();
+    assert_eq!(sizes.len(), 3);
+    for (size, asked) in sizes.iter().zip([12 * MB / 9, 4 * MB, 12 * MB]) {
+        assert!(size.bytes.abs_diff(asked) < asked / 10 && size.rows > 1000, "{size:?}");
+        let configs: Vec<String> =
+            outcome.at(*size).trials.iter().map(|trial| trial.document().config).collect();
+        let is_short = configs.iter().all(|config| !config.contains(" at "));
+        assert_eq!((configs.len(), is_short), (2, size.is_largest), "{configs:?}");
+    }
+    for name in names {
+        let forecast = of(&outcome, name);
+        let largest = outcome.at(sizes[2]);
+        let real = largest.trials.iter().find(|trial| trial.way.to_string() == name).unwrap();
+        let Figure::Value { value, low, high } = forecast.size else { panic!("{forecast:?}") };
+        assert!(low < value && value < high && value > real.size as f64, "{forecast:?}");
+        assert_eq!(
+            forecast.price,
+            Some(Figure::Value { value: value / 1e6, low: low / 1e6, high: high / 1e6 })
+        );
+        // A million seconds are enough, unless nothing of the time grew.
+        let keeps = if matches!(forecast.restore, Figure::Value { .. }) { Rto::Keeps } else { Rto::NotKnown };
+        assert_eq!(forecast.rto, Some(keeps), "{forecast:?}");
+    }
+}
+
+#[test]
+fn a_forecast_beyond_memory_names_the_size_to_measure() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let sql = "CREATE ROLE \"Owner\"; CREATE TABLE a (id bigint PRIMARY KEY, t text); ALTER TABLE a OWNER TO \"Owner\"";
+    let shape = Shape::of_script(sql, "a.sql".to_owned()).unwrap();
+    let outcome = block_on(rehearsed(shape, 2000 * MB, &["plain"], &[("max_wal_size", "20GB")]));
+    let forecast = of(&outcome, "plain:none");
+    let Figure::Beyond { boundary, measure } = forecast.restore else { panic!("{forecast:?}") };
+    assert_eq!((boundary.cause, forecast.rto), (Cause::MaintenanceWorkMem, Some(Rto::NotKnown)));
+    assert!(boundary.at > 12 * MB && measure > boundary.at * 5 / 2, "{forecast:?}");
+    assert!(matches!(forecast.size, Figure::Value { .. }), "{forecast:?}");
+}

@@ -1,0 +1,66 @@
+//! Arguments of a forecast.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+
+use crate::app::duration::Length;
+use crate::app::size::Size;
+
+/// Size that is measured at most, if nothing else is asked for.
+pub(crate) const UP_TO: u64 = 256_000_000;
+
+/// Options of a forecast.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Forecast")]
+pub(crate) struct SizedArgs {
+    /// Forecast for this size of all tables with their indexes: pgrig fills databases of three smaller sizes on its own PostgreSQL,
+    /// and rehearses each [default with -d or --model: the size of the original]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Size>,
+
+    /// Fill the largest of the three databases with SIZE; the others get a third and a ninth [default: 256MB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) up_to: Option<Size>,
+
+    /// Fill with the tables of this model (see pgrig model) [default: with -d, a model of that database, of which pgrig reads only the
+    /// catalogs; else pgbench's tables]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["schema_file", "dbname", "host", "port", "username"])]
+    pub(crate) model: Option<PathBuf>,
+
+    /// Fill with the tables that this SQL file creates, for example a dump of pg_dump --schema-only
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dbname", "host", "port", "username"])]
+    pub(crate) schema_file: Option<PathBuf>,
+
+    /// Print the price of each backup for a month, if 10^9 bytes cost PRICE
+    #[arg(long, value_name = "PRICE")]
+    pub(crate) price_per_gb_month: Option<Price>,
+
+    /// Print for each way whether a restore ends within DURATION, even at the upper end of its interval; exit with status 3 if there
+    /// is no such way
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) rto: Option<Length>,
+}
+
+impl SizedArgs {
+    /// Whether a forecast is asked for.
+    pub(crate) fn any(&self) -> bool {
+        self.size.is_some() || self.up_to.is_some() || self.model.is_some() || self.schema_file.is_some()
+    }
+}
+
+/// A price of 10^9 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Price(pub(crate) f64);
+
+impl FromStr for Price {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim().parse::<f64>() {
+            Ok(price) if price > 0.0 && price.is_finite() => Ok(Self(price)),
+            _ => Err(format!("\"{text}\" is not a price: give a number above 0, for example 0.023")),
+        }
+    }
+}

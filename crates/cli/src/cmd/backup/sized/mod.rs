@@ -1,0 +1,194 @@
+//! `pgrig backup rehearse --size`: three sizes of data, and a forecast.
+
+pub(crate) mod args;
+mod shape;
+mod text;
+
+use std::time::Duration;
+
+use backup::{DataSize, Ground, Observer, Outcome, Plan, Rto, Shape, SizesRequest, Trial, Way};
+use measure::{Environment, Note, Trial as Document};
+use pgserver::{Home, Profile};
+use serde_json::{Value, json};
+use server::machine::cores;
+use tokio::runtime::Builder;
+
+use self::args::UP_TO;
+use self::shape::Found;
+use crate::app::conduct::{self, Begun, Recording, Shown};
+use crate::app::failure::{Failure, Unhappy, Usage};
+use crate::app::interrupt::{self, interrupted};
+use crate::app::json;
+use crate::app::printer::Printer;
+use crate::app::version::VERSION;
+use crate::cmd::backup::args::RehearseArgs;
+use crate::cmd::backup::progress::Progress;
+
+/// Rehearses at three sizes.
+pub(super) fn run(arguments: &RehearseArgs, printer: &Printer) -> Result<(), Failure> {
+    let embedded = &arguments.server.address.embedded;
+    if embedded.profile.is_some_and(|profile| profile != Profile::Stock) {
+        let text = "the servers of a forecast have the profile stock: leave out --profile, and give settings with --set";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let Found { shape, major } = shape::read(arguments, printer)?;
+    let asked = asked(arguments, shape)?;
+    let home = Home::locate()?;
+    let ground = Ground {
+        home: &home,
+        pg_bin: embedded.pg_bin.clone(),
+        major,
+        set: &embedded.set,
+        cores: u16::try_from(cores()).unwrap_or(u16::MAX),
+        pgrig: VERSION,
+    };
+    if arguments.explain {
+        let plan = backup::plan_sizes(&ground, &asked)?;
+        return conduct::explained(printer, &arguments.save, &plan, super::text::plan(&plan));
+    }
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    interrupt::block_on(runtime, printer, Box::pin(rehearse(arguments, &ground, &asked, printer)))
+}
+
+/// The request, with the size of the original if none is given.
+fn asked(arguments: &RehearseArgs, shape: Shape) -> Result<SizesRequest, Usage> {
+    let sized = &arguments.sized;
+    let size = sized.size.map(|size| size.0).or(shape.bytes).ok_or_else(|| {
+        Usage(format!("no size is given, and that of {} is not known: give --size SIZE", shape.origin))
+    })?;
+    Ok(SizesRequest {
+        request: arguments.request(),
+        shape,
+        size,
+        up_to: sized.up_to.map_or(UP_TO, |size| size.0),
+        price: sized.price_per_gb_month.map(|price| price.0),
+        rto: sized.rto.map(|rto| rto.0.as_secs_f64()),
+    })
+}
+
+async fn rehearse(
+    arguments: &RehearseArgs,
+    ground: &Ground<'_>,
+    asked: &SizesRequest,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let mut progress = SizedProgress { arguments, ground, asked, printer, plan: None, state: State::Planned };
+    let result = backup::rehearse_sizes(ground, asked, &mut progress, interrupted(printer)).await;
+    let (mut recording, plan) = match (progress.state, progress.plan) {
+        (State::Measuring(progress), Some(plan)) => (progress.end().0, plan),
+        (State::Failed(failure), _) => return Err(failure),
+        // It failed before there was a server.
+        _ => return result.map(drop).map_err(Failure::from),
+    };
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => return recording.finish(Err(error.into())).end(printer),
+    };
+    outcome.notes.iter().for_each(|note| recording.note(note));
+    tell(&mut recording.run.trials, &outcome);
+    let results = text::results(&outcome, &plan, asked);
+    let shown = Shown { results, hints: Vec::new(), ..Shown::default() };
+    recording.finish(judged(&outcome, asked)).show_without_server(shown, printer)
+}
+
+/// Adds each forecast to the last trial of its way at the largest size.
+fn tell(trials: &mut [Document], outcome: &Outcome) {
+    for forecast in &outcome.forecasts {
+        let name = forecast.way.to_string();
+        let Some(last) = trials.iter_mut().rev().find(|trial| trial.config == name) else { continue };
+        let what = json!({ "event": "forecast", "forecast": forecast });
+        let at = last.events.last().map_or(0.0, |event| event.at);
+        last.events.push(measure::Event { at, text: "forecast".to_owned(), what });
+    }
+}
+
+/// A way that failed makes the command fail; then comes the time that a restore may take.
+fn judged(outcome: &Outcome, asked: &SizesRequest) -> Result<(), Failure> {
+    super::judged(outcome)?;
+    let Some(rto) = asked.rto else { return Ok(()) };
+    if outcome.forecasts.iter().any(|forecast| forecast.rto == Some(Rto::Keeps)) {
+        return Ok(());
+    }
+    let rto = crate::app::numbers::duration(Duration::from_secs_f64(rto));
+    let not_known = outcome.forecasts.iter().filter(|forecast| forecast.rto == Some(Rto::NotKnown)).count();
+    let more =
+        if not_known > 0 { format!("; of {not_known} ways, the time is not known") } else { String::new() };
+    Err(Unhappy::Missed(vec![format!("no way keeps --rto: none is known to restore within {rto}{more}")])
+        .into())
+}
+
+/// Prints progress. The document begins once there is a server.
+struct SizedProgress<'a> {
+    arguments: &'a RehearseArgs,
+    ground: &'a Ground<'a>,
+    asked: &'a SizesRequest,
+    printer: &'a Printer,
+    plan: Option<Plan>,
+    state: State<'a>,
+}
+
+enum State<'a> {
+    Planned,
+    Measuring(Box<Progress<'a>>),
+    Failed(Failure),
+}
+
+impl SizedProgress<'_> {
+    fn measuring(&mut self, tell: impl FnOnce(&mut Progress)) {
+        if let State::Measuring(progress) = &mut self.state {
+            tell(progress);
+        }
+    }
+
+    fn begin(&self, environment: &Environment) -> Result<Recording, Failure> {
+        let note = text::caution(self.asked);
+        let begun = Begun {
+            verb: "backup",
+            save: &self.arguments.save,
+            request: json::value(self.asked)?,
+            plan: self.plan.as_ref().map_or(Ok(Value::Null), json::value)?,
+            environment: environment.clone(),
+            notes: vec![Note { text: note }],
+        };
+        Recording::begin(self.ground.home, begun)
+    }
+}
+
+impl Observer for SizedProgress<'_> {
+    fn planned(&mut self, plan: &Plan) {
+        self.printer.say(super::text::plan(plan) + "\n");
+        self.printer.warn(text::caution(self.asked));
+        self.plan = Some(plan.clone());
+    }
+
+    fn stage(&mut self, text: &str) {
+        self.printer.say(text);
+    }
+
+    fn surveyed(&mut self, environment: &Environment) {
+        if !matches!(self.state, State::Planned) {
+            return;
+        }
+        self.state = match (self.begin(environment), &self.plan) {
+            (Ok(recording), Some(plan)) => {
+                let mut progress = Progress::new(recording, self.printer);
+                progress.record(plan);
+                State::Measuring(Box::new(progress))
+            }
+            (Ok(_), None) => State::Planned,
+            (Err(failure), _) => State::Failed(failure),
+        };
+    }
+
+    fn begins(&mut self, way: &Way, round: u32, at: Option<DataSize>) {
+        self.measuring(|progress| progress.begins(way, round, at));
+    }
+
+    fn done(&mut self, trial: &Trial, left: Duration) {
+        self.measuring(|progress| progress.done(trial, left));
+    }
+
+    fn failed(&mut self, way: &Way, why: &str) {
+        self.measuring(|progress| progress.failed(way, why));
+    }
+}

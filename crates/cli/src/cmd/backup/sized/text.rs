@@ -1,0 +1,172 @@
+//! Results of a forecast as text.
+
+use std::fmt::Write;
+
+use backup::{Figure, Forecast, Outcome, Plan, Rto, SizesRequest, Summary};
+use measure::human::{bytes, time};
+
+use crate::app::command_line;
+use crate::app::numbers::clock;
+use crate::app::table::{align_right, new_table, trimmed};
+use crate::cmd::backup::text::{further, range, verified, whole};
+
+/// The limits of data that are made.
+pub(super) fn caution(asked: &SizesRequest) -> String {
+    if asked.shape.is_like_original {
+        "pgrig made the rows from statistics, and replaced text of the original: compressed backups of the original may be larger or \
+         smaller; compare with pgrig backup rehearse -d DBNAME"
+            .to_owned()
+    } else {
+        format!(
+            "the values of {} are artificial: sizes and times of compressed backups mislead, because real data compress in another way; \
+             give --model FILE or -d DBNAME",
+            asked.shape.origin
+        )
+    }
+}
+
+/// Measured costs, forecasts, and what was verified.
+pub(super) fn results(outcome: &Outcome, plan: &Plan, asked: &SizesRequest) -> Vec<String> {
+    if outcome.forecasts.is_empty() {
+        return Vec::new();
+    }
+    let sizes = outcome.sizes();
+    let all: Vec<Vec<Summary>> = sizes.iter().map(|size| outcome.at(*size).summaries(&plan.ways)).collect();
+    let largest = all.last().map_or(&[][..], Vec::as_slice);
+    let measured = measured(&all, &sizes.iter().map(|size| size.bytes).collect::<Vec<_>>());
+    vec![measured, further(largest), verified(largest), forecasts(&outcome.forecasts, asked)]
+}
+
+/// The costs at each size.
+fn measured(all: &[Vec<Summary>], sizes: &[u64]) -> String {
+    let mut table = new_table(&["way", "data", "size", "backup", "", "restore", ""]);
+    let ways = all.first().map_or(0, Vec::len);
+    for way in 0..ways {
+        for (size, summaries) in sizes.iter().zip(all) {
+            let Some(one) = summaries.get(way) else { continue };
+            table.add_row([
+                one.way.to_string(),
+                bytes(*size),
+                bytes(whole(one.size.median)),
+                time(one.backup.median),
+                range(&one.backup),
+                time(one.restore.median),
+                range(&one.restore),
+            ]);
+        }
+    }
+    align_right(&mut table, 1..4);
+    align_right(&mut table, 5..6);
+    "measured\n".to_owned() + &trimmed(&table)
+}
+
+/// The forecasts, with the reasons why some are not known.
+fn forecasts(forecasts: &[Forecast], asked: &SizesRequest) -> String {
+    let mut header = vec!["way", "size"];
+    header.extend(asked.price.map(|_| "a month"));
+    header.extend(["backup", "restore"]);
+    let rto = asked.rto.map(|rto| format!("RTO {}", clock(rto)));
+    header.extend(rto.as_deref());
+    let mut table = new_table(&header);
+    let mut reasons: Vec<String> = Vec::new();
+    for one in forecasts {
+        let mut row = vec![one.way.to_string(), shown(one.size, &|size| bytes(whole(size)))];
+        row.extend(one.price.map(|price| shown(price, &money)));
+        row.extend([shown(one.backup, &time), shown(one.restore, &time)]);
+        row.extend(one.rto.map(|rto: Rto| rto.name().to_owned()));
+        table.add_row(row);
+        for (name, figure) in [("size", one.size), ("backup", one.backup), ("restore", one.restore)] {
+            reasons.extend(reason(name, figure).filter(|reason| !reasons.contains(reason)));
+        }
+    }
+    let mut text = format!(
+        "\nforecast for {} of tables and indexes, on a machine like this one; each interval holds the true value with 90 %\n{}",
+        bytes(asked.size),
+        trimmed(&table)
+    );
+    if !reasons.is_empty() {
+        text += "\n\nnot known";
+        for reason in &reasons {
+            let _ = write!(text, "\n  {reason}");
+        }
+    }
+    if let Some(command) = command(forecasts, asked) {
+        let _ = write!(text, "\n  to measure that: {command}");
+    }
+    text
+}
+
+fn shown(figure: Figure, text: &dyn Fn(f64) -> String) -> String {
+    match figure {
+        Figure::Value { value, low, high } => format!("{} ({}–{})", text(value), text(low), text(high)),
+        _ => "not known".to_owned(),
+    }
+}
+
+/// Why a figure is not known.
+fn reason(name: &str, figure: Figure) -> Option<String> {
+    match figure {
+        Figure::Value { .. } => None,
+        Figure::Beyond { boundary, .. } => Some(format!(
+            "{name}: from about {} on, the work exceeds {}; two of the measured sizes must be larger",
+            bytes(boundary.at),
+            boundary.cause.name()
+        )),
+        Figure::TooFewSizes | Figure::TooSmall => {
+            Some(format!("{name}: it hardly grows between the measured sizes; give a larger --up-to"))
+        }
+    }
+}
+
+/// The same command with the size that has to be measured.
+fn command(forecasts: &[Forecast], asked: &SizesRequest) -> Option<String> {
+    let needed = |figure: Figure| match figure {
+        Figure::Beyond { measure, .. } => Some(measure),
+        _ => None,
+    };
+    let all = forecasts.iter().flat_map(|one| [one.backup, one.restore]).filter_map(needed);
+    let up_to = rounded(all.max()?.min(asked.size));
+    let mut words = Vec::new();
+    let mut own = command_line::of_this_process().into_iter();
+    while let Some(word) = own.next() {
+        if word == "--up-to" {
+            own.next();
+        } else if !word.starts_with("--up-to=") {
+            words.push(word);
+        }
+    }
+    words.extend(["--up-to".to_owned(), up_to]);
+    shlex::try_join(words.iter().map(String::as_str)).ok()
+}
+
+/// A size of two digits that is a little larger.
+fn rounded(bytes: u64) -> String {
+    let bytes = bytes + bytes / 50;
+    let unit = if bytes >= 10_000_000_000 { ("GB", 1_000_000_000) } else { ("MB", 1_000_000) };
+    let number = bytes.div_ceil(unit.1);
+    let step = 10_u64.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    format!("{}{}", number.div_ceil(step) * step, unit.0)
+}
+
+/// Money without a currency.
+fn money(amount: f64) -> String {
+    let digits = match amount {
+        100.0.. => 0,
+        0.1..100.0 => 2,
+        0.001..0.1 => 4,
+        _ => 6,
+    };
+    format!("{amount:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_to_measure_are_round_and_not_too_small() {
+        for (bytes, text) in [(564_000_000, "580MB"), (14_500_000_000, "15GB"), (1_000_000, "2MB")] {
+            assert_eq!(rounded(bytes), text);
+        }
+    }
+}

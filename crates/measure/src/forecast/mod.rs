@@ -1,0 +1,136 @@
+//! Forecasts of a value at a size, from the values at smaller sizes. Pure.
+//!
+//! [`Fit`] finds a law by non-negative least squares and cross-validation; a [`Boundary`] is a size across which no such law
+//! holds. The interval is wider the farther the size is from the measured ones: the value that the law of the smaller sizes
+//! gives at the largest one is compared with the measured value there. Start reading at [`Law::at`].
+
+mod boundary;
+mod fit;
+
+use serde::Serialize;
+
+pub use self::boundary::{Boundary, Cause, Memory};
+pub use self::fit::{Fit, Models, Point, sizes};
+
+/// The quantile of the normal distribution that leaves 5 % on either side.
+const TWO_SIDED_90: f64 = 1.645;
+/// The growing part must be at least this part of the value at the largest size, or its slope is not known.
+const LEAST_GROWTH: f64 = 0.25;
+
+/// The least standard error of a forecast, as a part of it. No law of three sizes is the whole truth.
+#[derive(Clone, Copy, Debug)]
+pub struct Least {
+    /// At the largest measured size.
+    pub error: f64,
+    /// The error that is added (as independent errors add) for each factor of e between that size and the one of the forecast.
+    pub growth: f64,
+}
+
+/// A forecast of one quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// A value with an interval that holds it with 90 % probability.
+    Value {
+        /// The value.
+        value: f64,
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+    },
+    /// None: this boundary lies between. To measure beyond it, this many bytes must be filled.
+    Beyond {
+        /// The boundary.
+        boundary: Boundary,
+        /// Bytes of the data that must be measured.
+        measure: u64,
+    },
+    /// None: fewer than two sizes were measured.
+    TooFewSizes,
+    /// None: the quantity grows with the data, but most of it is the same at all measured sizes.
+    TooSmall,
+}
+
+impl Figure {
+    /// The figure in another unit, of which one takes so many of this one.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        match self {
+            Self::Value { value, low, high } => {
+                Self::Value { value: value * factor, low: low * factor, high: high * factor }
+            }
+            unknown => unknown,
+        }
+    }
+}
+
+/// The facts that are known of a quantity beforehand.
+#[derive(Clone, Debug)]
+pub struct Law {
+    /// The terms that it may have.
+    pub models: Models,
+    /// The least error of its forecasts.
+    pub least: Least,
+    /// Sizes from which on it follows another law.
+    pub boundaries: Vec<Boundary>,
+}
+
+impl Law {
+    /// The forecast for these bytes and rows. `step` is the ratio of the largest measured size to the one before it.
+    pub fn at(&self, mut points: Vec<Point>, (bytes, rows): (f64, f64), step: f64) -> Figure {
+        for boundary in &self.boundaries {
+            let at = boundary.at as f64;
+            if at >= bytes {
+                continue;
+            }
+            // Only sizes beyond it tell of what is beyond it.
+            points.retain(|point| point.bytes >= at);
+            if sizes(&points).len() < 2 {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a size, not negative"
+                )]
+                let measure = (at * step.max(2.0)) as u64;
+                return Figure::Beyond { boundary: *boundary, measure };
+            }
+        }
+        let Some(fit) = Fit::best(&points, self.models) else { return Figure::TooFewSizes };
+        let largest = points.iter().max_by(|one, other| one.bytes.total_cmp(&other.bytes));
+        let share = largest.map_or(1.0, |largest| fit.growing_share(largest.bytes, largest.rows));
+        if self.models.grow() && share < LEAST_GROWTH {
+            return Figure::TooSmall;
+        }
+        interval(&points, &fit, (bytes, rows), self.least)
+    }
+}
+
+/// The value of a fit with its interval.
+pub fn interval(points: &[Point], fit: &Fit, (bytes, rows): (f64, f64), least: Least) -> Figure {
+    let value = fit.at(bytes, rows);
+    let largest = points.iter().map(|point| point.bytes).fold(0.0, f64::max);
+    let distance = (bytes / largest).ln().max(0.0);
+    let least = least.error.hypot(least.growth * distance);
+    let error = TWO_SIDED_90 * relative_error(points, fit, bytes).hypot(least);
+    // As a factor: half as much is as far as twice as much.
+    Figure::Value { value, low: value / (1.0 + error), high: value * (1.0 + error) }
+}
+
+/// The standard error of a forecast, as a part of it: the spread of the runs, and the error of the law where it was tried, at
+/// the largest size from those below, which grows with the distance.
+fn relative_error(points: &[Point], fit: &Fit, bytes: f64) -> f64 {
+    let sizes = sizes(points);
+    let spread =
+        (points.iter().map(|point| fit.error(point).powi(2)).sum::<f64>() / points.len() as f64).sqrt();
+    let [.., below, largest] = sizes[..] else { return spread };
+    let terms: Vec<usize> = (0..fit.factors.len()).filter(|term| fit.factors[*term] > 0.0).collect();
+    let smaller: Vec<Point> = points.iter().filter(|point| point.bytes < largest).copied().collect();
+    let at_largest: Vec<&Point> = points.iter().filter(|point| point.bytes >= largest).collect();
+    let tried = Fit::of(&smaller, &terms).map_or(0.0, |fit| {
+        let errors: f64 = at_largest.iter().map(|point| fit.error(point)).sum();
+        errors / at_largest.len() as f64
+    });
+    let distance = (bytes / largest).ln() / (largest / below).ln().max(f64::EPSILON);
+    spread.hypot(tried * distance)
+}
