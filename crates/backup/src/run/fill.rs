@@ -8,7 +8,7 @@ use connect::Target;
 use fill::limits::Limits;
 use fill::{
     Amount, Conduct, FillError, InitSteps, MethodChoice, PlannedTable, Request, SchemaLimits, SchemaObserver,
-    Unwatched, plan_schema, run_schema,
+    SchemaRequest, Unwatched, plan_schema, run_schema,
 };
 use server::{DataDirectory, Session, Survey};
 
@@ -44,27 +44,10 @@ pub(super) async fn fill(
 ) -> Result<Survey, BackupError> {
     let session = Session::open(target).await?;
     let survey = Survey::for_tables(&session.connection, directory, pgrig).await?;
-    let filled = match shape.schema_request(bytes) {
-        Some(request) => match plan_schema(&survey, &session.connection, &request, None, false).await {
-            Ok(Some(plan)) => {
-                let limits = SchemaLimits { limits: Limits::default(), survey: &survey, arrival: None };
-                run_schema(target, &plan, limits, None, &Silent, stopped(stop)).await.map(drop)
-            }
-            Ok(None) => Err(FillError::NothingToFill),
-            Err(error) => Err(error),
-        },
-        None => {
-            let request = Request {
-                method: MethodChoice::Copy,
-                ..Request::new(Amount::Size(bytes), InitSteps::whole())
-            };
-            match fill::plan(&survey, &session.connection, &request, false).await {
-                Ok(plan) => {
-                    fill::run(target, &plan, Conduct::default(), &Unwatched, stopped(stop)).await.map(drop)
-                }
-                Err(error) => Err(error),
-            }
-        }
+    let filled = if let Some(request) = shape.schema_request(bytes) {
+        fill_schema(target, &session, &survey, &request, stop).await
+    } else {
+        fill_pgbench(target, &session, &survey, bytes, stop).await
     };
     if stop.load(Ordering::Relaxed) {
         return Err(BackupError::Interrupted);
@@ -77,6 +60,32 @@ pub(super) async fn fill(
     session.run("CHECKPOINT").await?;
     session.close().await;
     Ok(survey)
+}
+
+async fn fill_schema(
+    target: &Target,
+    session: &Session,
+    survey: &Survey,
+    request: &SchemaRequest,
+    stop: &AtomicBool,
+) -> Result<(), FillError> {
+    let plan = plan_schema(survey, &session.connection, request, None, false).await?;
+    let plan = plan.ok_or(FillError::NothingToFill)?;
+    let limits = SchemaLimits { limits: Limits::default(), survey, arrival: None };
+    run_schema(target, &plan, limits, None, &Silent, stopped(stop)).await.map(drop)
+}
+
+async fn fill_pgbench(
+    target: &Target,
+    session: &Session,
+    survey: &Survey,
+    bytes: u64,
+    stop: &AtomicBool,
+) -> Result<(), FillError> {
+    let request = Request::new(Amount::Size(bytes), InitSteps::whole());
+    let request = Request { method: MethodChoice::Copy, ..request };
+    let plan = fill::plan(survey, &session.connection, &request, false).await?;
+    fill::run(target, &plan, Conduct::default(), &Unwatched, stopped(stop)).await.map(drop)
 }
 
 /// Resolves when the user wants the run to end.

@@ -17,7 +17,7 @@ fn a_forecast_is_recorded_and_the_time_of_a_restore_decides_the_exit_status() {
     let rig = Rig::new();
     let own = rig.home.path().join("backup");
     let line = |more: &str| format!("backup rehearse {SMALL} --trials 1 --way base {more}");
-    let document = rig.document(&line("-q --rto 10h --price-per-gb-month 0.023"));
+    let document = rig.document(&line("-q --price-per-gb-month 0.023"));
     assert!(!own.exists());
     assert_eq!(document["plan"]["sizes"]["measured"].as_array().unwrap().len(), 3);
     let trials = document["trials"].as_array().unwrap();
