@@ -52,10 +52,7 @@ fn three_sizes_are_filled_rehearsed_and_continued() {
         let real = largest.trials.iter().find(|trial| trial.way.to_string() == name).unwrap();
         let Figure::Value { value, low, high } = forecast.size else { panic!("{forecast:?}") };
         assert!(low < value && value < high && value > real.size as f64, "{forecast:?}");
-        assert_eq!(
-            forecast.price,
-            Some(Figure::Value { value: value / 1e6, low: low / 1e6, high: high / 1e6 })
-        );
+        assert_eq!(forecast.price, Some(forecast.size.scaled(1000.0 / 1e9)));
         // A million seconds are enough, unless nothing of the time grew.
         let keeps = if matches!(forecast.restore, Figure::Value { .. }) { Rto::Keeps } else { Rto::NotKnown };
         assert_eq!(forecast.rto, Some(keeps), "{forecast:?}");
