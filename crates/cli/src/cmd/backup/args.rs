@@ -46,7 +46,8 @@ pub(crate) enum BackupAction {
     Examples:\n  \
     pgrig backup rehearse -d shop\n  \
     pgrig backup rehearse -d shop --way plain:gzip --way directory:zstd=1,jobs=4\n  \
-    pgrig backup rehearse -d shop --bin /usr/lib/postgresql/18/bin --trials 6")]
+    pgrig backup rehearse -d shop --bin /usr/lib/postgresql/18/bin --trials 6\n  \
+    pgrig backup rehearse --model shop.model.toml --size 5TB --rto 4h")]
 pub(crate) struct RehearseArgs {
     /// Rehearse this way (see below); may be repeated [default: five ways that are possible here]
     #[arg(long, value_name = "WAY", help_heading = "Backups")]
