@@ -43,7 +43,11 @@ pub(super) fn plan(plan: &Plan) -> String {
 }
 
 fn left_out(plan: &Plan) -> String {
-    plan.left_out.iter().map(|one| format!("\n  left out   {}: {}", one.way, one.why)).collect()
+    let mut text = String::new();
+    for one in &plan.left_out {
+        let _ = write!(text, "\n  left out   {}: {}", one.way, one.why);
+    }
+    text
 }
 
 /// The data that pgrig makes.
