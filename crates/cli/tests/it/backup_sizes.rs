@@ -28,8 +28,8 @@ fn a_forecast_is_recorded_and_the_time_of_a_restore_decides_the_exit_status() {
     let forecast = &forecast["what"]["forecast"];
     assert_eq!(forecast["bytes"], 60_000_000);
     assert!(forecast["size"]["value"]["value"].as_f64().unwrap() > 60e6, "{forecast}");
-    let page = rig.done("report latest --format markdown");
-    assert_says(&page.stdout, &["Forecast", "For 60 MB of tables and indexes"]);
+    let page = rig.done("report latest --format md");
+    assert_says(&page.stdout, &["Forecast", "of tables and indexes, from three smaller sizes"]);
 
     let missed = rig.run(&line("--rto 1ms"));
     assert_eq!(missed.code, Some(3), "{missed:#?}");
