@@ -14,6 +14,7 @@ What does durability cost?                         pgrig tps --matrix durability
 Which of two expressions is cheaper?               pgrig micro 'EXPR' 'EXPR'
 What does my migration lock, scan or rewrite?      pgrig ddl migration.sql -d mydb
 What do backups cost, and can they be restored?    pgrig backup rehearse -d mydb
+Is this backup whole?                              pgrig backup check mydb.dump
 What makes my tests faster?                        pgrig testdb bench -- COMMAND
 How does each test get a fresh database?           pgrig testdb new --from schema.sql
 Did my change make my queries slower?              pgrig ab 'pgrig tps -d a' 'pgrig tps -d b'

@@ -144,7 +144,7 @@ impl Verb {
             Self::Micro(micro) => micro.save.is_to_stdout(),
             Self::Tps(tps) => tps.save.is_to_stdout(),
             Self::Ddl(ddl) => ddl.save.is_to_stdout(),
-            Self::Backup(backup) => backup.save().is_to_stdout(),
+            Self::Backup(backup) => backup.json_to_stdout(),
             Self::Compare(compare) => compare.judge.json.as_deref() == Some("-"),
             Self::Ab(ab) => ab.judge.json.as_deref() == Some("-"),
             Self::Merge(merge) => merge.output.as_deref() == Some("-"),
@@ -165,7 +165,7 @@ impl Verb {
             Self::Micro(micro) => Some(&micro.save),
             Self::Tps(tps) => Some(&tps.save),
             Self::Ddl(ddl) => Some(&ddl.save),
-            Self::Backup(backup) => Some(backup.save()),
+            Self::Backup(backup) => backup.save(),
             Self::Testdb(testdb) => testdb.save(),
             Self::Model(model) => model.save(),
             Self::Ab(_)
@@ -207,7 +207,7 @@ impl Verb {
             Self::Micro(micro) => Some(micro.server.clone()),
             Self::Tps(tps) => Some(tps.server()),
             Self::Ddl(ddl) => Some(ddl.server()),
-            Self::Backup(backup) => Some(backup.server()),
+            Self::Backup(backup) => backup.server(),
             Self::Testdb(testdb) => testdb.server(),
             Self::Model(model) => model.server(),
             Self::Ab(_)

@@ -34,6 +34,10 @@ const INSTEAD: [(&[&str], &str); 18] = [
         &["start", "stop", "restart", "url", "logs", "psql", "fetch", "download", "install", "prune"],
         "use pgrig server start, stop, restart, url, logs, psql, fetch or prune",
     ),
+    (
+        &["verify", "verifybackup", "pg_verifybackup", "checkbackup"],
+        "pgrig backup check FILE checks whether a backup is whole; pgrig doctor checks what works here",
+    ),
     (&["check", "info", "env", "config", "setup"], "pgrig doctor shows what works here"),
     (&["diff", "cmp"], "use pgrig compare BASELINE CANDIDATE"),
     (&["new", "serve", "unlog", "template"], "use pgrig testdb new, serve or unlog"),

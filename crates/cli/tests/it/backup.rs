@@ -1,6 +1,8 @@
 //! `pgrig backup`: exit status, the document, and what is left after Ctrl-C and kill -9.
 
 use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use testkit::{Need, assert_says, require, until};
@@ -81,4 +83,76 @@ fn a_rehearsal_is_recorded_and_interrupted_or_killed_it_leaves_nothing() {
     assert_eq!(failed.code, Some(1), "{failed:#?}");
     assert_says(&failed.stderr, &["custom:gzip has no result: the restored database differs"]);
     assert!(failed.stdout.contains("base") && !failed.stdout.contains("custom"), "{}", failed.stdout);
+}
+
+#[test]
+fn a_check_says_whether_a_backup_is_whole() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let server = rig.server("--pg-version 13 --profile stock");
+    server.execute("CREATE TABLE t AS SELECT i, md5(i::text) AS v FROM generate_series(1, 3000) i");
+    let path = |name: &str| rig.home.path().join(name).display().to_string();
+    let made = |program: &str, arguments: &[&str]| {
+        let status = Command::new(program).args(arguments).env("PGAPPNAME", "test").status().unwrap();
+        assert!(status.success(), "{program} {arguments:?}");
+    };
+    let (dump, base) = (path("shop.dump"), path("base"));
+    made("pg_dump", &["--format=custom", "--file", &dump, &server.url]);
+    made("pg_basebackup", &["--checkpoint=fast", "--pgdata", &base, "--dbname", &server.url]);
+    let check = |path: &str, more: &[&str]| rig.run(&format!("backup check {path} {}", more.join(" ")));
+
+    let found = check(&dump, &[]);
+    assert_eq!(found.code, Some(0), "{found:#?}");
+    assert_says(
+        &found.stdout,
+        &["no damage found: dump in custom format", "3,000 rows in 1 tables", "the table of contents"],
+    );
+    let whole = check(&base, &["--json", "-"]);
+    assert_eq!(whole.code, Some(0), "{whole:#?}");
+    let document: serde_json::Value = serde_json::from_str(&whole.stdout).unwrap();
+    assert_eq!((&document["verdict"], &document["damages"]), (&"whole".into(), &serde_json::json!([])));
+    assert_says(&whole.stderr, &["whole: base backup as plain files of PostgreSQL 13"]);
+
+    let bytes = fs::read(&dump).unwrap();
+    fs::write(&dump, &bytes[..bytes.len() * 6 / 10]).unwrap();
+    // pg_restore lists the contents of what is left.
+    made("pg_restore", &["--list", "--file=/dev/null", &dump]);
+    let json = path("found.json");
+    let damaged = check(&dump, &["--json", &json]);
+    assert_eq!(damaged.code, Some(3), "{damaged:#?}");
+    assert_says(&damaged.stdout, &["damaged: dump in custom format", "shop.dump, byte", "it is cut off"]);
+    assert_says(&damaged.stderr, &["shop.dump is damaged"]);
+    assert_says(&fs::read_to_string(json).unwrap(), &["\"verdict\": \"damaged\""]);
+
+    let other = check(rig.home.path().to_str().unwrap(), &[]);
+    assert_eq!(other.code, Some(2), "{other:#?}");
+    assert_says(&other.stderr, &["is not a directory of a backup"]);
+    // No home and no server is needed, and nothing is left behind.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pgrig"))
+        .args(["backup", "check", "-"])
+        .env("PGRIG_HOME", "/nonexistent")
+        .env("PGHOST", "/nonexistent")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&bytes).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_says(&String::from_utf8_lossy(&output.stdout), &["no damage found"]);
+
+    // Standard input that never ends.
+    let mut waiting = Command::new(env!("CARGO_BIN_EXE_pgrig"));
+    waiting.args(["backup", "check", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut waiting = waiting.spawn().unwrap();
+    waiting.stdin.as_mut().unwrap().write_all(&bytes[..100]).unwrap();
+    until("it has read that", || {
+        fs::read_to_string(format!("/proc/{}/task/{}/children", waiting.id(), waiting.id())).is_ok()
+            && fs::read_dir(format!("/proc/{}/task", waiting.id())).unwrap().count() > 1
+    });
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(waiting.id()).unwrap());
+    nix::sys::signal::kill(pid, Signal::SIGINT).unwrap();
+    assert_eq!(waiting.wait().unwrap().code(), Some(130));
 }

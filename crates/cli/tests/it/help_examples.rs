@@ -7,9 +7,10 @@ use crate::docs_examples::{commands, reader, shell};
 use crate::support::Rig;
 
 /// Commands whose examples another test runs.
-const ELSEWHERE: [(&str, &str); 3] = [
+const ELSEWHERE: [(&str, &str); 4] = [
     ("backup", "client programs may be older than the server: backup.rs runs it on an older one"),
     ("backup rehearse", "the same"),
+    ("backup check", "the same"),
     ("testdb serve", "serves until Ctrl-C: testdb_serve.rs sends its requests"),
 ];
 /// Examples that use the results of an earlier command: a part of them, and what a reader has done before.

@@ -2,21 +2,22 @@
 
 use std::path::PathBuf;
 
-use backup::{Request, Way};
+use backup::{Request, Way, check};
 use clap::{Args, Subcommand};
 
 use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::app::failure::Usage;
 use crate::cmd::backup::sized::args::SizedArgs;
 
-/// Measure backups and restores of a database: size, time, CPU, disk
+/// Measure backups and restores of a database; check whether a backup is whole
 ///
-/// pgrig restores each backup and compares it with the original, so every result comes from a backup that works.
+/// rehearse measures size, time, CPU and disk space of backups. It restores each one and compares it with the original, so every
+/// result comes from a backup that works. check reads a backup that exists.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig backup rehearse -d shop\n  \
     pgrig backup rehearse -d shop --way custom:gzip,jobs=4 --way base-tar:zstd=1\n  \
-    pgrig backup rehearse -d shop --explain")]
+    pgrig backup check shop.dump")]
 pub(crate) struct BackupArgs {
     #[command(subcommand)]
     pub(crate) action: BackupAction,
@@ -25,6 +26,7 @@ pub(crate) struct BackupArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackupAction {
     Rehearse(Box<RehearseArgs>),
+    Check(CheckArgs),
 }
 
 /// Back up a database in several ways, restore each backup into a scratch server, and compare
@@ -75,11 +77,55 @@ pub(crate) struct RehearseArgs {
     pub(crate) server: ServerChoice,
 }
 
+/// Check whether a backup is whole: read all of it, and compare each checksum
+///
+/// pgrig reads dumps of pg_dump (plain, custom, directory, tar) and pg_dumpall, also compressed by gzip, zstd or lz4, and base backups
+/// of pg_basebackup (plain files and tar). It needs no server and no client programs, and writes nothing.
+///
+/// The verdict is one of three. whole: checksums cover everything, and all of them are right. no damage found: everything is there and
+/// could be read, but no checksum covers the parts that are listed, so a changed value in them cannot be noticed. damaged: each damage is
+/// listed, and the exit status is 3.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig backup check shop.dump\n  \
+    pgrig backup check /backups/base --wal-directory /backups/wal\n  \
+    pg_dump shop | zstd | pgrig backup check -")]
+pub(crate) struct CheckArgs {
+    /// File or directory of the backup; - for standard input
+    #[arg(value_name = "FILE|DIR")]
+    pub(crate) path: PathBuf,
+
+    /// Look in DIR, too, for WAL that a base backup needs (for backups with pg_basebackup --wal-method=none)
+    #[arg(long, value_name = "DIR", help_heading = "Check")]
+    pub(crate) wal_directory: Option<PathBuf>,
+
+    /// Also write verdict and findings as JSON to FILE; an existing FILE is overwritten. With -, write them to standard output and the
+    /// results to standard error
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) json: Option<String>,
+}
+
+impl CheckArgs {
+    /// The request.
+    pub(crate) fn request(&self) -> check::Request {
+        check::Request { path: self.path.clone(), wal: self.wal_directory.clone() }
+    }
+}
+
 impl BackupArgs {
-    /// How the run is saved.
-    pub(crate) fn save(&self) -> &SaveArgs {
+    /// How the run is saved, if there is one.
+    pub(crate) fn save(&self) -> Option<&SaveArgs> {
         match &self.action {
-            BackupAction::Rehearse(rehearse) => &rehearse.save,
+            BackupAction::Rehearse(rehearse) => Some(&rehearse.save),
+            BackupAction::Check(_) => None,
+        }
+    }
+
+    /// Whether standard output is for JSON alone.
+    pub(crate) fn json_to_stdout(&self) -> bool {
+        match &self.action {
+            BackupAction::Rehearse(rehearse) => rehearse.save.is_to_stdout(),
+            BackupAction::Check(check) => check.json.as_deref() == Some("-"),
         }
     }
 
@@ -87,13 +133,15 @@ impl BackupArgs {
     pub(crate) fn explains(&self) -> bool {
         match &self.action {
             BackupAction::Rehearse(rehearse) => rehearse.explain,
+            BackupAction::Check(_) => false,
         }
     }
 
-    /// The server that is read.
-    pub(crate) fn server(&self) -> ServerChoice {
+    /// The server that is read, if there is one.
+    pub(crate) fn server(&self) -> Option<ServerChoice> {
         match &self.action {
-            BackupAction::Rehearse(rehearse) => rehearse.server.clone(),
+            BackupAction::Rehearse(rehearse) => Some(rehearse.server.clone()),
+            BackupAction::Check(_) => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `pgrig backup`: request → plan → run → run document and table.
 
 pub(crate) mod args;
+mod check;
 mod progress;
 pub(crate) mod sized;
 mod text;
@@ -32,6 +33,7 @@ pub(crate) fn run(arguments: &BackupArgs, printer: &Printer) -> Result<(), Failu
                 Box::pin(rehearse(arguments, home, chosen, printer)).await
             })
         }
+        BackupAction::Check(arguments) => check::run(arguments, printer),
     }
 }
 

@@ -1,0 +1,130 @@
+//! `pgrig backup check`: plan → check → verdict.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use backup::check::{self, Outcome, Plan, Verdict};
+use measure::human::{bytes, grouped};
+
+use crate::app::failure::{Failure, Unhappy};
+use crate::app::json;
+use crate::app::numbers::clock;
+use crate::app::output::{Existing, refuse_unwritable, whole};
+use crate::app::printer::{Printer, ProgressStyle};
+use crate::cmd::backup::args::CheckArgs;
+
+/// Interval of progress, and the time before the first line.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// Damages that are printed.
+const SHOWN: usize = 20;
+
+pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failure> {
+    if let Some(file) = arguments.json.as_deref().filter(|file| *file != "-") {
+        refuse_unwritable("--json", Path::new(file), Existing::Replaced)?;
+    }
+    let plan = check::plan(&arguments.request())?;
+    let outcome = watched(&plan, printer)?;
+    printer.result(text(&outcome))?;
+    if let Some(name) = &arguments.json {
+        let document = json::pretty(&document(&plan, &outcome)?)?;
+        if name == "-" {
+            Printer::json(&document)?;
+        } else {
+            whole(Path::new(name), (document + "\n").as_bytes(), Existing::Replaced)?;
+        }
+    }
+    if outcome.verdict() == Verdict::Damaged {
+        return Err(Unhappy::Missed(vec![format!("{} is damaged", plan.path.display())]).into());
+    }
+    Ok(())
+}
+
+/// Checks in a thread of its own, and tells of progress. A signal ends pgrig at once: nothing is written.
+fn watched(plan: &Plan, printer: &Printer) -> Result<Outcome, Failure> {
+    let read = Arc::new(AtomicU64::new(0));
+    let (done, ended) = channel();
+    let (own_plan, counted) = (plan.clone(), Arc::clone(&read));
+    let thread = std::thread::Builder::new().name("check".to_owned());
+    thread.spawn(move || done.send(check::check(&own_plan, &counted)))?;
+    let began = Instant::now();
+    loop {
+        match ended.recv_timeout(INTERVAL) {
+            Ok(outcome) => return Ok(outcome?),
+            Err(RecvTimeoutError::Timeout) => {
+                if printer.progress() != ProgressStyle::None {
+                    printer.say(progress(plan, read.load(Ordering::Relaxed), began.elapsed().as_secs_f64()));
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(std::io::Error::other("the check ended without a result").into());
+            }
+        }
+    }
+}
+
+fn progress(plan: &Plan, read: u64, seconds: f64) -> String {
+    let rate = read as f64 / 1e6 / seconds;
+    let text = format!("{} read, {rate:.0} MB/s", bytes(read));
+    match plan.bytes.filter(|all| read > 0 && *all > read) {
+        Some(all) => {
+            let left = seconds * (all - read) as f64 / read as f64;
+            format!("{} %: {text}, {} left", read * 100 / all, clock(left))
+        }
+        None => text,
+    }
+}
+
+fn text(outcome: &Outcome) -> String {
+    let mut lines = vec![format!("{}: {}", outcome.verdict(), described(outcome))];
+    for damage in outcome.damages.iter().take(SHOWN) {
+        lines.push(format!("  damage: {damage}"));
+    }
+    let hidden = outcome.damages.len().saturating_sub(SHOWN) as u64 + outcome.more;
+    if hidden > 0 {
+        lines.push(format!("  and {} more damages (all of them: --json FILE)", grouped(hidden)));
+    }
+    if outcome.verdict() == Verdict::NoDamageFound {
+        lines
+            .push("no checksum covers these parts, so a changed value in them cannot be noticed:".to_owned());
+        let mut remedies: Vec<&str> = Vec::new();
+        for gap in &outcome.gaps {
+            lines.push(format!("  {}", gap.part));
+            if !remedies.contains(&gap.remedy.as_str()) {
+                remedies.push(&gap.remedy);
+            }
+        }
+        lines.push("to be certain next time:".to_owned());
+        lines.extend(remedies.iter().map(|remedy| format!("  {remedy}")));
+    }
+    lines.join("\n")
+}
+
+/// The kind, and the amount that was read.
+fn described(outcome: &Outcome) -> String {
+    let mut parts = vec![match &outcome.server {
+        Some(version) => format!("{} of PostgreSQL {version}", outcome.kind),
+        None => outcome.kind.clone(),
+    }];
+    if let (Some(tables), Some(rows)) = (outcome.tables, outcome.rows) {
+        parts.push(format!("{} rows in {} tables", grouped(rows), grouped(tables)));
+    }
+    if outcome.large_objects > 0 {
+        parts.push(format!("{} large objects", grouped(outcome.large_objects)));
+    }
+    if outcome.wal > 0 {
+        parts.push(format!("{} of WAL", bytes(outcome.wal)));
+    }
+    let files =
+        if outcome.files > 1 { format!(" in {} files", grouped(outcome.files)) } else { String::new() };
+    format!("{}; {} read{files}", parts.join(", "), bytes(outcome.bytes))
+}
+
+fn document(plan: &Plan, outcome: &Outcome) -> Result<serde_json::Value, Failure> {
+    let mut document = json::value(outcome)?;
+    document["path"] = json::value(&plan.path)?;
+    document["verdict"] = json::value(outcome.verdict())?;
+    Ok(document)
+}
