@@ -34,7 +34,8 @@ COPY t (id) FROM stdin;
 pub(crate) struct Made {
     pub(crate) server: Server,
     pub(crate) programs: PathBuf,
-    pub(crate) release: u16,
+    /// Compressions that the programs have, beside gzip.
+    methods: Vec<&'static str>,
     pub(crate) directory: tempfile::TempDir,
 }
 
@@ -50,7 +51,9 @@ impl Made {
             connection.close().await;
         });
         let programs = Programs::find(named.as_deref(), release).unwrap();
-        Self { server, programs: programs.dir, release: programs.major, directory: testkit::directory() }
+        let mut methods = if programs.major >= 16 { vec!["lz4", "zstd"] } else { Vec::new() };
+        methods.retain(|method| !programs.lacks.contains(method));
+        Self { server, programs: programs.dir, methods, directory: testkit::directory() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -125,13 +128,16 @@ impl Made {
         command.args(["--pgdata=-", "--format=tar", "--wal-method=fetch", "--checkpoint=fast"]).stdout(one);
         assert!(command.status().unwrap().success());
         all.push(("one.tar", self.path("one.tar"), true));
-        if self.release >= 16 {
-            for method in ["lz4", "zstd"] {
-                let name: &'static str = if method == "lz4" { "custom-lz4.dump" } else { "custom-zstd.dump" };
-                all.push(dump(name, &format!("custom --compress={method}")));
-                let name: &'static str = if method == "lz4" { "directory-lz4" } else { "directory-zstd" };
-                all.push(dump(name, &format!("directory --compress={method}")));
-            }
+        for method in &self.methods {
+            let [custom, directory] = if *method == "lz4" {
+                ["custom-lz4.dump", "directory-lz4"]
+            } else {
+                ["custom-zstd.dump", "directory-zstd"]
+            };
+            all.push(dump(custom, &format!("custom --compress={method}")));
+            all.push(dump(directory, &format!("directory --compress={method}")));
+        }
+        if self.methods.contains(&"zstd") {
             let zstd = format!("{base} --format=tar --compress=client-zstd");
             all.push(("base-tar-zstd", self.make("base-tar-zstd", &zstd), true));
         }
