@@ -12,7 +12,7 @@ use crate::cmd::line::Cli;
 use crate::cmd::tps::args::instead_of;
 
 /// Words that users give instead of a verb, with the command that they mean.
-const INSTEAD: [(&[&str], &str); 18] = [
+const INSTEAD: [(&[&str], &str); 19] = [
     (
         &["init", "load", "generate", "populate", "seed", "data"],
         "pgrig fill SIZE makes test data; pgrig fill --scale N makes pgbench's tables",
