@@ -366,7 +366,7 @@ fn windows(choice: &Choice<'_>, conditions: &[Condition]) -> BTreeMap<String, Un
     let random = |name: &str| {
         let slot = choice.slots.iter().find(|slot| slot.name() == name && slot.is_free())?;
         let is_taken = choice.turn(name).is_some() || choice.groups.iter().any(|group| group.has(name));
-        let is_listed = matches!(choice.way.allowed(name).set, Set::Listed(_) | Set::NullOnly);
+        let is_listed = matches!(choice.way.allowed(name).set, Set::Listed(_));
         (!is_taken && !is_listed && is_counted_on(&slot.kind)).then_some(slot)
     };
     let pairs: Vec<(&Slot<'_>, &Slot<'_>)> = pairs

@@ -16,7 +16,7 @@ use tokio_postgres::{Client, Row};
 
 use crate::condition::{Condition, Names, Operator, columns_in};
 use crate::error::CatalogError;
-use crate::info::{CheckInfo, ColumnInfo, KeyInfo, TableInfo};
+use crate::info::{CheckInfo, ColumnInfo, DataType, KeyInfo, TableInfo, TypeShape};
 use crate::read;
 use crate::slot::has_sequence;
 
@@ -242,9 +242,7 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
             None => ColumnRole::Constrained("refers to a table that the model does not have".to_owned()),
         };
     }
-    let is_text = column.data_type.kind().is_none_or(|kind| {
-        matches!(kind, Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name) || kind.units().is_none()
-    });
+    let is_text = is_text(&column.data_type);
     let checks = info.checks.iter().map(|check| (&check.name, &check.expression));
     for (name, expression) in checks.filter(|(_, expression)| is_in(expression)) {
         if is_text || columns_in(expression, &all).len() > 1 {
@@ -253,13 +251,30 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
         }
     }
     let data_type = &column.data_type;
-    if is_text && (!data_type.domain_checks().is_empty() || !data_type.inner_checks().is_empty()) {
+    if is_text && (!data_type.domain_checks().is_empty() || has_inner_checks(data_type)) {
         return ColumnRole::Constrained(format!("domain {}", data_type.sql));
     }
     if info.partition_condition().is_some_and(|condition| is_in(&condition)) {
         return ColumnRole::Constrained("the bounds of partitions".to_owned());
     }
     ColumnRole::Free
+}
+
+/// Whether the model replaces values of the type like texts: everything but numbers, times, booleans and labels.
+fn is_text(data_type: &DataType) -> bool {
+    data_type.kind().is_none_or(|kind| {
+        matches!(kind, Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name) || kind.units().is_none()
+    })
+}
+
+/// Whether values inside of the type have CHECKs that replaced texts may violate. Numbers and labels in an array are not replaced by
+/// texts.
+fn has_inner_checks(data_type: &DataType) -> bool {
+    match &data_type.shape {
+        TypeShape::Domain { base, .. } => has_inner_checks(base),
+        TypeShape::Array { element } if !is_text(element) => false,
+        _ => !data_type.inner_checks().is_empty(),
+    }
 }
 
 /// The role of a foreign key that is the first of two columns of a unique key, the second of which may

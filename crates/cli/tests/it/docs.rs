@@ -264,6 +264,8 @@ fn options_that_the_guides_name_exist() {
         "--tail",
         "--timeout",
         "--from-literal",
+        "--list",
+        "--manifest-checksums",
     ];
     let mut unknown = BTreeSet::new();
     let beside = [

@@ -249,7 +249,7 @@ fn without_a_normal_trial_there_is_nothing_to_compare() {
         "testdb bench --instance default --variants template --from {} -- true",
         schema.display()
     ));
-    assert_says(&ran, 2, &["appx", "belong to the cluster", "create them once", "DO block"]);
+    assert_says(&ran, 2, &["appx", "belong to the cluster", "create them once", "leave them out of it"]);
     assert!(!ran.stderr.contains("empty database"), "{ran:#?}");
     server.execute("DROP ROLE appx");
     assert_nothing_left(&rig, &server);

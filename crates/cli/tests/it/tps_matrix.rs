@@ -505,7 +505,7 @@ fn own_scripts_name_the_tables_that_become_unlogged() {
     )
     .unwrap();
     let unlogged = format!("tps --matrix durability=unlogged -f {} {SHORT}", script.display());
-    assert_says(&rig.run(&unlogged), 2, &["--tables a,b"]);
+    assert_says(&rig.run(&unlogged), 2, &["--tables orders,customers"]);
     let ran = rig.run(&format!("{unlogged} --tables parent"));
     assert_says(&ran, 2, &["child references it", "add child to --tables"]);
     rig.done(&format!("{unlogged} --tables parent,child"));

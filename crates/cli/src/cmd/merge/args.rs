@@ -17,8 +17,8 @@ use crate::app::runs::RUN;
     the run is not complete, and the exit status is 1.\n\n{RUN}\n\nExamples:\n  \
     for i in 1 2; do pgrig tps -n -T 9 --part $i/2 --label both & done; wait\n  \
     pgrig merge both -o merged.json\n  \
-    for i in 1 2; do pgrig fill --scale 2 --schema two --part $i/2 --label halves & done; wait\n  \
-    pgrig merge halves\n"))]
+    for i in 1 2; do pgrig fill 9MB --schema b --part $i/2 --label b & done; wait\n  \
+    pgrig merge b\n"))]
 pub(crate) struct MergeArgs {
     /// The runs of all parts, in any order (see RUN below)
     #[arg(value_name = "RUN", required = true)]

@@ -265,7 +265,7 @@ fn copies_heirs(version: &str) {
     let fill = format!("fill --model {model} --instance default -d copy -q");
     let ran = rig.run(&fill);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    let remedy = "give --exclude-table public.entries, and fill that table at the end (pgrig fill --table public.entries)";
+    let remedy = "give --exclude-table public.entries, and fill that table at the end (pgrig fill --table public.entries --rows ";
     assert!(ran.stderr.contains(remedy), "{ran:#?}");
     rig.done(&format!("{fill} --exclude-table public.entries"));
     rig.done("fill --table public.entries --rows 3000 --instance default -d copy -q");
