@@ -118,10 +118,8 @@ impl Display for ScriptError {
             return write!(f, "{} for script \"{}\"", self.problem, self.script);
         }
         write!(f, "{}:{}: {}", self.script, self.line, self.problem)?;
-        match &self.command {
-            Some(command) if self.problem == Problem::UnknownCommand => write!(f, " \\{command}")?,
-            Some(command) => write!(f, " in command \"{command}\"")?,
-            None => {}
+        if let Some(command) = &self.command {
+            write!(f, " in command \"{command}\"")?;
         }
         write!(f, "\n{}", self.text)?;
         if let Some(column) = self.column {

@@ -95,8 +95,8 @@ fn points_say_how_long_it_took_and_what_was_read() {
             assert_ordered(&point);
             assert!(point.executions >= 1, "{probe}: {point:?}");
             assert!(expected.contains(&(point.hits + point.reads)), "{probe}: {point:?}");
-            // The table is more than twice the buffers.
-            assert!(point.hit_ratio().unwrap() < 1.0, "{probe}: {point:?}");
+            // The table is more than twice the buffers; a single execution may find its blocks there by chance.
+            assert!(point.executions == 1 || point.hit_ratio().unwrap() < 1.0, "{probe}: {point:?}");
             assert!(point.bytes_per_second() > 0.0);
             assert_eq!(prober.points(), [point]);
         }

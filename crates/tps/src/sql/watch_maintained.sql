@@ -4,5 +4,5 @@ SELECT done.who AS who, relid::regclass::text AS relation,
   FROM pg_stat_all_tables,
        LATERAL (VALUES ('autovacuum', last_autovacuum), ('autovacuum', last_autoanalyze),
                        ('VACUUM', last_vacuum), ('ANALYZE', last_analyze)) AS done (who, at)
- WHERE done.at > clock_timestamp() - make_interval(secs => $1)
+ WHERE done.at > statement_timestamp() - make_interval(secs => $1)
  ORDER BY done.at

@@ -37,7 +37,9 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
         }
     }
     if outcome.verdict() == Verdict::Damaged {
-        return Err(Unhappy::Missed(vec![format!("{} is damaged", plan.path.display())]).into());
+        let name =
+            if plan.path == Path::new("-") { "standard input".into() } else { plan.path.to_string_lossy() };
+        return Err(Unhappy::Missed(vec![format!("{name} is damaged")]).into());
     }
     Ok(())
 }
@@ -104,10 +106,11 @@ fn text(outcome: &Outcome) -> String {
 
 /// The kind, and the amount that was read.
 fn described(outcome: &Outcome) -> String {
-    let mut parts = vec![match &outcome.server {
-        Some(version) => format!("{} of PostgreSQL {version}", outcome.kind),
-        None => outcome.kind.clone(),
-    }];
+    let mut parts = match &outcome.server {
+        _ if outcome.kind.is_empty() => vec!["of an unknown kind".to_owned()],
+        Some(version) => vec![format!("{}, of PostgreSQL {version}", outcome.kind)],
+        None => vec![outcome.kind.clone()],
+    };
     if let (Some(tables), Some(rows)) = (outcome.tables, outcome.rows) {
         parts.push(format!("{} rows in {} tables", grouped(rows), grouped(tables)));
     }
