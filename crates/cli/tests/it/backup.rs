@@ -113,7 +113,7 @@ fn a_check_says_whether_a_backup_is_whole() {
     assert_eq!(whole.code, Some(0), "{whole:#?}");
     let document: serde_json::Value = serde_json::from_str(&whole.stdout).unwrap();
     assert_eq!((&document["verdict"], &document["damages"]), (&"whole".into(), &serde_json::json!([])));
-    assert_says(&whole.stderr, &["whole: base backup as plain files of PostgreSQL 13"]);
+    assert_says(&whole.stderr, &["whole: base backup as plain files, of PostgreSQL 13"]);
 
     let bytes = fs::read(&dump).unwrap();
     fs::write(&dump, &bytes[..bytes.len() * 6 / 10]).unwrap();

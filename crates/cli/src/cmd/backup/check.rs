@@ -50,7 +50,10 @@ fn watched(plan: &Plan, printer: &Printer) -> Result<Outcome, Failure> {
     let (done, ended) = channel();
     let (own_plan, counted) = (plan.clone(), Arc::clone(&read));
     let thread = std::thread::Builder::new().name("check".to_owned());
-    thread.spawn(move || done.send(check::check(&own_plan, &counted)))?;
+    thread.spawn(move || {
+        // The receiver is gone if pgrig ends.
+        done.send(check::check(&own_plan, &counted)).ok();
+    })?;
     let began = Instant::now();
     loop {
         match ended.recv_timeout(INTERVAL) {
