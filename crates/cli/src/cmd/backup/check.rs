@@ -89,7 +89,7 @@ fn text(outcome: &Outcome) -> String {
     }
     let hidden = outcome.damages.len().saturating_sub(SHOWN) as u64 + outcome.more;
     if hidden > 0 {
-        lines.push(format!("  and {} more damages (all of them: --json FILE)", grouped(hidden)));
+        lines.push(format!("  and {} more (--json FILE lists up to 1,000)", grouped(hidden)));
     }
     if outcome.verdict() == Verdict::NoDamageFound {
         lines
@@ -115,17 +115,22 @@ fn described(outcome: &Outcome) -> String {
         None => vec![outcome.kind.clone()],
     };
     if let (Some(tables), Some(rows)) = (outcome.tables, outcome.rows) {
-        parts.push(format!("{} rows in {} tables", grouped(rows), grouped(tables)));
+        parts.push(format!("{} in {}", counted(rows, "row"), counted(tables, "table")));
     }
     if outcome.large_objects > 0 {
-        parts.push(format!("{} large objects", grouped(outcome.large_objects)));
+        parts.push(counted(outcome.large_objects, "large object"));
     }
     if outcome.wal > 0 {
         parts.push(format!("{} of WAL", bytes(outcome.wal)));
     }
     let files =
-        if outcome.files > 1 { format!(" in {} files", grouped(outcome.files)) } else { String::new() };
+        if outcome.files > 1 { format!(" in {}", counted(outcome.files, "file")) } else { String::new() };
     format!("{}; {} read{files}", parts.join(", "), bytes(outcome.bytes))
+}
+
+/// `1 table`, `2 tables`.
+fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 fn document(plan: &Plan, outcome: &Outcome) -> Result<serde_json::Value, Failure> {
