@@ -24,7 +24,7 @@ pub struct Damage {
     pub file: String,
     /// The byte at or before which it was noticed, if known.
     pub offset: Option<u64>,
-    /// What is wrong.
+    /// The damage, in words.
     pub damage: String,
 }
 
@@ -33,7 +33,7 @@ pub struct Damage {
 pub struct Gap {
     /// The part.
     pub part: String,
-    /// What would make it certain.
+    /// The way to a backup in which a checksum covers the part.
     pub remedy: String,
 }
 

@@ -74,7 +74,7 @@ fn odd_migrations_are_measured_and_leave_nothing() {
     assert!(rewrite.found.as_ref().unwrap().is_alone && rewrite.largest().unwrap().runs[0].wal > 8192);
     assert_eq!(databases(&server), Vec::<String>::new());
 
-    // What was killed before is dropped; what has no mark is not pgrig's.
+    // Databases of a killed run are dropped; those without a mark are not pgrig's.
     block_on(async {
         let connection = server.connect("postgres").await;
         for create in [

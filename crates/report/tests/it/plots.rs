@@ -491,7 +491,7 @@ fn the_statistics_of_each_column_are_cells_in_tolerances() {
             format!("{} {class}", part.split("<title>").nth(1).unwrap().split('<').next().unwrap())
         })
         .collect();
-    // What is beyond the tolerance stands out, by how far it is.
+    // Differences beyond the tolerance stand out, by their size.
     let expected = [
         "a.bad, correlation: 2.5 beyond0",
         "a.good, null_frac: 0.5 within-limit",

@@ -37,7 +37,7 @@ pub(in crate::check) struct Archive<R> {
     int_size: usize,
     offset_size: usize,
     minor: u8,
-    /// What is left of the present chunk of data, and whether it was the last one.
+    /// Bytes that remain of the present chunk of data, and whether it is the last one.
     chunk: u64,
     has_stream_ended: bool,
 }

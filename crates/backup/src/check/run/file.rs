@@ -28,7 +28,7 @@ const OF_PLAIN: [&[u8]; 6] = [
     b"\nSET default_transaction_read_only = off;",
 ];
 
-/// What is in the file, compressed or not.
+/// The kind of the content, after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
     Archive,
@@ -99,7 +99,7 @@ pub(super) fn check(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
         }
         Content::Unknown => {}
     }
-    // What follows belongs to the compressed stream, whose checksum comes last.
+    // The bytes that follow belong to the compressed stream, whose checksum comes last.
     if outcome.damages.len() == damages {
         let rest = super::drain(&mut whole);
         if let Some(rest @ 1..) = run.watch.settle(outcome, &name, Some(at.get()), rest)? {

@@ -117,7 +117,7 @@ impl Ledger {
         Some(u64::from_le_bytes(bytes.try_into().ok()?))
     }
 
-    /// What can be said once all files were read; `is_read` tells whether they were.
+    /// Adds the damages and gaps that show once all files were read; `is_read` says that they were.
     pub(super) fn end(&self, is_read: bool, outcome: &mut Outcome) {
         let text = |name: &str| {
             self.kept.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()

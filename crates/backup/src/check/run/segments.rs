@@ -132,7 +132,7 @@ impl Segments {
         Ok(true)
     }
 
-    /// What is missing, and what no restore needs.
+    /// Adds the missing segments as damages, and those that no restore needs as gaps.
     pub(super) fn end(mut self, outcome: &mut Outcome) {
         self.begin(DEFAULT);
         for one in &self.walks {

@@ -11,7 +11,7 @@ use crate::check::format::wrong;
 use crate::check::outcome::Outcome;
 use crate::check::run::{Run, custom, drain, table};
 
-/// What was found in the tar file so far.
+/// The members of the tar file that were read so far.
 #[derive(Default)]
 struct Found {
     contents: Option<Contents>,
