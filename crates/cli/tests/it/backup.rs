@@ -154,6 +154,7 @@ fn a_check_says_whether_a_backup_is_whole() {
             && fs::read_dir(format!("/proc/{}/task", waiting.id())).unwrap().count() > 1
     });
     let pid = nix::unistd::Pid::from_raw(i32::try_from(waiting.id()).unwrap());
-    nix::sys::signal::kill(pid, Signal::SIGINT).unwrap();
-    assert_eq!(waiting.wait().unwrap().signal(), Some(Signal::SIGINT as i32));
+    // A shell without job control ignores SIGINT on behalf of its background jobs, SIGTERM never.
+    nix::sys::signal::kill(pid, Signal::SIGTERM).unwrap();
+    assert_eq!(waiting.wait().unwrap().signal(), Some(Signal::SIGTERM as i32));
 }
