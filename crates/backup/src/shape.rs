@@ -1,14 +1,10 @@
 //! The data of a rehearsal at several sizes: pgbench's tables, those of a file of SQL, or those of a model.
 
 use fill::{
-    FillError, InitStep, InitSteps, MethodChoice, Modelled, ModelledType, Persistence, RowsRule,
-    SchemaAmount, SchemaRequest, TableRows, Triggers, sql_of_script,
+    FillError, Modelled, ModelledType, RowsRule, SchemaAmount, SchemaRequest, TableRows, sql_of_script,
 };
 use model::{Model, Table};
 use serde::Serialize;
-
-/// Seed of the random values: the same data in each rehearsal.
-const SEED: u64 = 1;
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Serialize)]
@@ -84,29 +80,12 @@ impl Shape {
     pub(crate) fn schema_request(&self, bytes: u64) -> Option<SchemaRequest> {
         let schema = self.schema.clone()?;
         Some(SchemaRequest {
-            ddl: Some(schema.sql),
             create_roles: true,
-            schema: None,
-            exclude: Vec::new(),
             empty: schema.empty,
-            amount: SchemaAmount::Size(bytes),
             rules: schema.rules,
-            scale: 1.0,
-            columns: Vec::new(),
             modelled: schema.modelled,
             modelled_types: schema.types,
-            append: false,
-            persistence: Persistence::Logged,
-            method: MethodChoice::Copy,
-            streams: None,
-            format: None,
-            chunk: None,
-            in_chunks: false,
-            seed: SEED,
-            plain: false,
-            triggers: Triggers::default(),
-            steps: InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create),
-            part: None,
+            ..SchemaRequest::of_script(schema.sql, SchemaAmount::Size(bytes))
         })
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use connect::Target;
 use fill::limits::Limits;
 use fill::{
-    Amount, Conduct, FillError, InitSteps, MethodChoice, PlannedTable, Request, SchemaLimits, SchemaObserver,
-    SchemaRequest, Unwatched, plan_schema, run_schema,
+    Amount, Conduct, FillError, InitSteps, MethodChoice, Request, SchemaLimits, SchemaRequest, Unwatched,
+    plan_schema, run_schema,
 };
 use server::{DataDirectory, Session, Survey};
 
@@ -17,21 +17,6 @@ use crate::shape::Shape;
 
 /// Interval of checks whether the user wants the run to end.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// Shows nothing.
-struct Silent;
-
-impl SchemaObserver for Silent {
-    fn table_started<'o>(&'o self, _: usize, _: &'o PlannedTable) -> Box<dyn fill::Observer + 'o> {
-        Box::new(Unwatched)
-    }
-
-    fn foreign_key_started<'o>(&'o self, _: usize, _: &'o PlannedTable) -> Box<dyn fill::Observer + 'o> {
-        Box::new(Unwatched)
-    }
-
-    fn waiting(&self, _: &str) {}
-}
 
 /// Fills an empty database, so that its tables with their indexes take so many bytes, and writes all of it to disk. Returns its
 /// server.
@@ -72,7 +57,7 @@ async fn fill_schema(
     let plan = plan_schema(survey, &session.connection, request, None, false).await?;
     let plan = plan.ok_or(FillError::NothingToFill)?;
     let limits = SchemaLimits { limits: Limits::default(), survey, arrival: None };
-    run_schema(target, &plan, limits, None, &Silent, stopped(stop)).await.map(drop)
+    run_schema(target, &plan, limits, None, &Unwatched, stopped(stop)).await.map(drop)
 }
 
 async fn fill_pgbench(

@@ -1,4 +1,5 @@
-//! Copies of the filled databases, in which the migration runs: to look at it, to time it, and with readers and writers.
+//! Copies of the filled databases, in which the migration runs: to look at it, to time it, and with readers and writers. The last
+//! run needs no copy.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -117,16 +118,20 @@ impl Copies<'_> {
         }
     }
 
-    /// The waits of readers and writers in a copy, those of each statement by its place. `run` has the time of a blocker, if there
-    /// is one, and the seed.
+    /// The waits of readers and writers in a copy, those of each statement by its place; in the database itself, which is then
+    /// dropped, if no later run needs it (`is_last`). `run` has the time of a blocker, if there is one, and the seed.
     pub(crate) async fn stall(
         &self,
-        filled: &Filled,
+        (filled, is_last): (&Filled, bool),
         statements: &[StatementOutcome],
         probes: &Probes,
         run: (Option<Duration>, u64),
     ) -> Result<(Probed, Vec<Option<Stall>>), DdlError> {
-        let copy = self.databases.copy(&filled.database, "stall").await?;
+        let copy = if is_last {
+            self.databases.take(&filled.database, "stall").await?
+        } else {
+            self.databases.copy(&filled.database, "stall").await?
+        };
         let tables = Tables::read(&copy).await?;
         let held = statements.iter().filter_map(|one| one.found.as_ref()).flat_map(|found| found.held.keys());
         let roots: BTreeSet<u32> = held.filter_map(|oid| Some(tables.get(*oid)?.root())).collect();

@@ -70,12 +70,27 @@ impl Databases {
     /// Makes a copy of a database of this run, whose name ends with `suffix`, and forces everything to disk.
     pub(crate) async fn copy(&self, of: &Target, suffix: &str) -> Result<Target, ConnectError> {
         let copy = self.create_from(suffix, of.dbname()).await?;
-        // Not every role may: then the server's own checkpoints are what they are.
-        match self.lead.run("CHECKPOINT").await {
-            Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {}
-            done => done?,
-        }
+        self.flush().await?;
         Ok(copy)
+    }
+
+    /// Gives a database of this run a name that ends with `suffix`, in place of a copy, and forces everything to disk.
+    pub(crate) async fn take(&self, database: &Target, suffix: &str) -> Result<Target, ConnectError> {
+        let name = format!("{}_{suffix}", self.name);
+        let rename =
+            format!("ALTER DATABASE {} RENAME TO {}", identifier(database.dbname()), identifier(&name));
+        self.lead.run(&rename).await?;
+        self.flush().await?;
+        Ok(self.outside.clone().with_database(&name))
+    }
+
+    /// Forces everything to disk, if the role may.
+    async fn flush(&self) -> Result<(), ConnectError> {
+        match self.lead.run("CHECKPOINT").await {
+            // Then the server's own checkpoints are what they are.
+            Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(()),
+            done => done,
+        }
     }
 
     /// Restarts the server with these settings in addition to its own, and connects again. Nobody else is connected. The inner

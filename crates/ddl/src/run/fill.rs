@@ -6,9 +6,8 @@
 use connect::Target;
 use fill::limits::Limits;
 use fill::{
-    FillError, InitStep, InitSteps, MethodChoice, Persistence, PlannedTable, RowsRule, SchemaAmount,
-    SchemaLimits, SchemaObserver, SchemaPlan, SchemaRequest, TableRows, Triggers, Unwatched, plan_schema,
-    run_schema,
+    FillError, MethodChoice, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaPlan, SchemaRequest,
+    TableRows, Unwatched, plan_schema, run_schema,
 };
 use futures_util::future::LocalBoxFuture;
 use server::{Session, Survey};
@@ -53,21 +52,6 @@ pub(crate) struct Scales {
 pub(crate) struct Filled {
     pub(crate) database: Target,
     pub(crate) tables: Vec<TableAt>,
-}
-
-/// Shows nothing.
-struct Silent;
-
-impl SchemaObserver for Silent {
-    fn table_started<'o>(&'o self, _: usize, _: &'o PlannedTable) -> Box<dyn fill::Observer + 'o> {
-        Box::new(Unwatched)
-    }
-
-    fn foreign_key_started<'o>(&'o self, _: usize, _: &'o PlannedTable) -> Box<dyn fill::Observer + 'o> {
-        Box::new(Unwatched)
-    }
-
-    fn waiting(&self, _: &str) {}
 }
 
 impl Filler<'_> {
@@ -192,7 +176,7 @@ impl Filler<'_> {
         match &plan {
             Some(plan) => {
                 let limits = SchemaLimits { limits: Limits::default(), survey: &survey, arrival: None };
-                run_schema(&database, plan, limits, None, &Silent, interrupt).await?;
+                run_schema(&database, plan, limits, None, &Unwatched, interrupt).await?;
                 suit::drop_all(&database, &self.additions).await?;
             }
             None => fill::create_schema(&session.connection, &self.request.schema.sql).await?,
@@ -244,30 +228,15 @@ impl Filler<'_> {
         };
         let suiting: Vec<String> = self.specs.iter().filter(|spec| !is_given(spec)).cloned().collect();
         columns.extend(suiting);
+        let sql = self.request.schema.sql.clone() + &suit::script(&self.additions);
         SchemaRequest {
-            ddl: Some(self.request.schema.sql.clone() + &suit::script(&self.additions)),
-            create_roles: false,
-            schema: None,
-            exclude: Vec::new(),
             empty: self.empty.clone(),
-            amount,
             rules: self.rules(rules),
             scale,
             columns,
             modelled: self.request.schema.modelled.clone(),
-            modelled_types: Vec::new(),
-            append: false,
-            persistence: Persistence::Logged,
-            method: MethodChoice::Copy,
-            streams: None,
-            format: None,
-            chunk: None,
-            in_chunks: false,
             seed: self.request.seed,
-            plain: false,
-            triggers: Triggers::default(),
-            steps: InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create),
-            part: None,
+            ..SchemaRequest::of_script(sql, amount)
         }
     }
 }

@@ -165,7 +165,9 @@ impl Measurement<'_> {
             if number == 0 && effort.sizes().len() > 1 {
                 minimal.end(&mut databases).await?;
                 let site = Copies { databases: &databases, settings: &settings };
-                let mut rounds = Rounds { site: &site, effort, probes, seed, clock: &mut clock, observer };
+                let clock = &mut clock;
+                let mut rounds =
+                    Rounds { site: &site, effort, probes, seed, are_last: false, clock, observer };
                 rounds.first(&filled, &mut statements).await?;
             }
         }
@@ -175,12 +177,14 @@ impl Measurement<'_> {
         // be bloated.
         let is_measured = scales.is_whole && self.request.amount != Amount::AsOriginal;
         let goal = if is_measured { Vec::new() } else { goal::goal(self.request, &scales, &filled) };
-        let mut rounds = Rounds { site: &site, effort, probes, seed, clock: &mut clock, observer };
+        let (clock, are_last) = (&mut clock, !self.request.alternatives);
+        let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
         let (meanwhile, blocked) = rounds.all(&filled, &mut statements).await?;
         forecast_all(&mut statements, &goal, memory);
         let alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
                 rounds.observer.stage("measuring better ways");
+                rounds.are_last = true;
                 alternatives(&mut rounds, &filled, (better, &statements), &goal, memory).await?
             }
             _ => Vec::new(),

@@ -15,6 +15,8 @@ pub(crate) struct Rounds<'a> {
     pub(crate) effort: Effort,
     pub(crate) probes: Option<&'a Probes>,
     pub(crate) seed: u64,
+    /// Whether no rounds follow, so that nothing needs the filled databases afterwards.
+    pub(crate) are_last: bool,
     pub(crate) clock: &'a mut Clock,
     pub(crate) observer: &'a mut dyn Observer,
 }
@@ -106,14 +108,16 @@ impl Rounds<'_> {
     ) -> Result<BothProbed, DdlError> {
         let Some(probes) = self.probes else { return Ok((None, None)) };
         self.observer.stage("measuring the waits of readers and writers during the migration");
-        let (free, found) = self.site.stall(largest, statements, probes, (None, self.seed)).await?;
+        let is_last = self.are_last && probes.blocker.is_none();
+        let (free, found) =
+            self.site.stall((largest, is_last), statements, probes, (None, self.seed)).await?;
         statements.iter_mut().zip(found).for_each(|(one, stall)| one.stall = stall);
         self.clock.did(Work::Probed(std::time::Duration::ZERO));
         let Some(blocker) = probes.blocker else { return Ok((Some(free), None)) };
         let stage = format!("the same, with a transaction that is open for {} s", blocker.as_secs_f64());
         self.observer.stage(&stage);
         let (behind, found) =
-            self.site.stall(largest, statements, probes, (Some(blocker), self.seed)).await?;
+            self.site.stall((largest, self.are_last), statements, probes, (Some(blocker), self.seed)).await?;
         statements.iter_mut().zip(found).for_each(|(one, stall)| one.blocked = stall);
         self.clock.did(Work::Probed(blocker));
         Ok((Some(free), Some(behind)))

@@ -73,6 +73,36 @@ pub struct SchemaRequest {
 }
 
 impl SchemaRequest {
+    /// A fill of all tables that the SQL creates: logged, by COPY, with random values of seed 1, and with all indexes and keys.
+    #[must_use]
+    pub fn of_script(sql: String, amount: SchemaAmount) -> Self {
+        Self {
+            ddl: Some(sql),
+            create_roles: false,
+            schema: None,
+            exclude: Vec::new(),
+            empty: Vec::new(),
+            amount,
+            rules: Vec::new(),
+            scale: 1.0,
+            columns: Vec::new(),
+            modelled: Vec::new(),
+            modelled_types: Vec::new(),
+            append: false,
+            persistence: Persistence::Logged,
+            method: MethodChoice::Copy,
+            streams: None,
+            format: None,
+            chunk: None,
+            in_chunks: false,
+            seed: 1,
+            plain: false,
+            triggers: Triggers::default(),
+            steps: InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create),
+            part: None,
+        }
+    }
+
     /// The same request, of the fill as a whole.
     pub(super) fn whole(&self) -> Self {
         Self { part: None, ..self.clone() }

@@ -20,7 +20,7 @@ use crate::plan::Plan;
 use crate::remains::Anew;
 use crate::request::InitStep;
 use crate::run::direct::resources;
-use crate::run::{Conduct, Member, Observer, Stage, run_cycle, run_stage, take_in_hand};
+use crate::run::{Conduct, Member, Observer, Stage, Unwatched, run_cycle, run_stage, take_in_hand};
 use connect::Target;
 use server::interruption::{Ended, until_stopped};
 use server::quote::qualified;
@@ -34,6 +34,18 @@ pub trait SchemaObserver {
     fn foreign_key_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
     /// This part waits for other parts of the fill: told again as long as it lasts.
     fn waiting(&self, for_parts: &str);
+}
+
+impl SchemaObserver for Unwatched {
+    fn table_started<'o>(&'o self, _: usize, _: &'o PlannedTable) -> Box<dyn Observer + 'o> {
+        Box::new(*self)
+    }
+
+    fn foreign_key_started<'o>(&'o self, _: usize, _: &'o PlannedTable) -> Box<dyn Observer + 'o> {
+        Box::new(*self)
+    }
+
+    fn waiting(&self, _: &str) {}
 }
 
 /// Carries the plan out, within the limits. `interrupt` resolves when the user wants to stop. `records` is the directory for records of
