@@ -12,7 +12,7 @@ const BATCHES: u32 = 4;
 const RANGES: u32 = 140_000;
 
 /// A better way of a statement, in words; none if none is known, or the statement blocks nobody.
-pub fn better_way(found: &Found, statement: &Statement) -> Option<&'static str> {
+pub fn better_way(found: &Found, statement: &Statement) -> Option<String> {
     let text = statement.in_one_line().to_ascii_lowercase();
     let has = |words: &str| text.contains(words);
     let builds = found.works.iter().any(|work| work.kind == WorkKind::IndexBuild);
@@ -21,76 +21,93 @@ pub fn better_way(found: &Found, statement: &Statement) -> Option<&'static str> 
         return None;
     }
     let is_reference = has("foreign key") || has("references");
-    match found.class {
-        Class::IndexBuild if text.starts_with("create ") && found.is_partitioned => Some(
-            "CREATE INDEX ON ONLY the partitioned table, CREATE INDEX CONCURRENTLY on each partition, outside of a transaction, then \
-             ALTER INDEX … ATTACH PARTITION for each: that does not block writes (CONCURRENTLY is impossible on a partitioned table)",
-        ),
-        Class::IndexBuild
-            if builds
-                && found.is_partitioned
-                && has("alter table")
-                && (has("unique") || has("primary key")) =>
-        {
-            Some(
-                "on each partition, CREATE UNIQUE INDEX CONCURRENTLY and ADD CONSTRAINT … USING INDEX; ALTER TABLE ONLY the partitioned \
-             table ADD CONSTRAINT …; then ALTER INDEX … ATTACH PARTITION for each",
-            )
+    let is_key = has("alter table") && (has("unique") || has("primary key"));
+    let way = match found.class {
+        Class::IndexBuild if text.starts_with("create ") && found.is_partitioned => {
+            "build the index on each partition, outside of a transaction, and attach these indexes: that does not block writes \
+             (a partitioned table has no CREATE INDEX CONCURRENTLY)"
         }
-        Class::Scan | Class::SeveralTables if found.is_partitioned && has(" add ") && is_reference => Some(
-            "on each partition, ADD CONSTRAINT … NOT VALID and VALIDATE CONSTRAINT; ADD CONSTRAINT to the partitioned table then takes \
-             these, and scans nothing",
-        ),
+        Class::IndexBuild if builds && found.is_partitioned && is_key => {
+            "build the index on each partition, outside of a transaction, and attach these indexes: the statements that block \
+             readers or writers then scan nothing"
+        }
+        Class::Scan | Class::SeveralTables if found.is_partitioned && has(" add ") && is_reference => {
+            "on each partition, add the constraint NOT VALID, and validate it in a later transaction: the partitioned table then \
+             takes these constraints, and scans nothing"
+        }
         Class::IndexBuild if text.starts_with("create ") => {
-            Some("CREATE INDEX CONCURRENTLY, outside of a transaction, does not block writes")
+            "CREATE INDEX CONCURRENTLY, outside of a transaction, does not block writes"
         }
         Class::IndexBuild if text.starts_with("reindex") => {
-            Some("REINDEX … CONCURRENTLY does not block writes")
+            "REINDEX CONCURRENTLY, outside of a transaction, does not block writes"
         }
-        Class::IndexBuild if builds && has("alter table") && (has("unique") || has("primary key")) => Some(
-            "build the index first with CREATE UNIQUE INDEX CONCURRENTLY, then ADD CONSTRAINT … USING INDEX is catalog only",
-        ),
-        Class::Scan | Class::SeveralTables if has("set not null") => Some(
-            "first ADD CONSTRAINT … CHECK (… IS NOT NULL) NOT VALID, then VALIDATE CONSTRAINT, which blocks nobody: SET NOT NULL \
-             is then catalog only",
-        ),
-        Class::Scan | Class::SeveralTables if has(" add ") && (has("check") || is_reference) => Some(
-            "ADD CONSTRAINT … NOT VALID is catalog only; VALIDATE CONSTRAINT in a later transaction blocks no writes",
-        ),
-        Class::ScanOfAnother if has("attach partition") && is_attached(found, &text) => Some(
-            "first add to the attached table a CHECK constraint that implies the new bounds (and IS NOT NULL): the server then \
-             skips the scan",
-        ),
-        Class::ScanOfAnother if has("attach partition") => Some(
-            "first add to the default partition a CHECK constraint that excludes the new bounds, NOT VALID, and validate it: the \
-             server then skips the scan",
-        ),
-        Class::SeveralTables if has("attach partition") => Some(
-            "first add CHECK constraints, NOT VALID, and validate them: to the attached table one that implies the new bounds (and \
-             IS NOT NULL), to the default partition one that excludes them; the server then skips the scans",
-        ),
-        Class::Rewrite if has(" add ") && has("default") => Some(
-            "a constant default does not rewrite the table: add the column without the volatile default, SET DEFAULT, then \
-             update the rows in batches",
-        ),
-        Class::Rewrite if has(" type ") => Some(
-            "add a column of the new type, copy the values in batches (a trigger keeps it current), and swap the names",
-        ),
+        Class::IndexBuild if builds && is_key => {
+            "build the index CONCURRENTLY, outside of a transaction: to add the constraint then changes only catalogs"
+        }
+        Class::Scan | Class::SeveralTables if has("set not null") => {
+            "add a CHECK constraint NOT VALID, and validate it in a later transaction, which blocks neither reads nor writes: SET \
+             NOT NULL then scans nothing"
+        }
+        Class::Scan | Class::SeveralTables if has(" add ") && (has("check") || is_reference) => {
+            "add the constraint NOT VALID, and validate it in a later transaction: the scan then blocks neither reads nor writes"
+        }
+        Class::ScanOfAnother | Class::SeveralTables if has("attach partition") => {
+            return Some(attached(found, &text));
+        }
+        Class::Rewrite if has(" add ") && has("default") => {
+            "add the column without the volatile default, set the default, then update the rows in batches: that does not \
+             rewrite the table"
+        }
+        Class::Rewrite if has(" type ") => {
+            "add a column of the new type, and a trigger that keeps it current; copy the values in batches; then rename both \
+             columns"
+        }
         Class::Rewrite if text.starts_with("refresh") => {
-            Some("REFRESH MATERIALIZED VIEW CONCURRENTLY, which needs a unique index, does not block readers")
+            "REFRESH MATERIALIZED VIEW CONCURRENTLY does not block readers; it needs a unique index on the view"
         }
-        _ => None,
+        _ => return None,
+    };
+    Some(way.to_owned())
+}
+
+/// The better way of ATTACH PARTITION.
+fn attached(found: &Found, text: &str) -> String {
+    let is_several = found.class == Class::SeveralTables;
+    let scanned = |is_it: bool| {
+        let mut of = found.works.iter().filter(|work| is_attached(&work.relation, text) == is_it);
+        of.next().map(|work| work.relation.as_str())
+    };
+    let mut checks = Vec::new();
+    if let Some(table) = scanned(true) {
+        checks
+            .push(format!("to {table}, one that only rows within the new bounds satisfy, with IS NOT NULL"));
     }
+    if let Some(table) = scanned(false) {
+        checks.push(format!("to {table}, one that only rows outside of the new bounds satisfy"));
+    }
+    format!(
+        "first add {} NOT VALID, and validate {} in a later transaction ({}): ATTACH PARTITION then scans nothing",
+        if is_several { "CHECK constraints" } else { "a CHECK constraint" },
+        if is_several { "them" } else { "it" },
+        checks.join("; ")
+    )
+}
+
+/// The better way as statements to paste, each in one line; none if pgrig cannot write it. `version` is the server's.
+pub fn better_statements(one: &StatementOutcome, version: u32) -> Vec<String> {
+    let is_known = |found: &&Found| better_way(found, &one.statement).is_some();
+    let found = one.found.as_ref().filter(is_known);
+    let ways = found.and_then(|found| written(found, &one.statement, one.number, version));
+    let in_one_line = |sql: String| Statement { sql, ..one.statement.clone() }.in_one_line();
+    ways.unwrap_or_default().into_iter().map(in_one_line).collect()
 }
 
 /// Whether the scanned table is the one that ATTACH PARTITION names: otherwise it is the default partition.
-fn is_attached(found: &Found, text: &str) -> bool {
+fn is_attached(relation: &str, text: &str) -> bool {
     let plain = |name: &str| name.trim().replace('"', "").to_lowercase();
     let named = text.split("attach partition ").nth(1).and_then(|rest| rest.split(" for values").next());
-    let named = plain(named.unwrap_or_default());
-    let is_named =
-        |name: &str| named == name || named.strip_suffix(name).is_some_and(|schema| schema.ends_with('.'));
-    found.works.iter().any(|work| is_named(&plain(&work.relation)))
+    let (named, name) = (plain(named.unwrap_or_default()), plain(relation));
+    named == name || named.strip_suffix(&name).is_some_and(|schema| schema.ends_with('.'))
 }
 
 /// A migration in which better ways replace statements.

@@ -31,7 +31,7 @@ mod run;
 mod schema;
 mod script;
 
-pub use better::{better_way, is_in_transaction};
+pub use better::{better_statements, better_way, is_in_transaction};
 pub use error::{DdlError, ProbingError, ScriptError};
 pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
 pub use outcome::{

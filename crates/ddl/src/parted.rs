@@ -47,7 +47,7 @@ pub(crate) fn tree(table: u32, relations: &Relations) -> Vec<Node> {
     nodes
 }
 
-/// The statements in place of CREATE INDEX; none if there are too many partitions.
+/// The statements instead of CREATE INDEX; none if there are too many partitions.
 pub(crate) fn index(create: &Create<'_>, own: &str, tree: &[Node]) -> Option<Vec<String>> {
     let tree = Tree::of(create.name.unwrap_or(own), own, tree)?;
     let begin = if create.is_unique { "CREATE UNIQUE INDEX" } else { "CREATE INDEX" };
@@ -62,7 +62,7 @@ pub(crate) fn index(create: &Create<'_>, own: &str, tree: &[Node]) -> Option<Vec
     Some(ways)
 }
 
-/// The statements in place of ADD CONSTRAINT; none if the action is another, or if there are too many partitions.
+/// The statements instead of ADD CONSTRAINT; none if the action is another, or if there are too many partitions.
 pub(crate) fn constraint(action: &Action<'_>, own: &str, tree: &[Node]) -> Option<Vec<String>> {
     let (name, ways): (_, fn(&Tree<'_>, &Action<'_>) -> Vec<String>) = match action {
         Action::Key { name, .. } => (name, key),

@@ -1,10 +1,17 @@
 //! Better ways, where one is known for work that was measured.
 
-use ddl::find::LockMode;
-use ddl::{Found, Outcome, StatementKind, StatementOutcome, better_way, is_in_transaction};
+use std::fmt::Write as _;
 
-/// Hints for the statements, each once.
-pub(crate) fn of(outcome: &Outcome) -> Vec<String> {
+use ddl::find::LockMode;
+use ddl::{
+    Found, Outcome, StatementKind, StatementOutcome, better_statements, better_way, is_in_transaction,
+};
+
+/// Most statements of a better way that a hint shows.
+const MOST: usize = 12;
+
+/// Hints for the statements, each once. `version` is the server's.
+pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
     let mut hints = Vec::new();
     let mut has_timeout = false;
     let mut wants_timeout = None;
@@ -14,7 +21,8 @@ pub(crate) fn of(outcome: &Outcome) -> Vec<String> {
         has_timeout |= one.statement.kind == StatementKind::Session && text.contains("lock_timeout");
         let Some(found) = &one.found else { continue };
         if let Some(way) = better_way(found, &one.statement) {
-            hints.push(format!("hint: statement {}: {way}", one.number));
+            let statements = pasted(&better_statements(one, version));
+            hints.push(format!("hint: statement {}: {way}{statements}", one.number));
             if is_in_transaction(&outcome.statements, one.number) {
                 in_transaction.push(one.number.to_string());
             }
@@ -36,11 +44,31 @@ pub(crate) fn of(outcome: &Outcome) -> Vec<String> {
     }
     if let Some(number) = wants_timeout {
         hints.push(format!(
-            "hint: statement {number} waits for open transactions, and all other sessions wait for it: write SET lock_timeout \
-             = '2s'; before it, and repeat it if it fails"
+            "hint: statement {number} waits for open transactions, and all other sessions wait for it: write this statement \
+             before it, and repeat the migration if it fails:\n  SET lock_timeout = '2s';"
         ));
     }
     hints
+}
+
+/// The statements of a better way, to paste; the updates of its batches as a comment, because their sizes are the user's choice.
+fn pasted(statements: &[String]) -> String {
+    if statements.len() > MOST {
+        return format!(
+            " ({} statements: --alternatives measures them, --json FILE writes them)",
+            statements.len()
+        );
+    }
+    let is_batch = |sql: &String| sql.starts_with("UPDATE ");
+    let mut text = String::new();
+    for (at, sql) in statements.iter().enumerate() {
+        if !is_batch(sql) {
+            let _ = write!(text, "\n  {sql};");
+        } else if !at.checked_sub(1).is_some_and(|before| is_batch(&statements[before])) {
+            text.push_str("\n  -- here, update the existing rows in batches");
+        }
+    }
+    if text.is_empty() { text } else { format!(":{text}") }
 }
 
 fn blocks_readers(one: &StatementOutcome) -> bool {

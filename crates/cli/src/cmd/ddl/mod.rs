@@ -79,6 +79,7 @@ async fn measure(
     let directory = chosen.data_directory(None)?;
     let survey = Survey::for_tables(&connection, &directory, VERSION).await?;
     connection.close().await;
+    let version = survey.environment.server.version_num;
     let begun = Begun {
         verb: "ddl",
         save: &arguments.save,
@@ -107,7 +108,7 @@ async fn measure(
     let results = vec![text::outcome(&outcome)];
     let ended = judged(arguments, &outcome);
     recording.finish(ended).show(
-        Shown { results, hints: hints::of(&outcome), leaves_nothing: true },
+        Shown { results, hints: hints::of(&outcome, version), leaves_nothing: true },
         chosen,
         printer,
     )
