@@ -79,7 +79,8 @@ pub(crate) const VERBS: [&str; 19] = [
     "help",
 ];
 /// Words that commands do not have, but sentences that begin with the name of a command.
-const PROSE: [&str; 5] = ["or", "and", "then", "if", "keeps"];
+const PROSE: [&str; 12] =
+    ["or", "and", "then", "if", "keeps", "to", "for", "first", "again", "with", "shows", "does"];
 
 /// The text before a command to paste, and the command, if the line ends with one.
 fn with_command(line: &str) -> Option<(&str, &str)> {
@@ -144,20 +145,84 @@ fn broken(command: &str, indent: usize, width: usize) -> String {
 const UNITS: [&str; 14] =
     ["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "%", "s", "ms", "µs", "ns", "min"];
 
-/// The words of a line. A number and its unit are one.
+/// The words of a line. A number and its unit are one; so is a command to paste: a line break within it would end it.
 fn words(line: &str) -> Vec<String> {
+    // In a statement of SQL, text in quotes is one word.
+    let split: Vec<&str> = if line.ends_with(';') { shell_words(line) } else { line.split(' ').collect() };
     let mut words: Vec<String> = Vec::new();
-    for word in line.split(' ') {
-        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']));
+    let mut at = 0;
+    while let Some(word) = split.get(at) {
+        let is_unit = UNITS.contains(&word.trim_end_matches(ENDS));
+        let length = length_of_command(&split[at..]);
         match words.last_mut() {
             Some(number) if is_unit && number.ends_with(|last: char| last.is_ascii_digit()) => {
                 number.push(' ');
                 number.push_str(word);
             }
-            _ => words.push(word.to_owned()),
+            _ => words.push(split[at..at + length].join(" ")),
         }
+        at += length;
     }
     words
+}
+
+/// Characters of a sentence that end a number or a command.
+const ENDS: [char; 5] = ['.', ',', ';', ':', ')'];
+/// Words after the name of a verb that belong to a command: verbs within a verb.
+const SUBCOMMANDS: [&str; 29] = [
+    "bench",
+    "capture",
+    "check",
+    "destroy",
+    "drop",
+    "export",
+    "fetch",
+    "import",
+    "keep",
+    "list",
+    "logs",
+    "new",
+    "prune",
+    "psql",
+    "rehearse",
+    "restart",
+    "rm",
+    "serve",
+    "show",
+    "start",
+    "status",
+    "stop",
+    "unlog",
+    "url",
+    "bash",
+    "zsh",
+    "fish",
+    "powershell",
+    "elvish",
+];
+
+/// The number of words of the command within a sentence that begins with these words; 1 if none begins there.
+fn length_of_command(words: &[&str]) -> usize {
+    let is_last = |at: usize| words[at].ends_with(ENDS) && !words[at].ends_with("...");
+    let is_verb = |word: &&str| VERBS.contains(&word.trim_end_matches(ENDS));
+    if words[0].trim_start_matches(['(', '"']) != "pgrig" || !words.get(1).is_some_and(is_verb) {
+        return 1;
+    }
+    let mut quotes = 0;
+    let mut length = 2;
+    while let Some(word) = words.get(length).filter(|_| !is_last(length - 1) || quotes % 2 == 1) {
+        let is_value = words[length - 1].starts_with('-') && !words[length - 1].contains('=');
+        let is_argument = word.starts_with(['-', '\'', '"', '$', '/', '.', '>', '|'])
+            || word.contains(['=', '/', '_'])
+            || word.chars().any(|one| one.is_ascii_uppercase() || one.is_ascii_digit())
+            || SUBCOMMANDS.contains(&word.trim_end_matches(ENDS));
+        if quotes % 2 == 0 && (PROSE.contains(word) || !(is_value || is_argument)) {
+            break;
+        }
+        quotes += word.matches('\'').count();
+        length += 1;
+    }
+    length
 }
 
 /// The column at which continuations of this line begin; none if the line must not be broken.
@@ -202,6 +267,28 @@ mod tests {
         let line = "error: invalid version: pgrig cannot download PostgreSQL 9.6: give another one";
         let expected = "error: invalid version: pgrig cannot download\nPostgreSQL 9.6: give another one";
         assert_eq!(wrapped(line, 50), expected);
+    }
+
+    #[test]
+    fn a_command_within_a_sentence_is_not_broken() {
+        let line = "error: instance bench runs with other settings; stop it first (pgrig server stop --instance bench), then repeat";
+        let expected = "error: instance bench runs with other settings; stop it\nfirst (pgrig server stop --instance bench), then repeat";
+        assert_eq!(wrapped(line, 56), expected);
+        let line = "error: run pgrig ab 'pgrig tps -T 5' 'pgrig tps -T 5 -S' to see the difference of both";
+        let expected =
+            "error: run\npgrig ab 'pgrig tps -T 5' 'pgrig tps -T 5 -S' to\nsee the difference of both";
+        assert_eq!(wrapped(line, 50), expected);
+        let line = "warning: pgrig tps shows the transactions of each client and of all";
+        let expected = "warning: pgrig tps shows the transactions of\neach client and of all";
+        assert_eq!(wrapped(line, 45), expected);
+    }
+
+    #[test]
+    fn texts_in_sql_are_not_broken() {
+        let line = "  ALTER TABLE orders ADD CHECK (state IN ('new', 'in  progress', 'done')) NOT VALID;";
+        let expected =
+            "  ALTER TABLE orders ADD CHECK (state IN\n  ('new', 'in  progress', 'done')) NOT VALID;";
+        assert_eq!(wrapped(line, 42), expected);
     }
 
     #[test]
