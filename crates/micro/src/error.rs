@@ -1,6 +1,7 @@
 //! Errors of a `micro`.
 
 use failure::{Class, Classified};
+use measure::human::counted;
 use thiserror::Error;
 
 use connect::ConnectError;
@@ -115,7 +116,7 @@ pub enum MicroError {
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The user interrupted it.
-    #[error("interrupted after {rounds} rounds")]
+    #[error("interrupted after {}", counted(*rounds as u64, "round"))]
     Interrupted {
         /// Number of complete rounds.
         rounds: usize,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
+use sql::{Kind, Text};
 
 use crate::candidate::{Body, Candidate, ROWS, TABLE};
 use crate::error::MicroError;
@@ -36,6 +37,29 @@ pub struct Request {
     pub schema: Option<String>,
     /// Whether candidates are measured even if their plans would be refused.
     pub anyway: bool,
+}
+
+/// Whether a statement begins, ends or divides a transaction.
+fn is_of_transactions(text: &str) -> bool {
+    let mut at = 0;
+    let mut words = Vec::new();
+    while let Ok(Some((kind, length))) = Text::whole(text).from(at).token()
+        && words.len() < 2
+    {
+        if !matches!(kind, Kind::Blank | Kind::Comment) {
+            words.push(text[at..at + length].to_ascii_lowercase());
+        }
+        at += length;
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["prepare", second] => second == "transaction",
+        [first, ..] => {
+            let known = ["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"];
+            known.contains(&first)
+        }
+        [] => false,
+    }
 }
 
 fn seconds<S: Serializer>(budget: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -73,7 +97,24 @@ impl Request {
         if !(self.threshold > 0.0 && self.threshold < 1.0) {
             return refuse("--threshold must be more than 0 % and less than 100 %");
         }
+        self.check_transactions()?;
         self.check_placeholders(&first.body)
+    }
+
+    /// Refuses statements that begin or end a transaction: it would still be open, or over, for the samples after it.
+    fn check_transactions(&self) -> Result<(), MicroError> {
+        let candidates = self.candidates.iter().filter_map(|candidate| match &candidate.body {
+            Body::Expression(_) => None,
+            Body::Statement(text) | Body::Table { statement: text, .. } => Some(text),
+        });
+        match candidates.chain(&self.empty).find(|text| is_of_transactions(text)) {
+            None => Ok(()),
+            Some(text) => Err(MicroError::Request(format!(
+                "pgrig micro cannot time {}, because it changes the transaction in which the next sample runs. To time a whole \
+                 transaction, write BEGIN, its statements and COMMIT into a file, and run: pgrig tps -f FILE",
+                text.trim()
+            ))),
+        }
     }
 
     fn check_placeholders(&self, first: &Body) -> Result<(), MicroError> {
