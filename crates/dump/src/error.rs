@@ -59,7 +59,9 @@ pub enum DumpError {
     #[error("\"{0}\" is not a table name: write [schema.]table, with double quotes where SQL needs them")]
     Name(String),
     /// A table to leave logged that the dump does not create.
-    #[error("--exclude-table {0}: the dump does not create a logged table of that name")]
+    #[error(
+        "--exclude-table {0}: the dump does not create a logged table of that name: check the name, or give SCHEMA.TABLE"
+    )]
     NoSuchTable(String),
     /// A table that must stay logged was found in one pass, after it had been made unlogged.
     #[error(
@@ -119,6 +121,8 @@ impl Classified for DumpError {
             | Self::MetaWithinStatement { .. }
             | Self::DataOfCommand { .. }
             | Self::AfterCopy { .. } => Class::Request,
+            // Damaged data of a compressed dump.
+            Self::Read(error) if error.kind() == io::ErrorKind::InvalidData => Class::Request,
             Self::Read(_) | Self::Write(_) | Self::Changed => Class::Machine,
         }
     }

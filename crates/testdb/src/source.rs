@@ -66,13 +66,12 @@ pub enum Form {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// An error of the file system.
-    #[error("cannot read {what}: {error}")]
+    /// An error of the file system, or of damaged data.
+    #[error("cannot read {what}: {}", why(error))]
     Io {
         /// The file.
         what: String,
         /// The operating system's error.
-        #[source]
         error: io::Error,
     },
     /// The file has another format.
@@ -97,10 +96,22 @@ pub enum SourceError {
     ReadOnce,
 }
 
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "the file does not exist; check the path".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 impl Classified for SourceError {
     fn class(&self) -> Class {
         match self {
-            Self::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => Class::Request,
+            // Data that cannot be decompressed: the user's own file is damaged, not the machine.
+            Self::Io { error, .. }
+                if [io::ErrorKind::NotFound, io::ErrorKind::InvalidData].contains(&error.kind()) =>
+            {
+                Class::Request
+            }
             Self::NotSql { .. } | Self::ReadOnce => Class::Request,
             Self::Io { .. } | Self::Archive { .. } => Class::Machine,
         }
@@ -357,10 +368,17 @@ struct Decoded<R> {
 impl<R: Read> Read for Decoded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.sql.read(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::Interrupted => error,
-            kind => {
-                io::Error::new(kind, format!("the {} data are damaged or truncated: {error}", self.method))
+            io::ErrorKind::InvalidData
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::Other => {
+                let text = format!(
+                    "the {} data are damaged or cut off ({error}): make or copy the file again",
+                    self.method
+                );
+                io::Error::new(io::ErrorKind::InvalidData, text)
             }
+            _ => error,
         })
     }
 }

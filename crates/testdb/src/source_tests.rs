@@ -64,8 +64,10 @@ fn what_is_cut_off_is_an_error() {
         [(gzip(text.as_bytes()), "gzip"), (zstd::encode_all(text.as_bytes(), 1).unwrap(), "zstd")]
     {
         let source = file(&directory, method, &bytes[..bytes.len() - 9]);
-        let error = io::copy(&mut source.open().unwrap(), &mut io::sink()).unwrap_err().to_string();
-        assert!(error.contains(&format!("the {method} data are damaged or truncated")), "{error}");
+        let error = io::copy(&mut source.open().unwrap(), &mut io::sink()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        let error = error.to_string();
+        assert!(error.contains(&format!("the {method} data are damaged or cut off")), "{error}");
     }
 }
 
@@ -91,6 +93,8 @@ fn what_is_no_dump_is_told() {
     }
     assert!(Source::file(directory.path()).unwrap().open().is_err());
     assert!(Source::file(directory.path().join("missing")).is_err_and(|error| error.is_usage()));
+    let cut = &gzip(b"SELECT 1;")[..15];
+    assert!(file(&directory, "cut", cut).open().is_err_and(|error| error.is_usage()));
 }
 
 #[test]

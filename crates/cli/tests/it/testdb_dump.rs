@@ -398,7 +398,7 @@ fn compressed_dumps_are_read_and_written() {
     done(&format!("{} -o /dev/null", path("plain")));
     assert_eq!(
         through_pipe(&rig, "testdb unlog -", &std::fs::read(path("a.gz")).unwrap()[..20]).code,
-        Some(1)
+        Some(2)
     );
 }
 
@@ -429,7 +429,11 @@ fn what_cannot_be_is_refused() {
             2,
             "--exclude-table u: the dump does not create a logged table",
         ),
-        (format!("{}/missing", files.path().display()), 2, "missing: No such file"),
+        (
+            format!("{}/missing", files.path().display()),
+            2,
+            "missing: the file does not exist; check the path",
+        ),
         (format!("{}", files.path().display()), 2, "a directory without toc.dat"),
         ("/proc/self/exe".to_owned(), 2, "bytes that are not text"),
         (format!("{} -o {}/missing/a", whole(&files), files.path().display()), 2, "there is no directory"),
