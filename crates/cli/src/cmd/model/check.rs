@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use catalog::{Aggregates, CatalogError};
+use catalog::Aggregates;
 use connect::{ConnectOptions, Connection, Target, resolve};
 use measure::{Event, Note, Trial, Unit};
 use model::{Bytes, Distance, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Shapes, Sizes};
@@ -13,6 +13,7 @@ use tokio::runtime::Builder;
 
 use super::args::{CheckArgs, K};
 use super::execute::{self, Executed};
+use super::sides::{checked, refuse_same, refuse_unrelated};
 use super::text;
 use crate::app::args::ServerChoice;
 use crate::app::conduct::{Begun, Recording, Shown, on_server};
@@ -177,6 +178,7 @@ async fn check(
             }
             Original::Database(target) => {
                 let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
+                refuse_same(&connection, &copy, target.dbname()).await?;
                 let first = checked(&connection, target, schema, "original").await?;
                 let second = checked(&copy, &copy_target, schema, "copy").await?;
                 refuse_unrelated(&first, &second)?;
@@ -218,71 +220,6 @@ async fn check(
     recording.run.notes.extend(unseen.map(|text| Note { text: text.clone() }));
     let results = vec![text::fidelity(&fidelity, plans.as_ref(), executed.as_ref(), shapes.as_ref())];
     recording.finish(Ok(())).show(Shown { results, hints: Vec::new(), ..Shown::default() }, chosen, printer)
-}
-
-/// Facts of a database that has tables, some of which the role may read.
-///
-/// # Errors
-/// If there is no table, or the role sees no statistics of them.
-async fn checked(
-    connection: &Connection,
-    target: &Target,
-    schema: Option<&str>,
-    name: &str,
-) -> Result<Facts, Failure> {
-    let database = target.dbname();
-    let facts = match catalog::capture(&connection.client, schema, None, catalog::TIMEOUT).await {
-        Err(CatalogError::NothingToModel { .. }) => {
-            let within = schema.map_or(String::new(), |schema| format!(" in schema {schema}"));
-            let remedy = match name {
-                "copy" => format!(
-                    "fill it first (pgrig fill --model FILE, or --ddl FILE, into {database}), or name another COPY"
-                ),
-                _ => "name another ORIGINAL".to_owned(),
-            };
-            let schema = if schema.is_some() { ", or give another --schema" } else { "" };
-            let text = format!("the {name} (database {database}) has no table{within}: {remedy}{schema}");
-            return Err(Usage(text).into());
-        }
-        // The names are the server's own: the role may not use the schema.
-        Err(CatalogError::SchemaPrivilege { .. }) => {
-            return Err(unseen(connection, name, database).await?.into());
-        }
-        facts => explained(connection, facts).await?,
-    };
-    let names: Vec<String> = facts.tables.iter().map(|table| table.sql_name.clone()).collect();
-    let query = "SELECT coalesce(bool_or(has_any_column_privilege(name, 'SELECT')), true) \
-                   FROM unnest($1::text[]) AS t (name)";
-    let row = match connection.client.query_one(query, &[&names]).await {
-        Ok(row) => row,
-        Err(error) => return Err(connection.explain(error).await.into()),
-    };
-    if row.get(0) { Ok(facts) } else { Err(unseen(connection, name, database).await?.into()) }
-}
-
-/// The error of a role that sees no statistics of a database.
-async fn unseen(connection: &Connection, name: &str, database: &str) -> Result<Usage, Failure> {
-    let role: String = match connection.client.query_one("SELECT current_user::text", &[]).await {
-        Ok(row) => row.get(0),
-        Err(error) => return Err(connection.explain(error).await.into()),
-    };
-    Ok(Usage(format!(
-        "role {role} sees no statistics of the {name} (database {database}): connect as a role that may SELECT from its \
-         tables and ANALYZE them"
-    )))
-}
-
-/// Refuses a copy that has none of the original's tables.
-fn refuse_unrelated(original: &Facts, copy: &Facts) -> Result<(), Usage> {
-    let has = |name: &str| copy.tables.iter().any(|table| table.name == name);
-    let names: Vec<&str> = original.tables.iter().map(|table| table.name.as_str()).collect();
-    if names.iter().any(|name| has(name)) {
-        return Ok(());
-    }
-    let more = names.len().saturating_sub(10);
-    let listed = names.iter().take(10).copied().collect::<Vec<_>>().join(", ");
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Err(Usage(format!("the copy has none of the original's tables ({listed}{more}): name another COPY")))
 }
 
 /// Distributions of both databases' columns.

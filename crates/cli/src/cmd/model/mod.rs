@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod check;
 mod execute;
+mod sides;
 mod text;
 
 use std::collections::hash_map::RandomState;

@@ -14,6 +14,9 @@ fn assert_copies_are_refused(rig: &Rig, original: &Server<'_>, copy: &Server<'_>
         assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
     };
     check(&copy.url, "the copy (database copy) has no table: fill it first");
+    let same = "ORIGINAL and COPY are the same database, original: name the original first";
+    check(&original.url, same);
+    check(&format!("{} application_name=another_way", original.url), same);
     copy.execute("CREATE ROLE weak LOGIN; CREATE TABLE other (n int)");
     check(&copy.url, "the copy has none of the original's tables (app.");
     let weak = copy.url.replace("user=postgres", "user=weak");
