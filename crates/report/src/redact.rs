@@ -167,11 +167,10 @@ impl Names {
         let environment = &mut run.environment;
         LEFT_OUT.clone_into(&mut environment.database);
         LEFT_OUT.clone_into(&mut environment.role);
-        let kind = environment.transport.split(' ').next().unwrap_or_default();
-        environment.transport = match kind {
-            "tcp" => "tcp".to_owned(),
-            "unix" => "unix socket".to_owned(),
-            _ => LEFT_OUT.to_owned(),
+        let tls = environment.transport.split_once(", ").map_or(String::new(), |(_, tls)| format!(", {tls}"));
+        environment.transport = match environment.transport.split(' ').next() {
+            Some("tcp") => format!("tcp {LEFT_OUT}{tls}"),
+            _ => format!("unix socket {LEFT_OUT}"),
         };
         if let Some(volume) = &mut environment.data_volume {
             LEFT_OUT.clone_into(&mut volume.mount);

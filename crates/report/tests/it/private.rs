@@ -154,7 +154,18 @@ fn a_redacted_report_has_no_names_paths_or_sql() {
     assert!(page.contains("transactions per second") && page.contains("median of 3 trials"));
     for (document, before) in redacted.iter().zip(&documents) {
         assert_eq!(document.run.trials.len(), before.run.trials.len());
+        let transport = &document.run.environment.transport;
+        assert_eq!(transport, "tcp redacted, TLSv1.3 TLS_AES_256_GCM_SHA384");
     }
+    let local = changed("tps", |run: &mut Run| {
+        "unix socket /srv/secret/.s.PGSQL.5432".clone_into(&mut run.environment.transport);
+    });
+    let redacted = redacted_one(&local);
+    assert_eq!(redacted.run.environment.transport, "unix socket redacted");
+}
+
+fn redacted_one(document: &Document) -> Document {
+    redacted(std::slice::from_ref(document)).unwrap().remove(0)
 }
 
 #[test]
