@@ -216,7 +216,11 @@ impl Run<'_> {
             }
             observer.begins(way, round + 1, subject.at);
             let began = Instant::now();
-            match self.trial(way, subject).await {
+            let tried = self.trial(way, subject).await;
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(BackupError::Interrupted);
+            }
+            match tried {
                 Ok(trial) => {
                     outcome.trials.push(trial);
                     (spent, weight) = (spent + began.elapsed(), weight + subject.weight());
