@@ -59,7 +59,7 @@ const INSTEAD: [(&[&str], &str); 19] = [
     ),
     (
         &["dump", "pg_dump", "restore", "pg_restore", "backup"],
-        "pg_dump and pg_restore do that; pgrig fill --ddl FILE fills the tables of a dump",
+        "pg_dump and pg_restore do that; pgrig backup rehearse -d DBNAME measures them, and pgrig fill --ddl FILE fills the tables of a dump",
     ),
     (
         &["vacuum", "analyze", "vacuumdb", "reindex", "query", "exec", "sql"],
@@ -76,9 +76,9 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
     let text = match error.kind() {
         ErrorKind::InvalidSubcommand => verb(&words, &error),
         ErrorKind::UnknownArgument => argument(&words, &error),
-        ErrorKind::InvalidValue => help(&words, &error),
+        ErrorKind::InvalidValue => help(&words, &error).or_else(|| without_value(&words, &error)),
         ErrorKind::ValueValidation => sql_file(&words, &error).or_else(|| number(&error)),
-        ErrorKind::MissingRequiredArgument => missing(&words),
+        ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing(&words),
         ErrorKind::InvalidUtf8 => not_text(arguments),
         _ => None,
     };
@@ -104,13 +104,15 @@ fn leave_out_escape(error: &mut Error) {
     }
 }
 
+/// Words as a shell reads them, without passwords.
+fn shown(words: &[String]) -> String {
+    let words = words.iter().map(|word| shell_word(&without_passwords(word)));
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// The command line with `--` before this word.
 fn with_dashes(words: &[String], word: &str) -> String {
     let at = words.iter().position(|given| given.starts_with(word)).unwrap_or(words.len());
-    let shown = |words: &[String]| {
-        let words = words.iter().map(|word| shell_word(&without_passwords(word)));
-        words.collect::<Vec<_>>().join(" ")
-    };
     format!("pgrig {} -- {}", shown(&words[..at]), shown(&words[at..]))
 }
 
@@ -123,6 +125,13 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
     }
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
         return None;
+    }
+    if words.iter().find(|word| !word.starts_with('-')).is_some_and(|verb| verb == "backup") {
+        let has_dot = word.contains(['.', '/']);
+        let meant = if has_dot { format!("check {word}") } else { format!("rehearse -d {word}") };
+        return Some(format!(
+            "there is no command {word}: give one of rehearse, check, for example pgrig backup {meant}\n"
+        ));
     }
     let names = commands(words);
     Some(format!("there is no command {word}: give one of {}\n", names.join(", ")))
@@ -148,7 +157,21 @@ fn commands(words: &[String]) -> Vec<String> {
 /// An argument that the verb does not have.
 fn argument(words: &[String], error: &Error) -> Option<String> {
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
-    let others = || match (argument.as_str(), words) {
+    let equals = || {
+        let option = with_equals(words, argument)?;
+        Some(format!("unexpected argument {argument}: write {option}={argument}\n"))
+    };
+    option_of_pgbench(words, argument)
+        .or_else(equals)
+        .or_else(|| unit(words, argument))
+        .or_else(|| negative(words, argument))
+        .or_else(|| of_elsewhere(words, argument))
+        .or_else(|| misplaced(words, argument))
+}
+
+/// The remedy for an option of another verb or program.
+fn of_elsewhere(words: &[String], argument: &str) -> Option<String> {
+    match (argument, words) {
         ("-h", _) => Some("for help, give --help or -?; -h is the host of a server\n".to_owned()),
         ("-v", _) => Some("for the version, give --version or -V\n".to_owned()),
         ("-W" | "--password", _) => Some(
@@ -156,21 +179,59 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
                 .to_owned(),
         ),
         ("-w" | "--no-password", _) => Some("pgrig never asks for a password: leave out -w\n".to_owned()),
+        (option, [first, ..]) if first.starts_with('-') && words.iter().any(|word| is_verb(word)) => {
+            let at = words.iter().position(|word| is_verb(word))?;
+            let moved = shown(&[&words[at..], &words[..at]].concat());
+            Some(format!("write {option} after the command: pgrig {moved}\n"))
+        }
+        ("-c" | "--clients" | "-j" | "--jobs", [fill, ..]) if fill == "fill" => {
+            Some(format!("pgrig fill has no {argument}: --streams N sets the number of connections that load\n"))
+        }
+        ("-T" | "--time", [fill, ..]) if fill == "fill" => {
+            Some(format!("pgrig fill has no {argument}: --for 10min stops the fill after this time\n"))
+        }
+        ("--trials", [ddl, ..]) if ddl == "ddl" => Some(
+            "pgrig ddl has no --trials: it runs the migration several times at each of three sizes; --quick runs it once\n"
+                .to_owned(),
+        ),
         ("-i" | "--initialize", [fill, ..]) if fill == "fill" => {
             Some("pgrig fill does what pgbench -i does: leave out -i, and give --scale N\n".to_owned())
+        }
+        (option, [size, ..]) if size == "size" && OF_SERVERS.contains(&option) => {
+            Some(format!("pgrig size needs no server: leave out {option}\n"))
+        }
+        (option, [backup, check, ..])
+            if backup == "backup" && check == "check" && OF_SERVERS.contains(&option) =>
+        {
+            Some(format!(
+                "pgrig backup check reads a backup and needs no server: leave out {option}; to measure backups of a database, \
+                 give pgrig backup rehearse -d DBNAME\n"
+            ))
+        }
+        (option, [server, psql, ..]) if server == "server" && psql == "psql" && option.starts_with('-') => {
+            Some(format!("write psql's options after --: {}\n", with_dashes(words, option)))
+        }
+        _ => None,
+    }
+}
+
+/// The remedy for a word in the wrong place, or one that needs an option before it.
+fn misplaced(words: &[String], argument: &str) -> Option<String> {
+    match (argument, words) {
+        (file, [size, rest @ ..])
+            if size == "size" && rest.windows(2).any(|pair| pair[0] == "--json" && pair[1] == file) =>
+        {
+            Some(format!("--json of pgrig size writes to standard output: write > {file}\n"))
         }
         (version, [server, fetch, ..])
             if server == "server" && fetch == "fetch" && !version.starts_with('-') =>
         {
             Some(format!("unexpected argument {version}; to name a version, give --pg-version {version}\n"))
         }
-        (option, [size, ..]) if size == "size" && OF_SERVERS.contains(&option) => {
-            Some(format!("pgrig size needs no server: leave out {option}\n"))
-        }
-        (file, [size, rest @ ..])
-            if size == "size" && rest.windows(2).any(|pair| pair[0] == "--json" && pair[1] == file) =>
+        (second, [size, first, ..])
+            if size == "size" && !second.starts_with('-') && !first.starts_with('-') =>
         {
-            Some(format!("--json of pgrig size writes to standard output: write > {file}\n"))
+            Some(format!("unexpected argument {second}: give one SIZE\n"))
         }
         (_, [ab, pgrig, ..]) if ab == "ab" && pgrig == "pgrig" => {
             Some("put each command in quotes: pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -c 4'\n".to_owned())
@@ -189,12 +250,26 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
             };
             Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
         }
+        (database, [backup, rehearse, ..])
+            if backup == "backup" && rehearse == "rehearse" && !database.starts_with('-') =>
+        {
+            Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
+        }
+        (second, [backup, check, ..])
+            if backup == "backup" && check == "check" && !second.starts_with('-') =>
+        {
+            Some(format!("unexpected argument {second}: give one backup; run the command once for each\n"))
+        }
+        (name, [server, action, ..]) if server == "server" && is_of_instance(action) && !name.starts_with('-') => {
+            Some(format!("unexpected argument {name}; to name an instance, give --instance {name}\n"))
+        }
+        (third, [compare, ..]) if compare == "compare" && !third.starts_with('-') => Some(
+            "give two runs or labels; for several runs on a side: pgrig compare --baseline RUN RUN --candidate RUN RUN\n"
+                .to_owned(),
+        ),
         (second, [tps, ..]) if tps == "tps" && !second.starts_with('-') => Some(format!(
             "unexpected argument {second}: give one database; to divide the clients over several, repeat -d\n"
         )),
-        (option, [server, psql, ..]) if server == "server" && psql == "psql" && option.starts_with('-') => {
-            Some(format!("write psql's options after --: {}\n", with_dashes(words, option)))
-        }
         (command, [testdb, bench, ..])
             if testdb == "testdb" && bench == "bench" && !command.starts_with('-') =>
         {
@@ -206,16 +281,7 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
             Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
         }
         _ => None,
-    };
-    let equals = || {
-        let option = with_equals(words, argument)?;
-        Some(format!("unexpected argument {argument}: write {option}={argument}\n"))
-    };
-    option_of_pgbench(words, argument)
-        .or_else(equals)
-        .or_else(|| unit(words, argument))
-        .or_else(|| negative(words, argument))
-        .or_else(others)
+    }
 }
 
 /// The remedy for `-h` without a host, if the user wants help.
@@ -250,7 +316,7 @@ fn out_of_range(words: &[String], option: usize) -> Option<String> {
     })
 }
 
-/// The error if the option at this place has this value in place of the next word, unless the value is valid.
+/// The error if the option at this place has this value instead of the next word, unless the value is valid.
 fn error_of_value(words: &[String], option: usize, value: &str) -> Option<String> {
     let name = &words[option];
     let joined = match name.strip_prefix('-')? {
@@ -276,6 +342,36 @@ fn missing(words: &[String]) -> Option<String> {
             "no migration is given: give a file with SQL, or -c 'ALTER TABLE orders ADD COLUMN note text'"
         }
         ["fill", ..] if has("--reserve") => "--reserve goes with --brim: give both, or leave out --reserve",
+        ["size", ..] => "give SIZE, --scale N or --rows N, for example: pgrig size 73GB",
+        ["compare", ..] if !has("--baseline") && !has("--candidate") => {
+            "give two runs or labels, for example: pgrig compare before after"
+        }
+        ["ab", ..] => {
+            "give two commands or more, each in quotes, for example: pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'"
+        }
+        ["merge", ..] => "give the runs of all parts, for example: pgrig merge 1.json 2.json",
+        ["backup", "check", ..] => {
+            "give the file or directory of a backup, or - for standard input, for example: pgrig backup check shop.dump"
+        }
+        ["model", "capture", ..] => {
+            "no file for the model is given: pgrig model capture -d DBNAME -o FILE, or --explain to see the queries"
+        }
+        ["model", "show", ..] => "give the file of a model, for example: pgrig model show shop.model.toml",
+        ["model", "check", ..] => {
+            "give the original, then the copy, for example: pgrig model check shop copy"
+        }
+        ["runs", "rm", ..] => "give the runs to remove: their ids or labels (pgrig runs list shows them)",
+        ["runs", "export", ..] => {
+            "give runs and a file, for example: pgrig runs export latest -o latest.runs.json"
+        }
+        ["testdb", "bench", ..] => {
+            "give your test command after --, for example: pgrig testdb bench -- sh suite.sh; or --tps SCRIPT"
+        }
+        ["testdb", "keep", ..] => "give the name of a lent database (pgrig testdb list shows them)",
+        ["server", "destroy", ..] => {
+            "--instance is missing: pgrig server destroy deletes an instance with all its data (pgrig server status lists \
+             the instances)"
+        }
         ["testdb", "drop", ..] => "give NAME, --all, --templates or --orphans",
         ["runs", "prune", ..] => "give --keep N, --older-than AGE, or both",
         ["compare", ..] if has("--baseline") => "--baseline needs --candidate: give both",
@@ -283,6 +379,24 @@ fn missing(words: &[String]) -> Option<String> {
         _ => return None,
     };
     Some(format!("{text}\n"))
+}
+
+/// The remedy for --ladder without its size, which stands in the place of SIZE or nowhere.
+fn without_value(words: &[String], error: &Error) -> Option<String> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_ladder = option.starts_with("--ladder") && words.last().is_some_and(|word| word == "--ladder");
+    is_ladder
+        .then(|| "--ladder needs the size of the tables, for example: pgrig fill --ladder 1GB\n".to_owned())
+}
+
+/// Whether a word is one of pgrig's commands.
+fn is_verb(word: &str) -> bool {
+    Cli::command().find_subcommand(word).is_some()
+}
+
+/// Whether a command of `pgrig server` has the option --instance, and no argument.
+fn is_of_instance(action: &str) -> bool {
+    ["start", "stop", "restart", "status", "logs", "destroy"].contains(&action)
 }
 
 /// An option whose value follows an equals sign, if the word is its value.

@@ -7,6 +7,7 @@ use ddl::{Amount, Effort, ProbeScript, Probes, Probing, Request, Schema, Script,
 use fill::RowsRule;
 use model::Model;
 use pgserver::Profile;
+use server::quote::shell_word;
 
 use crate::app::args::{EXPLAIN, EmbeddedArgs, SaveArgs, ServerAddress, ServerChoice};
 use crate::app::duration::Length;
@@ -27,13 +28,14 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 
 /// Measure what a migration does to your tables: scans, rewrites, locks, WAL
 ///
-/// pgrig creates your tables in new databases on its own PostgreSQL. It fills the tables that the migration uses, to three sizes,
-/// and runs the migration on copies. For each statement it reports the class (catalog only, scan, rewrite …) with the proof, the
-/// locks, the seconds and the bytes of WAL. It forecasts the seconds and the WAL for the size that --size or --rows gives. A
-/// changed file (relfilenode) proves a rewrite, and the server's counters of the statement's own transaction prove a scan. At the end, pgrig drops the
-/// databases. It never runs the migration on the database that -d names. Seconds hold only for this machine. Expect the same
-/// classes, locks and WAL on other servers with the same major version and settings. To measure on the version of your server,
-/// give --pg-version, and --instance with a new name: --pg-version 15 --instance ddl15.
+/// pgrig creates your tables in new databases on its own PostgreSQL. It fills the tables that the migration uses, to
+/// three sizes, and runs the migration on copies. For each statement it reports the class (catalog only, scan, rewrite
+/// …) with the proof, the locks, the seconds and the bytes of WAL. It forecasts the seconds and the WAL for the size
+/// that --size or --rows gives. A changed file (relfilenode) proves a rewrite, and the server's counters of the
+/// statement's own transaction prove a scan. At the end, pgrig drops the databases. It never runs the migration on the
+/// database that -d names. The seconds are those of this machine. Expect the same classes, locks and WAL on other
+/// servers with the same major version and settings. To measure on the version of your server, give --pg-version, and
+/// --instance with a new name: --pg-version 15 --instance ddl15.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
     pgrig ddl migration.sql --schema-file app.sql\n  \
@@ -47,7 +49,7 @@ pub(crate) struct DdlArgs {
     #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Statements of the migration, in place of files; may be repeated
+    /// Statements of the migration, instead of files; may be repeated
     #[arg(short, long, value_name = "SQL", help_heading = "Migration")]
     pub(crate) command: Vec<String>,
 
@@ -129,7 +131,7 @@ pub(crate) struct DdlArgs {
     )]
     pub(crate) username: Option<String>,
 
-    /// Measure on this server (URI or keyword string), in place of pgrig's own; pgrig creates databases there, and drops them
+    /// Measure on this server (URI or keyword string), instead of pgrig's own; pgrig creates databases there, and drops them
     #[arg(
         long,
         value_name = "URI",
@@ -222,6 +224,19 @@ fn probing(option: &str, value: &str) -> Result<Probing, Usage> {
     Ok(Probing::Script(script))
 }
 
+/// A migration that cannot be read: it may be SQL.
+fn unread(name: &str, error: &str) -> Usage {
+    let is_sql = name.contains(char::is_whitespace) && !std::path::Path::new(name).exists();
+    Usage(if is_sql {
+        format!(
+            "there is no file of the name {name}: to give SQL, write -c before it: -c {}",
+            shell_word(name)
+        )
+    } else {
+        format!("cannot read {name}: {error}")
+    })
+}
+
 /// Whether a text is meant as a path: SQL has blanks, or parentheses.
 fn is_path(text: &str) -> bool {
     text.contains(['/', '.']) && !text.contains(|c: char| c.is_whitespace() || "()*\"';".contains(c))
@@ -244,7 +259,7 @@ impl DdlArgs {
         let mut scripts = Vec::new();
         for path in &self.files {
             let name = path.display().to_string();
-            let text = input::file(path).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
+            let text = input::file(path).map_err(|error| unread(&name, &error))?;
             let read = Script::read(&text, Some(&name)).and_then(|script| self.in_transactions(script));
             scripts.push(read.map_err(|error| Usage(format!("{name}, {error}")))?);
         }

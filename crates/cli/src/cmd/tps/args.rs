@@ -28,9 +28,10 @@ const SEEDS: u64 = 1 << 32;
 
 /// Measure transactions per second and latency of pgbench scripts
 ///
-/// pgrig runs pgbench scripts without pgbench, and has pgbench's options for scripts and load. Without -T and -t it runs for 10 s (pgbench: 10 transactions). The built-in scripts need pgbench's
-/// tables: `pgrig fill --scale 10` creates them. With -R, the latency of a transaction counts from its scheduled start,
-/// so a server that stalls cannot hide the stall.
+/// pgrig runs pgbench scripts without pgbench, and has pgbench's options for scripts and load. Without -T and -t it
+/// runs for 10 s (pgbench: 10 transactions). The built-in scripts need pgbench's tables: `pgrig fill --scale 10`
+/// creates them. With -R, the latency of a transaction counts from its scheduled start, so it includes the time that
+/// the transaction waited for a stalled server.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 #[command(after_help = "Examples:\n  \
@@ -91,7 +92,7 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'T', long, value_name = "DURATION", value_parser = seconds, help_heading = "Load")]
     pub(crate) time: Option<Duration>,
 
-    /// In place of -T: number of transactions per client
+    /// Instead of -T: number of transactions per client
     #[arg(short, long, value_name = "N", conflicts_with = "time", value_parser = up_to::<u64>(MOST_TRANSACTIONS),
           help_heading = "Load")]
     pub(crate) transactions: Option<u64>,
@@ -130,9 +131,10 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) ramp: Duration,
 
-    /// Run as part I of N that put load on one server at the same time, with the same options: 3/8. The parts wait for each other,
-    /// and begin together; pgrig merge makes one result of their runs. Clients are numbered over all parts, so no two of them have the same random numbers. Needs -n
-    /// [default: by Slurm's variables, JOB_COMPLETION_INDEX and PGRIG_PARTS, or PGRIG_PART; otherwise no part]
+    /// Run as part I of N: 3/8. Start N processes with the same options and different numbers, on one machine or
+    /// several. They wait for each other, and put load on the server at the same time; pgrig merge combines their runs.
+    /// Clients are numbered over all parts, so no two of them have the same random numbers. Needs -n [default: by
+    /// Slurm's variables, JOB_COMPLETION_INDEX and PGRIG_PARTS, or PGRIG_PART; otherwise no part]
     #[arg(long, value_name = "I/N", value_parser = numbers, conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) part: Option<Numbers>,
 
@@ -145,8 +147,8 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) merge: Option<String>,
 
-    /// Tell this run apart from others whose parts use the same database at the same time; give all its parts the same ID
-    /// [default: PGRIG_RUN_ID, or the job of Slurm]
+    /// Name this run, if the parts of several runs use one database at the same time. Give all parts of a run the same
+    /// ID [default: PGRIG_RUN_ID, or the job of Slurm]
     #[arg(long, value_name = "ID", conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) run_id: Option<String>,
 
@@ -395,7 +397,7 @@ fn wrong(option: &str, value: &str, error: &OptionError) -> Usage {
 
 /// Options of pgbench for which pgrig has another name or another way.
 const ELSEWHERE: [(&[&str], &str); 12] = [
-    (&["-i", "--initialize"], "pgrig fill --scale N makes pgbench's tables"),
+    (&["-i", "--init", "--initialize"], "pgrig fill --scale N makes pgbench's tables"),
     (
         &["-I", "--init-steps", "-F", "--fillfactor", "--foreign-keys", "--tablespace", "--index-tablespace"],
         "pgrig fill has this option",
