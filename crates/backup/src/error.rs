@@ -31,7 +31,7 @@ pub enum BackupError {
     },
     /// The client programs are older than the server, which they refuse.
     #[error(
-        "the server has version {server}, and pg_dump in {path} has {version}, which cannot read it: install client programs of version \
+        "pg_dump {version} in {path} cannot read a server of version {server}: install client programs of version \
          {server} or later (Debian: postgresql-client-{server}), or give their directory: --bin DIR", path = .path.display()
     )]
     TooOld {
@@ -43,15 +43,15 @@ pub enum BackupError {
         server: u16,
     },
     /// None of the ways is possible.
-    #[error("no way is left: {}", .0.join("; "))]
+    #[error("no way of backup is possible: {}", .0.join("; "))]
     NoWay(Vec<String>),
     /// pgrig has no server of that version to restore into.
     #[error("pgrig cannot start a scratch server of version {0}: update pgrig")]
     UnknownMajor(u16),
     /// The scratch server lacks extensions of the database.
     #[error(
-        "the database has the extension {names}, which the scratch server (PostgreSQL {version}) does not have, so no dump could be restored: give with \
-         --bin the programs of a PostgreSQL {major} installation that has it"
+        "a dump of this database can be restored only on a server with the extension {names}, and the scratch server (PostgreSQL {version}) does \
+         not have it: give --bin DIR, the directory of the programs of a PostgreSQL {major} that has it"
     )]
     Extensions {
         /// Their names.
@@ -66,7 +66,7 @@ pub enum BackupError {
     Busy(u32),
     /// A step would leave too little space.
     #[error(
-        "{step} needs about {}, and {path} has {} free, of which pgrig leaves {} free: free some space, or set PGRIG_HOME to a directory on \
+        "{step} needs about {}, and {path} has {} free, and pgrig does not use the last {} of a disk: free some space, or set PGRIG_HOME to a directory on \
          another disk", bytes(*.needs), bytes(*.free), bytes(*.headroom)
     )]
     NoRoom {
@@ -93,7 +93,7 @@ pub enum BackupError {
     },
     /// The sizes to measure are too small.
     #[error(
-        "pgrig would measure {}, a third and a ninth of that, which is too little for a forecast: give {} or more", bytes(*.largest), bytes(*.least)
+        "the largest measured size would be {}, which is too small for a forecast: give {} or more with --up-to and --size", bytes(*.largest), bytes(*.least)
     )]
     TooSmall {
         /// The largest.

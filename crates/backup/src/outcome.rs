@@ -1,6 +1,6 @@
 //! Results: trials, summaries of ways, and the front.
 
-use measure::human::bytes;
+use measure::human::{bytes, counted};
 use measure::{Event, Median, Sample, Unit};
 use serde::Serialize;
 use serde_json::json;
@@ -101,7 +101,7 @@ pub struct Summary {
     pub peak_disk: Median,
     /// The proof; of all trials the weakest.
     pub verified: Verified,
-    /// Whether no other way is as good in size, backup and restore, and better in one of them.
+    /// Whether no other way is better in size, backup or restore without being worse in another of them.
     pub is_front: bool,
 }
 
@@ -133,11 +133,13 @@ impl Trial {
 impl std::fmt::Display for Verified {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { witness, tables, rows, constraints, indexes } = self;
-        let how = if *witness == Witness::Changed { "readable" } else { "equal" };
-        write!(f, "{tables} tables with {rows} rows are {how}")?;
-        write!(f, ", {constraints} constraints are valid")?;
+        let how =
+            if *witness == Witness::Changed { "read but not compared" } else { "equal to the original" };
+        write!(f, "{} with {}, {how}", counted(*tables, "table"), counted(*rows, "row"))?;
+        write!(f, "; {}", counted(*constraints, "valid constraint"))?;
         match indexes {
-            Some(indexes) => write!(f, ", {indexes} B-tree indexes are sound (amcheck)"),
+            Some(1) => f.write_str("; 1 sound B-tree index (amcheck)"),
+            Some(indexes) => write!(f, "; {indexes} sound B-tree indexes (amcheck)"),
             None => Ok(()),
         }
     }

@@ -24,7 +24,7 @@ pub(super) struct Part {
     pub(super) distinct: bool,
     /// The turn by which its value changes from row to row, once a key needs one.
     pub(super) turn: Option<Turn>,
-    /// In place of the turn: rows in groups, where a key has two parts and the number of rows is known.
+    /// Instead of the turn: rows in groups, where a key has two parts and the number of rows is known.
     pub(super) shared: Option<Shared>,
     /// Numbers of rows that have a value, each with the fraction of the values that so many rows have;
     /// empty if nothing is said of it.

@@ -30,7 +30,7 @@ pub(super) enum Role {
     Server,
     /// The user gives it with `--column`, or it is the only possible value.
     Given(Values),
-    /// pgrig counts in place of the column's own sequence.
+    /// pgrig counts instead of the column's own sequence.
     Sequence(FromSequence),
     /// A key of the table itself.
     OwnKey {

@@ -57,7 +57,7 @@ impl Certificate {
     }
 
     /// The hash of the certificate that SCRAM-SHA-256-PLUS binds to (`tls-server-end-point`, RFC 5929
-    /// section 4.1): with the hash of its signature, SHA-256 in place of MD5 and SHA-1. `None` where the
+    /// section 4.1): with the hash of its signature, SHA-256 instead of MD5 and SHA-1. `None` where the
     /// signature has no hash of its own (Ed25519): the RFC then defines no binding.
     pub(super) fn end_point(&self) -> Option<Vec<u8>> {
         let der = self.0.to_der().ok()?;

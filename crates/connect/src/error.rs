@@ -100,7 +100,9 @@ pub enum ConnectError {
     )]
     NoUser,
     /// The name does not resolve.
-    #[error("cannot resolve host name \"{host}\": {source}; check the spelling of -h HOST, and the DNS")]
+    #[error(
+        "cannot resolve host name \"{host}\": {source}; check the spelling of the host (-h, the connection string or PGHOST), and the DNS"
+    )]
     Resolve {
         /// The host.
         host: String,

@@ -1,7 +1,7 @@
 //! Errors of a fill.
 
 use failure::{Class, Classified};
-use measure::human::bytes;
+use measure::human::{bytes, counted};
 use rowgen::SpecError;
 use thiserror::Error;
 
@@ -132,7 +132,8 @@ pub enum FillError {
     SchemaChanged,
     /// The user wants to stop, and no table is being filled.
     #[error(
-        "interrupted: {filled} of {of} tables are filled and stay; to complete the fill, repeat the command"
+        "interrupted: {filled} of {} filled; their rows stay. To complete the fill, repeat the command",
+        counted(*of as u64, "table")
     )]
     SchemaInterrupted {
         /// Tables that are filled.
@@ -152,8 +153,8 @@ pub enum FillError {
     },
     /// A table of a schema could not be filled.
     #[error(
-        "{table}: {source} {filled} of {of} tables are filled and stay; to complete the fill, repeat the command{}",
-        anew.of_all()
+        "{table}: {source} {filled} of {} filled; their rows stay. To complete the fill, repeat the command{}",
+        counted(*of as u64, "table"), anew.of_all()
     )]
     OfTable {
         /// Schema and name.

@@ -49,6 +49,11 @@ pub fn count(number: f64) -> String {
     }
 }
 
+/// A number with its noun: `1 table`, `2,000 tables`.
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
 /// The value of a figure, in a unit that suits it.
 pub fn figure(unit: FigureUnit, value: f64) -> String {
     match unit {

@@ -235,7 +235,7 @@ pub enum Values {
         /// Bounds of equally frequent buckets.
         #[serde(default)]
         bounds: Vec<String>,
-        /// Whether the numbers are codes, in place of the original's: with as many digits, in the same order.
+        /// Whether the numbers are codes, instead of the original's: with as many digits, in the same order.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         replaced: bool,
     },
@@ -254,7 +254,7 @@ pub enum Values {
         /// Quantiles of the length.
         lengths: Vec<u32>,
     },
-    /// A list of values, each in place of one of the original's, or the original's values
+    /// A list of values, each instead of one of the original's, or the original's values
     /// themselves.
     List {
         /// Correlation of row number and value.
@@ -271,7 +271,7 @@ pub enum Values {
         distinct: f64,
         /// Quantiles of the number of different elements.
         counts: Vec<u32>,
-        /// Frequent elements, each with the share of the arrays that have it: texts in place of the original's, or numbers that
+        /// Frequent elements, each with the share of the arrays that have it: texts instead of the original's, or numbers that
         /// enough rows have.
         #[serde(default)]
         elements: Vec<(String, f64)>,

@@ -120,7 +120,7 @@ pub enum CloneError {
         name: String,
     },
     /// There is no template.
-    #[error("there is no database {template} to copy")]
+    #[error("there is no database {template} to copy: check the name")]
     Missing {
         /// The template.
         template: String,

@@ -10,12 +10,12 @@ use failure::{Class, Classified};
 #[non_exhaustive]
 pub enum CheckError {
     /// A file cannot be read.
-    #[error("cannot read {path}: {source}{remedy}", path = .path.display(), remedy = remedy(.source))]
+    #[error("cannot read {path}: {why}", path = .path.display(), why = why(.error))]
     Read {
         /// The file.
         path: PathBuf,
         /// The system's error.
-        source: io::Error,
+        error: io::Error,
     },
     /// Neither a file nor a directory.
     #[error("{path} is {what}, which can be read only once: give its content as standard input (pgrig backup check - < FILE)", path = .path.display())]
@@ -30,9 +30,9 @@ pub enum CheckError {
     Terminal,
     /// A file of another kind.
     #[error(
-        "{path} is not a backup that pgrig knows: it begins neither as a dump of pg_dump or pg_dumpall, nor as a tar file, nor as one of these \
-         compressed by gzip, zstd or lz4; if it is compressed or encrypted in another way, undo that first, for example xz -dc FILE | pgrig \
-         backup check -", path = .path.display()
+        "{path} is not a backup that pgrig knows. pgrig reads dumps of pg_dump and pg_dumpall, and base backups of pg_basebackup, also if \
+         gzip, zstd or lz4 has compressed them. If another program has compressed or encrypted the file, undo that first, for example: xz -dc \
+         FILE | pgrig backup check -", path = .path.display()
     )]
     Unknown {
         /// The file.
@@ -57,7 +57,7 @@ pub enum CheckError {
     },
     /// A data directory in use.
     #[error(
-        "{path} is the data directory of a server (it has postmaster.pid), not a backup: make one (pg_basebackup -D DIR), and check that", path = .path.display()
+        "{path} is the data directory of a server (it has postmaster.pid), not a backup: make a backup of it (pg_basebackup -D DIR), and check that backup", path = .path.display()
     )]
     DataDirectory {
         /// The directory.
@@ -65,7 +65,7 @@ pub enum CheckError {
     },
     /// One of the tar files of a base backup, or one without its manifest, from standard input.
     #[error(
-        "{path} is a part of a base backup: give the directory of its tar files, backup_manifest among them", path = .path.display()
+        "{path} is a part of a base backup: give the directory that contains all its tar files and backup_manifest", path = .path.display()
     )]
     Part {
         /// The file.
@@ -93,30 +93,30 @@ pub enum CheckError {
     },
 }
 
-fn remedy(source: &io::Error) -> &'static str {
-    match source.kind() {
-        io::ErrorKind::NotFound => "; check the path",
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "the file does not exist; check the path".to_owned(),
         io::ErrorKind::PermissionDenied => {
-            "; run pgrig as a user that may read it, for example the owner of the backup"
+            format!("{error}; run pgrig as a user that may read it, for example the owner of the backup")
         }
-        _ => "",
+        _ => error.to_string(),
     }
 }
 
 impl CheckError {
-    pub(super) fn read(path: &Path, source: io::Error) -> Self {
-        Self::Read { path: path.to_owned(), source }
+    pub(super) fn read(path: &Path, error: io::Error) -> Self {
+        Self::Read { path: path.to_owned(), error }
     }
 }
 
 impl Classified for CheckError {
     fn class(&self) -> Class {
         match self {
-            Self::Read { source, .. } => match source.kind() {
+            Self::Read { error, .. } => match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory => {
                     Class::Request
                 }
-                _ if source.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => Class::Request,
+                _ if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) => Class::Request,
                 _ => Class::Machine,
             },
             Self::Special { .. }

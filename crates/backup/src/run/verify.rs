@@ -1,6 +1,7 @@
 //! Compares the restored content with the original's.
 
 use connect::{ConnectError, Target};
+use measure::human::counted;
 use server::Session;
 use server::quote::identifier;
 
@@ -35,7 +36,11 @@ pub(super) async fn verify(
 /// The first difference. A base backup has no rows of unlogged tables.
 fn difference(original: &Content, restored: &Content, is_base: bool) -> Option<String> {
     if original.tables.len() != restored.tables.len() {
-        return Some(format!("{} tables in place of {}", restored.tables.len(), original.tables.len()));
+        return Some(format!(
+            "it has {} instead of {}",
+            counted(restored.tables.len() as u64, "table"),
+            original.tables.len()
+        ));
     }
     for (one, other) in original.tables.iter().zip(&restored.tables) {
         if one.name != other.name {
@@ -45,7 +50,12 @@ fn difference(original: &Content, restored: &Content, is_base: bool) -> Option<S
             continue;
         }
         if one.rows != other.rows {
-            return Some(format!("table {} has {} rows in place of {}", one.name, other.rows, one.rows));
+            return Some(format!(
+                "table {} has {} instead of {}",
+                one.name,
+                counted(u64::try_from(other.rows).unwrap_or_default(), "row"),
+                one.rows
+            ));
         }
         if one.hash != other.hash {
             return Some(format!("table {} has other rows", one.name));
@@ -99,7 +109,7 @@ mod tests {
             None
         );
         let of = |restored: Content| difference(&original, &restored, false).unwrap();
-        assert_eq!(of(content(9, "1/2", &[])), "table a.a has 9 rows in place of 10");
+        assert_eq!(of(content(9, "1/2", &[])), "table a.a has 9 rows instead of 10");
         assert_eq!(of(content(10, "1/3", &[])), "table a.a has other rows");
         assert_eq!(of(content(10, "1/2", &[])), "constraint a.a.pk is missing or not valid");
         let mut base = content(10, "1/2", &["constraint a.a.pk"]);
@@ -107,6 +117,6 @@ mod tests {
         assert_eq!(difference(&original, &base, true), None);
         assert!(difference(&original, &base, false).is_some());
         base.tables.pop();
-        assert_eq!(of(base), "1 tables in place of 2");
+        assert_eq!(of(base), "1 tables instead of 2");
     }
 }

@@ -204,7 +204,7 @@ fn what_is_not_possible_is_refused_before_anything_is_done() {
         assert!(matches!(refused, BackupError::NoWay(_)));
         assert_says(
             &refused.to_string(),
-            &["no way is left: base: ", "max_wal_senders = 0", "wal_level = replica"],
+            &["no way of backup is possible: base: ", "max_wal_senders = 0", "wal_level = replica"],
         );
         let refused = rehearsed(&server, &target.clone().with_user("reader"), &["base"]).await.unwrap_err();
         assert_says(&refused.to_string(), &["may not replicate", "REPLICATION"]);

@@ -96,7 +96,7 @@ impl Design<'_> {
         Wanted { key, parts: whole, given: mentioned.into_iter().any(is_given) }
     }
 
-    /// The element with its expression in place of a generated column.
+    /// The element with its expression instead of a generated column.
     fn computed(&self, element: &KeyElement) -> KeyElement {
         let column = element.column.as_ref().and_then(|name| self.info.column(name));
         match column.map(|column| &column.source) {

@@ -138,7 +138,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "VERSION")]
     pub(crate) pg_version: Option<Major>,
 
-    /// Run the PostgreSQL whose programs (initdb, postgres) are in DIR, in place of a download
+    /// Run the PostgreSQL whose programs (initdb, postgres) are in DIR, instead of a download
     #[arg(long, value_name = "DIR", conflicts_with = "pg_version")]
     pub(crate) pg_bin: Option<PathBuf>,
 
@@ -147,7 +147,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or in place of one of them; may be repeated. The --set options of a command replace all those of the last `server start`
+    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. The --set options of a command replace all those of the last `server start`
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 }
@@ -240,7 +240,7 @@ pub(crate) enum ServerAction {
         /// Show only this instance [default: all]
         #[arg(long, value_name = "NAME")]
         instance: Option<String>,
-        /// Print JSON in place of text
+        /// Print JSON instead of text
         #[arg(long)]
         json: bool,
     },

@@ -288,7 +288,7 @@ mod tests {
         let line = "  ALTER TABLE orders ADD CHECK (state IN ('new', 'in  progress', 'done')) NOT VALID;";
         let expected =
             "  ALTER TABLE orders ADD CHECK (state IN\n  ('new', 'in  progress', 'done')) NOT VALID;";
-        assert_eq!(wrapped(line, 42), expected);
+        assert_eq!(wrapped(line, 45), expected);
     }
 
     #[test]

@@ -47,16 +47,16 @@ use crate::cmd::tps::args::TpsArgs;
         no downloads of PostgreSQL; pgrig server fetch --from installs it\n               \
         from a file\n  \
         PGHOST, PGHOSTADDR, PGPORT, PGDATABASE, PGSERVICE\n               \
-        if one of them is set, pgrig connects as psql does, in place of\n               \
+        if one of them is set, pgrig connects as psql does, instead of\n               \
         using its own PostgreSQL\n  \
         PGUSER, PGPASSWORD, PGSSLMODE …\n               \
-        as for psql; alone, they do not change which server pgrig uses\n\n\
+        as for psql; if only these are set, pgrig uses its own PostgreSQL\n\n\
         Exit status:\n  \
         0    done\n  \
         1    the server, the network or the machine failed\n  \
         2    the command line or your own SQL is wrong, or the request is impossible\n  \
-        3    a condition of --fail-if is true, or a judged figure has a verdict that\n       \
-        --fail-on names\n  \
+        3    a condition of --fail-if is true, a judged figure has a verdict of\n       \
+        --fail-on, no backup is restored within --rto, or a backup is damaged\n  \
         130  interrupted"
 )]
 pub(crate) struct Cli {

@@ -34,7 +34,7 @@ fn a_forecast_is_recorded_and_the_time_of_a_restore_decides_the_exit_status() {
     let missed = rig.run(&line("--rto 1ms"));
     assert_eq!(missed.code, Some(3), "{missed:#?}");
     assert_says(&missed.stdout, &["measured", "forecast for 60.0 MB", "RTO"]);
-    assert_says(&missed.stderr, &["no way keeps --rto", "artificial", "time       about"]);
+    assert_says(&missed.stderr, &["no way is known to restore within", "artificial", "time       about"]);
 }
 
 #[test]

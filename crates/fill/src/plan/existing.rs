@@ -5,7 +5,7 @@ use crate::request::{Persistence, Request};
 use connect::Connection;
 use server::ask;
 
-/// Properties of the bulk table that exists, which decide in place of the request.
+/// Properties of the bulk table that exists, which decide instead of the request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Existing {
     /// Whether its ids are bigint.

@@ -7,7 +7,7 @@ use crate::request::Request;
 
 /// Facts about the tables, whether pgrig or the user makes them.
 pub(super) struct Facts {
-    /// The request, with the storage of tables that exist in place of the storage that was asked for.
+    /// The request, with the storage of tables that exist instead of the storage that was asked for.
     pub(super) request: Request,
     /// Schema of the tables.
     pub(super) schema: String,

@@ -46,7 +46,7 @@ impl Share {
         Self { of: of.into(), place, is_undivided, chunks: Chunks::Own(number.into()) }
     }
 
-    /// The chunks that the part of this share loads in place of parts that are not there. `there` has the numbers of those that are.
+    /// The chunks that the part of this share loads instead of parts that are not there. `there` has the numbers of those that are.
     pub(crate) fn of_absent(&self, there: &[u32]) -> Self {
         let there: Vec<u64> = there.iter().copied().map(u64::from).collect();
         let rank = match &self.chunks {

@@ -133,7 +133,7 @@ impl Absent<'_> {
     }
 }
 
-/// The text with blanks in place of these parts.
+/// The text with blanks instead of these parts.
 fn without<'a>(sql: &str, parts: impl Iterator<Item = &'a Range<usize>>) -> String {
     let mut kept = String::with_capacity(sql.len());
     let mut at = 0;

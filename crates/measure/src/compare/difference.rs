@@ -115,7 +115,7 @@ fn without_rows(mut plan: Map<String, Value>) -> Map<String, Value> {
     plan
 }
 
-/// The requests of both runs, without a random seed that the user did not choose, and with the number of targets in place of
+/// The requests of both runs, without a random seed that the user did not choose, and with the number of targets instead of
 /// their names.
 fn requests(baseline: &Run, candidate: &Run) -> [Value; 2] {
     let is_chosen = |run: &Run| run.request[SEED_CHOSEN].as_bool().unwrap_or(run.verb != "tps");

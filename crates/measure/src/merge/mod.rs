@@ -90,8 +90,8 @@ fn of_another_verb(run: &Run) -> Option<String> {
     match verb.as_str() {
         "tps" | "fill" => None,
         "blockio" => Some(format!(
-            "{id} is a run of blockio: {takes}. A step of blockio is measured as a whole, so the bytes that it read and wrote while a \
-             step of another run went on are not known. pgrig blockio --clients N measures N connections at once, in one run"
+            "{id} is a run of blockio: {takes}. blockio measures each step as a whole, so its document does not show how many bytes \
+             the step read and wrote at the same time as a step of another run. pgrig blockio --clients N measures N connections at once, in one run"
         )),
         _ => Some(format!("{id} is a run of {verb}: {takes}")),
     }

@@ -93,7 +93,7 @@ pub(super) fn notes(parts: &[MergedPart], missing: &[u64], those: &str) -> Vec<S
         let (count, given, of) = (numbers.len(), parts.len(), parts.len() + missing.len());
         let parts = if count == 1 { "part" } else { "parts" };
         notes.push(format!(
-            "the result is partial: {parts} {} of {of} missing; {those} are those of the other {given}",
+            "the result is partial: {parts} {} of {of} missing; {those} are only those of the {given} that are here",
             numbers.join(", ")
         ));
     }

@@ -255,7 +255,7 @@ fn rows_of_runs_that_are_not_here_are_missed() {
         merged.run.notes
     );
     let merged = merge(vec![part(1, 1, 0.0, &[700.0, 700.0], "last")]).unwrap();
-    assert!(has_note(&merged, "loaded 1,400 rows, and the fill has 1,000"), "{:?}", merged.run.notes);
+    assert!(has_note(&merged, "loaded 1,400 rows, more than the fill has (1,000)"), "{:?}", merged.run.notes);
 }
 
 #[test]
@@ -301,7 +301,9 @@ fn runs_that_are_no_parts_of_one_fill_are_refused_and_each_difference_is_named()
     assert!(changed(|run| run.request["part"]["number"] = json!(1)).contains("both part 1"));
     assert!(changed(|run| *run = both()[0].clone()).contains("given twice"));
     assert!(changed(|run| run.request["part"] = Value::Null).contains("filled without --part"));
-    assert!(changed(|run| run.status = Status::Interrupted).contains("(pgrig fill … --part 2/2)"));
+    assert!(
+        changed(|run| run.status = Status::Interrupted).contains("again with the same options (--part 2/2)")
+    );
     assert!(changed(|run| run.status = Status::Unfinished).contains("is unfinished"));
     assert!(changed(|run| run.trials[0].events.clear()).contains("no reading of the server's clock"));
     assert!(changed(|run| "tps".clone_into(&mut run.verb)).contains("is a run of fill, and"));

@@ -14,7 +14,8 @@ use crate::quantity::Quantity;
 const COSTS: [(&str, Quantity); 3] =
     [("size", Quantity::Bytes), ("backup", Quantity::Seconds), ("restore", Quantity::Seconds)];
 const FRONT: &str = "(front)";
-const MEANING: &str = "front: no other way is as good in size, backup and restore, and better in one of them";
+const MEANING: &str =
+    "front: no other way is better in size, backup or restore without being worse in another of them";
 
 pub(super) fn shown(run: &Run) -> Shown {
     let ways = ways(run);
@@ -58,7 +59,7 @@ fn forecast(run: &Run, ways: &[String]) -> Option<Section> {
         table.add([way.clone(), size, backup, restore]);
     }
     let text = format!(
-        "For {} of tables and indexes, from three smaller sizes, on a machine like this one. Each interval holds the true value with 90 %.",
+        "For {} of tables and indexes, from three smaller sizes, on a machine like this one. Each interval should contain the true value in 90 of 100 cases.",
         Quantity::Bytes.text(size)
     );
     Some(Section {

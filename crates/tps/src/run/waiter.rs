@@ -13,7 +13,7 @@ use rustix::time::{
 
 use crate::run::alarm::Alarm;
 
-/// Token of the alarm, in place of a client's number.
+/// Token of the alarm, instead of a client's number.
 const ALARM: u64 = u64::MAX;
 /// Token of the timer.
 const TIMER: u64 = u64::MAX - 1;

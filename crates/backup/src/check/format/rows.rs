@@ -3,6 +3,7 @@
 use std::io;
 
 use super::wrong;
+use measure::human::counted;
 
 /// No row can be longer: PostgreSQL's MaxAllocSize (src/include/utils/memutils.h), twice for what is escaped.
 const LONGEST: usize = 2 << 30;
@@ -54,7 +55,7 @@ impl Rows {
         if self.has_ended && self.line.is_empty() {
             Ok(self.count)
         } else {
-            Err(wrong(format!("the rows end without the line \\. after {} rows", self.count)))
+            Err(wrong(format!("the rows end without the line \\. after {}", counted(self.count, "row"))))
         }
     }
 
@@ -77,7 +78,7 @@ impl Rows {
     fn problem(&self, line: &[u8]) -> Option<String> {
         let found = memchr::memchr_iter(b'\t', line).count() + 1;
         if let Some(columns) = self.columns.filter(|columns| *columns != found) {
-            return Some(format!("{found} columns in place of {columns}"));
+            return Some(format!("it has {} instead of {columns}", counted(found as u64, "column")));
         }
         if !self.is_utf8 {
             // In some encodings, the second byte of a letter may be a backslash.
@@ -140,7 +141,7 @@ mod tests {
     #[test]
     fn rows_that_copy_does_not_write_are_damage() {
         for (data, says) in [
-            (&b"1\t2\n\\.\n"[..], "row 1: 2 columns in place of 3"),
+            (&b"1\t2\n\\.\n"[..], "row 1: 2 columns instead of 3"),
             (b"1\t2\t3\n1\t2\t3\t4\n\\.\n", "row 2: 4 columns"),
             (b"1\t2\t3\n", "without the line \\. after 1 rows"),
             (b"1\t2\t3\n\\.", "without the line"),

@@ -16,6 +16,7 @@ use crate::check::plan::is_tar;
 use crate::check::run::ledger::Ledger;
 use crate::check::run::segments::Segments;
 use crate::check::run::{Run, Stream, drain};
+use measure::human::counted;
 
 const MANIFEST: &str = "backup_manifest";
 /// Name of the manifest until pg_basebackup has received everything.
@@ -166,7 +167,11 @@ pub(super) fn tars(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErro
         names.into_iter().filter(|name| name != MANIFEST).partition(|name| is_tar(name));
     if let Some(first) = others.first() {
         outcome.gap(
-            format!("{} files that are not of the backup, such as {first}", others.len()),
+            format!(
+                "{} beside the backup: {first}{}",
+                counted(others.len() as u64, "file"),
+                if others.len() > 1 { " …" } else { "" }
+            ),
             "nothing restores them: move them elsewhere",
         );
     }

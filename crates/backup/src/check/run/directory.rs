@@ -11,6 +11,7 @@ use crate::check::format::compression::Method;
 use crate::check::outcome::Outcome;
 use crate::check::run::tar_dump::large_objects;
 use crate::check::run::{DUMP_REMEDY, Run, Stream, custom, drain, table};
+use measure::human::counted;
 
 const TOC: &str = "toc.dat";
 /// Endings of compressed files.
@@ -146,8 +147,11 @@ fn unnamed(path: &Path, named: &BTreeSet<String>, outcome: &mut Outcome) -> Resu
         outcome.damage(name, None, "neither the table of contents nor a list of large objects names it");
     }
     if let Some(first) = others.first() {
-        let part =
-            format!("{} files that the table of contents does not name, such as {first}", others.len());
+        let part = format!(
+            "{} beside those of the table of contents: {first}{}",
+            counted(others.len() as u64, "file"),
+            if others.len() > 1 { " …" } else { "" }
+        );
         outcome.gap(part, "nothing restores them: move them elsewhere");
     }
     Ok(())

@@ -103,7 +103,7 @@ pub(super) fn check(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
     if outcome.damages.len() == damages {
         let rest = super::drain(&mut whole);
         if let Some(rest @ 1..) = run.watch.settle(outcome, &name, Some(at.get()), rest)? {
-            outcome.damage(&name, Some(at.get()), format!("{rest} bytes follow the end of the dump"));
+            outcome.damage(&name, Some(at.get()), format!("more data follow the end of the dump: {rest} B"));
         }
     }
     if method != Method::None && covered.get() {

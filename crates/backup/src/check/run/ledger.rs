@@ -7,6 +7,7 @@ use crate::check::format::manifest::{Checksum, Listed, Manifest};
 use crate::check::format::wrong;
 use crate::check::outcome::Outcome;
 use crate::check::run::BUFFER;
+use measure::human::counted;
 
 /// Files that a manifest does not list, or that may differ from it (`src/bin/pg_verifybackup/pg_verifybackup.c`).
 const OWN: [&str; 4] = ["backup_manifest", "recovery.signal", "standby.signal", SETTINGS];
@@ -95,7 +96,10 @@ impl Ledger {
             return Ok(Ok(()));
         }
         if !is_right {
-            return Ok(Err(wrong(format!("it has {bytes} bytes, and {} in the manifest", listed.size))));
+            return Ok(Err(wrong(format!(
+                "its size is {bytes} B; in the manifest, it is {} B",
+                listed.size
+            ))));
         }
         if !agrees {
             return Ok(Err(wrong("its checksum differs from the one in the manifest")));
@@ -138,7 +142,7 @@ impl Ledger {
         };
         if self.unchecked > 0 {
             outcome.gap(
-                format!("{} files without a checksum in the manifest", self.unchecked),
+                format!("{} without a checksum in the manifest", counted(self.unchecked, "file")),
                 "make base backups with checksums: pg_basebackup --manifest-checksums=CRC32C, the default",
             );
         }
@@ -166,7 +170,7 @@ impl Ledger {
                 outcome.damage(
                     "backup_manifest",
                     None,
-                    format!("{} files that it lists were not found", missing.len()),
+                    format!("{} missing of those that it lists", counted(missing.len() as u64, "file")),
                 );
             }
             return;

@@ -9,6 +9,7 @@ use crate::check::format::manifest::{WalRange, lsn};
 use crate::check::format::wal::{self, PAGE, Walk};
 use crate::check::outcome::Outcome;
 use crate::check::run::drain;
+use measure::human::counted;
 
 /// PostgreSQL's default.
 const DEFAULT: u64 = 16 << 20;
@@ -125,7 +126,7 @@ impl Segments {
             outcome.damage(
                 format!("pg_wal/{name}"),
                 Some(length),
-                format!("it has {length} bytes in place of {size}"),
+                format!("its size is {length} B instead of {size} B"),
             );
         }
         outcome.wal += length;
@@ -166,8 +167,9 @@ impl Segments {
         if let Some(first) = others.first() {
             outcome.gap(
                 format!(
-                    "{} files in pg_wal that the manifest does not ask for, such as {first}",
-                    others.len()
+                    "{} in pg_wal beside those of the manifest: {first}{}",
+                    counted(others.len() as u64, "file"),
+                    if others.len() > 1 { " …" } else { "" }
                 ),
                 "a restore does not need them to become consistent",
             );

@@ -223,7 +223,10 @@ impl<'p> Selection<'p> {
             );
         }
         if count > 0 {
-            self.printer.say(format!("note: {count} of the runs {word} are not complete and are left out"));
+            self.printer.say(format!(
+                "note: pgrig leaves out {count} of the runs {word}, because {}",
+                if count == 1 { "it is not complete" } else { "they are not complete" }
+            ));
         }
         Ok(complete)
     }

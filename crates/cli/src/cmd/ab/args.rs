@@ -45,7 +45,7 @@ pub(crate) struct AbArgs {
     pub(crate) seed: Option<u64>,
 
     /// Give the runs of the first command the label LABEL-a, those of the second LABEL-b … [default: the id of the
-    /// comparison in place of LABEL]
+    /// comparison instead of LABEL]
     #[arg(long, value_name = "LABEL", value_parser = crate::app::args::label)]
     pub(crate) label: Option<String>,
 

@@ -82,11 +82,14 @@ pub(crate) struct RehearseArgs {
 /// pgrig reads dumps of pg_dump (plain, custom, directory, tar) and pg_dumpall, also compressed by gzip, zstd or lz4, and base backups
 /// of pg_basebackup (plain files and tar). It needs no server and no client programs, and writes nothing.
 ///
-/// The verdict is one of three. whole: checksums cover everything, and all of them are right. no damage found: everything is there and
-/// could be read, but no checksum covers the parts that are listed, so a changed value in them cannot be noticed. damaged: each damage is
-/// listed, and the exit status is 3.
+/// The verdict is "whole", "no damage found" or "damaged" (see below).
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = "Verdicts:\n  \
+    whole            all data have checksums, and each checksum is right\n  \
+    no damage found  all data can be read; pgrig lists the parts without a\n                   \
+    checksum, in which it cannot notice a changed value\n  \
+    damaged          pgrig lists each damage; the exit status is 3\n\n\
+    Examples:\n  \
     pgrig backup check shop.dump\n  \
     pgrig backup check /backups/base --wal-directory /backups/wal\n  \
     pg_dump shop | zstd | pgrig backup check -")]

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use backup::check::{self, Outcome, Plan, Verdict};
-use measure::human::{bytes, grouped};
+use measure::human::{bytes, counted, grouped};
 
 use crate::app::failure::{Failure, Unhappy};
 use crate::app::json;
@@ -126,11 +126,6 @@ fn described(outcome: &Outcome) -> String {
     let files =
         if outcome.files > 1 { format!(" in {}", counted(outcome.files, "file")) } else { String::new() };
     format!("{}; {} read{files}", parts.join(", "), bytes(outcome.bytes))
-}
-
-/// `1 table`, `2 tables`.
-fn counted(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 fn document(plan: &Plan, outcome: &Outcome) -> Result<serde_json::Value, Failure> {

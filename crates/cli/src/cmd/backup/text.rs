@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use backup::{Outcome, Plan, Sizes, Summary, Witness};
-use measure::human::{bytes, grouped, time};
+use measure::human::{bytes, counted, grouped, time};
 use measure::{IntervalKind, Median};
 
 use crate::app::numbers::clock;
@@ -88,13 +88,13 @@ fn costs(all: &[Summary]) -> String {
     let spread = match all.first().map(|one| (one.backup.trials, one.backup.interval.kind)) {
         Some((1, _)) => "one trial each",
         Some((_, IntervalKind::Confidence { .. })) => {
-            "medians, with intervals that hold the true median with 95 %"
+            "medians; each interval contains the true median in 95 of 100 cases"
         }
         _ => "medians, with the least and the greatest value (six trials give 95 % intervals)",
     };
     trimmed(&table)
         + &format!(
-            "\n\n{spread}\n* no other way is as good in size, backup and restore, and better in one of them"
+            "\n\n{spread}\n* no other way is better in size, backup or restore without being worse in another of them"
         )
 }
 
@@ -130,11 +130,11 @@ pub(super) fn verified(all: &[Summary]) -> String {
         });
         let _ = write!(
             text,
-            "\n  {}: {how}; {} rows of {} tables, {} constraints, {indexes}",
+            "\n  {}: {how}; {} of {}, {}, {indexes}",
             names.join(", "),
-            grouped(found.rows),
-            grouped(found.tables),
-            grouped(found.constraints)
+            counted(found.rows, "row"),
+            counted(found.tables, "table"),
+            counted(found.constraints, "constraint")
         );
     }
     text

@@ -10,7 +10,7 @@ use ddl::{
     Alternative, Amount, AtSize, Effort, Figure, Found, Outcome, Plan, PlannedSize, Probed, Request, Space,
     Spread, Stall, StatementKind, StatementOutcome, Wait,
 };
-use measure::human::{bytes, grouped, time};
+use measure::human::{bytes, counted, grouped, time};
 
 use crate::app::table::{align_right, new_table, trimmed};
 
@@ -33,8 +33,8 @@ pub(crate) fn request(request: &Request) -> String {
         Amount::AsOriginal => "with as many rows as the original".to_owned(),
         Amount::Size(size) => format!("{} in all", bytes(*size)),
         Amount::Sizes(_) => "as --size says".to_owned(),
-        Amount::Rows(rows) if request.schema.rows.is_empty() => format!("{} rows in each", grouped(*rows)),
-        Amount::Rows(rows) => format!("at most {} rows in each", grouped(*rows)),
+        Amount::Rows(rows) if request.schema.rows.is_empty() => format!("{} in each", counted(*rows, "row")),
+        Amount::Rows(rows) => format!("at most {} in each", counted(*rows, "row")),
         Amount::Rules(_) => "as --rows says".to_owned(),
     };
     let mut text = format!("tables of {}, {amount}\n\nstatements:", request.schema.origin);
@@ -185,7 +185,7 @@ fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
     if found.is_alone {
         text.push_str("\n   runs    outside of a transaction");
         if found.waits > 0 {
-            let _ = write!(text, "; waited for open transactions {} times", found.waits);
+            let _ = write!(text, "; waited for open transactions {}", counted(found.waits as u64, "time"));
         }
     }
     for (name, stall) in [("stall", &one.stall), ("queue", &one.blocked)] {
@@ -234,7 +234,11 @@ fn better(one: &StatementOutcome, alternative: &Alternative) -> String {
         let _ = write!(text, "\n           {}", in_short(std::slice::from_ref(step)));
     }
     if left_out > 0 {
-        let _ = write!(text, "\n           and {left_out} more statements, which --json writes");
+        let _ = write!(
+            text,
+            "\n           and {}: --json FILE writes all of them",
+            counted(left_out, "more statement")
+        );
     }
     if alternative.statements.iter().all(|step| step.failed.is_none()) {
         let _ = write!(text, "\n   in all  {}", in_short(&alternative.statements));
@@ -410,19 +414,20 @@ fn works_of_kinds(works: &[Work]) -> Vec<String> {
             let first = of_kind(kind).next().map(|work| work.proof);
             let read = first.and_then(|proof| proof.read);
             let count = |number: i64| grouped(u64::try_from(number).unwrap_or_default());
+            let rows = |number: i64| counted(u64::try_from(number).unwrap_or_default(), "row");
             let proof = match (kind, read) {
                 (WorkKind::Rewrite, _) => "new file for".to_owned(),
                 (WorkKind::Copy, _) => "new file in another tablespace for".to_owned(),
                 (WorkKind::IndexBuild, _) => "new file for index".to_owned(),
                 (WorkKind::Rows, Some(read)) => format!(
-                    "{} rows inserted, {} updated, {} deleted in",
-                    count(read.inserted),
+                    "{} inserted, {} updated, {} deleted in",
+                    rows(read.inserted),
                     count(read.updated),
                     count(read.deleted)
                 ),
                 (WorkKind::Rows, None) => "rows written in".to_owned(),
                 (WorkKind::Scan, Some(read)) if read.scans > 0 => {
-                    format!("{} rows read by {} of", count(read.returned), scans(read.scans))
+                    format!("{} read by {} of", rows(read.returned), scans(read.scans))
                 }
                 (WorkKind::Scan, Some(_)) => "all entries read of an index of".to_owned(),
                 (WorkKind::Scan, None) => "the server counted a VACUUM or ANALYZE of".to_owned(),

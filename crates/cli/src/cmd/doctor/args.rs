@@ -11,7 +11,7 @@ const VERSION: &str = "Report as if the instance were created with this major ve
                        version of the instance, else 18]";
 
 const PROGRAMS: &str =
-    "Report on the PostgreSQL whose programs (initdb, postgres) are in DIR, in place of a download";
+    "Report on the PostgreSQL whose programs (initdb, postgres) are in DIR, instead of a download";
 
 const PROFILE: &str =
     "Report as if the instance started with this profile of settings: stock, bulk or dangerous";

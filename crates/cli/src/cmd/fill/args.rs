@@ -37,14 +37,14 @@ pub(crate) struct FillArgs {
     #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// In place of SIZE: pgbench's scale. A unit is 100,000 rows of pgbench_accounts. With --model, --ddl or --all-tables: multiply
-    /// the number of rows of each table by SCALE, for example 0.1. With --model, this number is the original's. With --ddl or
-    /// --all-tables, --rows gives it. Without --rows, a table that references no other table has 10,000 rows. Another table has 3
-    /// times as many rows as the largest table that it references
+    /// Instead of SIZE: pgbench's scale. A unit is 100,000 rows of pgbench_accounts. With --model: multiply the
+    /// original's number of rows of each table by SCALE, for example 0.1. With --ddl or --all-tables: multiply the
+    /// numbers of --rows by SCALE. Without --rows, these are 10,000 for a table that references no other table, and
+    /// otherwise 3 times the number of the largest table that it references
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
-    /// In place of SIZE: the number of rows of pgbench_accounts. With tables of your own: N rows for each table, or NAME=N
+    /// Instead of SIZE: the number of rows of pgbench_accounts. With tables of your own: N rows for each table, or NAME=N
     /// and NAME=N*OTHER for individual tables: orders=5*customers,products=10000
     #[arg(long, value_name = "ROWS", help_heading = "How much")]
     pub(crate) rows: Option<Rows>,
@@ -73,7 +73,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "MARKS", help_heading = "While it fills")]
     pub(crate) mark: Option<Marks>,
 
-    /// Each time the volume is full, wait up to DURATION for more free space, then continue. If no space becomes free in that time, stop as without this option, and keep the rows loaded so far [default without a value: 10min]
+    /// Each time the volume is full, wait up to DURATION for more free space, then continue. If no space becomes free
+    /// in that time, stop; the rows loaded so far stay [default without a value: 10min]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10min",
           require_equals = true, help_heading = "While it fills")]
     pub(crate) wait_for_space: Option<Length>,
@@ -88,7 +89,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
     pub(crate) level: Option<Level>,
 
-    /// Fill tables of SIZE at each level, drop them, and compare the times of the levels. Give --ladder in place of SIZE
+    /// Fill tables of SIZE at each level, drop them, and compare the times of the levels. Do not give another SIZE
     #[arg(long, value_name = "SIZE", help_heading = "Presets",
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
     pub(crate) ladder: Option<Size>,
@@ -119,7 +120,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "Tables")]
     pub(crate) partitions: Option<u32>,
 
-    /// Partition by ranges of aid or by its hash [default: range; if a limit such as --brim is given, but no SIZE, --scale or --rows: hash]
+    /// Partition by ranges of aid or by its hash [default: range; hash for a fill that ends at a limit such as --brim,
+    /// without SIZE, --scale and --rows]
     #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
     pub(crate) partition_method: Option<PartitionBy>,
 
@@ -218,7 +220,8 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Steps")]
     pub(crate) drop: bool,
 
-    /// Do not complete an interrupted fill, but start over. pgrig does not delete the rows of your own tables: TRUNCATE them first
+    /// Start an interrupted fill anew instead of completing it. pgrig does not delete the rows of your own tables:
+    /// TRUNCATE them first
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
@@ -248,9 +251,10 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Method")]
     pub(crate) chunk: Option<Size>,
 
-    /// Fill as part I of N: 2/4. Start N processes with the same options and different numbers, on one machine or several. Each loads
-    /// its share of the rows by COPY, as soon as the first has created the tables; the last one to end runs the later steps. auto: take the
-    /// numbers from the variables of Slurm or Kubernetes, or from PGRIG_PART, as pgrig tps does
+    /// Fill as part I of N: 2/4. Start N processes with the same options and different numbers, on one machine or
+    /// several. Each loads its share of the rows by COPY, as soon as one process has created the tables. The last
+    /// process to end runs the steps after that. auto: take the numbers from the variables of Slurm or Kubernetes, or
+    /// from PGRIG_PART, as pgrig tps does
     #[arg(long, value_name = "I/N", help_heading = "Parts")]
     pub(crate) part: Option<PartArg>,
 

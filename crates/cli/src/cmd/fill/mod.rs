@@ -19,7 +19,7 @@ use fill::{
     self, Abandoned, Arrival, Conduct, FillError, Outcome, Part, Plan, Rehearsed, Request, SCRATCH_SCHEMA,
     Spread, turning_point,
 };
-use measure::human::{bytes, grouped};
+use measure::human::{bytes, counted, grouped};
 use measure::{Note, Trial, Unit, rate_changes, rate_sentences};
 use pgserver::Home;
 use serde::Serialize;
@@ -240,8 +240,9 @@ pub(crate) async fn clear_abandoned(
     for abandoned in fill::remove_abandoned(&chosen.target, connection, survey, &records(home)).await {
         match abandoned {
             Abandoned::Removed { pid, files, bytes: size } => printer.say(format!(
-                "pgrig removed {files} files ({}) that a crash of the server left behind from a fill by direct pages \
+                "pgrig removed {} ({}) that a crash of the server left behind from a fill by direct pages \
                  (pgrig process {pid})",
+                counted(files as u64, "file"),
                 bytes(size)
             )),
             Abandoned::Left { record, why } => printer.warn(format!(
@@ -271,7 +272,7 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     });
     let turn = arguments.probe.as_ref().and_then(|kind| turning_point(kind, &outcome.probes));
     let partial = (plan.rows().is_none() && plan.is_resumed())
-        .then(|| format!("{} rows existed before", grouped(plan.rows_done())));
+        .then(|| format!("{} existed before", counted(plan.rows_done(), "row")));
     let by_hash = matches!(plan.chunking.spread, Spread::Hash { .. });
     let gaps = outcome.gaps.iter().map(|rows| {
         format!(

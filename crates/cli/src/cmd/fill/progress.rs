@@ -215,7 +215,7 @@ impl FillProgress<'_> {
 
 impl Observer for FillProgress<'_> {
     fn checking_rows(&self, rows: u64) {
-        self.tell(&format!("checking the {} rows that the interrupted fill has loaded", grouped(rows)));
+        self.tell(&format!("checking the rows that the interrupted fill has loaded: {}", grouped(rows)));
     }
 
     fn step_started(&self, step: InitStep) {

@@ -9,7 +9,7 @@ use fill::{
     Compression, IndexKind, InitStep, Method, Outcome, Part, PartEnd, Partitions, Persistence, Plan,
     ProbePoint, Subject,
 };
-use measure::human::{bytes, bytes_both, count, grouped, latency};
+use measure::human::{bytes, bytes_both, count, counted, grouped, latency};
 use server::volume::Volume;
 
 use crate::cmd::fill::Spent;
@@ -80,7 +80,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
         }
     }
     if let (Some(Part { number, of }), Some((own, all))) = (plan.part(), plan.shares()) {
-        let chunks = format!("part {number} of {of}: {} of {} chunks", grouped(own), grouped(all));
+        let chunks = format!("part {number} of {of}: {} of {}", grouped(own), counted(all, "chunk"));
         line("part", chunks);
         line("", "the last part to end runs the steps after generate".to_owned());
     }
@@ -94,10 +94,10 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
         line(
             "completes",
             format!(
-                "{}: {}{of} chunks ({} rows) are loaded",
+                "{}: loaded chunks: {}{of} ({})",
                 if plan.part().is_some() { "a fill that has begun" } else { "an interrupted fill" },
                 grouped(plan.chunks_done()),
-                grouped(plan.rows_done())
+                counted(plan.rows_done(), "row")
             ),
         );
     }
@@ -143,7 +143,11 @@ fn rows_line(plan: &Plan, rows: u64) -> String {
 fn tables(plan: &Plan) -> String {
     let mut parts = vec![format!("fillfactor {}", plan.fillfactor)];
     if let Some(Partitions { count, method }) = plan.partitions {
-        parts.push(format!("{count} partitions by {}", method.sql().to_lowercase()));
+        parts.push(format!(
+            "{} by {}",
+            counted(u64::from(count.get()), "partition"),
+            method.sql().to_lowercase()
+        ));
     }
     match (plan.index, plan.includes(InitStep::PrimaryKeys)) {
         (IndexKind::Btree, true) => {}
@@ -298,7 +302,7 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
     let sizes = predicted.then(|| sizes(outcome, plan));
     let summary = match (&outcome.part_end, plan.part()) {
         (Some(end), Some(part)) => {
-            let loaded = format!("{} rows, {}", grouped(outcome.rows), method_name(plan));
+            let loaded = format!("{}, {}", counted(outcome.rows, "row"), method_name(plan));
             let all = if *end == PartEnd::Last {
                 format!(": {} in schema {}", bytes_both(outcome.grown().total()), plan.schema)
             } else {
@@ -320,12 +324,13 @@ pub(super) fn of_part(part: Part, loaded: &str, seconds: f64, end: &PartEnd) -> 
         PartEnd::Last => "The fill is complete".to_owned(),
         PartEnd::Done => "The fill is complete: another part ran the last steps".to_owned(),
         PartEnd::Others { chunks, parts } if parts.is_empty() => format!(
-            "All parts have ended, but {} chunks are not loaded: run the same command without --part, or all parts again",
-            grouped(*chunks)
+            "All parts have ended, but the fill is not complete ({} left): run the same command without --part, or run all \
+             parts again",
+            counted(*chunks, "chunk")
         ),
         PartEnd::Others { chunks, parts } => format!(
-            "The fill is not complete: {} chunks are left, and {} not ended. The last part to end runs the other steps",
-            grouped(*chunks),
+            "The fill is not complete: {} left, and {} not ended. The last part to end runs the other steps",
+            counted(*chunks, "chunk"),
             listed(parts)
         ),
     };
@@ -362,7 +367,7 @@ pub(crate) fn whole_command(spent: &Spent, whole: Duration) -> Option<String> {
 fn from_before(plan: &Plan) -> String {
     match plan.rows_done() {
         0 => String::new(),
-        rows => format!(" ({} rows existed before)", grouped(rows)),
+        rows => format!(" ({} existed before)", counted(rows, "row")),
     }
 }
 

@@ -7,14 +7,16 @@ use crate::app::runs::RUN;
 
 /// Combine the parts of a run that several processes measured, or of a fill that they shared
 ///
-/// The parts are runs of pgrig tps --part I/N, or of pgrig fill --part I/N, against one server. Of tps, merge adds counts and histograms
-/// of latencies, second by second on the server's clock, so percentiles are those of all transactions. merge uses only the seconds in which
-/// all parts ran, and prints how many it cuts. Of fill, merge adds all rows; the rate is that of the time in which all parts loaded rows.
-/// The merged run is saved like others: compare, report and runs read it.
+/// The parts are runs of pgrig tps --part I/N, or of pgrig fill --part I/N, against one server. For tps, merge adds
+/// counts and histograms of latencies, second by second on the server's clock, so percentiles are those of all
+/// transactions. It uses only the seconds in which all parts ran, and prints how many seconds it leaves out. For fill,
+/// merge adds the rows; the rate is that of the time in which all parts loaded rows. merge saves the merged run, so
+/// compare, report and runs can read it.
 #[derive(Debug, Args)]
 #[command(after_help = format!("merge needs no server. It refuses runs that differ in scripts, options, tables, rows, server, version, \
-    database or pgrig's commit (of tps also in settings; of fill also parts of different fills), and names each difference. If a part is missing, the result is partial: a note names the part, \
-    the run is not complete, and the exit status is 1.\n\n{RUN}\n\nExamples:\n  \
+    database or pgrig's commit, and names each difference. Runs of tps must also have the same settings, and runs of fill must be \
+    parts of the same fill. If a part is missing, the result is partial: a note names the part, the run is not complete, and the \
+    exit status is 1.\n\n{RUN}\n\nExamples:\n  \
     for i in 1 2; do pgrig tps -n -T 9 --part $i/2 --label both & done; wait\n  \
     pgrig merge both -o merged.json\n  \
     for i in 1 2; do pgrig fill 9MB --schema b --part $i/2 --label b & done; wait\n  \

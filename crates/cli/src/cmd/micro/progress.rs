@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
+use measure::human::counted;
 use micro::Outlook;
 
 use crate::app::bar;
@@ -27,7 +28,7 @@ impl<'a> RoundsProgress<'a> {
 
     pub(crate) fn show(&mut self, outlook: Outlook) {
         let left = outlook.budget.saturating_sub(outlook.elapsed).as_secs_f64();
-        let text = format!("{} rounds, at most {left:.0} s left", outlook.rounds);
+        let text = format!("{}, at most {left:.0} s left", counted(outlook.rounds as u64, "round"));
         match self.printer.progress() {
             ProgressStyle::Bar => {
                 let bar = self.bar.get_or_insert_with(|| bar(self.what, outlook.budget));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use measure::human::{grouped, latency};
+use measure::human::{counted, grouped, latency};
 use measure::paired::{Estimate, Judged, Judgement};
 use measure::{Sample, Verdict};
 use micro::{Calibration, Conclusion, Outcome, Plan, Request, Role, Saved};
@@ -37,7 +37,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     line(
         "a sample",
         if request.has_rows() {
-            format!("{} rows{about}", grouped(plan.rows))
+            format!("{}{about}", counted(plan.rows, "row"))
         } else {
             format!("one execution{about}")
         },
@@ -117,7 +117,8 @@ pub(crate) fn details(outcome: &Outcome, request: &Request) -> String {
 /// Remarks on the limits of the results.
 fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
     let warm = outcome.rounds.iter().filter(|round| !round.cold).count();
-    let mut lines = vec![format!("{} rounds of {} rows", grouped(warm as u64), grouped(outcome.plan.rows))];
+    let mut lines =
+        vec![format!("{} of {}", counted(warm as u64, "round"), counted(outcome.plan.rows, "row"))];
     lines.extend(unmeasurable(outcome, judged, request));
     lines.push(format!(
         "noise: the first candidate differs from itself by {} ns ({} to {}); pgrig reports no smaller difference",
@@ -238,8 +239,9 @@ pub(crate) fn saved(saved: &Saved, run_id: &str) -> String {
     let made =
         if saved.made.is_empty() { String::new() } else { format!("made {}; ", saved.made.join(", ")) };
     format!(
-        "{made}{} rows added to benchmark.outcome: SELECT * FROM benchmark.compare_outcome_threshold WHERE run_id = '{run_id}'",
-        grouped(saved.rows)
+        "{made}{} added to benchmark.outcome; to see the verdicts, run:\n  SELECT * FROM benchmark.compare_outcome_threshold \
+         WHERE run_id = '{run_id}';",
+        counted(saved.rows, "row")
     )
 }
 

@@ -36,11 +36,11 @@ pub(crate) enum ModelAction {
     Show(ShowArgs),
     /// Compare a copy's statistics, and with --queries its plans, with those of the original
     ///
-    /// pgrig compares each value in pg_stats (a field). ANALYZE reads a random sample, so its results vary. pgrig therefore runs
-    /// ANALYZE five times on the copy, and takes the median of each field. The field agrees if this median and the present
-    /// value in the original differ by at most 3·√2 standard deviations of the five results. With --analyze-original, pgrig
-    /// also runs ANALYZE eleven times on the original. The median is then compared with the mean of these eleven results, and
-    /// the standard deviation is theirs.
+    /// pgrig compares each value in pg_stats (a field). ANALYZE reads a random sample, so its results vary. pgrig
+    /// therefore runs ANALYZE five times on the copy, and takes the median of each field. The field agrees if this
+    /// median and the present value in the original differ by at most 3·√2 standard deviations of the five results.
+    /// With --analyze-original, pgrig also runs ANALYZE eleven times on the original. It then compares the median with
+    /// the mean of these eleven results, and uses their standard deviation.
     ///
     /// For ORIGINAL and COPY, give a value as for -d of other commands. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
@@ -61,9 +61,10 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// Also replace each number, date or time that occurs in fewer than ROWS rows, if an unused value lies between its neighbours (pgrig always replaces
-    /// texts; it also replaces long numbers, such as phone numbers, if on average fewer than ROWS rows have the same number).
-    /// For a table with fewer than ROWS rows, record only the number of rows
+    /// pgrig always replaces texts. Also replace each number, date or time that occurs in fewer than ROWS rows, if an
+    /// unused value lies between its neighbours. Replace the long numbers of a column, such as phone numbers, if on
+    /// average fewer than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number
+    /// of rows
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use measure::human::{bytes, count, grouped};
+use measure::human::{bytes, count, counted, grouped};
 use model::{
     Bytes, Column, Distance, Fidelity, Field, Follows, How, Model, Others, PlansCompared, Shapes, Sizes,
     Table, Values, quantile,
@@ -21,8 +21,9 @@ pub(super) fn captured(model: &Model, file: &Path, length: usize) -> String {
     let rows: u64 = model.tables.iter().map(|table| table.rows).sum();
     let total: u64 = model.tables.iter().map(size).sum();
     let read = format!(
-        "{} tables, {columns} columns, {} rows, {} in the original",
-        model.tables.len(),
+        "{}, {}, {} rows, {} in the original",
+        counted(model.tables.len() as u64, "table"),
+        counted(columns as u64, "column"),
         count(rows as f64),
         bytes(total),
     );
@@ -166,14 +167,14 @@ pub(super) fn shown(model: &Model) -> String {
     let mut text = format!("{}, captured {}, k = {}\n", model.server, model.captured, model.k);
     for table in &model.tables {
         let analyzed = match &table.analyzed {
-            Some(when) => format!("analyzed {when}, {} rows changed since", grouped(table.changed)),
+            Some(when) => format!("analyzed {when}, {} changed since", counted(table.changed, "row")),
             None => "never analyzed".to_owned(),
         };
         let _ = writeln!(
             text,
-            "\n{}: {} rows, {}; {analyzed}",
+            "\n{}: {}, {}; {analyzed}",
             table.name,
-            grouped(table.rows),
+            counted(table.rows, "row"),
             bytes(size(table))
         );
         let mut columns = new_table(&["column", "type", "nulls", "distinct", "values"]);
@@ -238,8 +239,10 @@ fn values_phrase(values: &Values) -> String {
             let (least, most) = (lengths.first().unwrap_or(&1), lengths.last().unwrap_or(&1));
             format!("{alphabet}, {least} to {most} characters")
         }
-        Values::List { values, kept: true, .. } => format!("{} values of the original", values.len()),
-        Values::List { values, .. } => format!("{} values, replaced", values.len()),
+        Values::List { values, kept: true, .. } => {
+            format!("{} of the original", counted(values.len() as u64, "value"))
+        }
+        Values::List { values, .. } => format!("{}, replaced", counted(values.len() as u64, "value")),
         Values::Elements { elements, counts, .. } => {
             let (least, most) = (counts.first().unwrap_or(&0), counts.last().unwrap_or(&0));
             format!("arrays of {least} to {most} elements; {} frequent", elements.len())
@@ -450,7 +453,7 @@ fn push_shapes(text: &mut String, shapes: &Shapes) {
         text.push('\n');
     }
     for (orphaned, rows) in &shapes.orphans {
-        let _ = writeln!(text, "{orphaned}: {} rows refer to no row", grouped(*rows));
+        let _ = writeln!(text, "{orphaned}: {} without a referenced row", counted(*rows, "row"));
     }
     for (name, of, distances) in [
         ("columns", "distributions of columns", &shapes.columns),

@@ -87,7 +87,7 @@ pub(crate) struct ListArgs {
     #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
 
-    /// Print JSON in place of text
+    /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -99,7 +99,7 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "RUN", default_value = "latest")]
     pub(crate) run: String,
 
-    /// Print the run document (JSON) in place of text
+    /// Print the run document (JSON) instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }

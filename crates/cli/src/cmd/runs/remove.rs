@@ -61,7 +61,10 @@ pub(crate) fn prune(arguments: &PruneArgs, printer: &Printer) -> Result<(), Fail
     let kept = all.iter().filter(|saved| saved.path.symlink_metadata().is_ok()).count();
     printer.result(format!("removed {}, kept {kept}", counted(&removed)))?;
     if partial > 0 {
-        printer.say(format!("removed {partial} incomplete documents of killed pgrig processes"));
+        printer.say(format!(
+            "removed {} of killed pgrig processes",
+            measure::human::counted(partial as u64, "incomplete document")
+        ));
     }
     Ok(())
 }
@@ -69,8 +72,7 @@ pub(crate) fn prune(arguments: &PruneArgs, printer: &Printer) -> Result<(), Fail
 /// Number and size of runs.
 fn counted(runs: &[&Saved]) -> String {
     let size: u64 = runs.iter().map(|saved| saved.size).sum();
-    let number = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
-    format!("{number} ({})", bytes(size))
+    format!("{} ({})", measure::human::counted(runs.len() as u64, "run"), bytes(size))
 }
 
 /// Runs that neither --keep nor --older-than keeps.

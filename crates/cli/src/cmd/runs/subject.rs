@@ -1,6 +1,6 @@
 //! The subject of a run in a few words, from the request in its document.
 
-use measure::human::{bytes, grouped};
+use measure::human::{bytes, counted, grouped};
 use serde_json::Value;
 
 /// Longest subject, characters; longer ones are cut.
@@ -38,7 +38,7 @@ fn fill(request: &Value) -> Option<String> {
     } else if let Some(scale) = number("scale") {
         format!("scale {}", grouped(scale))
     } else if let Some(rows) = number("rows") {
-        format!("{} rows", grouped(rows))
+        counted(rows, "row")
     } else {
         match amount.as_str()? {
             "unbounded" => "until a limit".to_owned(),
@@ -70,7 +70,7 @@ fn tps(request: &Value) -> String {
     }
     let length = match (request["time"].as_f64(), request["transactions"].as_u64()) {
         (Some(seconds), _) => format!(", {seconds} s"),
-        (None, Some(number)) => format!(", {} transactions", grouped(number)),
+        (None, Some(number)) => format!(", {}", counted(number, "transaction")),
         (None, None) => String::new(),
     };
     format!("{scripts}{}{length}", clients(request))
@@ -96,8 +96,7 @@ fn backup(request: &Value) -> Option<String> {
 fn clients(request: &Value) -> String {
     match request["clients"].as_u64() {
         None => String::new(),
-        Some(1) => ", 1 client".to_owned(),
-        Some(number) => format!(", {} clients", grouped(number)),
+        Some(number) => format!(", {}", counted(number, "client")),
     }
 }
 

@@ -22,11 +22,11 @@ pub(crate) struct SizeArgs {
     /// Size of pgbench's tables and indexes, for example 73GB
     pub(crate) size: Option<Size>,
 
-    /// In place of SIZE: pgbench's scale
+    /// Instead of SIZE: pgbench's scale
     #[arg(short, long, value_parser = up_to::<u64>(MOST_SCALE))]
     pub(crate) scale: Option<u64>,
 
-    /// In place of SIZE: rows of pgbench_accounts
+    /// Instead of SIZE: rows of pgbench_accounts
     #[arg(long, value_parser = up_to::<u64>(MOST_ROWS))]
     pub(crate) rows: Option<u64>,
 
@@ -55,7 +55,7 @@ pub(crate) struct SizeArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 8192, value_parser = block_size)]
     pub(crate) block_size: u32,
 
-    /// Print JSON in place of text
+    /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use connect::Target;
-use measure::human::grouped;
+use measure::human::{counted, grouped};
 use server::ServerInfo;
 use tps::{Moves, Outcome, Parsed, Plan, Request};
 
@@ -141,7 +141,7 @@ pub(crate) fn results(plan: &Plan, outcome: &Outcome) -> Option<String> {
         );
     }
     if outcome.moves.len() > MOST_MOVES {
-        let _ = write!(text, "\n(clients moved {} times in all)", grouped(outcome.moved()));
+        let _ = write!(text, "\n(clients moved {} in all)", counted(outcome.moved(), "time"));
     }
     Some(text)
 }

@@ -2,6 +2,7 @@
 //! their descriptions.
 
 use catalog::{CatalogError, Described, Planned, Scope, TableInfo, Wish, describe, verify};
+use measure::human::counted;
 use rowgen::{ColumnSpec, Format};
 
 use super::amounts::{self, Wanted, is_named};
@@ -70,8 +71,10 @@ impl Designed<'_> {
 
     /// Warnings for the user.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let capped =
-            self.capped.as_ref().map(|why| format!("the table gets only {} rows, because {why}", self.rows));
+        let capped = self
+            .capped
+            .as_ref()
+            .map(|why| format!("the table gets only {}, because {why}", counted(self.rows, "row")));
         let name = self.info.display_name();
         let all = capped.iter().chain(&self.described.warnings);
         all.map(|warning| format!("{name}: {warning}")).collect()

@@ -135,18 +135,18 @@ fn findings(runs: &[Run], parts: &[MergedPart], loads: &[Load], times: &Times) -
         let [loaded_text, wanted_text] = [loaded, wanted].map(count);
         found.push(if loaded > wanted {
             format!(
-                "the parts loaded {loaded_text} rows, and the fill has {wanted_text}: the others were lost, and loaded again"
+                "the parts loaded {loaded_text} rows, more than the fill has ({wanted_text}): some rows were lost, and a part loaded them again"
             )
         } else {
             format!(
-                "the parts loaded {loaded_text} of {wanted_text} rows: runs that are not here loaded the others, or nobody has yet; runs \
-                 that were killed or interrupted record no rows"
+                "the parts loaded {loaded_text} of {wanted_text} rows: other runs loaded the rest, or the fill is not complete; a run that was \
+                 killed or interrupted records no rows"
             )
         });
     }
     if !runs.iter().any(|run| Fill::of(run).is_some_and(|fill| fill.is_last)) {
         found.push(
-            "none of these runs carried out the steps after the rows: a run that is not here did, or the fill is not complete"
+            "none of these runs carried out the steps after the rows: another run did, or the fill is not complete"
                 .to_owned(),
         );
     }

@@ -68,7 +68,7 @@ pub(super) fn unfit(run: &Run) -> Option<String> {
     if run.status != Status::Done {
         let status = run.status.name();
         return Some(format!(
-            "{id} is {status}, and records no rows: run part {number} again (pgrig fill … --part {number}/{of}) and give that run, or leave \
+            "{id} is {status}, and records no rows: run part {number} again with the same options (--part {number}/{of}), and give that run, or leave \
              it out (the result is then partial)"
         ));
     }

@@ -70,7 +70,7 @@ fn unfit(run: &Run) -> Option<String> {
         return Some(why);
     }
     if part(run).is_none() {
-        let why = "its latencies are recorded for its whole time only, so they cannot be cut to the time that all parts share";
+        let why = "its document has the latencies of the whole run, and merge needs those of each second";
         return Some(format!("{id} was measured without --part: {why}; repeat it with pgrig tps --part I/N"));
     }
     if run.status != Status::Done {

@@ -37,8 +37,8 @@ pub(crate) struct SizedArgs {
     #[arg(long, value_name = "PRICE")]
     pub(crate) price_per_gb_month: Option<Price>,
 
-    /// Print for each way whether a restore ends within DURATION, even at the upper end of its interval; exit with status 3 if there
-    /// is no such way
+    /// Print for each way whether the forecast of the restore, with the upper end of its interval, is within DURATION;
+    /// exit with status 3 if that is true of no way
     #[arg(long, value_name = "DURATION")]
     pub(crate) rto: Option<Length>,
 }

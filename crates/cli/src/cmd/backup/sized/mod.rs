@@ -111,10 +111,12 @@ fn judged(outcome: &Outcome, asked: &SizesRequest) -> Result<(), Failure> {
     }
     let rto = crate::app::numbers::duration(Duration::from_secs_f64(rto));
     let not_known = outcome.forecasts.iter().filter(|forecast| forecast.rto == Some(Rto::NotKnown)).count();
-    let more =
-        if not_known > 0 { format!("; of {not_known} ways, the time is not known") } else { String::new() };
-    Err(Unhappy::Missed(vec![format!("no way keeps --rto: none is known to restore within {rto}{more}")])
-        .into())
+    let more = if not_known > 0 {
+        format!("; the restore time of {} is not known", measure::human::counted(not_known as u64, "way"))
+    } else {
+        String::new()
+    };
+    Err(Unhappy::Missed(vec![format!("no way is known to restore within {rto} (--rto){more}")]).into())
 }
 
 /// Prints progress. The document begins once there is a server.

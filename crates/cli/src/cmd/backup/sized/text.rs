@@ -18,7 +18,7 @@ pub(super) fn caution(asked: &SizesRequest) -> String {
             .to_owned()
     } else {
         format!(
-            "the values of {} are artificial: sizes and times of compressed backups mislead, because real data compress in another way; \
+            "the values of {} are artificial: sizes and times of compressed backups mislead, because real data compress differently; \
              give --model FILE or -d DBNAME",
             asked.shape.origin
         )
@@ -80,7 +80,7 @@ fn forecasts(forecasts: &[Forecast], asked: &SizesRequest) -> String {
         }
     }
     let mut text = format!(
-        "\nforecast for {} of tables and indexes, on a machine like this one; each interval holds the true value with 90 %\n{}",
+        "\nforecast for {} of tables and indexes, on a machine like this one; each interval should contain the true value in 90 of 100 cases\n{}",
         bytes(asked.size),
         trimmed(&table)
     );

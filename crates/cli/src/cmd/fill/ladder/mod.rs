@@ -99,7 +99,7 @@ fn refuse_flags(arguments: &FillArgs) -> Result<(), Usage> {
         return Ok(());
     }
     let text = "--ladder sets the options of each level: it allows only --schema, --trials, --json and the \
-                options of the server. To fill at one level, with any other option, give --level 4 in place of --ladder";
+                options of the server. To fill at one level, with any other option, give --level 4 instead of --ladder";
     Err(Usage(text.to_owned()))
 }
 

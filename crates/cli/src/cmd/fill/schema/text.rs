@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::{Table, presets};
 use fill::limits::{Limits, StopReason};
 use fill::{FilledTable, InitStep, Part, PartEnd, PlannedTable, SchemaOutcome, SchemaPlan};
-use measure::human::{bytes, bytes_both, count, grouped};
+use measure::human::{bytes, bytes_both, count, counted, grouped};
 use server::Survey;
 
 use super::seconds;
@@ -36,7 +36,10 @@ pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, limits: &Limits, whole: b
     let done = plan.tables.iter().filter(|table| table.plan().is_none()).count();
     if plan.is_resumed {
         let begun = if plan.part().is_some() { "a fill that has begun" } else { "an interrupted fill" };
-        line("completes", format!("{begun}: {done} of {} tables are filled", plan.tables.len()));
+        line(
+            "completes",
+            format!("{begun}: {done} of {} filled", counted(plan.tables.len() as u64, "table")),
+        );
     }
     if let Some(Part { number, of }) = plan.part() {
         line("part", format!("{number} of {of}: the last part to end runs the steps after generate"));
@@ -65,12 +68,12 @@ fn tables(plan: &SchemaPlan, whole: bool) -> String {
         ]);
     }
     let count = plan.tables.len();
-    let total = format!("{count} tables");
+    let total = counted(count as u64, "table");
     table.add_row([total, grouped(plan.rows()), bytes(plan.predicted()), String::new(), String::new()]);
     align_right(&mut table, 1..3);
     let more = match count.saturating_sub(shown) {
         0 => String::new(),
-        more => format!("({more} tables more: --explain shows them)\n"),
+        more => format!("({} more: --explain shows all)\n", counted(more as u64, "table")),
     };
     format!("{}\n{more}", trimmed(&table))
 }
@@ -108,7 +111,7 @@ fn complete(outcome: &SchemaOutcome, plan: &SchemaPlan) -> String {
     if outcome.part_end != Some(PartEnd::Last) {
         return String::new();
     }
-    format!(": {} rows of {} tables", grouped(plan.rows()), plan.tables.len())
+    format!(": {} of {}", counted(plan.rows(), "row"), counted(plan.tables.len() as u64, "table"))
 }
 
 /// Parts in whose place this one has loaded rows.
@@ -140,7 +143,8 @@ pub(super) fn stopped(reason: &StopReason, outcome: &SchemaOutcome, plan: &Schem
     let filled = plan.tables.iter().filter(|table| table.plan().is_none()).count() + outcome.tables.len();
     let of = plan.tables.len();
     format!(
-        "stopped, because {reason}: {filled} of {of} tables are filled; to fill the rest, repeat the command"
+        "stopped, because {reason}: {filled} of {} filled; to fill the rest, repeat the command",
+        counted(of as u64, "table")
     )
 }
 
@@ -167,7 +171,11 @@ pub(super) fn outcome(outcome: &SchemaOutcome, plan: &SchemaPlan, survey: &Surve
     align_right(&mut table, 1..6);
     let total = outcome.elapsed.as_secs_f64();
     if let (Some(part), Some(end)) = (plan.part(), &outcome.part_end) {
-        let loaded = format!("{} rows of {} tables", grouped(outcome.rows()), outcome.tables.len());
+        let loaded = format!(
+            "{} of {}",
+            counted(outcome.rows(), "row"),
+            counted(outcome.tables.len() as u64, "table")
+        );
         let sentence = of_part(part, &loaded, total, end);
         return format!("{}\n\n{sentence}{}", trimmed(&table), complete(outcome, plan));
     }
@@ -176,13 +184,17 @@ pub(super) fn outcome(outcome: &SchemaOutcome, plan: &SchemaPlan, survey: &Surve
             format!(" ({:+.2} % of {})", (outcome.bytes() as f64 / size as f64 - 1.0) * 100.0, bytes(size))
         });
     let before = plan.tables.iter().filter(|table| table.plan().is_none()).count();
-    let before = if before == 0 { String::new() } else { format!("; {before} tables were filled before") };
+    let before = if before == 0 {
+        String::new()
+    } else {
+        format!("; filled before: {}", counted(before as u64, "table"))
+    };
     format!(
-        "{}\n\n{}{off} in {total:.2} s: {} rows of {} tables in database {}, {} rows/s{before}",
+        "{}\n\n{}{off} in {total:.2} s: {} of {} in database {}, {} rows/s{before}",
         trimmed(&table),
         bytes_both(outcome.bytes()),
-        grouped(outcome.rows()),
-        outcome.tables.len(),
+        counted(outcome.rows(), "row"),
+        counted(outcome.tables.len() as u64, "table"),
         survey.environment.database,
         count(outcome.rows() as f64 / total.max(1e-6)),
     )

@@ -67,11 +67,11 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Print the output of the command in place of writing it to a log
+    /// Print the output of the command instead of writing it to a log
     #[arg(long)]
     pub(crate) show_output: bool,
 
-    /// Measure a pgbench script in place of a command: a file, or the name of a built-in script
+    /// Measure a pgbench script instead of a command: a file, or the name of a built-in script
     #[arg(long, value_name = "SCRIPT", help_heading = "Transactions")]
     pub(crate) tps: Option<String>,
 

@@ -124,7 +124,7 @@ pub(crate) enum LeaseFormat {
 /// List lent and kept databases, spares and templates
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Print JSON in place of text
+    /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -181,7 +181,7 @@ pub(crate) struct DropArgs {
     curl http://127.0.0.1:7432/database\n  \
     curl -X DELETE http://127.0.0.1:7432/databases/NAME\n\n\
     Requests:\n  \
-    GET /database               lend a database, for an hour without &owner\n    \
+    GET /database               lend a database (without &owner, for an hour)\n    \
         ?from=FILE, ?template=DBNAME, &unlogged   source; over TCP, only one that\n                                              \
         --from or --template names\n    \
         &for=SECONDS, &owner=PID                  end of the lease\n    \

@@ -9,6 +9,7 @@ mod serve;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use measure::human::counted;
 use testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
 
 use crate::app::failure::{Broken, Context, Failure, Usage};
@@ -68,7 +69,7 @@ fn owner(arguments: &NewArgs) -> Result<Option<Owner>, Failure> {
     match arguments.owner {
         Some(pid) => {
             let owner = Owner::of(pid);
-            Ok(Some(owner.ok_or_else(|| Usage(format!("--owner: there is no process {pid}")))?))
+            Ok(Some(owner.ok_or_else(|| Usage(format!("--owner: there is no process {pid}: give the id of a running process, for example $$ in a shell")))?))
         }
         None if arguments.keep => Ok(None),
         None => Ok(testdb::lend::caller()),
@@ -120,9 +121,11 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
     }
     match dropped.failed.as_slice() {
         [] => Ok(()),
-        [(_, error), ..] => {
-            Err(Broken(format!("{} databases could not be dropped: {error}", dropped.failed.len())).into())
-        }
+        [(_, error), ..] => Err(Broken(format!(
+            "pgrig could not drop {}: {error}",
+            counted(dropped.failed.len() as u64, "database")
+        ))
+        .into()),
     }
 }
 
@@ -146,7 +149,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         .into());
     }
     if !path.exists() {
-        return Err(Usage(format!("--from: {} does not exist", path.display())).into());
+        return Err(Usage(format!("--from: {} does not exist; check the path", path.display())).into());
     }
     std::path::absolute(path).with_context(|| format!("cannot find the path of {}", path.display()))
 }

@@ -196,7 +196,11 @@ impl Public {
 /// Listens on a socket, replacing one that a dead process may have left.
 fn fresh_socket(path: &Path) -> Result<UnixListener, Failure> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(Usage(format!("another process already listens on {}", path.display())).into());
+        return Err(Usage(format!(
+            "another process already listens on {}: end that process, or give another path",
+            path.display()
+        ))
+        .into());
     }
     let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| {
         use std::os::unix::fs::FileTypeExt;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dump::{DumpError, Options, Sequences, Summary, Survey, Unlogger, Why};
-use measure::human::bytes;
+use measure::human::{bytes, counted};
 use testdb::sink::{Compression, Sink, SinkError};
 use testdb::source::{self, Form, Source};
 use tokio::runtime::Runtime;
@@ -196,10 +196,6 @@ fn text(summary: &Summary, speed: &str) -> String {
         );
     }
     lines.join("\n")
-}
-
-fn counted(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn speed(length: u64, elapsed: Duration, is_read_twice: bool) -> String {
