@@ -412,7 +412,7 @@ fn assert_completed(version: u16, options: &str, kill: impl Fn(&Rig, &Running)) 
     assert!(other.stderr.contains("unfinished fill"), "{other:#?}");
 
     let ran = rig.done(&fill);
-    assert!(ran.stderr.contains(&format!("{leaves} of 5 chunks")), "{ran:#?}");
+    assert!(ran.stderr.contains(&format!("loaded chunks: {leaves} of 5")), "{ran:#?}");
     let data = rig.data();
     let proof = Proof::of(&server, &data, "public");
     proof.assert_sound();

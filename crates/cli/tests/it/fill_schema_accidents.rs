@@ -24,7 +24,7 @@ fn a_killed_fill_is_completed_by_the_same_command() {
     assert_eq!(other.code, Some(2), "{other:#?}");
     assert!(other.stderr.contains("unfinished fill") && !other.stderr.contains("--drop"), "{other:#?}");
     let completed = rig.done(&fill);
-    assert!(completed.stderr.contains("tables are filled"), "{completed:#?}");
+    assert!(completed.stderr.contains("tables filled"), "{completed:#?}");
     for (table, rows) in [("customers", 2000), ("orders", 60_000), ("order_items", 60_000)] {
         assert_eq!(rows_of(&server, table), rows, "{table}");
     }
@@ -288,7 +288,7 @@ fn an_interrupted_fill_says_how_to_go_on() {
     pgrig.signal(Signal::SIGINT);
     let ran = pgrig.end();
     assert_eq!(ran.code, Some(130), "{ran:#?}");
-    let said = "of 5 tables are filled and stay; to complete the fill, repeat the command. To start over, run TRUNCATE on \
+    let said = "of 5 tables filled; their rows stay. To complete the fill, repeat the command. To start over, run TRUNCATE on \
                 the tables, and";
     assert!(ran.stderr.contains(said), "{ran:#?}");
     drop(gate);
