@@ -251,7 +251,10 @@ fn measures_distances(rig: &Rig, server: &Server<'_>) {
     // 20 rows each; 502 keys, of which one is none, have 39 or 40.
     assert!((distance("rows for each key: public.rows (parent)") - 0.5).abs() < 0.05, "{shown}");
     let orphans = two.number("SELECT count(*) FROM rows WHERE parent > 1000");
-    assert!(shown.contains(&format!("public.rows (parent): {orphans} rows without a referenced row")), "{shown}");
+    assert!(
+        shown.contains(&format!("public.rows (parent): {orphans} rows without a referenced row")),
+        "{shown}"
+    );
 }
 
 #[test]
