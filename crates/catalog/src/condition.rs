@@ -116,6 +116,91 @@ pub(super) fn literals_in(text: &str) -> Vec<String> {
     literals
 }
 
+/// The literals that a printed expression compares a column with: by `=`, `<>`, IN, `IS DISTINCT FROM` or CASE.
+pub(super) fn compared_with(text: &str, column: &str) -> Vec<String> {
+    let tokens = lex(text).unwrap_or_default();
+    let mut found: Vec<String> = Vec::new();
+    for at in (0..tokens.len()).filter(|&at| is_column(&tokens, at, column)) {
+        let opened = tokens[..at].iter().rev().take_while(|(token, _)| *token == Token::Open).count();
+        let before = tokens[..at - opened].last();
+        // A function's parenthesis is not one around the column alone.
+        let is_call = before.is_some_and(|token| matches!(token.0, Token::Word { .. }) && !is_keyword(token));
+        let places = if before.is_some_and(|token| keyword(token) == "CASE") {
+            after_when(&tokens[at..])
+        } else {
+            right_side(&tokens[at + 1..], opened - usize::from(is_call && opened > 0))
+        };
+        for place in places {
+            let literal = unquoted(&text[place]);
+            if !found.contains(&literal) {
+                found.push(literal);
+            }
+        }
+    }
+    found
+}
+
+/// Whether the token is this column. Functions and types may have a column's name.
+fn is_column(tokens: Tokens, at: usize, column: &str) -> bool {
+    let is_name = matches!(&tokens[at].0, Token::Word { name, .. } if name == column);
+    let is_type = at > 0 && tokens[at - 1].0 == Token::Cast;
+    let is_function = tokens.get(at + 1).is_some_and(|(next, _)| *next == Token::Open);
+    is_name && !is_type && !is_function
+}
+
+/// Whether the word is a keyword, which the server prints in capital letters.
+fn is_keyword(token: &(Token, Range<usize>)) -> bool {
+    keyword(token).starts_with(|letter: char| letter.is_ascii_uppercase())
+}
+
+/// The literals that a column before these tokens is compared with. `opened` parentheses begin before the column.
+fn right_side(tokens: Tokens, mut opened: usize) -> Vec<Range<usize>> {
+    // The ends of parentheses and casts around the column.
+    let is_around = |token: &&(Token, Range<usize>)| match token.0 {
+        Token::Close if opened > 0 => {
+            opened -= 1;
+            true
+        }
+        Token::Cast => true,
+        Token::Word { .. } => !is_keyword(token),
+        _ => false,
+    };
+    let tokens = &tokens[tokens.iter().take_while(is_around).count()..];
+    let side = match tokens {
+        [(Token::Symbol(symbol), _), side @ ..] if matches!(symbol.as_str(), "=" | "<>") => side,
+        [is, distinct, from, side @ ..]
+            if [is, distinct, from].map(keyword) == ["IS", "DISTINCT", "FROM"] =>
+        {
+            side
+        }
+        [is, not, distinct, from, side @ ..]
+            if [is, not, distinct, from].map(keyword) == ["IS", "NOT", "DISTINCT", "FROM"] =>
+        {
+            side
+        }
+        _ => return Vec::new(),
+    };
+    let mut depth = 0_i32;
+    let is_side = |token: &&(Token, Range<usize>)| {
+        match token.0 {
+            Token::Open => depth += 1,
+            Token::Close => depth -= 1,
+            Token::Symbol(_) if depth == 0 => return false,
+            _ => {}
+        }
+        depth >= 0 && (depth > 0 || !matches!(keyword(token), "AND" | "OR"))
+    };
+    let side = side.iter().take_while(is_side);
+    side.filter(|(token, _)| *token == Token::Literal).map(|(_, place)| place.clone()).collect()
+}
+
+/// The literals that stand after WHEN.
+fn after_when(tokens: Tokens) -> Vec<Range<usize>> {
+    let when = (0..tokens.len()).filter(|&at| keyword(&tokens[at]) == "WHEN");
+    let next = when.filter_map(|at| tokens[at + 1..].iter().find(|(token, _)| *token != Token::Open));
+    next.filter(|(token, _)| *token == Token::Literal).map(|(_, place)| place.clone()).collect()
+}
+
 /// The text of a string literal; a number as it is.
 pub(super) fn unquoted(literal: &str) -> String {
     let inside = |body: &str| body.strip_suffix('\'').unwrap_or(body).replace("''", "'");
@@ -128,12 +213,7 @@ pub(super) fn unquoted(literal: &str) -> String {
 
 /// Whether one of these columns stands in it. Functions and types may have a column's name.
 fn mentions(tokens: Tokens, columns: &[&str]) -> bool {
-    tokens.iter().enumerate().any(|(at, (token, _))| {
-        let Token::Word { name, .. } = token else { return false };
-        let is_type = at > 0 && tokens[at - 1].0 == Token::Cast;
-        let is_function = tokens.get(at + 1).is_some_and(|(next, _)| *next == Token::Open);
-        !is_type && !is_function && columns.contains(&name.as_str())
-    })
+    (0..tokens.len()).any(|at| columns.iter().any(|column| is_column(tokens, at, column)))
 }
 
 impl Operator {
@@ -492,6 +572,27 @@ mod tests {
         let text =
             "((a = 'it''s'::text) OR (a ~ E'^\\\\d'::text) OR (b > 5) OR (b < 5) OR (b = '-1'::integer))";
         assert_eq!(literals_in(text), ["it's", "^\\d", "5", "-1"]);
+    }
+
+    #[test]
+    fn literals_that_a_column_is_compared_with() {
+        for (text, literals) in [
+            ("((kind = 'x'::text) = (x_id IS NOT NULL))", vec!["x"]),
+            (
+                "(((kind)::text = ANY ((ARRAY['a'::character varying, 'b'::character varying])::text[])) OR (n = 3))",
+                vec!["a", "b"],
+            ),
+            ("(((kind)::text <> 'it''s'::text) AND (other = 'y'::text))", vec!["it's"]),
+            ("((kind IS DISTINCT FROM 'x'::text) = (x_id IS NULL))", vec!["x"]),
+            (
+                "CASE kind WHEN 'x'::text THEN (a = 1) WHEN ('y'::text) THEN (b > 2) ELSE false END",
+                vec!["x", "y"],
+            ),
+            ("(length(kind) = 5)", vec![]),
+            ("((other = 'x'::text) AND (kind > 'y'::text))", vec![]),
+        ] {
+            assert_eq!(compared_with(text, "kind"), literals, "{text}");
+        }
     }
 
     #[test]

@@ -221,6 +221,8 @@ pub enum CatalogError {
         most: u64,
         /// The constraint that limits them.
         why: String,
+        /// The unique key that does, if it is one.
+        key: Option<String>,
     },
     /// The table has rows, and pgrig cannot find out which keys they use.
     #[error(

@@ -197,6 +197,9 @@ pub struct KeyInfo {
     pub definition: String,
     /// The index after its table's name: ` USING btree (id)`.
     pub index: String,
+    /// The condition under which a row is in the index, if it is a partial one: only these rows need keys that differ.
+    #[serde(default)]
+    pub predicate: Option<String>,
 }
 
 /// One column or expression of a key.

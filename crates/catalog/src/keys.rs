@@ -54,6 +54,8 @@ pub struct MostRows {
     pub rows: u64,
     /// The reason for the limit, as a sentence without its full stop.
     pub why: String,
+    /// The unique key that limits them; none if a sequence does.
+    pub key: Option<String>,
 }
 
 /// A key and the parts that it can be made unique by.
@@ -105,7 +107,8 @@ pub(super) fn assign(
         let has_own = |&part: &usize| parts[part].way == Uniqueness::Already;
         if let Some(&part) = wanted.parts.iter().find(|part| has_own(part)) {
             unique.push(vec![part]);
-            assigned.limit(parts[part].count, || format!("column {} has no more values", parts[part].name));
+            let why = || format!("column {} has no more values", parts[part].name);
+            assigned.limit(parts[part].count, Some(wanted.key), why);
             continue;
         }
         match turning(parts, &wanted) {
@@ -113,7 +116,7 @@ pub(super) fn assign(
                 let rows = take_turns(parts, &turning, made);
                 let fresh = turning.iter().any(|&part| parts[part].fresh);
                 let rows = if fresh { rows } else { rows.saturating_sub(first_row) };
-                assigned.limit(rows, || reason(parts, &turning, wanted.key));
+                assigned.limit(rows, Some(wanted.key), || reason(parts, &turning, wanted.key));
                 unique.push(turning);
             }
             None if wanted.given => assigned.trusted.push(wanted.key.name.clone()),
@@ -130,11 +133,11 @@ pub(super) fn assign(
 }
 
 impl Assigned {
-    /// Takes note that there are no more rows than that.
-    pub(super) fn limit(&mut self, rows: u64, why: impl Fn() -> String) {
+    /// Takes note that there are no more rows than that, because of the key or something else.
+    pub(super) fn limit(&mut self, rows: u64, key: Option<&KeyInfo>, why: impl Fn() -> String) {
         let fewer = self.most.as_ref().is_none_or(|most| rows < most.rows);
         if rows < u64::MAX && fewer {
-            self.most = Some(MostRows { rows, why: why() });
+            self.most = Some(MostRows { rows, why: why(), key: key.map(|key| key.name.clone()) });
         }
     }
 }
@@ -297,6 +300,7 @@ mod tests {
             elements: columns.iter().map(element).collect(),
             definition: format!("UNIQUE ({})", columns.join(", ")),
             index: String::new(),
+            predicate: None,
         }
     }
 

@@ -238,7 +238,7 @@ impl Document {
             triggers: self.triggers,
             columns,
             checks: self.checks,
-            keys: distinct(self.keys, |a, b| a.elements == b.elements),
+            keys: distinct(self.keys, |a, b| a.elements == b.elements && a.predicate == b.predicate),
             foreign_keys: distinct(self.foreign_keys, |a, b| {
                 a.columns == b.columns && a.referenced == b.referenced
             }),

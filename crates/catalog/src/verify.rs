@@ -219,7 +219,13 @@ impl Trial<'_> {
             let same: Vec<String> =
                 columns.iter().map(|name| format!("t.{0} = s.{0}", identifier(name))).collect();
             let table = qualified(&self.info.schema, &self.info.name);
-            let taken = format!("EXISTS (SELECT FROM {table} AS t WHERE {})", same.join(" AND "));
+            // In the subquery the predicate's columns are those of the table, outside of it those of the sample.
+            let predicate =
+                key.predicate.as_ref().map_or("true".to_owned(), |predicate| format!("({predicate})"));
+            let taken = format!(
+                "{predicate} AND EXISTS (SELECT FROM {table} AS t WHERE {} AND {predicate})",
+                same.join(" AND ")
+            );
             if let Some(value) = self.find(columns.iter(), &taken).await? {
                 return Err(CatalogError::Taken {
                     table: self.info.shown(),

@@ -174,6 +174,12 @@ impl Values {
                 values.check(kind)
             }
             Self::Elements(elements) => check.elements(elements),
+            Self::Leading { leading, others, .. } => {
+                let are_made = ![leading, others].into_iter().any(|values| **values == Self::Server);
+                check.that(are_made, "its values must not be default")?;
+                leading.check(kind)?;
+                others.check(kind)
+            }
             Self::Letters(letters) => check.letters(letters),
             Self::Nulls { fraction, by, values } => {
                 check.that((0.0..=1.0).contains(fraction), "the fraction must be from 0 to 1")?;
@@ -237,6 +243,7 @@ impl Values {
             Self::Ordered { side: Side::Above, .. } => "above",
             Self::Statistics(_) => "statistics",
             Self::Elements(_) => "elements",
+            Self::Leading { .. } => "leading",
             Self::Letters(letters) => letters.alphabet.name(),
         }
     }

@@ -59,6 +59,10 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
         }
         Values::Ordered { other, values, .. } => format!("{}, not below {other}", phrase(values, kind)),
         Values::Ranked { values, .. } => format!("{}, correlated with other columns", phrase(values, kind)),
+        Values::Leading { until, leading, others } => {
+            let [leading, others] = [leading, others].map(|values| phrase(values, kind));
+            format!("up to row {until}: {leading}; after it: {others}")
+        }
         Values::Elements(_) => "arrays by statistics of their elements".to_owned(),
         Values::Letters(letters) => format!("ascending strings of {}", letters.alphabet.name()),
         Values::Nulls { fraction, by, values } => {

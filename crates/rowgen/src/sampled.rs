@@ -56,6 +56,10 @@ fn sampled(values: Values, fraction: f64, range: Option<(i64, i64)>) -> Values {
         Values::Ranked { ranking, values } => {
             Values::Ranked { ranking, values: Box::new(sampled(*values, fraction, range)) }
         }
+        Values::Leading { until, leading, others } => {
+            let part = |values: Box<Values>| Box::new(sampled(*values, fraction, range));
+            Values::Leading { until, leading: part(leading), others: part(others) }
+        }
         Values::Nulls { fraction: nulls, by, values } => {
             Values::Nulls { fraction: nulls, by, values: Box::new(sampled(*values, fraction, range)) }
         }

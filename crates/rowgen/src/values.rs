@@ -113,6 +113,15 @@ pub enum Values {
     },
     /// Arrays with these elements.
     Elements(Elements),
+    /// Other values in the first rows, where a condition holds for a number of rows only.
+    Leading {
+        /// Number of the first row that has the `others`.
+        until: u64,
+        /// Values of the rows before it.
+        leading: Box<Values>,
+        /// Values of that row and those after it.
+        others: Box<Values>,
+    },
     /// A key of a referenced row.
     Reference(Reference),
     /// NULL in a fraction of the rows, these values in the others.
@@ -364,6 +373,10 @@ impl Values {
         match self {
             Self::Text(_) | Self::List(_) | Self::Cycle(_) | Self::Elements(_) => true,
             Self::Repeated { values, .. } => values.is_literal(),
+            // Literals among the values decide: all encoders of literals also take values of the kind.
+            Self::Leading { leading, others, .. } => {
+                leading.without_nulls().is_literal() || others.without_nulls().is_literal()
+            }
             Self::Ranked { values, .. } => values.without_nulls().is_literal(),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Interval { .. } => false,
@@ -381,6 +394,9 @@ impl Values {
             Self::List(list) => Box::new(list.iter().map(|weighted| weighted.value.as_str())),
             Self::Cycle(values) => Box::new(values.iter().map(String::as_str)),
             Self::Repeated { values, .. } => values.literals(),
+            Self::Leading { leading, others, .. } => {
+                Box::new(leading.without_nulls().literals().chain(others.without_nulls().literals()))
+            }
             Self::Ranked { values, .. } => values.without_nulls().literals(),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Listed(keys) => Box::new(keys.iter().filter_map(|key| key[*column].as_deref())),
@@ -409,6 +425,7 @@ impl Values {
             Self::Repeated { values, .. } | Self::Ordered { values, .. } | Self::Ranked { values, .. } => {
                 values.may_be_null()
             }
+            Self::Leading { leading, others, .. } => leading.may_be_null() || others.may_be_null(),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Interval { .. } => false,
                 Keys::Listed(keys) => keys.iter().any(|key| key[*column].is_none()),
@@ -423,6 +440,9 @@ impl Values {
         match self {
             Self::Reference(reference) => matches!(reference.pick, Pick::Earlier { .. }),
             Self::Nulls { values, .. } => values.are_of_earlier_rows(),
+            Self::Leading { leading, others, .. } => {
+                leading.are_of_earlier_rows() || others.are_of_earlier_rows()
+            }
             _ => false,
         }
     }

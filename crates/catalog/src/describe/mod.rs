@@ -1,7 +1,10 @@
-//! From a table's facts to rows that keep its constraints. `uniqueness` has the ways to keep its keys.
+//! From a table's facts to rows that keep its constraints. `uniqueness` has the ways to keep its keys, `partial` those to
+//! keep partial unique indexes that leave room for fewer rows than wanted.
 
+mod partial;
 mod uniqueness;
 
+use failure::Classified;
 use futures_util::future::LocalBoxFuture;
 use rowgen::{Column, ColumnSpec, Encoder, Format, Table};
 use serde::{Deserialize, Serialize};
@@ -11,7 +14,7 @@ use super::compose::{Choice, ascends, compose, drawn, is_counted_on};
 use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
 use super::constants::Constants;
 use super::error::CatalogError;
-use super::info::{ColumnInfo, KeyInfo, SequenceInfo, Source, TableInfo};
+use super::info::{CheckInfo, ColumnInfo, KeyInfo, SequenceInfo, Source, TableInfo};
 use super::keys::{Assigned, Made, MostRows, Part, assign};
 use super::narrow::{Narrow, Way};
 use super::planned::Planned;
@@ -20,8 +23,10 @@ use super::references::{self, Group};
 use super::sample::{Rule, Sampling};
 use super::slot::{Role, Slot, slots};
 use super::spec::Given;
-use super::transaction::{Access, Scope, rolled_back};
+use super::transaction::Scope;
 use server::quote::{literal, shown};
+
+use self::partial::Look;
 
 /// Request for the rows of one table.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +105,7 @@ impl Described {
 ///   spec or the wish says otherwise or a default would break a key (a constant in a unique column, an id that
 ///   a self-reference needs).
 /// - A nullable column is NULL in a twentieth of the rows, unless it is part of a key.
+/// - If a partial unique index leaves room for fewer rows than wanted, further rows do not satisfy its predicate.
 /// - Numbers, dates and times in keys go on after the greatest one present. Texts, uuids and the like
 ///   follow from the row number and the seed: if the wish begins at row 0, rows are numbered from the
 ///   present number of rows on, so that rows made with the same seed are not made again.
@@ -112,11 +118,7 @@ pub fn describe<'a>(
     wish: &'a Wish,
     scope: Scope,
 ) -> LocalBoxFuture<'a, Result<Described, CatalogError>> {
-    Box::pin(async move {
-        // Planned tables may need temporary ones that stand in for them.
-        let access = if wish.planned.is_empty() { Access::ReadOnly } else { Access::ReadWrite };
-        rolled_back(client, scope, access, Design::of(client, info, wish)).await
-    })
+    Box::pin(async move { Look { client, info, wish, scope }.described().await })
 }
 
 /// Decisions about the values of single columns.
@@ -141,10 +143,17 @@ struct Design<'a> {
     info: &'a TableInfo,
     wish: &'a Wish,
     slots: Vec<Slot<'a>>,
+    /// Conditions that rows must fulfil besides the table's CHECKs: predicates of unique indexes that no row may satisfy.
+    avoided: &'a [CheckInfo],
 }
 
 impl<'a> Design<'a> {
-    async fn of(client: &'a Client, info: &'a TableInfo, wish: &'a Wish) -> Result<Described, CatalogError> {
+    async fn of(
+        client: &'a Client,
+        info: &'a TableInfo,
+        wish: &'a Wish,
+        avoided: &'a [CheckInfo],
+    ) -> Result<Described, CatalogError> {
         let given = Given::read(client, info, &wish.columns).await?;
         let mut slots = slots(info, &given, wish)?;
         for slot in slots.iter_mut().filter(|slot| wish.referenced.iter().any(|name| name == slot.name())) {
@@ -154,7 +163,7 @@ impl<'a> Design<'a> {
         for slot in slots.iter_mut().filter(|slot| own.iter().any(|name| name == slot.name())) {
             slot.give_known_values(wish.rows);
         }
-        Self { client, info, wish, slots }.described().await
+        Self { client, info, wish, slots, avoided }.described().await
     }
 
     async fn described(&self) -> Result<Described, CatalogError> {
@@ -174,14 +183,19 @@ impl<'a> Design<'a> {
         )
         .await?;
         let basis = Basis { conditions: &conditions, way: &way, present: &present };
-        let mut draft = self.draft(basis, &groups).await?;
-        let all_understood = understood.iter().all(|understood| *understood);
-        if (!all_understood || self.inner_rules().next().is_some())
-            && let Some((groups, notes)) = self.judged(basis, &understood, &groups, &draft).await?
-        {
-            draft = self.draft(basis, &groups).await?;
-            warnings.extend(notes);
+        let is_judged = understood.contains(&false) || self.inner_rules().next().is_some();
+        let mut draft = self.draft(basis, &groups, is_judged).await?;
+        if is_judged {
+            let judged = self.judged(basis, &understood, &groups, &draft).await;
+            if judged.as_ref().is_err_and(Classified::is_usage) {
+                self.refuse_too_many(draft.most.as_ref())?;
+            }
+            if let Some((groups, notes)) = judged? {
+                draft = self.draft(basis, &groups, false).await?;
+                warnings.extend(notes);
+            }
         }
+        self.refuse_too_many(draft.most.as_ref())?;
         warnings.extend(draft.warnings);
         let sent = |slot: &&Slot<'_>| !slot.known && !matches!(slot.role, Role::Server | Role::Unknown);
         Ok(Described {
@@ -196,18 +210,26 @@ impl<'a> Design<'a> {
         })
     }
 
-    /// The rows, if columns that belong together get their values from these groups.
-    async fn draft(&self, basis: Basis<'_>, groups: &[Group]) -> Result<Draft, CatalogError> {
+    /// The rows, if columns that belong together get their values from these groups. There may be fewer rows than wanted if
+    /// conditions are still to be judged: where these let columns of keys be NULL, there is room for more.
+    async fn draft(
+        &self,
+        basis: Basis<'_>,
+        groups: &[Group],
+        is_judged: bool,
+    ) -> Result<Draft, CatalogError> {
         let Basis { conditions, way, present } = basis;
         let mut parts = self.parts(way, groups, present);
         let wanted = self.wanted(&parts);
         let made = Made { rows: self.wish.rows, uses_all_keys: self.wish.uses_all_keys };
         let mut assigned = assign(&self.info.shown(), &mut parts, wanted, self.wish.first_row, made)?;
         for (name, count) in self.slots.iter().filter_map(|slot| slot.values_left(self.wish.rows)) {
-            assigned.limit(count, || format!("sequence {name} has no more values"));
+            assigned.limit(count, None, || format!("sequence {name} has no more values"));
         }
         let Assigned { most, trusted } = assigned;
-        self.refuse_too_many(most.as_ref())?;
+        if !is_judged || most.as_ref().is_some_and(|most| most.rows == 0) {
+            self.refuse_too_many(most.as_ref())?;
+        }
         self.refuse_unknown_present(&parts, present)?;
         let trusted = (!trusted.is_empty()).then(|| {
             format!(
@@ -270,7 +292,8 @@ impl<'a> Design<'a> {
         let conditions = basis.conditions.bounds.iter().chain(checks);
         for ((rule, condition), understood) in rules.iter_mut().zip(conditions).zip(understood) {
             rule.is_kept = *understood || ascends(&choice, checks, condition);
-            rule.is_rarely_broken = has_columns_that_differ(condition);
+            rule.is_about_pairs = has_columns_that_differ(condition);
+            rule.is_rarely_broken |= rule.is_about_pairs;
         }
         rules.extend(self.inner_rules());
         let most = draft.most.as_ref().map_or(u64::MAX, |most| draft.first_row.saturating_add(most.rows));
@@ -283,19 +306,23 @@ impl<'a> Design<'a> {
             parts: &draft.parts,
             made: &draft.table,
             rows: draft.first_row..draft.table.rows.min(most),
+            wanted: self.wish.rows.or_else(|| draft.most.as_ref().map(|most| most.rows)),
             drawn: &self.table(drawn(choice, checks), u64::MAX),
         };
         sampling.groups().await
     }
 
-    /// The CHECKs of the table, then those of free columns' domains: in the order of the conditions.
+    /// The CHECKs of the table, the predicates to avoid, then the CHECKs of free columns' domains: in the order of the
+    /// conditions.
     fn rules(&self) -> Vec<Rule<'_>> {
         let table = self.info.checks.iter();
+        let table = table.map(|check| Rule::of_table(self.info, &check.name, &check.expression));
+        let avoided = self.avoided.iter().map(|check| Rule::of_each_row(self.info, check));
         let domains = self.slots.iter().filter(|slot| slot.is_free()).flat_map(|slot| {
             let checks = slot.info.data_type.domain_checks();
             checks.into_iter().map(|check| Rule::of_domain(slot.info, check))
         });
-        table.map(|check| Rule::of_table(self.info, &check.name, &check.expression)).chain(domains).collect()
+        table.chain(avoided).chain(domains).collect()
     }
 
     /// CHECKs of domains within arrays and row types: only the server judges them.
@@ -367,6 +394,7 @@ impl<'a> Design<'a> {
         let bounds = self.info.partition_condition().map(|bounds| Condition::parse(&bounds, names));
         let mut checks: Vec<Condition> =
             self.info.checks.iter().map(|check| Condition::parse(&check.expression, names)).collect();
+        checks.extend(self.avoided.iter().map(|_| Condition::Other));
         for slot in self.slots.iter().filter(|slot| slot.is_free()) {
             let subject = |_: &str| Some(slot.name().to_owned());
             let names = Names { all: &[DOMAIN_VALUE], subject: &subject };

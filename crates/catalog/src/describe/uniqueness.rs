@@ -139,6 +139,7 @@ impl Design<'_> {
                 rows,
                 most: most.rows,
                 why: most.why.clone(),
+                key: most.key.clone(),
             }),
             _ => Ok(()),
         }

@@ -17,6 +17,8 @@ pub(super) struct Unit {
     pub(super) nullable: bool,
     /// Values near the constants; for single columns only.
     pub(super) near: Vec<String>,
+    /// Values that conditions compare the column with; for single columns only.
+    pub(super) named: Vec<String>,
 }
 
 /// Fractions of NULLs, and of values near constants, in thousandths. Successive candidates use all
@@ -58,6 +60,17 @@ pub(super) fn narrowed(table: &Table, columns: &[&str]) -> Table {
         table.columns.iter().find(|column| column.name == **name && column.values != Values::Server).cloned()
     };
     Table { columns: columns.iter().filter_map(sent).collect(), ..table.clone() }
+}
+
+/// The table without the NULLs that only a fraction of the rows have.
+pub(super) fn without_nulls(table: &Table) -> Table {
+    let mut table = table.clone();
+    for column in &mut table.columns {
+        if let Values::Nulls { values, .. } = &column.values {
+            column.values = (**values).clone();
+        }
+    }
+    table
 }
 
 /// A field of COPY's text format.
@@ -196,7 +209,12 @@ mod tests {
     #[test]
     fn mixing_gives_nulls_only_where_they_may_be() {
         let mut tuples = vec![vec![Some("1".to_owned()), Some("2".to_owned())]; 1000];
-        let unit = |column, nullable| Unit { columns: vec![column], nullable, near: vec!["9".to_owned()] };
+        let unit = |column, nullable| Unit {
+            columns: vec![column],
+            nullable,
+            near: vec!["9".to_owned()],
+            named: Vec::new(),
+        };
         mix(&mut tuples, &[unit(0, true), unit(1, false)], 0);
         assert!(tuples.iter().any(|tuple| tuple[0].is_none()));
         assert!(tuples.iter().all(|tuple| tuple[1].is_some()));

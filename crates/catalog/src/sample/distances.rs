@@ -84,8 +84,8 @@ impl Pair {
     ) -> Result<(), CatalogError> {
         let mut random = Random::new(round ^ 0xD157);
         let (first, second) = self.columns;
-        let places: Vec<usize> =
-            (0..tuples.len()).filter(|at| at % 2 == 1 && tuples[*at][first].is_some()).collect();
+        let are_values = |at: &usize| tuples[*at][first].is_some() && tuples[*at][second].is_some();
+        let places: Vec<usize> = (0..tuples.len()).filter(|at| at % 2 == 1 && are_values(at)).collect();
         let values: Vec<&str> = places.iter().filter_map(|at| tuples[*at][first].as_deref()).collect();
         let moves: Vec<(&String, f64)> = values
             .iter()

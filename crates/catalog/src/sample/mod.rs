@@ -3,25 +3,27 @@
 //! The rows as they are described so far are tried first; where all of them pass, nothing changes. Else the columns that
 //! the condition mentions, and those of conditions that share a column with it, draw together from a list of tuples
 //! that the server accepts. Candidates are the values that the columns have otherwise, then those mixed with NULLs and
-//! with values near the constants in the conditions.
+//! with values near the constants in the conditions, in the shapes that pass.
 
 mod candidates;
 mod distances;
 mod judge;
 mod pattern;
 mod random;
+mod shapes;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rowgen::{Column, Keys, Table, Values};
+use rowgen::{Column, Keys, Kind, Table, Values};
 use tokio_postgres::Client;
 
-use self::candidates::{Unit, mix, narrowed, near, texts};
+use self::candidates::{Unit, mix, narrowed, near, texts, without_nulls};
 use self::distances::Pair;
 use self::judge::{Judge, Tuple};
-use super::condition::{columns_in, literals_in};
+use self::shapes::Shape;
+use super::condition::{columns_in, compared_with, literals_in};
 use super::error::CatalogError;
 use super::info::{CheckInfo, ColumnInfo, KeyInfo, Source, TableInfo};
 use super::keys::Part;
@@ -29,11 +31,11 @@ use super::references::{Group, Origin};
 use super::slot::{Role, Slot, has_sequence};
 
 /// Candidates in a round.
-const BATCH: u64 = 10_000;
+const BATCH: u64 = 2_000;
 /// Most rounds: in general; if the tuples have to be unique; and once there are enough for variety.
-const ROUNDS: u64 = 10;
-const ROUNDS_OF_KEYS: u64 = 20;
-const ROUNDS_FOR_VARIETY: u64 = 4;
+const ROUNDS: u64 = 50;
+const ROUNDS_OF_KEYS: u64 = 100;
+const ROUNDS_FOR_VARIETY: u64 = 20;
 /// Number of tuples at which the search ends.
 const ENOUGH: usize = 10_000;
 /// Number of tuples that give enough variety.
@@ -43,6 +45,10 @@ const RAREST: u64 = 1_000;
 /// Number of texts for each pattern in conditions: in general, and if they have to be unique.
 const TEXTS: usize = 2_000;
 const UNIQUE_TEXTS: usize = 50_000;
+/// Most tuples in a list, where those that repeat no key come again and again.
+const MOST_REPEATED: usize = 1_000_000;
+/// Most values of a column that conditions name.
+const MOST_NAMED: usize = 24;
 /// Rows from each of the beginning, the middle and the end that are tried.
 const STRETCH: u64 = 3_000;
 
@@ -61,6 +67,8 @@ pub(super) struct Rule<'a> {
     pub(super) is_kept: bool,
     /// Whether it fails for few rows, so that those that are tried do not tell.
     pub(super) is_rarely_broken: bool,
+    /// Whether columns that take turns are judged with the others, because it is about two columns of one row.
+    pub(super) is_about_pairs: bool,
 }
 
 impl<'a> Rule<'a> {
@@ -84,14 +92,28 @@ impl<'a> Rule<'a> {
             columns,
             is_kept: true,
             is_rarely_broken: false,
+            is_about_pairs: false,
         }
+    }
+
+    /// Of a condition on the table's rows that a single row must not break.
+    pub(super) fn of_each_row(info: &'a TableInfo, check: &'a CheckInfo) -> Self {
+        Self { is_rarely_broken: true, ..Self::of_table(info, &check.name, &check.expression) }
     }
 
     /// Of a domain.
     pub(super) fn of_domain(column: &'a ColumnInfo, check: &'a CheckInfo) -> Self {
         let columns = vec![column.name.as_str()];
         let (name, definition) = (check.name.as_str(), check.expression.as_str());
-        Self { name, definition, sql: "true", columns, is_kept: true, is_rarely_broken: false }
+        Self {
+            name,
+            definition,
+            sql: "true",
+            columns,
+            is_kept: true,
+            is_rarely_broken: false,
+            is_about_pairs: false,
+        }
     }
 
     /// Of a domain within the column's type, which only the server judges.
@@ -113,6 +135,8 @@ pub(super) struct Sampling<'a> {
     /// The rows as they are described so far, and their numbers.
     pub(super) made: &'a Table,
     pub(super) rows: Range<u64>,
+    /// How many rows are wanted, or how many there can be, if that is known.
+    pub(super) wanted: Option<u64>,
     /// The free columns as they would be if no key were unique.
     pub(super) drawn: &'a Table,
 }
@@ -129,6 +153,8 @@ struct Together<'a> {
 #[derive(Default)]
 struct Found {
     tuples: BTreeSet<Tuple>,
+    /// The tuples for the rows, some of them several times.
+    list: Vec<Tuple>,
     tried: u64,
     passed: u64,
     error: Option<String>,
@@ -310,7 +336,7 @@ impl<'a> Sampling<'a> {
     async fn sampled(&self, rule: &Rule<'a>) -> Result<(Group, String), CatalogError> {
         // A value that differs from some of a key's is not sure to differ from the one in its row.
         let meets_key = |column: &&str| self.is_free(column) && self.takes_turns(column);
-        let with_keys = rule.is_rarely_broken && rule.columns.iter().any(meets_key);
+        let with_keys = rule.is_about_pairs && rule.columns.iter().any(meets_key);
         let mut together = self.together(rule, with_keys);
         let mut found = Found::default();
         if !together.columns.is_empty() {
@@ -338,7 +364,7 @@ impl<'a> Sampling<'a> {
             name: names.clone(),
             columns: together.columns.iter().map(|&column| column.to_owned()).collect(),
             what: format!("values under {names}"),
-            keys: Arc::new(Keys::Listed(found.tuples.into_iter().collect())),
+            keys: Arc::new(Keys::Listed(found.list)),
             one_to_one: false,
             origin: Origin::Judged { distinct: together.has_keys },
         };
@@ -364,14 +390,25 @@ impl<'a> Sampling<'a> {
         let (table, first) = self.candidates(together);
         let (most, enough) =
             if together.has_keys { (ROUNDS_OF_KEYS, self.wanted()) } else { (ROUNDS, ENOUGH) };
+        let whole = without_nulls(&table);
         let mut distinct = self.distinct(together);
         let mut found = Found::default();
         let mut is_mixed = false;
+        let mut passing: Option<Vec<Shape>> = None;
         for round in 0..most {
-            let mut tuples =
-                texts(&table, std::iter::once(first + round * BATCH..first + (round + 1) * BATCH));
+            let numbers = first + round * BATCH..first + (round + 1) * BATCH;
+            let mut tuples = texts(&table, [numbers.clone()]);
             if is_mixed {
                 mix(&mut tuples, &units, round);
+                let plain = texts(&whole, [numbers]);
+                let shapes = match passing.take() {
+                    Some(shapes) => shapes,
+                    None => shapes_that_pass(&judge, &units, &plain).await?,
+                };
+                if !shapes.is_empty() {
+                    shapes::mix(&mut tuples, plain, &units, &shapes, round);
+                }
+                passing = Some(shapes);
                 for pair in &pairs {
                     pair.apply(self.client, &mut tuples, round).await?;
                 }
@@ -392,6 +429,13 @@ impl<'a> Sampling<'a> {
             }
             is_mixed |= passed < BATCH / 10 || is_exhausted;
         }
+        found.list = if together.has_keys {
+            distinct.repeated(&found.tuples, self.known_rows().map_or(enough, |rows| rows.min(MOST_REPEATED)))
+        } else if passing.is_some_and(|shapes| !shapes.is_empty()) {
+            shapes::balanced(&found.tuples, &units, ENOUGH)
+        } else {
+            found.tuples.iter().cloned().collect()
+        };
         Ok(found)
     }
 
@@ -412,7 +456,12 @@ impl<'a> Sampling<'a> {
 
     /// Number of tuples to look for: the number of rows, but no more than is worthwhile.
     fn wanted(&self) -> usize {
-        usize::try_from(self.rows.end.saturating_sub(self.rows.start)).unwrap_or(usize::MAX).min(10 * ENOUGH)
+        self.known_rows().map_or(10 * ENOUGH, |rows| rows.min(10 * ENOUGH))
+    }
+
+    /// Number of rows that are wanted, if it is known.
+    fn known_rows(&self) -> Option<usize> {
+        self.wanted.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX))
     }
 
     /// Columns whose difference a condition may limit.
@@ -459,9 +508,39 @@ impl<'a> Sampling<'a> {
                 Some(_) => Vec::new(),
                 None => self.readable(column, near(&slot.kind, &constants, patterns)).await?,
             };
-            units.push(Unit { nullable: columns.iter().all(may_be_null), columns, near });
+            let named = match columns.as_slice() {
+                [_] => self.named(slot, group, &together.rules).await?,
+                _ => Vec::new(),
+            };
+            units.push(Unit { nullable: columns.iter().all(may_be_null), columns, near, named });
         }
         Ok(units)
+    }
+
+    /// Values that rules compare the column with, as the server writes them. Of a foreign key, those that can be referenced.
+    async fn named(
+        &self,
+        slot: &Slot<'_>,
+        group: Option<&Group>,
+        rules: &[&Rule<'_>],
+    ) -> Result<Vec<String>, CatalogError> {
+        let mut texts: Vec<String> =
+            rules.iter().flat_map(|rule| compared_with(rule.definition, slot.name())).collect();
+        if slot.kind == Kind::Bool {
+            texts.extend(["true", "false"].map(str::to_owned));
+        }
+        let mut named = self.readable(slot.name(), texts).await?;
+        if let Some(group) = group {
+            named.retain(|text| match &*group.keys {
+                Keys::Interval { low, high } => {
+                    text.parse::<i64>().is_ok_and(|number| (*low..=*high).contains(&number))
+                }
+                Keys::Listed(keys) => keys.iter().any(|key| key[0].as_ref() == Some(text)),
+                Keys::Made { .. } => false,
+            });
+        }
+        named.truncate(MOST_NAMED);
+        Ok(named)
     }
 
     /// Prepares to reject tuples that would repeat a unique key.
@@ -476,6 +555,18 @@ impl<'a> Sampling<'a> {
         let keys = self.info.keys.iter().filter(|_| together.has_keys).map(unique);
         Distinct(keys.filter(|key| !key.at.is_empty()).collect())
     }
+}
+
+/// The shapes of tuples that the server accepts. `plain` are tuples without NULLs.
+async fn shapes_that_pass(
+    judge: &Judge<'_>,
+    units: &[Unit],
+    plain: &[Tuple],
+) -> Result<Vec<Shape>, CatalogError> {
+    let tuples = shapes::tuples(&shapes::all(units), units, plain);
+    let passed = judge.judge(&tuples).await?.passed;
+    let passed: BTreeSet<Shape> = passed.iter().map(|tuple| shapes::of(tuple, units)).collect();
+    Ok(passed.into_iter().collect())
 }
 
 impl Found {
@@ -516,6 +607,14 @@ impl Distinct {
             key.taken.extend(values);
         }
         true
+    }
+
+    /// The tuples, those that repeat no key again and again until there are as many as wanted.
+    fn repeated(&self, tuples: &BTreeSet<Tuple>, wanted: usize) -> Vec<Tuple> {
+        let may_repeat = |tuple: &&Tuple| self.0.iter().all(|key| key.of(tuple).is_none());
+        let free: Vec<&Tuple> = tuples.iter().filter(may_repeat).collect();
+        let more = wanted.saturating_sub(tuples.len());
+        tuples.iter().chain(free.into_iter().cycle().take(more)).cloned().collect()
     }
 }
 

@@ -152,6 +152,7 @@ SELECT jsonb_build_object(
                                       SELECT o.oprname = '&&' FROM pg_operator o WHERE o.oid = k.conexclop[e])
                               ) ORDER BY e)
                          FROM generate_series(1, i.indnkeyatts) e),
+                   'predicate', pg_get_expr(i.indpred, i.indrelid),
                    'definition', coalesce(pg_get_constraintdef(k.oid), pg_get_indexdef(i.indexrelid)),
                    'index', substr(
                        pg_get_indexdef(i.indexrelid),

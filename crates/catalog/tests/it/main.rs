@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one program.
 
+mod partial;
 mod refusals;
 mod sampled;
 mod support;

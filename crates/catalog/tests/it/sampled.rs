@@ -186,6 +186,78 @@ fn unique_columns_under_conditions() {
     });
 }
 
+/// Shapes of rows that hardly any random row has: one owner of several, each kind with its own.
+#[test]
+fn few_shapes_of_many() {
+    on_each_release(async |database| {
+        let owners: Vec<String> = (1..=12).map(|number| format!("o{number} int REFERENCES people")).collect();
+        let names: Vec<String> = (1..=12).map(|number| format!("o{number}")).collect();
+        database
+            .sql(&format!(
+                "CREATE TYPE kind AS ENUM ('user', 'team', 'bot', 'none');
+                 CREATE TABLE people (id int PRIMARY KEY);
+                 INSERT INTO people SELECT generate_series(1, 100);
+                 CREATE TABLE kinds (id smallint PRIMARY KEY);
+                 INSERT INTO kinds VALUES (1), (2), (3), (4);
+                 CREATE TABLE wide ({}, CHECK (num_nonnulls({}) = 1));
+                 CREATE TABLE owned (
+                     kind kind NOT NULL, label text NOT NULL, user_id int REFERENCES people, team_id int REFERENCES people,
+                     bot bigint, size int, area int,
+                     CHECK ((kind = 'user') = (user_id IS NOT NULL)), CHECK ((kind = 'team') = (team_id IS NOT NULL)),
+                     CHECK ((kind = 'bot') = (bot IS NOT NULL)),
+                     CHECK ((size IS NOT NULL)::int + (area IS NOT NULL)::int = 1),
+                     CHECK (CASE label WHEN 'big' THEN size IS NOT NULL WHEN 'wide' THEN area IS NOT NULL ELSE false END)
+                 );
+                 CREATE TABLE by_number (
+                     id serial PRIMARY KEY, kind smallint NOT NULL REFERENCES kinds, a text, b text, c int REFERENCES people,
+                     CHECK ((kind = 1) = (a IS NOT NULL)), CHECK ((kind = 2) = (b IS NOT NULL)), CHECK ((kind = 3) = (c IS NOT NULL))
+                 );
+                 CREATE TABLE members (
+                     id serial PRIMARY KEY, person int REFERENCES people, team int REFERENCES people, note text,
+                     CHECK ((person IS NULL) <> (team IS NULL))
+                 );
+                 CREATE UNIQUE INDEX one_person ON members (person) WHERE person IS NOT NULL;",
+                owners.join(", "),
+                names.join(", ")
+            ))
+            .await;
+        for (table, rows) in [("wide", 5_000), ("owned", 5_000), ("by_number", 5_000), ("members", 5_000)] {
+            database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+        }
+        // All shapes occur, each in a fair share of the rows.
+        let counts = names.iter().map(|name| format!("count({name})")).collect::<Vec<_>>().join(", ");
+        for query in [
+            format!("SELECT least({counts}) > 5000 / 12 / 2 FROM wide"),
+            "SELECT count(*) = 8 AND min(rows) > 300 FROM (SELECT count(*) AS rows FROM owned GROUP BY kind, label) AS shapes".to_owned(),
+            "SELECT count(*) = 4 AND min(rows) > 500 FROM (SELECT count(*) AS rows FROM by_number GROUP BY kind) AS shapes".to_owned(),
+            "SELECT count(DISTINCT c) > 50 FROM by_number".to_owned(),
+            "SELECT count(person) = count(DISTINCT person) AND count(person) > 50 AND count(team) > 4000 FROM members".to_owned(),
+        ] {
+            assert_eq!(database.value(&query).await, "true", "{query}");
+        }
+    });
+}
+
+/// Of unique columns, rows with NULL may come again and again.
+#[test]
+fn unique_columns_of_which_one_is_null() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE people (id int PRIMARY KEY);
+                 INSERT INTO people SELECT generate_series(1, 100);
+                 CREATE TABLE seats (
+                     person int UNIQUE REFERENCES people, room int UNIQUE REFERENCES people, desk int REFERENCES people,
+                     CHECK (num_nonnulls(person, room, desk) = 1)
+                 );",
+            )
+            .await;
+        database.fill("seats", 2_000).await.unwrap();
+        let counts = "SELECT count(desk) > 1700 AND least(count(person), count(room)) > 50 FROM seats";
+        assert_eq!(database.value(counts).await, "true");
+    });
+}
+
 #[test]
 fn what_hardly_any_value_fulfils_is_refused() {
     on_each_release(async |database| {

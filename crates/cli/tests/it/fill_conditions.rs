@@ -86,3 +86,51 @@ fn conditions_are_judged_on_the_newest() {
 fn conditions_are_judged_on_the_oldest() {
     assert_filled("--pg-version 13");
 }
+
+/// Partial unique indexes with keys for fewer rows than asked for, and owners of several kinds.
+const PARTIAL: &str = "
+    CREATE TABLE users (id int PRIMARY KEY);
+    CREATE TABLE teams (id int PRIMARY KEY);
+    CREATE TABLE subs (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, user_id int NOT NULL REFERENCES users,
+        status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'paused', 'ended'))
+    );
+    CREATE UNIQUE INDEX one_active ON subs (user_id) WHERE status = 'active';
+    CREATE TABLE owned (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text NOT NULL CHECK (kind IN ('user', 'team')),
+        user_id int REFERENCES users, team_id int REFERENCES teams,
+        CHECK ((kind = 'user') = (user_id IS NOT NULL)), CHECK ((kind = 'team') = (team_id IS NOT NULL))
+    );
+    CREATE UNIQUE INDEX one_user ON owned (user_id) WHERE user_id IS NOT NULL;";
+
+fn assert_partial(version: &str) {
+    let rig = Rig::new();
+    let server = rig.server(version);
+    server.execute(PARTIAL);
+    for (method, rows) in [("direct", 5_000), ("copy", 10_000)] {
+        let append = if method == "copy" { " --append" } else { "" };
+        let ran = rig.run(&format!(
+            "fill --all-tables --rows users=50,teams=30,subs=5000,owned=5000 --method {method}{append}"
+        ));
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        assert!(ran.stderr.contains("predicate"), "{}", ran.stderr);
+        assert_eq!(server.number("SELECT count(*) FROM subs"), rows);
+        assert_eq!(
+            server.number("SELECT count(*) FROM owned WHERE num_nonnulls(user_id, team_id) = 1"),
+            rows
+        );
+        assert!(server.number("SELECT count(*) FROM subs WHERE status = 'active'") > 5);
+        assert!(server.number("SELECT count(*) FROM owned WHERE kind = 'user'") > 5);
+        server.execute("REINDEX INDEX one_active; REINDEX INDEX one_user");
+    }
+}
+
+#[test]
+fn partial_indexes_limit_no_rows_on_the_newest() {
+    assert_partial("--pg-version 18");
+}
+
+#[test]
+fn partial_indexes_limit_no_rows_on_the_oldest() {
+    assert_partial("--pg-version 13");
+}

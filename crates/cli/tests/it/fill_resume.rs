@@ -369,6 +369,23 @@ fn a_table_of_ones_own_that_somebody_empties_or_replaces_is_noticed() {
     }
 }
 
+#[test]
+fn rows_under_a_partial_index_are_completed() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(
+        "CREATE TABLE users (id int PRIMARY KEY); INSERT INTO users SELECT generate_series(1, 50); \
+         CREATE TABLE own (id bigint PRIMARY KEY, user_id int NOT NULL REFERENCES users, is_home bool NOT NULL DEFAULT false); \
+         CREATE UNIQUE INDEX one_home ON own (user_id) WHERE is_home",
+    );
+    let command = "fill --table own --rows 200000 --chunk 100kB --streams 2 --method copy";
+    stopped(&rig, &server, command, "pgrig_chunks_own");
+    rig.done(command);
+    assert_ids(&server, "own", "id", 200_000);
+    let homes = server.number("SELECT count(*) FROM own WHERE is_home");
+    assert!((5..=50).contains(&homes), "{homes}");
+}
+
 /// Base tables, altered, and an --append that a crash ends.
 fn appended(rig: &Rig, server: &Server, alter: &str) {
     rig.done("fill --drop --rows 300000");

@@ -12,13 +12,22 @@ use crate::error::FillError;
 /// Leaves of an index that are read, about.
 const LEAVES: i64 = 400;
 
-/// The share of each leaf that its entries take, 0 to 1, of leaves evenly spread over each index. `indexes` are OIDs. An index
-/// gets no shares if its leaves cannot be read.
+/// Leaves of an index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Filled {
+    /// The share of each leaf that its entries take, 0 to 1.
+    pub(super) shares: Vec<f64>,
+    /// Bytes of an entry with its line pointer, on average.
+    pub(super) entry: Option<f64>,
+}
+
+/// How full leaves are that are evenly spread over each index. `indexes` are OIDs. Nothing is known of an index whose leaves cannot
+/// be read.
 ///
 /// # Errors
 /// If the connection fails.
-pub(super) async fn filled(connection: &Connection, indexes: &[u32]) -> Result<Vec<Vec<f64>>, FillError> {
-    let mut all = vec![Vec::new(); indexes.len()];
+pub(super) async fn filled(connection: &Connection, indexes: &[u32]) -> Result<Vec<Filled>, FillError> {
+    let mut all = vec![Filled::default(); indexes.len()];
     let facts = ask(connection, include_str!("../sql/leaves_readable.sql"), &[]).await?;
     let (is_possible, installed): (bool, Option<String>) = (facts.get("is_possible"), facts.get("function"));
     if !is_possible {
@@ -32,7 +41,7 @@ pub(super) async fn filled(connection: &Connection, indexes: &[u32]) -> Result<V
         run(connection, "SAVEPOINT pgrig_leaf").await?;
         let query = include_str!("../sql/leaves.sql").replace("bt_page_stats", &function);
         match connection.client.query_one(&query, &[index, &LEAVES]).await {
-            Ok(row) => *leaves = row.get("shares"),
+            Ok(row) => *leaves = Filled { shares: row.get("shares"), entry: row.get("entry") },
             Err(error) if error.is_closed() => return Err(connection.explain(error).await.into()),
             Err(_) => run(connection, "ROLLBACK TO SAVEPOINT pgrig_leaf").await?,
         }

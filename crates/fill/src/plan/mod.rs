@@ -41,7 +41,7 @@ pub(crate) use own_table::DescribedTable;
 pub(crate) use rules::needs_chunks;
 pub(crate) use sample::{IndexGrowth, Sample};
 pub use sizes::{Calculation, Prediction, Sizes};
-pub(crate) use splits::Splits;
+pub(crate) use splits::{Splits, entry_size};
 
 use crate::error::FillError;
 use crate::limits::{Sight, SpaceRule, WalFacts};

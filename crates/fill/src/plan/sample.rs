@@ -68,8 +68,10 @@ impl Sample<'_> {
         let btrees: Vec<u32> = indexes.iter().filter(|index| index.is_btree).map(|index| index.oid).collect();
         let mut leaves = leaves::filled(connection, &btrees).await?.into_iter();
         let without_metapage = |bytes: &u64| bytes.saturating_sub(u64::from(block_size));
-        let growths =
-            indexes.into_iter().zip(places).enumerate().map(|(at, (index, comes_after))| IndexGrowth {
+        let growths = indexes.into_iter().zip(places).enumerate().map(|(at, (index, comes_after))| {
+            let leaves =
+                if index.is_btree { leaves.next().unwrap_or_default() } else { leaves::Filled::default() };
+            IndexGrowth {
                 is_unique: index.is_unique,
                 is_btree: index.is_btree,
                 keys: index.keys,
@@ -78,8 +80,10 @@ impl Sample<'_> {
                 comes_after,
                 grown: grown.get(at).map_or(0, without_metapage),
                 packed: packed.get(at).map_or(0, without_metapage),
-                leaves: if index.is_btree { leaves.next().unwrap_or_default() } else { Vec::new() },
-            });
+                leaves: leaves.shares,
+                entry: leaves.entry,
+            }
+        });
         Ok((sizes, growths.collect()))
     }
 
@@ -186,6 +190,8 @@ pub(crate) struct IndexGrowth {
     pub(crate) packed: u64,
     /// Shares of leaves of the table's index that entries take; none if they cannot be read.
     pub(crate) leaves: Vec<f64>,
+    /// Bytes of an entry in these leaves, with its line pointer.
+    pub(crate) entry: Option<f64>,
 }
 
 /// The table's indexes.

@@ -69,6 +69,7 @@ enum Source {
     Letters(Lettering),
     Elements(Box<Choosing>),
     Ordered { own: Box<Generator>, other: Box<Generator>, side: Side, units: Units },
+    Leading { until: u64, leading: Box<Generator>, others: Box<Generator> },
 }
 
 /// The rows of a column that have NULL.
@@ -188,6 +189,14 @@ impl Generator {
             Values::Letters(letters) => {
                 Source::Letters(Lettering::new(letters, table.rows, kind.characters()))
             }
+            Values::Leading { until, leading, others } => {
+                let first = Table { rows: *until, ..bare(table) };
+                Source::Leading {
+                    until: *until,
+                    leading: Box::new(Self::of(&first, column, leading)),
+                    others: Box::new(Self::of(table, column, others)),
+                }
+            }
             Values::Nulls { fraction, by, values } => {
                 let nulls = match by {
                     None => Nulls::Drawn { stream: nulls(table, stream, values), below: share(*fraction) },
@@ -239,6 +248,7 @@ impl Generator {
             | Source::Made { key: values, .. }
             | Source::Repeated { values, .. }
             | Source::Ranked { values, .. } => values.is_literal(),
+            Source::Leading { leading, others, .. } => leading.is_literal() || others.is_literal(),
             _ => false,
         }
     }
@@ -260,6 +270,13 @@ impl Generator {
             Source::Repeated { spreading, values } => values.is_null(spreading.number(row)),
             Source::Ranked { ranked, not_null, .. } => ranked.rank(row) >= *not_null,
             Source::Ordered { own, .. } => own.is_null(row),
+            Source::Leading { until, leading, others } => {
+                if row < *until {
+                    leading.is_null(row)
+                } else {
+                    others.is_null(row)
+                }
+            }
             _ => false,
         }
     }
@@ -341,6 +358,13 @@ impl Generator {
                     scratch.extend(b"\"}");
                 }
                 Value::Plain(scratch)
+            }
+            Source::Leading { until, leading, others } => {
+                if row < *until {
+                    leading.value(row, scratch)
+                } else {
+                    others.value(row, scratch)
+                }
             }
             Source::Nulls { nulls, others } => {
                 if nulls.has(row) {

@@ -39,6 +39,10 @@ pub(super) fn payloads(kind: &Kind, values: &Values) -> (u32, u32) {
         | Values::Repeated { values, .. }
         | Values::Ranked { values, .. }
         | Values::Ordered { values, .. } => payloads(kind, values),
+        Values::Leading { leading, others, .. } => {
+            let [(one, most), (other, greater)] = [leading, others].map(|values| payloads(kind, values));
+            (one.min(other), most.max(greater))
+        }
         values if values.literals().next().is_some() => literals(kind, values.literals()),
         values => generated(kind, values),
     }

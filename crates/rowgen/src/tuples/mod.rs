@@ -194,6 +194,7 @@ fn limit(column: &Column) -> u64 {
         Values::Nulls { values, .. } | Values::Ranked { values, .. } => {
             limit(&Column { values: (**values).clone(), ..column.clone() })
         }
+        Values::Leading { others, .. } => limit(&Column { values: (**others).clone(), ..column.clone() }),
         _ => u64::MAX,
     }
 }

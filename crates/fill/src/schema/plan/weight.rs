@@ -1,7 +1,7 @@
 //! Bytes that rows of a table take with their index entries.
 
 use crate::plan::sizes::Sizes;
-use crate::plan::{IndexGrowth, Plan, Splits};
+use crate::plan::{IndexGrowth, Plan, Splits, entry_size};
 
 /// How much larger an index with ascending keys becomes where another stream adds greater keys meanwhile: its leaves split in
 /// halves then, and are not left 90 % full.
@@ -38,8 +38,7 @@ impl Weight {
         for index in indexes.iter().filter(|index| index.is_btree && index.packed > 0) {
             let (grown, packed) = (index.grown as f64 / rows, index.packed as f64 / rows);
             if !index.comes_after {
-                // CREATE INDEX fills leaves to 90 %.
-                let entry = packed * 0.9;
+                let entry = index.entry.filter(|_| index.is_unique).unwrap_or_else(|| entry_size(packed));
                 let splits = if index.is_unique { &mut weight.splits } else { &mut weight.doubtful };
                 splits.push(Splits::of(index.bytes as f64, index.entries, entry, &index.leaves));
                 weight.per_row -= grown;
