@@ -169,6 +169,9 @@ fn role(
     if let Some(role) = of_self_reference(info, column) {
         return Ok(role);
     }
+    if wish.chosen.contains(&column.name) && kind.is_some() && !has_sequence(&column.source) {
+        return Ok(Role::Free);
+    }
     let is_for_pgrig =
         |kind: &&Kind| wish.takes_defaults || !wish.plain && passes_with_others(info, column, kind);
     let taken = kind.filter(is_for_pgrig).filter(|_| !points_elsewhere(info, column));

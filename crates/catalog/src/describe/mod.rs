@@ -53,6 +53,8 @@ pub struct Wish {
     /// Columns that are referenced by tables filled later. pgrig gives their values itself, so that
     /// it knows these keys.
     pub referenced: Vec<String>,
+    /// Columns whose values pgrig chooses although they have a default, unless the default is a sequence.
+    pub chosen: Vec<String>,
 }
 
 /// Rows for a table, ready to be copied.

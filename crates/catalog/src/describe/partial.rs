@@ -123,7 +123,7 @@ impl Look<'_> {
     fn wish_for(&self, rows: Option<u64>, spared: &[&KeyInfo]) -> Wish {
         let mut wish = Wish { rows, ..self.wish.clone() };
         for name in spared.iter().flat_map(|key| self.predicate_columns(key)) {
-            wish.referenced.push(name.to_owned());
+            wish.chosen.push(name.to_owned());
         }
         wish
     }

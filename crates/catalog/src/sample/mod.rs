@@ -403,7 +403,7 @@ impl<'a> Sampling<'a> {
                 let plain = texts(&whole, [numbers]);
                 let shapes = match passing.take() {
                     Some(shapes) => shapes,
-                    None => shapes_that_pass(&judge, &units, &plain).await?,
+                    None => self.shapes_that_pass(&judge, &units, &pairs, &plain).await?,
                 };
                 if !shapes.is_empty() {
                     shapes::mix(&mut tuples, plain, &units, &shapes, round);
@@ -543,6 +543,23 @@ impl<'a> Sampling<'a> {
         Ok(named)
     }
 
+    /// The shapes of tuples that the server accepts. `plain` are tuples without NULLs.
+    async fn shapes_that_pass(
+        &self,
+        judge: &Judge<'_>,
+        units: &[Unit],
+        pairs: &[Pair],
+        plain: &[Tuple],
+    ) -> Result<Vec<Shape>, CatalogError> {
+        let mut tuples = shapes::tuples(&shapes::all(units), units, plain);
+        for pair in pairs {
+            pair.apply(self.client, &mut tuples, 0).await?;
+        }
+        let passed = judge.judge(&tuples).await?.passed;
+        let passed: BTreeSet<Shape> = passed.iter().map(|tuple| shapes::of(tuple, units)).collect();
+        Ok(passed.into_iter().collect())
+    }
+
     /// Prepares to reject tuples that would repeat a unique key.
     fn distinct(&self, together: &Together<'_>) -> Distinct {
         let unique = |key: &KeyInfo| {
@@ -555,18 +572,6 @@ impl<'a> Sampling<'a> {
         let keys = self.info.keys.iter().filter(|_| together.has_keys).map(unique);
         Distinct(keys.filter(|key| !key.at.is_empty()).collect())
     }
-}
-
-/// The shapes of tuples that the server accepts. `plain` are tuples without NULLs.
-async fn shapes_that_pass(
-    judge: &Judge<'_>,
-    units: &[Unit],
-    plain: &[Tuple],
-) -> Result<Vec<Shape>, CatalogError> {
-    let tuples = shapes::tuples(&shapes::all(units), units, plain);
-    let passed = judge.judge(&tuples).await?.passed;
-    let passed: BTreeSet<Shape> = passed.iter().map(|tuple| shapes::of(tuple, units)).collect();
-    Ok(passed.into_iter().collect())
 }
 
 impl Found {
