@@ -170,16 +170,10 @@ impl Values {
                     self.is_ordered(),
                     "both specifications must be statistics, with or without nulls",
                 )?;
-                others.check(kind)?;
-                values.check(kind)
+                check.both(others, values)
             }
             Self::Elements(elements) => check.elements(elements),
-            Self::Leading { leading, others, .. } => {
-                let are_made = ![leading, others].into_iter().any(|values| **values == Self::Server);
-                check.that(are_made, "its values must not be default")?;
-                leading.check(kind)?;
-                others.check(kind)
-            }
+            Self::Leading { leading, others, .. } => check.both(leading, others),
             Self::Letters(letters) => check.letters(letters),
             Self::Nulls { fraction, by, values } => {
                 check.that((0.0..=1.0).contains(fraction), "the fraction must be from 0 to 1")?;
@@ -264,6 +258,14 @@ impl Check<'_> {
         let wrong =
             || Unsuited::Parameter { values: self.values, kind: self.kind.sql(), reason: reason.to_owned() };
         fine.then_some(()).ok_or_else(wrong)
+    }
+
+    /// Two kinds of values of one column.
+    fn both(&self, one: &Values, other: &Values) -> Result<(), Unsuited> {
+        let are_made = ![one, other].contains(&&Values::Server);
+        self.that(are_made, "its values must not be default")?;
+        one.check(self.kind)?;
+        other.check(self.kind)
     }
 
     fn integer(&self) -> Result<(), Unsuited> {

@@ -12,7 +12,7 @@ use tokio_postgres::Client;
 use super::{Described, Design, Wish};
 use crate::condition::columns_in;
 use crate::error::CatalogError;
-use crate::info::{CheckInfo, KeyInfo, TableInfo};
+use crate::info::{CheckInfo, ColumnInfo, KeyInfo, TableInfo};
 use crate::transaction::{Access, Scope, rolled_back};
 
 /// Room for so many rows is enough if the number of wanted rows is unknown.
@@ -166,7 +166,7 @@ impl Look<'_> {
         let all = self.info.column_names();
         let in_keys: BTreeSet<&str> =
             kept().flat_map(|key| &key.elements).flat_map(|element| element.columns_in(&all)).collect();
-        let is_computed = |name: &&str| self.info.column(name).is_some_and(|column| column.is_generated());
+        let is_computed = |name: &&str| self.info.column(name).is_some_and(ColumnInfo::is_generated);
         if !is_alike || in_keys.iter().any(is_computed) {
             return None;
         }
