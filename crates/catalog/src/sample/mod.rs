@@ -354,7 +354,7 @@ impl<'a> Sampling<'a> {
         }
         let names = together.names(|rule| rule.name.to_owned());
         let columns = together.columns.join(", ");
-        let count = found.tuples.len();
+        let count = found.list.iter().collect::<BTreeSet<_>>().len();
         let share = 100.0 * found.passed as f64 / found.tried as f64;
         let note = format!(
             "{columns}: pgrig uses {count} combinations that satisfy {names} ({share:.1} % of the {} that it tried)",

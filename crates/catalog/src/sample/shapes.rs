@@ -133,20 +133,21 @@ pub(super) fn of(tuple: &Tuple, units: &[Unit]) -> Shape {
     units.iter().map(part).collect()
 }
 
-/// The tuples, those of rare shapes several times: each shape then has a fair share of `enough`, as far as the most frequent one
-/// has it.
+/// About `enough` tuples at most, the same number of each shape: those of rare shapes several times.
 pub(super) fn balanced(tuples: &BTreeSet<Tuple>, units: &[Unit], enough: usize) -> Vec<Tuple> {
     let mut by_shape: BTreeMap<Shape, Vec<&Tuple>> = BTreeMap::new();
     for tuple in tuples {
         by_shape.entry(of(tuple, units)).or_default().push(tuple);
     }
     let most = by_shape.values().map(Vec::len).max().unwrap_or(0);
-    let share = most.min(enough / by_shape.len().max(1));
-    let repeated = |alike: &Vec<&Tuple>| {
-        let count = share.max(alike.len());
-        alike.iter().copied().cycle().take(count).cloned().collect::<Vec<Tuple>>()
+    let share = most.min((enough / by_shape.len().max(1)).max(1));
+    let some = |alike: &Vec<&Tuple>| {
+        // Of many, from all over.
+        let place =
+            |number| if alike.len() > share { number * alike.len() / share } else { number % alike.len() };
+        (0..share).map(|number| alike[place(number)].clone()).collect::<Vec<Tuple>>()
     };
-    by_shape.values().flat_map(repeated).collect()
+    by_shape.values().flat_map(some).collect()
 }
 
 #[cfg(test)]
