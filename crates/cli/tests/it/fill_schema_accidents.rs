@@ -32,6 +32,35 @@ fn a_killed_fill_is_completed_by_the_same_command() {
     assert_nothing_of_pgrig(&server);
 }
 
+/// Its session in the server lives on: PostgreSQL 18 gives a second one other names of sequences as long as it does.
+#[test]
+fn a_fill_that_is_killed_while_it_plans_does_not_disturb_the_next() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ddl = script(
+        &rig,
+        "CREATE TABLE customers (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, email text UNIQUE); \
+         CREATE TABLE orders (id serial PRIMARY KEY, customer_id bigint REFERENCES customers); \
+         DO $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1, 1); END $$;",
+    );
+    let holder = rig.connect(&server.url);
+    rig.block_on(holder.execute("SELECT pg_advisory_lock(1, 1)", &[])).unwrap();
+    let fill = format!("fill --ddl {ddl} --rows 100");
+    let waiting =
+        |sessions: i64| server.number("SELECT count(*) FROM pg_locks WHERE NOT granted") == sessions;
+    let killed = rig.spawn(&fill);
+    until("the first has created its tables", || waiting(1));
+    killed.signal(Signal::SIGKILL);
+    killed.end();
+    let next = rig.spawn(&fill);
+    until("the second waits for the first", || waiting(2));
+    rig.block_on(holder.execute("SELECT pg_advisory_unlock(1, 1)", &[])).unwrap();
+    let ran = next.end();
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(rows_of(&server, "orders"), 100);
+    assert_nothing_of_pgrig(&server);
+}
+
 /// The rows of a chunk that was rolled back are dead, and their space is used again.
 #[test]
 fn the_space_of_a_killed_chunk_is_used_again() {
