@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
@@ -148,13 +147,19 @@ fn a_check_says_whether_a_backup_is_whole() {
     let mut waiting = Command::new(env!("CARGO_BIN_EXE_pgrig"));
     waiting.args(["backup", "check", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut waiting = waiting.spawn().unwrap();
-    waiting.stdin.as_mut().unwrap().write_all(&bytes[..100]).unwrap();
-    until("it has read that", || {
-        fs::read_to_string(format!("/proc/{}/task/{}/children", waiting.id(), waiting.id())).is_ok()
-            && fs::read_dir(format!("/proc/{}/task", waiting.id())).unwrap().count() > 1
-    });
+    // Open until the check has ended.
+    let mut input = waiting.stdin.take().unwrap();
+    input.write_all(&bytes[..100]).unwrap();
+    until("it handles signals", || handles(waiting.id(), Signal::SIGTERM));
     let pid = nix::unistd::Pid::from_raw(i32::try_from(waiting.id()).unwrap());
-    // A shell without job control ignores SIGINT on behalf of its background jobs, SIGTERM never.
     nix::sys::signal::kill(pid, Signal::SIGTERM).unwrap();
-    assert_eq!(waiting.wait().unwrap().signal(), Some(Signal::SIGTERM as i32));
+    assert_eq!(waiting.wait().unwrap().code(), Some(130));
+    drop(input);
+}
+
+/// Whether a process has a handler for a signal.
+fn handles(pid: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() >> (signal as i32 - 1) & 1 == 1
 }

@@ -397,7 +397,7 @@ fn what_is_no_run_is_refused() {
     for (arguments, said) in [
         (format!("compare /nowhere.json {file}"), "cannot read /nowhere.json"),
         (format!("compare {file} {file}"), "not a run document"),
-        (format!("compare {file}"), "CANDIDATE"),
+        (format!("compare {file}"), "give two runs or labels"),
         (format!("compare {file} {file} --threshold 0%"), "above 0%"),
     ] {
         let ran = rig.run(&arguments);
