@@ -102,9 +102,10 @@ fn whole_number(number: f64) -> u32 {
     whole
 }
 
-/// The share of a leaf that is taken, at this place (0 to 1) among leaves that are `full` on average.
+/// The share of a leaf that is taken, at this place (0 to 1) among leaves that are `full` on average. In an index that has grown
+/// long, leaves with a share `s` are as frequent as 1/s²: then as many leaves split at any time as the new entries need.
 fn usual(full: f64, place: f64) -> f64 {
-    (full.max(0.5) / GROWN * 2_f64.powf(place - 1.0)).min(1.0)
+    (full.max(0.5) / GROWN / (2.0 - place)).min(1.0)
 }
 
 /// The one of these numbers at a place from 0 to 1.
