@@ -241,7 +241,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("fill --for 5", "has no unit"),
         ("fill 1GB --mark 100%", "1% to 99%"),
         ("fill 1GB --probe nonsense", "there is no probe"),
-        ("size", "required"),
+        ("size", "give SIZE"),
         ("size 1kB", "is out of range"),
         ("size 1GB --block-size 1000", "8192"),
     ] {
