@@ -260,7 +260,7 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
     let rig = Rig::not_in_memory().of_others();
     for (arguments, told) in [
         ("-- no-such-program", "cannot find the program no-such-program"),
-        ("", "COMMAND"),
+        ("", "give your test command"),
         ("--variants safe -- true", "is not a variant: give unlogged, dangerous"),
         ("--from nowhere.sql -- true", "nowhere.sql"),
         ("--tps nowhere.sql", "nowhere.sql"),
