@@ -505,7 +505,7 @@ fn a_table_whose_keys_are_few_leaves_the_size_to_others() {
     );
     let ran = rig.done("fill 50MB --all-tables");
     assert!(
-        ran.stderr.contains("warning: public.few: the table gets only 32767 rows, because few_pkey"),
+        ran.stderr.contains("warning: public.few: the table gets only 32,767 rows, because few_pkey"),
         "{ran:#?}"
     );
     let bytes = server.number("SELECT pg_total_relation_size('few') + pg_total_relation_size('many')");
