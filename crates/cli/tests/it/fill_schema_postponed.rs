@@ -145,7 +145,7 @@ fn a_fill_that_is_given_up_leaves_tables_that_can_be_dropped() {
     pgrig.signal(Signal::SIGINT);
     let ran = pgrig.end();
     assert_eq!(ran.code, Some(130), "{ran:#?}");
-    assert!(ran.stderr.contains("to complete the fill, repeat the command"), "{ran:#?}");
+    assert!(ran.stderr.contains("To complete the fill, repeat the command"), "{ran:#?}");
     server.execute("DROP TABLE customers, orders, items, one, other, visits CASCADE");
     rig.done(&format!("{fill} --no-resume"));
     assert_filled(&rig, &server, &expected);
