@@ -117,6 +117,6 @@ mod tests {
         assert_eq!(difference(&original, &base, true), None);
         assert!(difference(&original, &base, false).is_some());
         base.tables.pop();
-        assert_eq!(of(base), "1 tables instead of 2");
+        assert_eq!(of(base), "it has 1 table instead of 2");
     }
 }

@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn rows_that_copy_does_not_write_are_damage() {
         for (data, says) in [
-            (&b"1\t2\n\\.\n"[..], "row 1: 2 columns instead of 3"),
-            (b"1\t2\t3\n1\t2\t3\t4\n\\.\n", "row 2: 4 columns"),
-            (b"1\t2\t3\n", "without the line \\. after 1 rows"),
+            (&b"1\t2\n\\.\n"[..], "row 1: it has 2 columns instead of 3"),
+            (b"1\t2\t3\n1\t2\t3\t4\n\\.\n", "row 2: it has 4 columns"),
+            (b"1\t2\t3\n", "without the line \\. after 1 row"),
             (b"1\t2\t3\n\\.", "without the line"),
             (b"1\t2\t3\n\\.\nx\n", "rows follow"),
             (b"1\t\xc3\t3\n\\.\n", "not UTF-8"),
