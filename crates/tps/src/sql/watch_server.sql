@@ -1,5 +1,6 @@
 -- $1: application_name of the run's clients; $2: the end of that of all parts of the run, or NULL. What the server is at, in one row. pg_stat_activity without its joins.
-SELECT checkpoint.checkpoint_lsn::text AS last_checkpoint,
+SELECT extract(epoch FROM clock_timestamp())::float8 AS clock,
+       checkpoint.checkpoint_lsn::text AS last_checkpoint,
        -- A checkpoint's time is that of its beginning (CreateCheckPoint, xlog.c); a standby has its primary's.
        CASE WHEN NOT pg_is_in_recovery()
             THEN extract(epoch FROM clock_timestamp() - checkpoint.checkpoint_time)::float8 END AS last_checkpoint_ago,

@@ -167,11 +167,12 @@ impl Diary {
 
     /// Asks which tables were vacuumed or analyzed so briefly that no observation found it.
     async fn look_back(&mut self, first: &Seen) {
-        let Some(server) = &self.server else { return };
-        let maintained = server.maintained(self.clock.elapsed().as_secs_f64() - first.at).await;
-        let now = self.clock.elapsed().as_secs_f64();
-        for (maintenance, ago) in self.seen(maintained).unwrap_or_default() {
-            self.maintenances.finished(&maintenance, now - ago);
+        let (Some(server), Some(began)) = (&self.server, &first.look) else { return };
+        // By the server's clock alone: the query may reach it late.
+        let maintained = server.maintained(began.clock).await;
+        let ended = self.last.as_ref().map_or(first.at, |last| last.at);
+        for (maintenance, at) in self.seen(maintained).unwrap_or_default() {
+            self.maintenances.finished(&maintenance, (first.at + at - began.clock).min(ended));
         }
     }
 

@@ -32,6 +32,8 @@ pub(super) struct Server {
 /// Result of one observation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Look {
+    /// The server's clock, seconds since 1970.
+    pub(super) clock: f64,
     /// Position of the last finished checkpoint in the WAL, which identifies it.
     pub(super) last_checkpoint: String,
     /// Seconds since it began; none on a standby.
@@ -112,6 +114,7 @@ impl Server {
         let (row, maintenance) = self.told(futures_util::future::try_join(state, maintenance)).await?;
         let number = |number: i64| u64::try_from(number).unwrap_or_default();
         Ok(Look {
+            clock: row.get("clock"),
             last_checkpoint: row.get("last_checkpoint"),
             last_checkpoint_ago: row.get("last_checkpoint_ago"),
             checkpointing: row.get("checkpointing"),
@@ -129,11 +132,12 @@ impl Server {
         Ok(rows.iter().map(|row| (row.get("event"), sessions(row))).collect())
     }
 
-    /// Tables that were vacuumed or analyzed in the last seconds, with the age of each, seconds.
-    pub(super) async fn maintained(&self, seconds: f64) -> Result<Vec<(Maintenance, f64)>, Blind> {
+    /// Tables that were vacuumed or analyzed after a time of the server's clock, with the time when each was finished; seconds since
+    /// 1970.
+    pub(super) async fn maintained(&self, after: f64) -> Result<Vec<(Maintenance, f64)>, Blind> {
         let query = include_str!("../sql/watch_maintained.sql");
-        let rows = self.told(self.connection.client.query(query, &[&seconds])).await?;
-        Ok(rows.iter().map(|row| (Maintenance::from(row), row.get("ago"))).collect())
+        let rows = self.told(self.connection.client.query(query, &[&after])).await?;
+        Ok(rows.iter().map(|row| (Maintenance::from(row), row.get("at"))).collect())
     }
 
     /// Ends the session.

@@ -143,6 +143,7 @@ mod tests {
             .collect();
         let last_checkpoint = last_checkpoint.to_owned();
         Look {
+            clock: 0.0,
             last_checkpoint,
             last_checkpoint_ago: ago,
             checkpointing,
