@@ -35,6 +35,11 @@ fn a_killed_fill_is_completed_by_the_same_command() {
 /// Its session in the server lives on: PostgreSQL 18 gives a second one other names of sequences as long as it does.
 #[test]
 fn a_fill_that_is_killed_while_it_plans_does_not_disturb_the_next() {
+    killed_while_it_plans("");
+    killed_while_it_plans("--table customers");
+}
+
+fn killed_while_it_plans(options: &str) {
     let rig = Rig::new();
     let server = rig.server("");
     let ddl = script(
@@ -45,7 +50,7 @@ fn a_fill_that_is_killed_while_it_plans_does_not_disturb_the_next() {
     );
     let holder = rig.connect(&server.url);
     rig.block_on(holder.execute("SELECT pg_advisory_lock(1, 1)", &[])).unwrap();
-    let fill = format!("fill --ddl {ddl} --rows 100");
+    let fill = format!("fill --ddl {ddl} --rows 100 {options}");
     let waiting =
         |sessions: i64| server.number("SELECT count(*) FROM pg_locks WHERE NOT granted") == sessions;
     let killed = rig.spawn(&fill);
@@ -57,7 +62,8 @@ fn a_fill_that_is_killed_while_it_plans_does_not_disturb_the_next() {
     rig.block_on(holder.execute("SELECT pg_advisory_unlock(1, 1)", &[])).unwrap();
     let ran = next.end();
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_eq!(rows_of(&server, "orders"), 100);
+    assert_eq!(rows_of(&server, "customers"), 100);
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname = 'customers_id_seq'"), 1);
     assert_nothing_of_pgrig(&server);
 }
 

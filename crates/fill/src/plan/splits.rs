@@ -11,7 +11,7 @@
 const MOST: f64 = 4.0;
 /// Distance of the points of the curve: logarithm of the factor by which the entries have grown.
 const STEP: f64 = 0.002;
-/// Leaves whose entries are told apart.
+/// Number of leaves of the index in the calculation.
 const LEAVES: usize = 50;
 /// Share of a leaf that is filled on average, in an index that has grown by entries in random order (the logarithm of 2), and
 /// the share above which leaves are as CREATE INDEX left them.

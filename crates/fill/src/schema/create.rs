@@ -1,4 +1,4 @@
-//! Creates the tables of a script, without rows; and lets one session at a time do so.
+//! Creates the tables of a script, without rows.
 
 use connect::Connection;
 use futures_util::future::LocalBoxFuture;
@@ -6,10 +6,6 @@ use futures_util::future::LocalBoxFuture;
 use crate::error::FillError;
 use crate::sql::absent::adapted;
 use crate::sql::ddl;
-use server::quote::literal;
-
-/// The first key of pgrig's advisory locks: "pgri" in ASCII, as in `server`'s `try_lock.sql`.
-const LOCK: i32 = 1_885_827_689;
 
 /// Runs the statements of a script as a schema fill does: those that the server cannot run are left out.
 ///
@@ -23,14 +19,4 @@ pub fn create_schema<'a>(
         let script = adapted(connection, sql, false).await?;
         ddl::run_script(connection, &ddl::of_script(None, false, &script)).await
     })
-}
-
-/// A statement that waits until no other transaction of pgrig's creates tables in this schema, and holds up others until its
-/// transaction ends.
-///
-/// PostgreSQL 18 chooses names of sequences and indexes that no transaction under way has taken. That of a pgrig which was killed a
-/// moment ago may still be under way, and a plan would have names that the tables do not get.
-pub(super) fn alone(schema: Option<&str>) -> String {
-    let name = format!("pgrig create {}", schema.unwrap_or_default());
-    format!("SELECT pg_advisory_xact_lock({LOCK}, hashtext({}))", literal(&name))
 }

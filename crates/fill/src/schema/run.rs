@@ -10,7 +10,6 @@ use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, Shared, join_all};
 
 use super::agenda::{Agenda, Task};
-use super::create::alone;
 use super::limits::{Clock, SchemaLimits};
 use super::outcome::{FilledTable, SchemaOutcome};
 use super::plan::{LANES, PlannedTable, SchemaPlan};
@@ -346,9 +345,6 @@ async fn begin(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
 /// If a table that must be empty has rows.
 pub(super) async fn create(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
     let recorded: Vec<_> = plan.tables.iter().map(|table| table.recorded.clone()).collect();
-    if !plan.create.is_empty() {
-        session.run(&alone(plan.request.schema.as_deref())).await?;
-    }
     session.run_all(&plan.create).await?;
     for table in plan.tables.iter().filter(|_| plan.must_be_empty()) {
         let name = qualified(&table.schema, &table.name);

@@ -14,6 +14,9 @@ use connect::Connection;
 use server::ask;
 use server::quote::{identifier, literal, qualified};
 
+/// The first key of pgrig's advisory locks: "pgri" in ASCII, as in `server`'s `try_lock.sql`.
+const LOCK: i32 = 1_885_827_689;
+
 /// All statements of the step `create`, in order. Constant columns have their values as defaults
 /// during the load.
 pub(crate) fn create(plan: &Plan) -> Vec<String> {
@@ -117,7 +120,7 @@ fn default(column: &Column) -> Option<String> {
 
 /// The user's SQL, after the statements of `before`, wrapped so that it cannot end its transaction:
 /// the server refuses COMMIT and similar commands there. Unqualified names belong to `schema`, if
-/// one is given.
+/// one is given. First, they wait until no other pgrig creates tables in this schema.
 pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, script: &Adapted) -> Vec<String> {
     let create =
         schema.filter(|_| create_schema).map(|schema| format!("CREATE SCHEMA {}", identifier(schema)));
@@ -126,7 +129,23 @@ pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, script: &Adap
         format!("SELECT set_config('search_path', {first} || current_setting('search_path'), true)")
     });
     let execute = format!("DO LANGUAGE plpgsql {}", literal(&block(&script.sql)));
-    script.before.iter().cloned().chain(create).chain(path).chain([execute]).collect()
+    [alone(schema)]
+        .into_iter()
+        .chain(script.before.iter().cloned())
+        .chain(create)
+        .chain(path)
+        .chain([execute])
+        .collect()
+}
+
+/// A statement that waits until no other transaction of pgrig's creates tables in this schema, and holds up others until its
+/// transaction ends.
+///
+/// PostgreSQL 18 chooses names of sequences and indexes that no transaction under way has taken. That of a pgrig which was killed a
+/// moment ago may still be under way, and a plan would have names that the tables do not get.
+fn alone(schema: Option<&str>) -> String {
+    let name = format!("pgrig create {}", schema.unwrap_or_default());
+    format!("SELECT pg_advisory_xact_lock({LOCK}, hashtext({}))", literal(&name))
 }
 
 /// A PL/pgSQL block that executes the script's statements. Each EXECUTE is on the block's line that has the number of

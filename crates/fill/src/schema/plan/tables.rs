@@ -5,7 +5,6 @@ use super::amounts::{is_named, listed};
 use super::order::Placed;
 use crate::error::FillError;
 use crate::request::{Amount, MethodChoice, OwnTable, Request, Subject};
-use crate::schema::create::alone;
 use crate::schema::record::RecordedTable;
 use crate::schema::request::{ModelledType, SchemaRequest};
 use crate::sql::ddl;
@@ -20,7 +19,6 @@ impl Planner<'_> {
         if statements.is_empty() {
             return Ok(());
         }
-        self.run(&alone(self.request.schema.as_deref())).await?;
         let ran = ddl::run_script(self.connection, statements).await;
         match ran {
             Err(FillError::Ddl { problem }) if !self.request.modelled.is_empty() => {
