@@ -191,7 +191,9 @@ impl Watched {
         let length: f64 = self.seconds.iter().map(|second| second.length).sum();
         let processors = self.used.and_then(|used| used.processors);
         let all = length * f64::from(machine::cores());
-        observe("machine-busy", processors.map(|used| used.busy * all), Unit::Seconds);
+        // The sum of the series below: ticks of the processors need not be as many in each second.
+        let busy = || self.seconds.iter().filter_map(WatchedSecond::busy).sum();
+        observe("machine-busy", processors.map(|_| busy()), Unit::Seconds);
         observe("machine-waiting", processors.map(|used| used.waiting * all), Unit::Seconds);
         observe("machine-stolen", processors.map(|used| used.stolen * all), Unit::Seconds);
         let disk = self.used.and_then(|used| used.disk);
@@ -216,10 +218,7 @@ impl Watched {
         let all = [
             series("wal", Unit::Bytes, |second| second.wal.map(|wal| wal as f64)),
             series("client-cpu", Unit::Seconds, |second| Some(second.used.own)),
-            series("machine-busy", Unit::Seconds, |second| {
-                let all = second.length * f64::from(machine::cores());
-                second.used.processors.map(|used| used.busy * all)
-            }),
+            series("machine-busy", Unit::Seconds, WatchedSecond::busy),
             series("disk-read", Unit::Bytes, |second| second.used.disk.map(|used| used.read as f64)),
             series("disk-written", Unit::Bytes, |second| second.used.disk.map(|used| used.written as f64)),
             series("other-sessions", Unit::Count, |second| second.others.map(|others| others as f64)),

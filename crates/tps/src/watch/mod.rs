@@ -16,6 +16,7 @@ mod server;
 mod spell;
 mod waits;
 
+use ::server::machine;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -101,6 +102,14 @@ pub struct WatchedSecond {
     pub others: Option<u64>,
     /// Use of this machine.
     pub used: Used,
+}
+
+impl WatchedSecond {
+    /// Time for which this machine's processors were busy, all together, seconds; none if the system does not count it.
+    pub(crate) fn busy(&self) -> Option<f64> {
+        let all = self.length * f64::from(machine::cores());
+        self.used.processors.map(|used| used.busy * all)
+    }
 }
 
 impl Watch {
