@@ -74,7 +74,7 @@ impl Observer for WatchedRun<'_> {
 }
 
 /// The target with an application_name that no other session has.
-fn told_apart(target: &Target, part: Option<&Part>) -> Target {
+pub(super) fn told_apart(target: &Target, part: Option<&Part>) -> Target {
     // Two machines may have processes with the same ID.
     let part = part.map_or_else(String::new, |part| format!(" part {}{}", part.number, mark_of_run(part)));
     match target.application_name() {

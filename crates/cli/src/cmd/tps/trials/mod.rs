@@ -112,7 +112,10 @@ impl Trials<'_> {
         }
         let connection = match connection {
             Some(connection) => connection,
-            None => self.chosen.target.connect().await?,
+            // Of this run: other parts may still measure the trial before.
+            None => {
+                watched::told_apart(&self.chosen.target, self.plan.request.part.as_ref()).connect().await?
+            }
         };
         for failure in self.plan.prepare(&connection).await? {
             self.printer.warn(failure);
