@@ -141,11 +141,16 @@ fn a_picture_is_drawn_and_the_terminal_given_back() {
     }
 }
 
+/// Whether a line of progress is there. A busy machine prints it a little late, and says when.
+fn has_progress(seen: &str) -> bool {
+    seen.lines().any(|line| line.contains(" s: ") && line.contains(" tps"))
+}
+
 #[test]
 fn lines_are_printed_instead_or_nothing() {
     let rig = filled();
     let (seen, _) = on_a_terminal(rig.command("tps -S -T 2 -P 1"), None);
-    assert!(seen.contains("1.0 s: ") && !seen.contains(HINT), "{seen}");
+    assert!(has_progress(&seen) && !seen.contains(HINT), "{seen}");
     let (seen, _) = on_a_terminal(rig.command("tps -S -T 1 -q"), None);
     assert!(seen.contains(" tps: ") && !seen.contains(HINT), "{seen}");
     // A terminal that takes plain lines only.
@@ -172,7 +177,7 @@ fn a_terminal_that_does_not_answer_gets_plain_lines() {
     assert_eq!(seen.matches(question).count(), 1, "{seen:?}");
     let rest = seen.replace(question, "");
     assert!(!rest.contains('\x1b'), "{rest:?}");
-    assert!(rest.contains("5.0 s: ") && rest.contains(" transactions in "), "{rest}");
+    assert!(has_progress(&rest) && rest.contains(" transactions in "), "{rest}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ const SCHEMA: &str = "
 ";
 
 /// A lock that stays longer than the interval of any probe: a statement alone may end before one is due.
-const HELD: &str = "BEGIN; ALTER TABLE keyless ADD b int; SELECT pg_sleep(0.3); COMMIT";
+const HELD: &str = "BEGIN; ALTER TABLE keyless ADD b int; SELECT pg_sleep(1); COMMIT";
 
 fn probing(migration: &str, probes: Probes) -> Request {
     Request { probes: Some(probes), ..request(SCHEMA, migration, Amount::Rows(500)) }

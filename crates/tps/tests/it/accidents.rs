@@ -100,7 +100,7 @@ fn deadlocks_are_tried_again() {
     on_servers(|database| {
         database.execute("CREATE TABLE pair AS SELECT i AS id, 0 AS total FROM generate_series(0, 1) i");
         let script = "\\set first :client_id % 2\n\\set second 1 - :first\n\
-                      BEGIN;\nUPDATE pair SET total = total + 1 WHERE id = :first;\n\\sleep 20 ms\n\
+                      BEGIN;\nUPDATE pair SET total = total + 1 WHERE id = :first;\n\\sleep 200 ms\n\
                       UPDATE pair SET total = total + 1 WHERE id = :second;\nEND;";
         let mut request = request(script);
         (request.clients, request.length) = (2, Length::Transactions(3));

@@ -220,7 +220,7 @@ fn scripts_without_statements_end_too() {
 fn seconds_are_told_as_they_pass() {
     on_newest(|database| {
         let mut request = request("\\sleep 100 ms\nSELECT 1;");
-        request.length = Length::Time(Duration::from_millis(2300));
+        request.length = Length::Time(Duration::from_millis(4300));
         let notes = Notes::default();
         let outcome = database.run_noting(request, &notes, std::future::pending()).unwrap();
         let told = notes.seconds.into_inner().unwrap();
