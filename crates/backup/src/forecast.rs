@@ -184,6 +184,7 @@ mod tests {
                 peak_disk: 0,
                 verified,
                 at: Some(DataSize { asked: bytes, bytes, rows: bytes / 100, is_largest: bytes == 90 * MB }),
+                increment: None,
             }
         };
         [10 * MB, 10 * MB, 30 * MB, 30 * MB, 90 * MB, 90 * MB].map(size).into()

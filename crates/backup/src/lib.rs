@@ -28,7 +28,7 @@ mod way;
 pub use error::BackupError;
 pub use forecast::{Forecast, Rto};
 pub use measure::forecast::{Boundary, Cause, Figure};
-pub use outcome::{DataSize, Outcome, Summary, Trial, Verified, Witness};
+pub use outcome::{DataSize, Increment, Outcome, Summary, Trial, Verified, Witness};
 pub use plan::{LeftOut, Plan, Sizes};
 pub use programs::Programs;
 pub use request::{Request, SizesRequest};

@@ -29,6 +29,27 @@ pub struct Trial {
     pub verified: Verified,
     /// The data, if they are one of several sizes.
     pub at: Option<DataSize>,
+    /// Its parts, if it is an incremental backup upon a full one. Its size and times are those of both then.
+    pub increment: Option<Increment>,
+}
+
+/// The parts of an incremental backup.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Increment {
+    /// Bytes of the full backup.
+    pub full_size: u64,
+    /// Seconds of the full backup.
+    pub full: f64,
+    /// Bytes of the incremental backup.
+    pub size: u64,
+    /// Seconds of the incremental backup.
+    pub seconds: f64,
+    /// Seconds of pg_combinebackup.
+    pub combine: f64,
+    /// Bytes of the WAL records from the beginning of the full backup to that of the incremental one.
+    pub wal: u64,
+    /// Share of all rows that pgrig updated between them; none if it only read the database.
+    pub changes: Option<f64>,
 }
 
 /// One of the sizes of data that are rehearsed.
@@ -120,6 +141,14 @@ impl Trial {
         trial.observe("size", self.size as f64, Unit::Bytes);
         trial.observe("peak-disk", self.peak_disk as f64, Unit::Bytes);
         trial.observe("rows", self.verified.rows as f64, Unit::Rows);
+        if let Some(parts) = &self.increment {
+            trial.observe("full-size", parts.full_size as f64, Unit::Bytes);
+            trial.observe("incremental-size", parts.size as f64, Unit::Bytes);
+            trial.observe("full", parts.full, Unit::Seconds);
+            trial.observe("incremental", parts.seconds, Unit::Seconds);
+            trial.observe("combine", parts.combine, Unit::Seconds);
+            trial.observe("wal", parts.wal as f64, Unit::Bytes);
+        }
         if let Some(at) = &self.at {
             trial.observe("data", at.bytes as f64, Unit::Bytes);
         }
@@ -221,6 +250,7 @@ mod tests {
             peak_disk: 0,
             verified,
             at: None,
+            increment: None,
         }
     }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::programs::{ALL_METHODS, Programs, on_path};
 use crate::request::SizesRequest;
+use crate::run::incremental;
 use crate::run::source::Facts;
 use crate::way::{Compression, Format, Method, Place, Way};
 
@@ -83,7 +84,9 @@ impl Plan {
         let seconds = |way: &Way| {
             let bytes = if way.is_base() { facts.server_bytes } else { facts.bytes } as f64;
             let verified = facts.bytes as f64 / VERIFY_RATE;
-            (bytes / BACKUP_RATE + bytes / RESTORE_RATE + verified).max(LEAST)
+            // An incremental one is made of two.
+            let parts = if way.format == Format::Incremental { 2.0 } else { 1.0 };
+            (bytes * parts / BACKUP_RATE + bytes / RESTORE_RATE + verified).max(LEAST)
         };
         let all = ways.iter().map(seconds).sum::<f64>() * f64::from(trials)
             + facts.bytes as f64 / VERIFY_RATE
@@ -157,6 +160,9 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs) -> Option<String> {
         }
         if let Some(missing) = ["pg_basebackup", "pg_verifybackup"].iter().find(|name| !programs.has(name)) {
             return Some(format!("there is no {missing} in {}: give --bin DIR", programs.dir.display()));
+        }
+        if way.format == Format::Incremental {
+            return incremental::hindrance(facts, programs);
         }
         let by_server = place == Place::Server && method != Method::None;
         if (by_server || modern) && client < 15 {

@@ -36,4 +36,6 @@ pub struct SizesRequest {
     /// Seconds that a restore may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto: Option<f64>,
+    /// Share of all rows that pgrig updates between a full and an incremental backup, 0 to 1.
+    pub changes: f64,
 }

@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 /// Most jobs of pg_dump and pg_restore.
 const MOST_JOBS: u16 = 256;
 /// The forms of a way, for errors.
-const FORMS: &str = "give FORMAT[:COMPRESSION[=LEVEL]][,jobs=N], for example custom:gzip=6,jobs=2. FORMAT is plain, custom, directory, base \
-                     or base-tar; COMPRESSION is none, gzip, lz4 or zstd; for base-tar with client- or server- before it, like server-zstd";
+const FORMS: &str = "give FORMAT[:COMPRESSION[=LEVEL]][,jobs=N], for example custom:gzip=6,jobs=2. FORMAT is plain, custom, directory, base, \
+                     base-tar or incremental; COMPRESSION is none, gzip, lz4 or zstd; for base-tar with client- or server- before it, like server-zstd";
 
 /// A way to make a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,8 @@ pub enum Format {
     Base,
     /// `pg_basebackup --format=tar`.
     BaseTar,
+    /// `pg_basebackup`, and `pg_basebackup --incremental` upon it; restored by `pg_combinebackup`.
+    Incremental,
 }
 
 /// Compression of a backup.
@@ -73,7 +75,7 @@ pub enum Place {
 impl Way {
     /// Whether it backs up the files of the whole server.
     pub fn is_base(&self) -> bool {
-        matches!(self.format, Format::Base | Format::BaseTar)
+        matches!(self.format, Format::Base | Format::BaseTar | Format::Incremental)
     }
 
     /// The program that makes it.
@@ -89,8 +91,8 @@ impl Way {
                 "{format} has no jobs: give jobs with custom (pg_restore) or directory (pg_dump and pg_restore)"
             ));
         }
-        if self.format == Format::Base && method != Method::None {
-            return Err("pg_basebackup compresses only tar files: give base-tar with a compression, or base"
+        if matches!(self.format, Format::Base | Format::Incremental) && method != Method::None {
+            return Err("pg_basebackup compresses only tar files: give base-tar with a compression, or base or incremental without one"
                 .to_owned());
         }
         if place == Place::Server && !self.is_base() {
@@ -116,7 +118,8 @@ impl Way {
 }
 
 impl Format {
-    const ALL: [Self; 5] = [Self::Plain, Self::Custom, Self::Directory, Self::Base, Self::BaseTar];
+    const ALL: [Self; 6] =
+        [Self::Plain, Self::Custom, Self::Directory, Self::Base, Self::BaseTar, Self::Incremental];
 
     /// As the command line spells it.
     pub fn name(self) -> &'static str {
@@ -126,6 +129,7 @@ impl Format {
             Self::Directory => "directory",
             Self::Base => "base",
             Self::BaseTar => "base-tar",
+            Self::Incremental => "incremental",
         }
     }
 }
@@ -162,7 +166,7 @@ impl Compression {
     fn default_of(format: Format) -> Self {
         match format {
             Format::Custom | Format::Directory => Self { method: Method::Gzip, ..Self::NONE },
-            Format::Plain | Format::Base | Format::BaseTar => Self::NONE,
+            Format::Plain | Format::Base | Format::BaseTar | Format::Incremental => Self::NONE,
         }
     }
 }
@@ -222,7 +226,7 @@ impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.format.name())?;
         let Compression { method, level, place } = self.compression;
-        if self.format != Format::Base {
+        if !matches!(self.format, Format::Base | Format::Incremental) {
             let place = match (self.is_base() && method != Method::None, place) {
                 (false, _) => "",
                 (true, Place::Client) => "client-",
@@ -256,6 +260,7 @@ mod tests {
             ("custom:none,jobs=1", "custom:none"),
             ("base", "base"),
             ("base-tar", "base-tar:none"),
+            ("incremental", "incremental"),
             ("base-tar:gzip", "base-tar:client-gzip"),
             ("base-tar:server-zstd=3", "base-tar:server-zstd=3"),
         ] {
@@ -271,6 +276,8 @@ mod tests {
             ("tar", "is not a format"),
             ("plain,jobs=2", "has no jobs"),
             ("base:gzip", "base-tar"),
+            ("incremental:gzip", "base-tar"),
+            ("incremental,jobs=2", "has no jobs"),
             ("custom:server-gzip", "custom:gzip"),
             ("custom:gzip=10", "1 to 9"),
             ("custom:none=1", "none has no level"),

@@ -4,6 +4,7 @@
 //!   all tests of a program share. Start reading there.
 //! - [`cache`] is where the fetched PostgreSQL is, once for all test programs; [`templates`] is the same with an
 //!   `initdb` that copies what it made before.
+//! - [`clients`] are client programs of a release that distributions may lack.
 //! - [`until`] waits for a condition, with one deadline for all tests.
 //! - [`require`] is the only way to skip a test.
 //! - [`Mount`] is a small file system, [`fill_up`] leaves no space on one; [`tls`] has servers and certificates for TLS.
@@ -17,6 +18,7 @@
 #![allow(clippy::missing_panics_doc, reason = "a panic is how a test fails")]
 
 mod cache;
+mod clients;
 mod directory;
 mod mount;
 mod need;
@@ -28,6 +30,7 @@ pub mod tls;
 mod wait;
 
 pub use cache::cache;
+pub use clients::{CLIENTS_RELEASE, clients};
 pub use directory::{directory, disk_directory, open_to_all};
 pub use mount::{Mount, fill_up};
 pub use need::{Need, require};

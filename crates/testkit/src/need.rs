@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use crate::clients;
 use crate::mount::Mount;
 use crate::program::does;
 
@@ -23,6 +24,8 @@ pub enum Need {
     Pgbench,
     /// psql, pg_dump, pg_restore and pg_dumpall are installed.
     Clients,
+    /// Client programs of PostgreSQL 17 are there, or can be fetched by pip.
+    Clients17,
     /// A PostgreSQL server is installed.
     Installation,
     /// node is installed.
@@ -51,6 +54,7 @@ impl Need {
             Self::Namespaces => does("unshare", &["--pid", "--fork", "--mount-proc", "--kill-child", "true"]),
             Self::Pgbench => installed(&"pgbench"),
             Self::Clients => ["psql", "pg_dump", "pg_restore", "pg_dumpall"].iter().all(installed),
+            Self::Clients17 => clients::are_there(),
             Self::Installation => !pgserver::Binaries::system().is_empty(),
             Self::Node => installed(&"node"),
             Self::Go => does("go", &["version"]),
@@ -69,6 +73,7 @@ impl fmt::Display for Need {
             Self::Namespaces => "the right to make a pid namespace",
             Self::Pgbench => "pgbench",
             Self::Clients => "psql, pg_dump, pg_restore and pg_dumpall",
+            Self::Clients17 => "client programs of PostgreSQL 17 (.ci/clients fetches them by pip)",
             Self::Installation => "an installed PostgreSQL server",
             Self::Node => "node",
             Self::Go => "Go",

@@ -15,7 +15,7 @@ use crate::way::{Compression, Format, Method, Place, Way};
 pub(super) fn back_up(way: &Way, programs: &Programs, target: &Target, directory: &Path) -> Command {
     let mut command = client(&programs.program("pg_basebackup"), target);
     command.arg("--pgdata").arg(directory).args(["--checkpoint=fast", "--wal-method=stream"]);
-    command.arg(format!("--format={}", if way.format == Format::Base { "plain" } else { "tar" }));
+    command.arg(format!("--format={}", if way.format == Format::BaseTar { "tar" } else { "plain" }));
     command.args(compression(way.compression, programs.major));
     command.arg(format!("--dbname={PATIENCE}"));
     command

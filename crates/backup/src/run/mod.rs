@@ -3,6 +3,7 @@
 mod base;
 mod dump;
 mod fill;
+pub(crate) mod incremental;
 mod scratch;
 mod sized;
 pub(crate) mod source;
@@ -22,11 +23,11 @@ use server::Session;
 use server::interruption::{Ended, until_stopped};
 
 use crate::error::{BackupError, OnPath};
-use crate::outcome::{DataSize, Outcome, Trial, Verified, Witness};
+use crate::outcome::{DataSize, Increment, Outcome, Trial, Verified, Witness};
 use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::request::Request;
-use crate::way::Way;
+use crate::way::{Format, Way};
 use scratch::{RESTORED, Scratch};
 use source::{Facts, Source};
 use step::{Measured, STUCK, Trouble, Watch, size, used};
@@ -134,13 +135,14 @@ pub async fn rehearse(
     let (facts, plan) = prepare(site, request).await?;
     observer.planned(&plan);
     let server = site.pg_bin.as_deref().or(plan.programs.server(facts.major));
-    let mut scratch = Scratch::new(site.home, server, &facts, &[], 0)?;
+    let mut scratch = Scratch::new(site.home, server, &facts, &[], (0, &[]))?;
     let ended = {
         let work = async {
             observer.stage(STARTING);
             scratch.start().await?;
             scratch.create_roles(&facts).await?;
-            let run = Run { plan: &plan, scratch: &scratch, stop: &stop, has_other_locale: Cell::new(false) };
+            let has_other_locale = Cell::new(false);
+            let run = Run { plan: &plan, scratch: &scratch, stop: &stop, has_other_locale, changes: None };
             observer.stage("reading all tables, for the hashes with which restored ones are compared");
             let source = Source::read(site.target).await?;
             let subject = Subject { target: site.target.clone(), facts, source, at: None };
@@ -190,6 +192,8 @@ struct Run<'a> {
     stop: &'a AtomicBool,
     /// Whether the scratch server lacks the database's locale.
     has_other_locale: Cell<bool>,
+    /// Share of all rows that pgrig updates before an incremental backup; none if it only reads the database.
+    changes: Option<f64>,
 }
 
 /// A backup that was restored, before it is a trial.
@@ -198,6 +202,7 @@ struct Restored {
     restore: Measured,
     size: u64,
     verified: Verified,
+    increment: Option<Increment>,
 }
 
 impl Run<'_> {
@@ -236,6 +241,7 @@ impl Run<'_> {
                 }
             }
         }
+        outcome.notes.extend(incremental::note(&outcome.trials));
         if self.has_other_locale.get()
             && let Some(subject) = subjects.first()
         {
@@ -257,18 +263,25 @@ impl Run<'_> {
             let pairs = pairs[first..].iter().chain(&pairs[..first]);
             pairs.map(|(subject, way)| (round, *subject, *way)).collect::<Vec<_>>()
         };
-        (0..self.plan.trials).flat_map(in_round).collect()
+        let mut all: Vec<_> = (0..self.plan.trials).flat_map(in_round).collect();
+        if self.changes.is_some() {
+            // After these changes, there is no snapshot to dump.
+            all.sort_by_key(|(_, _, way)| way.format == Format::Incremental);
+        }
+        all
     }
 
     async fn trial(&self, way: &Way, subject: &Subject) -> Result<Trial, Trouble> {
         let file = self.scratch.work.join("backup");
-        let tried = if way.is_base() {
+        let tried = if way.format == Format::Incremental {
+            self.incremental(way, subject, &file).await
+        } else if way.is_base() {
             self.base(way, subject, &file).await
         } else {
             self.dump(way, subject, &file).await
         };
         remove(&file)?;
-        let Restored { backup, restore, size, verified } = tried?;
+        let Restored { backup, restore, size, verified, increment } = tried?;
         Ok(Trial {
             way: way.clone(),
             backup: backup.seconds,
@@ -279,6 +292,7 @@ impl Run<'_> {
             peak_disk: backup.peak.max(restore.peak),
             verified,
             at: subject.at,
+            increment,
         })
     }
 
@@ -308,7 +322,7 @@ impl Run<'_> {
         restore.peak = restore.peak.saturating_sub(before);
         let verified = verify::verify(&restored, &source.content, Witness::SameSnapshot, false).await?;
         self.scratch.drop_database().await?;
-        Ok(Restored { backup, restore, size, verified })
+        Ok(Restored { backup, restore, size, verified, increment: None })
     }
 
     async fn base(&self, way: &Way, subject: &Subject, directory: &Path) -> Result<Restored, Trouble> {
@@ -327,12 +341,21 @@ impl Run<'_> {
         base::prepare(&place).on("create", &place)?;
         let mut restore = Measured::default();
         for commands in base::unpack(way, directory, &place) {
-            let part = watch.run(commands).await.map_err(of_restore)?;
-            restore.seconds += part.seconds;
-            restore.cpu += part.cpu;
-            restore.peak = restore.peak.max(part.peak);
+            restore.add(watch.run(commands).await.map_err(of_restore)?);
         }
         watch.run(vec![base::verify(programs, facts.major, directory, &place)]).await?;
+        let verified = self.start_and_verify(facts, source, witness, &mut restore).await?;
+        Ok(Restored { backup, restore, size, verified, increment: None })
+    }
+
+    /// Starts a server on the unpacked base backup, which is part of the restore, and compares its content.
+    async fn start_and_verify(
+        &self,
+        facts: &Facts,
+        source: &Source,
+        witness: Witness,
+        restore: &mut Measured,
+    ) -> Result<Verified, Trouble> {
         let began = Instant::now();
         let started = self.scratch.start_base().await;
         restore.seconds += began.elapsed().as_secs_f64();
@@ -348,7 +371,7 @@ impl Run<'_> {
         let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);
         let verified = verify::verify(&target, &source.content, witness, true).await;
         self.scratch.end_base(Some(running)).await?;
-        Ok(Restored { backup, restore, size, verified: verified? })
+        verified
     }
 }
 

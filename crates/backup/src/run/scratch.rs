@@ -47,7 +47,7 @@ impl Scratch {
         pg_bin: Option<&Path>,
         facts: &Facts,
         settings: &[(String, String)],
-        sizes: usize,
+        (sizes, more): (usize, &[(&str, &str)]),
     ) -> Result<Self, BackupError> {
         let version = Major::from_number(facts.major);
         if version.is_none() && pg_bin.is_none() {
@@ -78,7 +78,8 @@ impl Scratch {
             &[("max_prepared_transactions", &facts.prepared), ("max_logical_replication_workers", "0")],
         )?;
         // Autovacuum's transactions would hinder the comparison of base backups.
-        let filled = (0..sizes).map(|number| Ok((open(&size(number), &[("autovacuum", "off")])?, None)));
+        let set: Vec<(&str, &str)> = [("autovacuum", "off")].iter().chain(more).copied().collect();
+        let filled = (0..sizes).map(|number| Ok((open(&size(number), &set)?, None)));
         let filled = filled.collect::<Result<_, BackupError>>()?;
         Ok(Self {
             home: home.clone(),

@@ -13,7 +13,7 @@ use server::{DataDirectory, Session};
 use super::scratch::{SIZES, Scratch};
 use super::source::{Facts, Source};
 use super::step::Watch;
-use super::{Observer, Run, SMALL, STARTING, Subject, WAL, possible, result};
+use super::{Observer, Run, SMALL, STARTING, Subject, WAL, incremental, possible, result};
 use crate::error::BackupError;
 use crate::forecast::{Asked, Conditions, forecast};
 use crate::outcome::{DataSize, Outcome, Trial};
@@ -83,7 +83,8 @@ pub async fn rehearse_sizes(
     let (facts, plan) = prepare(ground, asked)?;
     observer.planned(&plan);
     let server = ground.pg_bin.as_deref().or(plan.programs.server(facts.major));
-    let mut scratch = Scratch::new(ground.home, server, &facts, ground.set, SIZES)?;
+    let more: &[_] = if incremental::is_in(&plan.ways) { &[("summarize_wal", "on")] } else { &[] };
+    let mut scratch = Scratch::new(ground.home, server, &facts, ground.set, (SIZES, more))?;
     let ended = {
         let mut work = Box::pin(work(ground, asked, &plan, &mut scratch, &stop, observer));
         let done = tokio::select! {
@@ -131,7 +132,8 @@ async fn work(
     scratch.create_roles(&largest.facts).await?;
     let content = &largest.source.content;
     let sorted = if content.valid.is_empty() { 0 } else { content.most_rows() };
-    let run = Run { plan, scratch, stop, has_other_locale: Cell::new(false) };
+    let changes = Some(asked.changes);
+    let run = Run { plan, scratch, stop, has_other_locale: Cell::new(false), changes };
     let mut outcome = run.rounds(&subjects, observer).await?;
     let question = Asked { bytes: asked.size, price: asked.price, rto: asked.rto };
     let of_way = |way: &Way| {

@@ -6,6 +6,8 @@ use connect::{ConnectError, Target};
 use server::Session;
 use server::quote::qualified;
 
+use crate::run::incremental;
+
 /// Bytes of a new server, about: its databases without tables of the user's, and a segment of WAL.
 const CLUSTER: u64 = 40 << 20;
 
@@ -28,6 +30,8 @@ pub(crate) struct Facts {
     senders: i32,
     wal_level: String,
     tablespaces: i64,
+    /// Whether the server summarizes WAL, for incremental backups; false before version 17.
+    pub(crate) summarizes_wal: bool,
 }
 
 impl Facts {
@@ -50,6 +54,7 @@ impl Facts {
             senders: row.get("senders"),
             wal_level: row.get("wal_level"),
             tablespaces: row.get("tablespaces"),
+            summarizes_wal: row.get("summarizes_wal"),
         })
     }
 
@@ -71,6 +76,7 @@ impl Facts {
             senders: 10,
             wal_level: "replica".to_owned(),
             tablespaces: 0,
+            summarizes_wal: major >= incremental::FIRST,
         }
     }
 
@@ -123,6 +129,11 @@ impl Source {
         let now: String = session.row("SELECT pg_current_snapshot()::text AS now", &[]).await?.get("now");
         session.close().await;
         Ok(now == self.transactions && is_quiet(&now))
+    }
+
+    /// Gives up the snapshot, so that vacuum can remove rows that it sees. No dump can be made of it then.
+    pub(crate) async fn release(&self) -> Result<(), ConnectError> {
+        self.session.run("COMMIT").await
     }
 
     pub(crate) async fn close(self) {

@@ -39,6 +39,15 @@ pub(crate) struct Measured {
     pub(crate) peak: u64,
 }
 
+impl Measured {
+    /// Adds a step that came after it.
+    pub(crate) fn add(&mut self, next: Self) {
+        self.seconds += next.seconds;
+        self.cpu += next.cpu;
+        self.peak = self.peak.max(next.peak);
+    }
+}
+
 /// Why a step was not done.
 pub(crate) enum Trouble {
     /// The way is at fault: it has no results.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use backup::check::{CheckError, Outcome, Request, Verdict, check, plan};
-use testkit::{Need, assert_says, require, until};
+use testkit::{CLIENTS_RELEASE, Need, assert_says, clients, require, until};
 
 use crate::support::made::Made;
 
@@ -22,10 +22,20 @@ pub(crate) fn checked_with(path: &Path, wal: Option<&Path>) -> Result<Outcome, C
 
 #[test]
 fn an_undamaged_backup_of_each_kind_is_whole_or_shows_no_damage() {
-    if !require(Need::Clients) {
-        return;
+    if require(Need::Clients) {
+        assert_undamaged(&Made::new());
     }
-    let made = Made::new();
+}
+
+/// They compress dumps by lz4 and zstd, too.
+#[test]
+fn an_undamaged_backup_of_newer_programs_is_whole_or_shows_no_damage() {
+    if require(Need::Clients17) {
+        assert_undamaged(&Made::by(Some(&clients()), CLIENTS_RELEASE));
+    }
+}
+
+fn assert_undamaged(made: &Made) {
     for (name, path, is_covered) in made.all() {
         let found = checked(&path).unwrap();
         let expected = if is_covered { Verdict::Whole } else { Verdict::NoDamageFound };

@@ -2,6 +2,7 @@
 
 mod check;
 mod damage;
+mod incremental;
 mod rehearse;
 mod sizes;
 mod support;

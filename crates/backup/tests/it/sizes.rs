@@ -16,7 +16,15 @@ async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]
         set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let ground = Ground { home: &home, pg_bin: None, major: Some(13), set: &set, cores: 2, pgrig: "test" };
     let request = Request { ways: ways(names), trials: 1, bin: None };
-    let asked = SizesRequest { request, shape, size, up_to: 12 * MB, price: Some(1000.0), rto: Some(1e6) };
+    let asked = SizesRequest {
+        request,
+        shape,
+        size,
+        up_to: 12 * MB,
+        price: Some(1000.0),
+        rto: Some(1e6),
+        changes: 0.05,
+    };
     let never = std::future::pending();
     let outcome = Box::pin(backup::rehearse_sizes(&ground, &asked, &mut Unwatched, never)).await.unwrap();
     assert_nothing_is_left(home.root());

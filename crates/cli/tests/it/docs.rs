@@ -232,6 +232,7 @@ fn options_that_the_guides_name_exist() {
     // Of pgbench, pg_dump and other programs that the guides speak of.
     let others = [
         "--schema-only",
+        "--incremental",
         "--no-publications",
         "--init-steps",
         "--workspace",

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod backup;
+mod backup_incremental;
 mod backup_sizes;
 mod blockio;
 mod ci_workflow;

@@ -44,13 +44,18 @@ impl Made {
     pub(crate) fn new() -> Self {
         let named = std::env::var_os(CLIENTS).map(PathBuf::from);
         let release = if named.is_some() { 18 } else { 13 };
+        Self::by(named.as_deref(), release)
+    }
+
+    /// With these client programs; none for those of this machine.
+    pub(crate) fn by(named: Option<&Path>, release: u16) -> Self {
         let server = server(release);
         block_on(async {
             let connection = server.connect("postgres").await;
             connection.client.batch_execute(SCHEMA).await.unwrap();
             connection.close().await;
         });
-        let programs = Programs::find(named.as_deref(), release).unwrap();
+        let programs = Programs::find(named, release).unwrap();
         let mut methods = if programs.major >= 16 { vec!["lz4", "zstd"] } else { Vec::new() };
         methods.retain(|method| !programs.lacks.contains(method));
         Self { server, programs: programs.dir, methods, directory: testkit::directory() }

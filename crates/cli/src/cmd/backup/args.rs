@@ -42,7 +42,9 @@ pub(crate) enum BackupAction {
     directory:lz4,jobs=4     pg_dump and pg_restore with 4 jobs\n  \
     base                     pg_basebackup, files of the whole server\n  \
     base-tar:client-gzip=1   pg_basebackup, tar files that the client compresses\n  \
-    base-tar:server-zstd     pg_basebackup, tar files that the server compresses\n\n\
+    base-tar:server-zstd     pg_basebackup, tar files that the server compresses\n  \
+    incremental              pg_basebackup, full and then incremental, and\n                           \
+    pg_combinebackup (PostgreSQL 17 or later)\n\n\
     Compressions: none, gzip, lz4, zstd. Without one: gzip for custom and\n\
     directory, as for pg_dump; none for the others.\n\n\
     Examples:\n  \
@@ -155,6 +157,11 @@ impl RehearseArgs {
         let option = match (&self.sized.price_per_gb_month, &self.sized.rto) {
             (Some(_), _) => "--price-per-gb-month",
             (_, Some(_)) => "--rto",
+            _ if self.sized.changes.is_some() => {
+                let text =
+                    "--changes is for databases that pgrig fills: give the size, too, for example --size 5TB";
+                return Err(Usage(text.to_owned()));
+            }
             _ => return Ok(()),
         };
         Err(Usage(format!("{option} is for a forecast: give the size, too, for example --size 5TB")))

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod check;
+mod incremental;
 mod progress;
 pub(crate) mod sized;
 mod text;

@@ -8,6 +8,7 @@ use measure::{IntervalKind, Median};
 
 use crate::app::numbers::clock;
 use crate::app::table::{align_right, new_table, trimmed};
+use crate::cmd::backup::incremental;
 
 /// The plan.
 pub(super) fn plan(plan: &Plan) -> String {
@@ -67,7 +68,10 @@ pub(super) fn results(outcome: &Outcome, plan: &Plan) -> Vec<String> {
     if all.is_empty() {
         return Vec::new();
     }
-    vec![costs(&all), further(&all), verified(&all)]
+    let mut texts = vec![costs(&all), further(&all)];
+    texts.extend(incremental::parts(outcome));
+    texts.push(verified(&all));
+    texts
 }
 
 fn costs(all: &[Summary]) -> String {

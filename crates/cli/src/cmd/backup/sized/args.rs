@@ -10,6 +10,8 @@ use crate::app::size::Size;
 
 /// Size that is measured at most, if nothing else is asked for.
 pub(crate) const UP_TO: u64 = 256_000_000;
+/// Percentage of rows that are updated before an incremental backup.
+pub(crate) const CHANGES: f64 = 1.0;
 
 /// Options of a forecast.
 #[derive(Clone, Debug, Args)]
@@ -33,6 +35,10 @@ pub(crate) struct SizedArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dbname", "host", "port", "username"])]
     pub(crate) schema_file: Option<PathBuf>,
 
+    /// For incremental backups, update PERCENT of the rows of each table after the full backup, chosen at random [default: 1]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) changes: Option<Percent>,
+
     /// Print the price of each backup for a month, if 10^9 bytes cost PRICE
     #[arg(long, value_name = "PRICE")]
     pub(crate) price_per_gb_month: Option<Price>,
@@ -47,6 +53,24 @@ impl SizedArgs {
     /// Whether a forecast is asked for.
     pub(crate) fn any(&self) -> bool {
         self.size.is_some() || self.up_to.is_some() || self.model.is_some() || self.schema_file.is_some()
+    }
+}
+
+/// A part of 100.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Percent(pub(crate) f64);
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim().trim_end_matches('%').trim_end();
+        match number.parse::<f64>() {
+            Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Self(percent)),
+            _ => Err(format!(
+                "\"{text}\" is not a percentage: give a number above 0 and at most 100, for example 5"
+            )),
+        }
     }
 }
 

@@ -6,14 +6,14 @@ mod text;
 
 use std::time::Duration;
 
-use backup::{DataSize, Ground, Observer, Outcome, Plan, Rto, Shape, SizesRequest, Trial, Way};
+use backup::{DataSize, Format, Ground, Observer, Outcome, Plan, Rto, Shape, SizesRequest, Trial, Way};
 use measure::{Environment, Note, Trial as Document};
 use pgserver::{Home, Profile};
 use serde_json::{Value, json};
 use server::machine::cores;
 use tokio::runtime::Builder;
 
-use self::args::UP_TO;
+use self::args::{CHANGES, UP_TO};
 use self::shape::Found;
 use crate::app::conduct::{self, Begun, Recording, Shown};
 use crate::app::failure::{Failure, Unhappy, Usage};
@@ -53,6 +53,9 @@ pub(super) fn run(arguments: &RehearseArgs, printer: &Printer) -> Result<(), Fai
 /// The request, with the size of the original if none is given.
 fn asked(arguments: &RehearseArgs, shape: Shape) -> Result<SizesRequest, Usage> {
     let sized = &arguments.sized;
+    if sized.changes.is_some() && !arguments.way.iter().any(|way| way.format == Format::Incremental) {
+        return Err(Usage("--changes is for incremental backups: add --way incremental".to_owned()));
+    }
     let size = sized.size.map(|size| size.0).or(shape.bytes).ok_or_else(|| {
         Usage(format!("no size is given, and that of {} is not known: give --size SIZE", shape.origin))
     })?;
@@ -63,6 +66,7 @@ fn asked(arguments: &RehearseArgs, shape: Shape) -> Result<SizesRequest, Usage> 
         up_to: sized.up_to.map_or(UP_TO, |size| size.0),
         price: sized.price_per_gb_month.map(|price| price.0),
         rto: sized.rto.map(|rto| rto.0.as_secs_f64()),
+        changes: sized.changes.map_or(CHANGES, |changes| changes.0) / 100.0,
     })
 }
 

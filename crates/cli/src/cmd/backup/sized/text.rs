@@ -8,6 +8,7 @@ use measure::human::{bytes, time};
 use crate::app::command_line;
 use crate::app::numbers::clock;
 use crate::app::table::{align_right, new_table, trimmed};
+use crate::cmd::backup::incremental;
 use crate::cmd::backup::text::{further, range, verified, whole};
 
 /// The limits of data that are made.
@@ -34,7 +35,10 @@ pub(super) fn results(outcome: &Outcome, plan: &Plan, asked: &SizesRequest) -> V
     let all: Vec<Vec<Summary>> = sizes.iter().map(|size| outcome.at(*size).summaries(&plan.ways)).collect();
     let largest = all.last().map_or(&[][..], Vec::as_slice);
     let measured = measured(&all, &sizes.iter().map(|size| size.bytes).collect::<Vec<_>>());
-    vec![measured, further(largest), verified(largest), forecasts(&outcome.forecasts, asked)]
+    let mut texts = vec![measured, further(largest)];
+    texts.extend(incremental::parts(outcome));
+    texts.extend([verified(largest), forecasts(&outcome.forecasts, asked)]);
+    texts
 }
 
 /// The costs at each size.

@@ -1,0 +1,220 @@
+//! Incremental base backups: a full one, changes, an incremental one, and `pg_combinebackup`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use connect::Target;
+use measure::human::bytes;
+use server::Session;
+use server::quote::{identifier, literal, qualified};
+
+use super::{Restored, Run, SMALL, Subject, base, of_restore};
+use crate::error::{BackupError, OnPath};
+use crate::outcome::{Increment, Trial, Witness};
+use crate::programs::Programs;
+use crate::run::source::{Facts, Source};
+use crate::run::step::{Measured, STUCK, Trouble, size};
+use crate::way::{Format, Way};
+
+/// The first version with incremental backups.
+pub(crate) const FIRST: u16 = 17;
+
+/// Whether one of the ways is incremental.
+pub(super) fn is_in(ways: &[Way]) -> bool {
+    ways.iter().any(|way| way.format == Format::Incremental)
+}
+
+/// The changes that incremental backups hold.
+pub(super) fn note(trials: &[Trial]) -> Option<String> {
+    let parts: Vec<&Increment> = trials.iter().filter_map(|trial| trial.increment.as_ref()).collect();
+    let wal = bytes(parts.iter().map(|part| part.wal).max()?);
+    Some(match parts[0].changes {
+        Some(share) => format!(
+            "incremental backups hold changes of pgrig's: it updated {} % of the rows of each table, chosen at random, which wrote up to {wal} of \
+             WAL; with other changes, sizes and times differ",
+            share * 100.0
+        ),
+        None => format!(
+            "incremental backups hold only the changes that were made in the server while pgrig rehearsed (up to {wal} of WAL), because pgrig only \
+             reads the database: with more changes, they are larger and take longer"
+        ),
+    })
+}
+
+/// Why no incremental backup can be made and restored, with the remedy.
+pub(crate) fn hindrance(facts: &Facts, programs: &Programs) -> Option<String> {
+    let (server, client) = (facts.major, programs.major);
+    if server < FIRST {
+        return Some(format!(
+            "a server of version {server} makes no incremental backups: rehearse it on a server of version {FIRST} or later"
+        ));
+    }
+    if client != server {
+        return Some(format!(
+            "pg_combinebackup combines only backups of its own version, and that in {} has version {client}: give programs of version \
+             {server} (--bin DIR)",
+            programs.dir.display()
+        ));
+    }
+    if !programs.has("pg_combinebackup") {
+        return Some(format!("there is no pg_combinebackup in {}: give --bin DIR", programs.dir.display()));
+    }
+    (!facts.summarizes_wal).then(|| {
+        "the server has summarize_wal = off, which incremental backups need: ALTER SYSTEM SET summarize_wal = on, and then SELECT \
+         pg_reload_conf() (pgrig's own server: --set summarize_wal=on)"
+            .to_owned()
+    })
+}
+
+impl Run<'_> {
+    pub(super) async fn incremental(
+        &self,
+        way: &Way,
+        subject: &Subject,
+        directory: &Path,
+    ) -> Result<Restored, Trouble> {
+        if self.changes.is_some() {
+            subject.source.release().await?;
+            vacuum(&subject.target).await?;
+        }
+        let [full, later] = ["full", "incremental"].map(|name| directory.join(name));
+        fs::create_dir_all(directory).on("create", directory)?;
+        let before = wal_so_far(&subject.target).await?;
+        let first = self.part(way, subject, &full, None).await?;
+        let Some(share) = self.changes else {
+            return self.combined(way, subject, &subject.source, (&full, &later, first), before).await;
+        };
+        // New versions of rows and of entries of indexes, and WAL with whole pages.
+        let needs = subject.facts.bytes * if share > 0.1 { 4 } else { 2 } + SMALL;
+        let doing = format!("the update of rows before the incremental backup of {way}");
+        self.watch(doing, Vec::new(), None).check_room(&self.scratch.work, needs)?;
+        change(&subject.target, share).await?;
+        let changed = Source::read(&subject.target).await?;
+        let restored = self.combined(way, subject, &changed, (&full, &later, first), before).await;
+        changed.close().await;
+        restored
+    }
+
+    /// Makes a full backup, or an incremental one upon a full one.
+    async fn part(
+        &self,
+        way: &Way,
+        subject: &Subject,
+        directory: &Path,
+        upon: Option<&Path>,
+    ) -> Result<Measured, Trouble> {
+        let kind = if upon.is_some() { "incremental" } else { "full" };
+        let watch = self.watch(format!("the {kind} backup of {way}"), vec![&self.scratch.work], Some(STUCK));
+        watch.check_room(&self.scratch.work, subject.facts.server_bytes + SMALL)?;
+        let mut command = base::back_up(way, &self.plan.programs, &subject.target, directory);
+        if let Some(full) = upon {
+            command.arg("--incremental").arg(full.join("backup_manifest"));
+        }
+        watch.run(vec![command]).await
+    }
+
+    /// Makes the incremental backup, combines both, and compares the result with the source.
+    async fn combined(
+        &self,
+        way: &Way,
+        subject: &Subject,
+        source: &Source,
+        (full, later, first): (&Path, &Path, Measured),
+        before: u64,
+    ) -> Result<Restored, Trouble> {
+        let (programs, facts) = (&self.plan.programs, &subject.facts);
+        let wal = wal_so_far(&subject.target).await?.saturating_sub(before);
+        let second = self.part(way, subject, later, Some(full)).await?;
+        let is_unchanged = source.is_unchanged(&subject.target).await?;
+        let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
+        let place = self.scratch.base.place_for_restored()?;
+        let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], None);
+        // pg_combinebackup does not look for damage in what it combines.
+        for part in [full, later] {
+            watch.run(vec![base::verify(programs, facts.major, part, part)]).await?;
+        }
+        watch.check_room(&place, facts.server_bytes + SMALL)?;
+        let mut restore =
+            watch.run(vec![combine(programs, &[full, later], &place)]).await.map_err(of_restore)?;
+        let increment = Increment {
+            full_size: size(full),
+            full: first.seconds,
+            size: size(later),
+            seconds: second.seconds,
+            combine: restore.seconds,
+            wal,
+            changes: self.changes,
+        };
+        watch.run(vec![base::verify(programs, facts.major, &place, &place)]).await?;
+        let verified = self.start_and_verify(facts, source, witness, &mut restore).await?;
+        let mut backup = first;
+        backup.add(second);
+        let size = increment.full_size + increment.size;
+        Ok(Restored { backup, restore, size, verified, increment: Some(increment) })
+    }
+}
+
+/// The command that combines backups, in the order in which they were made.
+fn combine(programs: &Programs, parts: &[&Path], place: &Path) -> Command {
+    let mut command = Command::new(programs.program("pg_combinebackup"));
+    command.args(parts).arg("--output").arg(place).env("LC_ALL", "C");
+    command
+}
+
+/// Bytes of all WAL records that the server has written or replayed so far.
+async fn wal_so_far(target: &Target) -> Result<u64, BackupError> {
+    let session = Session::open(target).await?;
+    let bytes: i64 = session.row(include_str!("../sql/wal.sql"), &[]).await?.get("bytes");
+    session.close().await;
+    Ok(u64::try_from(bytes).unwrap_or_default())
+}
+
+/// Makes the space of dead rows free again, so that the tables do not grow from trial to trial.
+async fn vacuum(target: &Target) -> Result<(), BackupError> {
+    let session = Session::open(target).await?;
+    session.run("VACUUM").await?;
+    session.close().await;
+    Ok(())
+}
+
+/// Writes new versions of this share of the rows of each table, chosen at random, with the same values.
+async fn change(target: &Target, share: f64) -> Result<(), BackupError> {
+    let session = Session::open(target).await?;
+    // No triggers, and no checks of foreign keys.
+    session.run("SET session_replication_role = replica").await?;
+    for row in session.rows(include_str!("../sql/updatable.sql"), &[]).await? {
+        let table = qualified(row.get("schema"), row.get("name"));
+        let column = identifier(row.get("column"));
+        session
+            .run(&format!(
+                "UPDATE ONLY {table} SET {column} = {column} WHERE random() < {}",
+                literal(&share.to_string())
+            ))
+            .await?;
+    }
+    // Its WAL counts at once.
+    session.run("SELECT pg_stat_force_next_flush()").await?;
+    session.close().await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hinders_an_incremental_backup_is_named_with_the_remedy() {
+        let programs = |major| Programs {
+            dir: "/nonexistent".into(),
+            major,
+            version: format!("{major}.1"),
+            lacks: Vec::new(),
+        };
+        let facts = |major| Facts::of_scratch(major, "shop", 0);
+        let of = |server, client| hindrance(&facts(server), &programs(client)).unwrap();
+        assert!(of(16, 18).contains("version 17 or later"));
+        assert!(of(17, 18).contains("has version 18: give programs of version 17 (--bin DIR)"));
+        assert!(of(17, 17).contains("there is no pg_combinebackup"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Incremental base backups, by client programs of PostgreSQL 17.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use backup::{BackupError, Ground, Increment, Outcome, Request, Shape, Site, SizesRequest, Witness};
+use pgserver::Home;
+use testkit::{
+    CLIENTS_RELEASE, Need, Server, assert_says, block_on, clients, require, spec, templates, templates_of,
+};
+
+use crate::support::{Unwatched, assert_nothing_is_left, ways};
+
+const MB: u64 = 1_000_000;
+const INCREMENTAL: &str = "incremental";
+
+fn request(names: &[&str], trials: u32) -> Request {
+    Request { ways: ways(names), trials, bin: Some(clients()) }
+}
+
+fn increments(outcome: &Outcome) -> Vec<Increment> {
+    outcome.trials.iter().filter_map(|trial| trial.increment).collect()
+}
+
+/// Compressions that only newer programs have are there, too.
+#[test]
+fn an_incremental_backup_holds_a_stated_share_of_changes() {
+    if !require(Need::Clients17) {
+        return;
+    }
+    let directory = testkit::directory();
+    let _ = templates_of(CLIENTS_RELEASE);
+    let home = Home::at(directory.path()).unwrap().with_postgresql_cache(&templates());
+    let ground = Ground { home: &home, pg_bin: None, major: None, set: &[], cores: 2, pgrig: "test" };
+    let names = [INCREMENTAL, "custom:lz4", "directory:zstd=1,jobs=2"];
+    let asked = SizesRequest {
+        request: request(&names, 1),
+        shape: Shape::pgbench(),
+        size: 120 * MB,
+        up_to: 12 * MB,
+        price: None,
+        rto: None,
+        changes: 0.01,
+    };
+    let mut observer = Unwatched;
+    let rehearsed = backup::rehearse_sizes(&ground, &asked, &mut observer, std::future::pending());
+    let outcome = block_on(Box::pin(rehearsed)).unwrap();
+    assert_nothing_is_left(home.root());
+    assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+    assert_eq!((outcome.trials.len(), outcome.forecasts.len()), (names.len() * 3, names.len()));
+    let all = increments(&outcome);
+    assert_eq!(all.len(), 3);
+    for (trial, parts) in outcome.trials.iter().filter(|trial| trial.increment.is_some()).zip(&all) {
+        assert_eq!(trial.verified.witness, Witness::Unchanged);
+        assert!(parts.wal > 0 && parts.size < parts.full_size && parts.combine < trial.restore, "{parts:?}");
+        assert_eq!((trial.size, parts.changes), (parts.size + parts.full_size, Some(0.01)));
+    }
+    assert!(all[0].wal < all[2].wal, "{all:?}");
+    assert_says(&outcome.notes.join("\n"), &["updated 1 % of the rows of each table"]);
+}
+
+fn server(settings: &[(&str, &str)]) -> Server {
+    let common = [("wal_level", "replica"), ("max_wal_senders", "4"), ("autovacuum", "off")];
+    let server = Server::start(spec(CLIENTS_RELEASE, &[&common, settings].concat()));
+    server.sql("CREATE TABLE t AS SELECT i, md5(i::text) AS v FROM generate_series(1, 5000) i");
+    server
+}
+
+async fn rehearsed(server: &Server, trials: u32) -> Result<Outcome, BackupError> {
+    let target = server.target("postgres");
+    let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
+    let version_num = u32::from(CLIENTS_RELEASE) * 10_000;
+    let site = Site { target: &target, version_num, home: &home, pg_bin: None, cores: 2 };
+    let request = request(&[INCREMENTAL], trials);
+    let outcome = Box::pin(backup::rehearse(&site, &request, &mut Unwatched, std::future::pending())).await;
+    assert_nothing_is_left(home.root());
+    outcome
+}
+
+#[test]
+fn a_database_that_is_only_read_has_the_changes_of_others() {
+    if !require(Need::Clients17) {
+        return;
+    }
+    let server = server(&[("summarize_wal", "on")]);
+    block_on(async {
+        let quiet = rehearsed(&server, 2).await.unwrap();
+        assert!(quiet.failed.is_empty(), "{:#?}", quiet.failed);
+        assert_eq!(increments(&quiet).len(), 2);
+        for trial in &quiet.trials {
+            let parts = trial.increment.unwrap();
+            assert_eq!((trial.verified.witness, parts.changes), (Witness::Unchanged, None));
+            assert!(parts.size < parts.full_size, "{parts:?}");
+        }
+        assert_says(
+            &quiet.notes.join("\n"),
+            &["only the changes that were made in the server while pgrig rehearsed"],
+        );
+
+        let writer = server.connect("postgres").await;
+        let done = AtomicBool::new(false);
+        let writing = async {
+            while !done.load(Ordering::Relaxed) {
+                writer.client.batch_execute("UPDATE t SET v = md5(v) WHERE i % 100 = 0").await.unwrap();
+            }
+        };
+        let rehearsing = async {
+            let outcome = rehearsed(&server, 1).await.unwrap();
+            done.store(true, Ordering::Relaxed);
+            outcome
+        };
+        let ((), busy) = tokio::join!(writing, rehearsing);
+        assert!(busy.failed.is_empty(), "{:#?}", busy.failed);
+        assert_eq!(busy.trials[0].verified.witness, Witness::Changed);
+        writer.close().await;
+    });
+}
+
+#[test]
+fn a_server_that_summarizes_no_wal_is_refused_with_the_remedy() {
+    if !require(Need::Clients17) {
+        return;
+    }
+    let refused = block_on(rehearsed(&server(&[]), 1)).unwrap_err();
+    assert_says(
+        &refused.to_string(),
+        &["no way of backup is possible: incremental: ", "ALTER SYSTEM SET summarize_wal = on"],
+    );
+}
