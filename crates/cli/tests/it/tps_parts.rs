@@ -39,10 +39,15 @@ impl<'a> Parts<'a> {
         until("parts wait", || (self.server.number(ready) == parts).then_some(()));
     }
 
-    /// Waits until a client has written a row.
-    fn await_work(&self) {
+    /// Waits until so many clients run their script, and a while longer.
+    fn await_work(&self, clients: i64) {
+        let at_work = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgrig tps%' \
+                       AND (query LIKE '%pgbench_%' OR query LIKE 'BEGIN%' OR query LIKE 'END%')";
+        until("clients work", || (self.server.number(at_work) >= clients).then_some(()));
         let written = "SELECT count(*) FROM pgbench_history";
-        until("clients work", || (self.server.number(written) > 0).then_some(()));
+        let before = self.server.number(written);
+        let more = before + 50 * clients;
+        until("all have written", || (self.server.number(written) > more).then_some(()));
     }
 
     /// Nothing is left on the server.
@@ -140,7 +145,7 @@ fn the_others_notice_a_part_that_leaves() {
     for signal in [Signal::SIGKILL, Signal::SIGINT] {
         parts.server.execute("TRUNCATE pgbench_history");
         let running = [1, 2, 3].map(|part| parts.start(part, 3, "-N -c 2 -T 600"));
-        parts.await_work();
+        parts.await_work(6);
         running[1].signal(signal);
         let [one, two, three] = running.map(Running::end);
         for ran in [one, three] {
@@ -155,7 +160,7 @@ fn the_others_notice_a_part_that_leaves() {
     // The session by which the parts see each other.
     parts.server.execute("TRUNCATE pgbench_history");
     let running = [1, 2].map(|part| parts.start(part, 2, "-N -T 600"));
-    parts.await_work();
+    parts.await_work(2);
     let one = "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity WHERE application_name = 'pgrig part' LIMIT 1) s";
     assert_eq!(parts.server.number(one), 1);
     let mut ended = running.map(Running::end);

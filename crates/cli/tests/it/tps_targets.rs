@@ -64,13 +64,16 @@ fn kill_server_of(rig: &Rig, pgrig: &Running) {
 fn clients_of_a_killed_server_go_on_on_the_next() {
     let rig = Rig::new();
     let oldest = Oldest::start(&rig);
-    for options in ["-c 4", "-c 5 -j 2 -R 400", "-c 3 -C", "-c 4 -j 4 -M prepared"] {
+    // By number of transactions: however long the kill takes, each client has some left.
+    for options in
+        ["-c 4 -t 2000", "-c 5 -j 2 -R 400 -t 400", "-c 3 -C -t 800", "-c 4 -j 4 -M prepared -t 2000"]
+    {
         let newest = rig.server("");
         oldest.execute(SEEN);
         newest.execute(SEEN);
         let (file, script) = (rig.home.path().join("run.json"), script(&rig));
         let pgrig = rig.spawn(&format!(
-            "tps -n -T 6 -f {} {options} -d {} -d {} --json {}",
+            "tps -n -f {} {options} -d {} -d {} --json {}",
             script.display(),
             oldest.url,
             newest.url,
@@ -137,7 +140,7 @@ fn a_run_survives_the_target_that_it_observes() {
     // A trial needs all targets at its beginning: the next one ends the run, and what was measured is kept.
     let newest = rig.server("");
     let before = newest.number(COUNT);
-    let pgrig = run("-T 4 --trials 2 -P 1");
+    let pgrig = run("-t 2000 --trials 2 -P 1");
     until("clients work", || (newest.number(COUNT) > before + 20).then_some(()));
     kill_server_of(&rig, &pgrig);
     let ran = pgrig.end();
