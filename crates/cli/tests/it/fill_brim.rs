@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::support::victims::{Victim, killed_while_held};
 use crate::support::{Ran, Rig, Running, Server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -438,18 +439,8 @@ fn what_was_killed_goes_on_and_more_is_added_on_a_larger_volume() {
         let Some(rig) = Rig::on_small_disk(300) else { return };
         let disk = rig.disk.as_ref().unwrap();
         let fill = format!("fill --brim --streams 2 --pg-version {version} {SMALL}");
-        let pgrig = rig.spawn(&fill);
-        let url = rig.url();
-        let chunks = "SELECT count(*) FROM pgrig_chunks_pgbench_accounts";
-        until("some chunks are there", || {
-            rig.block_on(async {
-                let client = crate::support::connect(&url).await.ok()?;
-                let count: i64 = client.query_one(chunks, &[]).await.ok()?.get(0);
-                (count >= 2).then_some(())
-            })
-        });
-        pgrig.signal(Signal::SIGKILL);
-        drop(pgrig);
+        let (pgrig, url) = (rig.spawn(&fill), rig.url());
+        killed_while_held(pgrig, &rig, &url, "pgrig_chunks_pgbench_accounts", Victim::Pgrig, 1);
         let document = rig.document(&fill);
         assert_eq!(stopped(&document)["name"], "brim-reached");
         assert!(disk.free() < NEED + 4 * CHUNK, "{} are free", disk.free());

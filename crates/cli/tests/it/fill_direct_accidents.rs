@@ -399,10 +399,11 @@ fn assert_completed(version: u16, options: &str, kill: impl Fn(&Rig, &Running)) 
     let mut ledger = Ledger::of(&rig, &server.url, LEDGER);
     until("a leaf is there", || {
         assert!(!pgrig.has_ended(), "it ended before");
-        ledger.chunks().filter(|leaves| *leaves > 0)
+        ledger.hold(1)
     });
     kill(&rig, &pgrig);
     drop(pgrig);
+    ledger.release();
     drop(server);
     let server = rig.server(&version);
     let leaves = chunks_done(&rig, &server.url, LEDGER).unwrap();

@@ -42,11 +42,14 @@ impl<'a> Parts<'a> {
         ran
     }
 
-    /// Waits until more chunks than now are recorded.
-    fn await_chunks(&self, more: i64) {
+    /// Holds the fill once more chunks than now are recorded, and so many sessions want to record more.
+    fn hold(&self, more: i64, sessions: i64) -> Ledger<'_> {
         let mut ledger = Ledger::of(self.rig, &self.server.url, LEDGER);
         let before = ledger.chunks().unwrap_or(0);
-        until("chunks are loaded", || ledger.chunks().filter(|done| *done >= before + more));
+        until("chunks are loaded", || ledger.hold(before + more));
+        let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'relation'";
+        until("sessions wait", || (self.server.number(waits) >= sessions).then_some(()));
+        ledger
     }
 
     /// A number for all rows of a table, whatever their order.
@@ -168,10 +171,11 @@ fn any_number_of_processes_completes_what_killed_parts_began() {
     let rig = Rig::new();
     let parts = Parts::new(&rig, "--pg-version 18", SMALL);
     let mut running = parts.start_all(4);
-    parts.await_chunks(20);
+    let held = parts.hold(20, 1);
     for killed in [1, 2] {
         running[killed].signal(Signal::SIGKILL);
     }
+    held.release();
     let ran: Vec<Ran> = running.drain(..).map(Running::end).collect();
     assert_eq!((ran[0].code, ran[3].code, last(&ran)), (Some(0), Some(0), 0), "{ran:#?}");
     assert!(ran.iter().any(|ran| ran.stdout.contains("parts 2, 3 have not ended")), "{ran:#?}");
@@ -212,12 +216,15 @@ fn parts_complete_what_one_process_began() {
     let rig = Rig::new();
     let parts = Parts::new(&rig, "--pg-version 13", SMALL);
     let one = rig.spawn(&format!("fill {SMALL}"));
-    parts.await_chunks(10);
+    let held = parts.hold(10, 1);
     one.signal(Signal::SIGKILL);
     one.end();
+    held.release();
     let running = parts.start_all(2);
-    parts.await_chunks(5);
+    // More than one part has.
+    let held = parts.hold(5, 3);
     running[1].signal(Signal::SIGINT);
+    held.release();
     let ran: Vec<Ran> = running.into_iter().map(Running::end).collect();
     assert_eq!((ran[0].code, ran[1].code), (Some(0), Some(130)), "{ran:#?}");
     // And one process completes what parts began.
@@ -230,8 +237,9 @@ fn a_crash_of_the_server_empties_unlogged_tables_and_their_records() {
     let rig = Rig::new();
     let parts = Parts::new(&rig, "", "--rows 434567 --chunk 400kB --unlogged");
     let running = parts.start_all(3);
-    parts.await_chunks(10);
+    let held = parts.hold(10, 1);
     kill_server(&rig);
+    held.release();
     let ran: Vec<Ran> = running.into_iter().map(Running::end).collect();
     assert!(ran.iter().all(|ran| ran.code == Some(1)), "{ran:#?}");
     assert!(
@@ -268,8 +276,9 @@ fn wrong_parts_are_refused() {
     }
     assert_failed(&rig.run("fill 1MB --part auto"), 2, "no variable numbers this process");
     let first = parts.start(1, 2);
-    parts.await_chunks(2);
+    let held = parts.hold(2, 1);
     first.signal(Signal::SIGSTOP);
+    held.release();
     let others = [
         rig.spawn(&format!("fill {SMALL} --part 1/2")),
         rig.spawn(&format!("fill {SMALL} --part 2/3")),

@@ -5,6 +5,7 @@ use nix::unistd::Pid;
 use testkit::until;
 
 use crate::fill_schema::{SHOP, assert_nothing_of_pgrig, assert_valid, rows_of, script};
+use crate::support::victims::Ledger;
 use crate::support::{Ran, Rig, Server};
 
 #[test]
@@ -15,11 +16,7 @@ fn a_killed_fill_is_completed_by_the_same_command() {
     let fill = format!(
         "fill --ddl {ddl} --method copy --rows customers=2000,orders=30*customers,order_items=60000 --data-only"
     );
-    let pgrig = rig.spawn(&fill);
-    let begun = "SELECT count(*) FROM pg_class WHERE relname = 'pgrig_chunks_orders'";
-    until("orders are being filled", || server.number(begun) == 1);
-    pgrig.signal(Signal::SIGKILL);
-    pgrig.end();
+    killed_once(&rig, &server, &fill, "SELECT count(*) FROM pgrig_schema_fill WHERE is_filled");
     let other = rig.run(&format!("fill --ddl {ddl} --rows 10"));
     assert_eq!(other.code, Some(2), "{other:#?}");
     assert!(other.stderr.contains("unfinished fill") && !other.stderr.contains("--drop"), "{other:#?}");
@@ -183,9 +180,13 @@ fn a_tree_is_completed_by_the_same_command() {
         let fill = format!("fill {options} --method copy --rows {ROWS} -q");
         for share in [1, 3] {
             let pgrig = rig.spawn(&fill);
-            until("rows are there", || rows_of(&server, "tree") >= ROWS * share / 10);
+            let mut ledger = Ledger::of(&rig, &server.url, "pgrig_chunks_tree");
+            until("rows are there", || {
+                ledger.hold(1).is_some() && rows_of(&server, "tree") >= ROWS * share / 10
+            });
             pgrig.signal(Signal::SIGKILL);
             pgrig.end();
+            ledger.release();
             assert!(rows_of(&server, "tree") < ROWS, "it is killed before the end");
         }
         rig.done(&fill);
@@ -212,14 +213,7 @@ fn a_cycle_is_completed_by_the_same_command() {
             "SELECT count(*) FROM pgrig_schema_fill",
             "SELECT count(*) FROM pgrig_schema_fill WHERE is_filled",
         ] {
-            let pgrig = rig.spawn(&fill);
-            until("tables are filled", || {
-                let begun =
-                    server.number("SELECT count(*) FROM pg_class WHERE relname = 'pgrig_schema_fill'") == 1;
-                begun && server.number(kill) > 0
-            });
-            pgrig.signal(Signal::SIGKILL);
-            pgrig.end();
+            killed_once(&rig, &server, &fill, kill);
         }
         rig.done(&fill);
         assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (150_000, 150_000));
@@ -228,6 +222,22 @@ fn a_cycle_is_completed_by_the_same_command() {
         assert_valid(&server);
         assert_nothing_of_pgrig(&server);
     }
+}
+
+/// Begins a fill and kills it once its record has such rows, and while nobody can write to the record: the fill cannot
+/// end before.
+fn killed_once(rig: &Rig, server: &Server<'_>, fill: &str, rows: &str) {
+    let gate = rig.connect(&server.url);
+    let lock = "ROLLBACK; BEGIN; LOCK TABLE pgrig_schema_fill IN SHARE MODE";
+    let mut pgrig = rig.spawn(fill);
+    until("tables are filled", || {
+        assert!(!pgrig.has_ended(), "it ended before");
+        rig.block_on(gate.batch_execute(lock)).is_ok()
+            && rig.block_on(gate.query_one(rows, &[])).unwrap().get::<_, i64>(0) > 0
+    });
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
+    rig.block_on(gate.batch_execute("ROLLBACK")).unwrap();
 }
 
 /// The processes that are killed while orders are being filled.

@@ -1,6 +1,6 @@
 //! `pgrig fill --table`: tables of the user's own, on real servers of the newest and the oldest version.
 
-use crate::support::victims::{Chance, Victim, killed};
+use crate::support::victims::{Chance, Victim, killed, killed_while_held};
 use crate::support::{Ran, Rig, Running, Server, observed};
 
 const NEWEST: &str = "--pg-version 18";
@@ -277,7 +277,7 @@ fn a_killed_fill_to_a_size_is_completed_without_gaps() {
         let server = rig.server(NEWEST);
         server.execute(&format!("CREATE TABLE t (id {id} PRIMARY KEY, note text)"));
         let fill = format!("fill 60MB --table t --chunk 500kB {options}");
-        assert!(!killed(rig.spawn(&fill), &rig, &server.url, "pgrig_chunks_t", Victim::Pgrig, 3));
+        killed_while_held(rig.spawn(&fill), &rig, &server.url, "pgrig_chunks_t", Victim::Pgrig, 3);
         let plan = rig.done(&format!("{fill} --explain")).stdout;
         assert!(plan.contains("an interrupted fill: ") && !plan.contains(" of 9"), "{plan}");
         rig.done(&fill);

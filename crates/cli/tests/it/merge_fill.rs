@@ -141,8 +141,12 @@ fn killed_parts_are_missed_and_what_is_no_part_is_refused() {
     let server = rig.server("");
     let running: Vec<Running> = [1, 2].map(|number| start(&rig, SMALL, "first", number, 3)).into();
     let mut ledger = Ledger::of(&rig, &server.url, LEDGER);
-    until("chunks are loaded", || ledger.chunks().filter(|done| *done >= 8));
+    until("chunks are loaded", || ledger.hold(8));
+    // Both parts.
+    let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'relation'";
+    until("both want to load more", || (server.number(waits) >= 2).then_some(()));
     running[1].signal(Signal::SIGKILL);
+    ledger.release();
     let ran: Vec<Ran> = running.into_iter().map(Running::end).collect();
     assert_eq!((ran[0].code, ran[1].code), (Some(0), None), "{ran:#?}");
     let killed = unfinished(&rig);

@@ -50,9 +50,34 @@ impl<'a> Ledger<'a> {
             let client = client.as_ref()?;
             let first = chunks_in(client, table).await?;
             // Rows of unlogged tables may have a table beside.
-            let second = chunks_in(client, &table.replace("pgrig_chunks", "pgrig_unlogged_chunks")).await;
+            let beside = table.replace("pgrig_chunks", "pgrig_unlogged_chunks");
+            // A query that fails would end a transaction that holds the ledger.
+            let is_there = format!("SELECT to_regclass('{beside}') IS NOT NULL");
+            let is_there: bool = client.query_one(&is_there, &[]).await.ok()?.get(0);
+            let second = if is_there { chunks_in(client, &beside).await } else { None };
             Some(first + second.unwrap_or(0))
         })
+    }
+
+    /// Holds the fill once so many chunks are recorded: until [`Ledger::release`] nobody records or claims a chunk, or
+    /// ends the fill. Returns whether it is held for good; between two tries the fill goes on by a few chunks.
+    pub fn hold(&mut self, least: i64) -> Option<()> {
+        let lock = format!("ROLLBACK; BEGIN; LOCK TABLE {} IN SHARE MODE", self.table);
+        self.rig.block_on(async {
+            if self.client.as_ref().is_none_or(Client::is_closed) {
+                self.client = Some(connect(self.url).await.ok()?);
+            }
+            self.client.as_ref()?.batch_execute(&lock).await.ok()
+        })?;
+        self.chunks().filter(|done| *done >= least).map(drop)
+    }
+
+    /// Lets the fill go on.
+    pub fn release(self) {
+        if let Some(client) = self.client {
+            // The server may be gone meanwhile.
+            let _ = self.rig.block_on(client.batch_execute("ROLLBACK"));
+        }
     }
 }
 
@@ -94,10 +119,7 @@ pub fn killed(mut pgrig: Running, rig: &Rig, url: &str, ledger: &str, victim: Vi
     }
     match victim {
         Victim::Pgrig => pgrig.signal(Signal::SIGKILL),
-        Victim::Postmaster => {
-            let pid = rig.status()["pid"].as_i64().unwrap();
-            kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
-        }
+        Victim::Postmaster => kill(postmaster(rig), Signal::SIGKILL).unwrap(),
         Victim::Backend => rig.block_on(async {
             let client = connect(url).await.unwrap();
             let loading = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'COPY%' LIMIT 1";
@@ -111,11 +133,37 @@ pub fn killed(mut pgrig: Running, rig: &Rig, url: &str, ledger: &str, victim: Vi
     ran.code == Some(0)
 }
 
+/// Kills pgrig, or the postmaster, while the fill is held with so many chunks recorded: it cannot end before.
+pub fn killed_while_held(
+    mut pgrig: Running,
+    rig: &Rig,
+    url: &str,
+    ledger: &str,
+    victim: Victim,
+    chunks: i64,
+) {
+    let mut ledger = Ledger::of(rig, url, ledger);
+    until("some chunks are recorded", || {
+        assert!(!pgrig.has_ended(), "it ended before");
+        ledger.hold(chunks)
+    });
+    match victim {
+        Victim::Postmaster => kill(postmaster(rig), Signal::SIGKILL).unwrap(),
+        Victim::Pgrig | Victim::Backend => pgrig.signal(Signal::SIGKILL),
+    }
+    ledger.release();
+    pgrig.end();
+}
+
+fn postmaster(rig: &Rig) -> Pid {
+    Pid::from_raw(i32::try_from(rig.status()["pid"].as_i64().unwrap()).unwrap())
+}
+
 /// Ends the server and all its processes before any of them notices. (If only the postmaster is killed, sessions
 /// roll back and WAL does not get to know: the next start then finds an unlogged table that is half removed, and
 /// on all versions fails, whoever filled it.)
 pub fn kill_server(rig: &Rig) {
-    let postmaster = Pid::from_raw(i32::try_from(rig.status()["pid"].as_i64().unwrap()).unwrap());
+    let postmaster = postmaster(rig);
     kill(postmaster, Signal::SIGSTOP).unwrap();
     let children = children(postmaster);
     assert!(children.len() > 3, "{children:?}");
