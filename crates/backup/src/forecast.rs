@@ -183,6 +183,7 @@ mod tests {
                 size: bytes / 4,
                 peak_disk: 0,
                 verified,
+                beside: None,
                 at: Some(DataSize { asked: bytes, bytes, rows: bytes / 100, is_largest: bytes == 90 * MB }),
                 increment: None,
             }

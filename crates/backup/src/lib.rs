@@ -6,7 +6,8 @@
 //!
 //! - [`Way`] is one way to make a backup: format, compression, jobs. [`Programs`] are the client programs that make it.
 //! - `run/`: `source` holds the snapshot of the database and its content's hashes; `step` runs programs and measures them; `scratch`
-//!   owns the servers into which backups are restored; `dump` and `base` restore one; `verify` compares.
+//!   owns the servers into which backups are restored; `dump` and `base` restore one; `verify` compares;
+//!   `probe` looks up rows meanwhile.
 //! - [`rehearse_sizes()`] does so at three sizes of data that pgrig makes by a [`Shape`]; `forecast` finds the cost at the user's size.
 //! - [`Outcome`]: trials, ways that failed, and the front of ways that no other one beats.
 //!
@@ -14,6 +15,7 @@
 //!
 //! Start reading at [`rehearse()`] and [`check::check()`]. A composition: it may use `pgserver` and `fill`. It must not know the command line or how a run document is saved.
 
+mod beside;
 pub mod check;
 mod error;
 mod forecast;
@@ -25,6 +27,7 @@ mod run;
 mod shape;
 mod way;
 
+pub use beside::{Beside, Latencies};
 pub use error::BackupError;
 pub use forecast::{Forecast, Rto};
 pub use measure::forecast::{Boundary, Cause, Figure};

@@ -5,6 +5,7 @@ use measure::{Event, Median, Sample, Unit};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::beside::Beside;
 use crate::forecast::Forecast;
 use crate::way::Way;
 
@@ -27,6 +28,8 @@ pub struct Trial {
     pub peak_disk: u64,
     /// The proof that the restored content is right.
     pub verified: Verified,
+    /// The effects on other clients, if rows were looked up.
+    pub beside: Option<Beside>,
     /// The data, if they are one of several sizes.
     pub at: Option<DataSize>,
     /// Its parts, if it is an incremental backup upon a full one. Its size and times are those of both then.
@@ -122,6 +125,8 @@ pub struct Summary {
     pub peak_disk: Median,
     /// The proof; of all trials the weakest.
     pub verified: Verified,
+    /// The effects on other clients in all trials, if rows were looked up.
+    pub beside: Option<Beside>,
     /// Whether no other way is better in size, backup or restore without being worse in another of them.
     pub is_front: bool,
 }
@@ -155,6 +160,10 @@ impl Trial {
         let text = self.verified.to_string();
         let what = json!({ "event": "verified", "verified": self.verified });
         trial.events.push(Event { at: self.backup + self.restore, text, what });
+        if let Some(beside) = &self.beside {
+            let what = json!({ "event": "beside", "beside": beside });
+            trial.events.push(Event { at: self.backup, text: beside.to_string(), what });
+        }
         trial
     }
 }
@@ -215,6 +224,9 @@ impl Outcome {
             cpu: median(&|trial| trial.backup_cpu + trial.restore_cpu)?,
             peak_disk: median(&|trial| trial.peak_disk as f64)?,
             verified: weakest.or(trials.last())?.verified.clone(),
+            beside: Beside::together(
+                &trials.iter().filter_map(|trial| trial.beside.as_ref()).collect::<Vec<_>>(),
+            ),
             is_front: true,
         })
     }
@@ -249,6 +261,7 @@ mod tests {
             size,
             peak_disk: 0,
             verified,
+            beside: None,
             at: None,
             increment: None,
         }

@@ -16,6 +16,8 @@ pub struct Request {
     pub trials: u32,
     /// Directory of the client programs.
     pub bin: Option<PathBuf>,
+    /// Whether rows are looked up beside the backups.
+    pub probe: bool,
 }
 
 /// A rehearsal at three sizes of data that pgrig makes, and a forecast for a larger size.

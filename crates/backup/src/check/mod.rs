@@ -6,15 +6,18 @@
 //!
 //! - `format/` reads formats: compression, PostgreSQL's archives, rows of COPY, manifests, WAL. It knows bytes only.
 //! - `run/` reads a backup of each kind.
+//! - [`restore`] restores one that is not damaged into a scratch server, and reads that.
 //!
-//! It needs no client programs and no server. Memory is bounded by the longest row, and each loop reads on in the backup, so a damaged
+//! Reading needs no client programs and no server. Memory is bounded by the longest row, and each loop reads on in the backup, so a damaged
 //! one cannot hold it up. Start reading at [`check()`].
 
 mod error;
 mod format;
 mod outcome;
 mod plan;
+mod recipe;
 mod request;
+pub mod restore;
 mod run;
 
 use std::sync::atomic::AtomicU64;

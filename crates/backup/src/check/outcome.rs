@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::recipe::Recipe;
+
 /// Most damages that are kept one by one.
 const MOST: usize = 1000;
 
@@ -62,6 +64,9 @@ pub struct Outcome {
     pub large_objects: u64,
     /// Bytes of WAL whose records have the right checksum.
     pub wal: u64,
+    /// Facts for a restore.
+    #[serde(skip)]
+    pub(super) recipe: Recipe,
 }
 
 impl Outcome {

@@ -37,7 +37,7 @@ fn compression(Compression { method, level, place }: Compression, major: u16) ->
 }
 
 /// The commands that unpack the backup into the place; each inner list is joined by pipes.
-pub(super) fn unpack(way: &Way, directory: &Path, place: &Path) -> Vec<Vec<Command>> {
+pub(crate) fn unpack(way: &Way, directory: &Path, place: &Path) -> Vec<Vec<Command>> {
     if way.format == Format::Base {
         let mut copy = Command::new("cp");
         copy.arg("-a").arg(directory.join(".")).arg(place);
@@ -80,6 +80,6 @@ pub(super) fn verify(programs: &Programs, server: u16, directory: &Path, place: 
 }
 
 /// The directory for WAL must be there before its archive is unpacked.
-pub(super) fn prepare(place: &Path) -> std::io::Result<()> {
+pub(crate) fn prepare(place: &Path) -> std::io::Result<()> {
     fs::create_dir_all(place.join("pg_wal"))
 }

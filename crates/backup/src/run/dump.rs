@@ -76,7 +76,7 @@ fn restore_plain(way: &Way, programs: &Programs, target: &Target, file: &Path) -
 }
 
 /// The program that decompresses a file to its standard output.
-pub(super) fn unpacker(method: Method) -> Option<Command> {
+pub(crate) fn unpacker(method: Method) -> Option<Command> {
     let program = match method {
         Method::None => return None,
         Method::Gzip => "gzip",

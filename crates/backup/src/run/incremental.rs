@@ -151,7 +151,7 @@ impl Run<'_> {
         let mut backup = first;
         backup.add(second);
         let size = increment.full_size + increment.size;
-        Ok(Restored { backup, restore, size, verified, increment: Some(increment) })
+        Ok(Restored { backup, restore, size, verified, increment: Some(increment), beside: None })
     }
 }
 

@@ -1,14 +1,15 @@
 //! The rehearsal: rounds, in each of which every way is backed up, restored and verified.
 
-mod base;
-mod dump;
+pub(crate) mod base;
+pub(crate) mod dump;
 mod fill;
 pub(crate) mod incremental;
-mod scratch;
+mod probe;
+pub(crate) mod scratch;
 mod sized;
 pub(crate) mod source;
-mod step;
-mod verify;
+pub(crate) mod step;
+pub(crate) mod verify;
 
 use std::cell::Cell;
 use std::fs;
@@ -22,12 +23,14 @@ use pgserver::Home;
 use server::Session;
 use server::interruption::{Ended, until_stopped};
 
+use crate::beside::Beside;
 use crate::error::{BackupError, OnPath};
 use crate::outcome::{DataSize, Increment, Outcome, Trial, Verified, Witness};
 use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::request::Request;
 use crate::way::{Format, Way};
+use probe::{Prober, beside};
 use scratch::{RESTORED, Scratch};
 use source::{Facts, Source};
 use step::{Measured, STUCK, Trouble, Watch, size, used};
@@ -35,12 +38,12 @@ use step::{Measured, STUCK, Trouble, Watch, size, used};
 pub use sized::{Ground, bytes_of_tables, plan_sizes, rehearse_sizes};
 
 /// Room for small files and for WAL that a restore writes, bytes.
-const SMALL: u64 = 64 << 20;
-const WAL: u64 = 1 << 30;
+pub(crate) const SMALL: u64 = 64 << 20;
+pub(crate) const WAL: u64 = 1 << 30;
 /// Bytes that take about as long as the fixed part of a trial.
 const FIXED: f64 = 20e6;
 /// The stage in which servers are started.
-const STARTING: &str = "starting a scratch server (pgrig downloads it, if it is not there)";
+pub(crate) const STARTING: &str = "starting a scratch server (pgrig downloads it, if it is not there)";
 
 /// Where the rehearsal takes place.
 pub struct Site<'a> {
@@ -142,11 +145,23 @@ pub async fn rehearse(
             scratch.start().await?;
             scratch.create_roles(&facts).await?;
             let has_other_locale = Cell::new(false);
-            let run = Run { plan: &plan, scratch: &scratch, stop: &stop, has_other_locale, changes: None };
+            let run = Run {
+                plan: &plan,
+                scratch: &scratch,
+                stop: &stop,
+                has_other_locale,
+                changes: None,
+                prober: None,
+            };
             observer.stage("reading all tables, for the hashes with which restored ones are compared");
             let source = Source::read(site.target).await?;
             let subject = Subject { target: site.target.clone(), facts, source, at: None };
-            let outcome = run.rounds(std::slice::from_ref(&subject), observer).await;
+            let (prober, note) = Prober::if_asked(request, site.target).await?;
+            let run = Run { prober, ..run };
+            let mut outcome = run.rounds(std::slice::from_ref(&subject), observer).await;
+            if let Ok(outcome) = &mut outcome {
+                outcome.notes.extend(note);
+            }
             subject.source.close().await;
             outcome
         };
@@ -194,6 +209,8 @@ struct Run<'a> {
     has_other_locale: Cell<bool>,
     /// Share of all rows that pgrig updates before an incremental backup; none if it only reads the database.
     changes: Option<f64>,
+    /// Lookups beside the backups.
+    prober: Option<Prober>,
 }
 
 /// A backup that was restored, before it is a trial.
@@ -203,6 +220,7 @@ struct Restored {
     size: u64,
     verified: Verified,
     increment: Option<Increment>,
+    beside: Option<Beside>,
 }
 
 impl Run<'_> {
@@ -281,7 +299,7 @@ impl Run<'_> {
             self.dump(way, subject, &file).await
         };
         remove(&file)?;
-        let Restored { backup, restore, size, verified, increment } = tried?;
+        let Restored { backup, restore, size, verified, increment, beside } = tried?;
         Ok(Trial {
             way: way.clone(),
             backup: backup.seconds,
@@ -291,6 +309,7 @@ impl Run<'_> {
             size,
             peak_disk: backup.peak.max(restore.peak),
             verified,
+            beside,
             at: subject.at,
             increment,
         })
@@ -306,7 +325,8 @@ impl Run<'_> {
         let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
         watch.check_room(&self.scratch.work, facts.bytes + SMALL)?;
         let command = dump::back_up(way, programs, target, &source.snapshot, file);
-        let backup = watch.run(vec![command]).await?;
+        let work = watch.run(vec![command]);
+        let (backup, beside) = beside(self.prober.as_ref(), target, source, work).await?;
         let size = size(file);
 
         self.scratch.drop_database().await?;
@@ -322,7 +342,7 @@ impl Run<'_> {
         restore.peak = restore.peak.saturating_sub(before);
         let verified = verify::verify(&restored, &source.content, Witness::SameSnapshot, false).await?;
         self.scratch.drop_database().await?;
-        Ok(Restored { backup, restore, size, verified, increment: None })
+        Ok(Restored { backup, restore, size, verified, increment: None, beside })
     }
 
     async fn base(&self, way: &Way, subject: &Subject, directory: &Path) -> Result<Restored, Trouble> {
@@ -330,7 +350,8 @@ impl Run<'_> {
         let Subject { target: original, facts, source, .. } = subject;
         let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
         watch.check_room(&self.scratch.work, facts.server_bytes + SMALL)?;
-        let backup = watch.run(vec![base::back_up(way, programs, original, directory)]).await?;
+        let work = watch.run(vec![base::back_up(way, programs, original, directory)]);
+        let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
         let is_unchanged = source.is_unchanged(original).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
         let size = size(directory);
@@ -345,7 +366,7 @@ impl Run<'_> {
         }
         watch.run(vec![base::verify(programs, facts.major, directory, &place)]).await?;
         let verified = self.start_and_verify(facts, source, witness, &mut restore).await?;
-        Ok(Restored { backup, restore, size, verified, increment: None })
+        Ok(Restored { backup, restore, size, verified, increment: None, beside })
     }
 
     /// Starts a server on the unpacked base backup, which is part of the restore, and compares its content.

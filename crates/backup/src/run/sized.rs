@@ -133,7 +133,7 @@ async fn work(
     let content = &largest.source.content;
     let sorted = if content.valid.is_empty() { 0 } else { content.most_rows() };
     let changes = Some(asked.changes);
-    let run = Run { plan, scratch, stop, has_other_locale: Cell::new(false), changes };
+    let run = Run { plan, scratch, stop, has_other_locale: Cell::new(false), changes, prober: None };
     let mut outcome = run.rounds(&subjects, observer).await?;
     let question = Asked { bytes: asked.size, price: asked.price, rto: asked.rto };
     let of_way = |way: &Way| {

@@ -103,6 +103,8 @@ impl Facts {
 pub(crate) struct Source {
     /// Holds the snapshot.
     session: Session,
+    /// The process of that session.
+    pub(crate) pid: i32,
     /// Its name, for pg_dump.
     pub(crate) snapshot: String,
     /// The transactions that it sees.
@@ -119,8 +121,9 @@ impl Source {
         let query = "SELECT pg_export_snapshot() AS name, pg_current_snapshot()::text AS transactions";
         let row = session.row(query, &[]).await?;
         let (snapshot, transactions) = (row.get("name"), row.get("transactions"));
+        let pid = session.pid().await?;
         let content = Content::read(&session).await?;
-        Ok(Self { session, snapshot, transactions, content })
+        Ok(Self { session, pid, snapshot, transactions, content })
     }
 
     /// Whether no transaction has changed anything since the snapshot: none ran then, and none has got a number since.

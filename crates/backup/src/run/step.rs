@@ -48,6 +48,14 @@ impl Measured {
     }
 }
 
+/// A program that failed.
+pub(crate) struct Failed {
+    /// Its name, and how it ended.
+    pub(crate) how: String,
+    /// Its exit status, if no signal ended it.
+    pub(crate) code: Option<i32>,
+}
+
 /// Why a step was not done.
 pub(crate) enum Trouble {
     /// The way is at fault: it has no results.
@@ -89,6 +97,17 @@ impl Watch<'_> {
 
     /// Runs the programs.
     pub(crate) async fn run(&self, commands: Vec<Command>) -> Result<Measured, Trouble> {
+        match self.run_to_end(commands).await? {
+            (_, Some(failed)) => Err(Trouble::Way(format!("{}: {}", failed.how, self.said()))),
+            (measured, None) => Ok(measured),
+        }
+    }
+
+    /// Runs the programs, and returns the first one that failed, too.
+    pub(crate) async fn run_to_end(
+        &self,
+        commands: Vec<Command>,
+    ) -> Result<(Measured, Option<Failed>), Trouble> {
         let names: Vec<String> =
             commands.iter().map(|command| command.get_program().to_string_lossy().into_owned()).collect();
         let before = cpu();
@@ -101,15 +120,13 @@ impl Watch<'_> {
             let ended = program.wait().on("run", Path::new(&name))?;
             last = last.max(ended.at);
             if !ended.status.success() {
-                failed.get_or_insert(format!("{} ended with {}", base_name(&name), ended.status));
+                let how = format!("{} ended with {}", base_name(&name), ended.status);
+                failed.get_or_insert(Failed { how, code: ended.status.code() });
             }
-        }
-        if let Some(how) = failed {
-            return Err(Trouble::Way(format!("{how}: {}", self.said())));
         }
         let seconds = last.duration_since(began).as_secs_f64();
         let peak = peak.max(self.used());
-        Ok(Measured { seconds, cpu: (cpu() - before).max(0.0), peak })
+        Ok((Measured { seconds, cpu: (cpu() - before).max(0.0), peak }, failed))
     }
 
     /// Each program reads what the one before it writes.

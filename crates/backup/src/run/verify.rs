@@ -69,6 +69,14 @@ fn difference(original: &Content, restored: &Content, is_base: bool) -> Option<S
 async fn check_indexes(session: &Session) -> Result<Option<u64>, ConnectError> {
     // Expressions of indexes may need the database's own search path.
     session.run("RESET search_path").await?;
+    let Some(schema) = amcheck(session).await? else { return Ok(None) };
+    let query = include_str!("../sql/amcheck.sql").replace("{schema}", &identifier(&schema));
+    let indexes: i64 = session.row(&query, &[]).await?.get("indexes");
+    Ok(Some(u64::try_from(indexes).unwrap_or_default()))
+}
+
+/// The schema of amcheck, which is created if it is not there. None if the server does not have it.
+pub(crate) async fn amcheck(session: &Session) -> Result<Option<String>, ConnectError> {
     let found =
         session.rows("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'", &[]).await?;
     if found.is_empty() {
@@ -76,15 +84,11 @@ async fn check_indexes(session: &Session) -> Result<Option<u64>, ConnectError> {
     }
     let query = "SELECT n.nspname::text FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
                  WHERE e.extname = 'amcheck'";
-    let schema = if let Some(row) = session.rows(query, &[]).await?.first() {
-        row.get(0)
-    } else {
-        session.run("CREATE SCHEMA pgrig_amcheck; CREATE EXTENSION amcheck SCHEMA pgrig_amcheck").await?;
-        "pgrig_amcheck".to_owned()
-    };
-    let query = include_str!("../sql/amcheck.sql").replace("{schema}", &identifier(&schema));
-    let indexes: i64 = session.row(&query, &[]).await?.get("indexes");
-    Ok(Some(u64::try_from(indexes).unwrap_or_default()))
+    if let Some(row) = session.rows(query, &[]).await?.first() {
+        return Ok(Some(row.get(0)));
+    }
+    session.run("CREATE SCHEMA pgrig_amcheck; CREATE EXTENSION amcheck SCHEMA pgrig_amcheck").await?;
+    Ok(Some("pgrig_amcheck".to_owned()))
 }
 
 #[cfg(test)]

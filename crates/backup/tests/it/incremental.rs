@@ -14,7 +14,7 @@ const MB: u64 = 1_000_000;
 const INCREMENTAL: &str = "incremental";
 
 fn request(names: &[&str], trials: u32) -> Request {
-    Request { ways: ways(names), trials, bin: Some(clients()) }
+    Request { ways: ways(names), trials, bin: Some(clients()), probe: false }
 }
 
 fn increments(outcome: &Outcome) -> Vec<Increment> {

@@ -3,6 +3,8 @@
 mod check;
 mod damage;
 mod incremental;
+mod probe;
 mod rehearse;
+mod restore;
 mod sizes;
 mod support;

@@ -61,10 +61,28 @@ fn a_rehearsal_is_recorded_and_interrupted_or_killed_it_leaves_nothing() {
             assert!(document["figures"][way][figure]["value"].as_f64().unwrap() > 0.0, "{way}: {figure}");
         }
     }
+    for trial in document["trials"].as_array().unwrap() {
+        let events = trial["events"].as_array().unwrap();
+        let beside =
+            &events.iter().find(|event| event["what"]["event"] == "beside").unwrap()["what"]["beside"];
+        assert!(beside["baseline"]["lookups"].as_u64() >= Some(49), "{beside}");
+    }
     let read = rig.done("runs list --verb backup");
     assert_says(&read.stdout, &["custom:gzip=1,jobs=2, base-tar"]);
     let report = rig.home.path().join("report.html");
     rig.done(&format!("report latest -o {}", report.display()));
+
+    let of_rto = |rto: &str| {
+        rig.run(&format!("backup rehearse --trials 1 --no-probe --way plain --rto {rto} -d {}", server.url))
+    };
+    let kept = of_rto("2h");
+    assert_eq!(kept.code, Some(0), "{kept:#?}");
+    assert_says(&kept.stdout, &["  keeps: plain:none ("]);
+    assert!(!kept.stdout.contains("lookups"), "{kept:#?}");
+    let missed = of_rto("1ms");
+    assert_eq!(missed.code, Some(3), "{missed:#?}");
+    assert_says(&missed.stdout, &["does not keep: plain:none ("]);
+    assert_says(&missed.stderr, &["no way restores this database within"]);
 
     let explained = rig.done(&format!("backup rehearse --explain -d {}", server.url));
     assert_says(&explained.stdout, &["pgrig only reads it", "ACCESS SHARE", "time       about"]);
@@ -82,6 +100,7 @@ fn a_rehearsal_is_recorded_and_interrupted_or_killed_it_leaves_nothing() {
     let failed = rig.run(&format!("backup rehearse --trials 1 --way custom --way base -d {}", server.url));
     assert_eq!(failed.code, Some(1), "{failed:#?}");
     assert_says(&failed.stderr, &["custom:gzip has no result: the restored database differs"]);
+    assert_says(&failed.stdout, &["lookups by primary key during each backup"]);
     assert!(failed.stdout.contains("base") && !failed.stdout.contains("custom"), "{}", failed.stdout);
 }
 

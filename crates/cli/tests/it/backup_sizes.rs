@@ -85,8 +85,10 @@ fn the_catalogs_of_a_database_give_shape_and_size() {
 fn a_forecast_that_cannot_be_made_is_refused_with_the_remedy() {
     let rig = Rig::new();
     for (line, says) in [
-        ("--rto 4h", "--rto is for a forecast: give the size, too, for example --size 5TB"),
-        ("--price-per-gb-month 0.02", "--price-per-gb-month is for a forecast"),
+        (
+            "--price-per-gb-month 0.02",
+            "--price-per-gb-month is for a forecast: give the size, too, for example --size 5TB",
+        ),
         ("--price-per-gb-month -1 --size 1TB", "not a price"),
         ("--up-to 20MB", "give --size SIZE"),
         ("--size 1TB --profile bulk", "leave out --profile"),

@@ -267,6 +267,7 @@ fn options_that_the_guides_name_exist() {
         "--from-literal",
         "--list",
         "--manifest-checksums",
+        "--roles-only",
     ];
     let mut unknown = BTreeSet::new();
     let beside = [

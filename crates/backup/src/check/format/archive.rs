@@ -50,7 +50,8 @@ pub(in crate::check) struct Contents {
     /// Version of the server.
     pub(in crate::check) server: String,
     pub(in crate::check) entries: Vec<Entry>,
-    pub(in crate::check) is_utf8: bool,
+    /// The encoding, as PostgreSQL names it.
+    pub(in crate::check) encoding: String,
 }
 
 /// An entry of the table of contents.
@@ -139,8 +140,13 @@ impl<R: Read> Archive<R> {
         if count < 0 {
             return Err(wrong("its table of contents has a negative number of entries"));
         }
-        let mut contents =
-            Contents { is_custom, method, server: text(server), entries: Vec::new(), is_utf8: false };
+        let mut contents = Contents {
+            is_custom,
+            method,
+            server: text(server),
+            entries: Vec::new(),
+            encoding: String::new(),
+        };
         for number in 1..=count {
             let entry = self.entry(&mut contents);
             let entry = entry.map_err(|error| match error.kind() {
@@ -214,7 +220,7 @@ impl<R: Read> Archive<R> {
         }
         if description == "ENCODING" {
             let definition = text(definition.unwrap_or_default());
-            contents.is_utf8 = definition.contains("'UTF8'");
+            definition.split('\'').nth(1).unwrap_or_default().clone_into(&mut contents.encoding);
         }
         let place = self.place(contents.is_custom, has_data)?;
         let name = if schema.is_empty() { tag } else { format!("{schema}.{tag}") };

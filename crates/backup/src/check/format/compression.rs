@@ -21,8 +21,9 @@ const LZ4: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 const HAS_CHECKSUM: u8 = 1 << 2;
 
 /// Method of compression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::check) enum Method {
+    #[default]
     None,
     Gzip,
     /// As `Gzip`, with the frame of archives of pg_dump.

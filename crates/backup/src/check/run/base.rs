@@ -13,6 +13,7 @@ use crate::check::format::manifest::Manifest;
 use crate::check::format::tar::{Member, members};
 use crate::check::outcome::Outcome;
 use crate::check::plan::is_tar;
+use crate::check::recipe::Form;
 use crate::check::run::ledger::Ledger;
 use crate::check::run::segments::Segments;
 use crate::check::run::{Run, Stream, drain};
@@ -29,6 +30,7 @@ const LONGEST: u64 = 2 << 30;
 /// Plain files.
 pub(super) fn plain(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckError> {
     "base backup as plain files".clone_into(&mut outcome.kind);
+    outcome.recipe.form = Some(Form::Base);
     let root = &run.plan.path;
     let ControlFlow::Continue(manifest) = manifest(run, outcome)? else { return Ok(()) };
     let mut ledger = Ledger::new(manifest);
@@ -156,6 +158,7 @@ fn walk(
 /// Tar files in a directory.
 pub(super) fn tars(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckError> {
     "base backup as tar files".clone_into(&mut outcome.kind);
+    outcome.recipe.form = Some(Form::BaseTar);
     let root = &run.plan.path;
     let ControlFlow::Continue(manifest) = manifest(run, outcome)? else { return Ok(()) };
     let mut ledger = Ledger::new(manifest);

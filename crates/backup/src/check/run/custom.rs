@@ -56,6 +56,7 @@ pub(super) fn gaps(outcome: &mut Outcome, contents: &Contents) {
     if contents.method != Method::None {
         outcome.kind = format!("{}, compressed by {}", outcome.kind, contents.method.name());
     }
+    outcome.recipe.encoding = Some(contents.encoding.clone());
     outcome.gap(TOC, DUMP_REMEDY);
     match contents.method {
         Method::Zlib | Method::Gzip => {}

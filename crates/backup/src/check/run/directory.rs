@@ -9,6 +9,7 @@ use crate::check::error::CheckError;
 use crate::check::format::archive::{Archive, Contents, Entry, Place};
 use crate::check::format::compression::Method;
 use crate::check::outcome::Outcome;
+use crate::check::recipe::Form;
 use crate::check::run::tar_dump::large_objects;
 use crate::check::run::{DUMP_REMEDY, Run, Stream, custom, drain, table};
 use measure::human::counted;
@@ -20,6 +21,7 @@ const ENDINGS: [(&str, Method); 4] =
 
 pub(super) fn check(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckError> {
     "dump in directory format".clone_into(&mut outcome.kind);
+    outcome.recipe.form = Some(Form::Archive);
     outcome.tables = Some(0);
     outcome.rows = Some(0);
     let Some(contents) = contents(run, outcome)? else { return Ok(()) };

@@ -8,6 +8,7 @@ use crate::check::format::archive;
 use crate::check::format::compression::Method;
 use crate::check::outcome::Outcome;
 use crate::check::plan::Kind;
+use crate::check::recipe::Form;
 use crate::check::run::{Run, Stream, base, custom, plain, tar_dump};
 
 /// Bytes that tell the kind.
@@ -58,6 +59,8 @@ pub(super) fn check(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
     let read = stream.content.by_ref().take(HEAD).read_to_end(&mut head);
     let content = content_of(&head);
     outcome.kind = kind(content, stream.method);
+    outcome.recipe.form = form(content);
+    outcome.recipe.packed = stream.method;
     if run.watch.settle(outcome, &name, Some(at.get()), read)?.is_none() {
         return Ok(());
     }
@@ -110,6 +113,16 @@ pub(super) fn check(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
         outcome.gaps.truncate(before);
     }
     Ok(())
+}
+
+fn form(content: Content) -> Option<Form> {
+    match content {
+        Content::Archive => Some(Form::Archive),
+        Content::DumpTar => Some(Form::TarArchive),
+        Content::OtherTar => Some(Form::OneTar),
+        Content::Plain => Some(Form::Sql),
+        Content::Unknown => None,
+    }
 }
 
 fn kind(content: Content, method: Method) -> String {

@@ -15,6 +15,8 @@ const SETTINGS: &str = "postgresql.auto.conf";
 const VERSION: &str = "PG_VERSION";
 const CONTROL: &str = "global/pg_control";
 const LABEL: &str = "backup_label";
+const MAP: &str = "tablespace_map";
+const TABLESPACES: &str = "pg_tblspc/";
 /// Bytes that are kept of some files.
 const KEPT: usize = 4096;
 /// Line of the label of an incremental backup.
@@ -78,7 +80,7 @@ impl Ledger {
             Ok(sum) => sum,
             Err(error) => return Ok(Err(error)),
         };
-        let kept = [VERSION, CONTROL, LABEL].into_iter().find(|name| *name == path);
+        let kept = [VERSION, CONTROL, LABEL, MAP].into_iter().find(|name| *name == path);
         let (bytes, beginning) = read(content, sum.as_mut())?;
         if let Some(name) = kept {
             self.kept.insert(name, beginning);
@@ -128,8 +130,15 @@ impl Ledger {
         };
         let version = text(VERSION).trim().to_owned();
         outcome.server = (!version.is_empty()).then_some(version);
+        outcome.recipe.has_tablespaces =
+            self.directories.iter().any(|path| path.starts_with(TABLESPACES)) || !text(MAP).trim().is_empty();
+        if let Some(manifest) = &self.manifest {
+            outcome.recipe.bytes = Some(manifest.files.iter().map(|file| file.size).sum());
+            outcome.recipe.wal.clone_from(&manifest.wal);
+        }
         self.missing(is_read, outcome);
         if let Some(from) = text(LABEL).lines().find_map(|line| line.strip_prefix(INCREMENTAL)) {
+            outcome.recipe.is_incremental = true;
             outcome.kind = format!("incremental {}", outcome.kind);
             outcome.gap(
                 format!("the earlier backup on which it depends, which ends at {from}"),

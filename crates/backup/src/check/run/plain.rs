@@ -27,6 +27,9 @@ struct Script {
     goes_on: bool,
     server: Option<String>,
     is_utf8: bool,
+    /// The first one that is set.
+    encoding: Option<String>,
+    has_tablespaces: bool,
     copy: Option<Rows>,
     table: String,
     tables: u64,
@@ -61,6 +64,8 @@ pub(super) fn check(
     };
     let read = read.and_then(|()| script.end());
     outcome.server = script.server;
+    outcome.recipe.encoding = script.encoding;
+    outcome.recipe.has_tablespaces = script.has_tablespaces;
     outcome.tables = Some(script.tables);
     outcome.rows = Some(script.rows);
     run.watch.settle(outcome, name, Some(at.get()), read)?;
@@ -122,7 +127,11 @@ impl Script {
             let name = text[5..].split(|byte| matches!(byte, b'(' | b'\n')).next().unwrap_or_default();
             self.table = format!("table {}", String::from_utf8_lossy(name).trim());
         } else if text.starts_with(b"SET client_encoding = ") {
-            self.is_utf8 = text.windows(6).any(|part| part == b"'UTF8'");
+            let encoding = text.split(|byte| *byte == b'\'').nth(1).unwrap_or_default();
+            self.is_utf8 = encoding == b"UTF8";
+            self.encoding.get_or_insert_with(|| String::from_utf8_lossy(encoding).into_owned());
+        } else if text.starts_with(b"CREATE TABLESPACE ") {
+            self.has_tablespaces = true;
         }
         if text.contains(&0) || self.is_utf8 && std::str::from_utf8(text).is_err() {
             return Err(wrong("a statement has bytes that are not text"));

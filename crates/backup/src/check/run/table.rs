@@ -19,7 +19,7 @@ pub(super) fn read(
         drain(content)?;
         return Ok(Ok(()));
     };
-    let mut rows = Rows::new(copy, contents.is_utf8);
+    let mut rows = Rows::new(copy, contents.encoding == "UTF8");
     let mut piece = vec![0; BUFFER];
     let mut found = Ok(());
     loop {

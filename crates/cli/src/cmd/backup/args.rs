@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use backup::{Request, Way, check};
 use clap::{Args, Subcommand};
+use pgserver::{Home, Major};
+use server::machine::cores;
 
 use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::app::failure::Usage;
@@ -66,6 +68,10 @@ pub(crate) struct RehearseArgs {
     #[arg(long, value_name = "DIR", help_heading = "Backups")]
     pub(crate) bin: Option<PathBuf>,
 
+    /// Do not look up rows by their primary keys beside the backups (50 each second, with one session; pgrig prints their latencies)
+    #[arg(long, help_heading = "Backups")]
+    pub(crate) no_probe: bool,
+
     #[command(flatten)]
     pub(crate) sized: SizedArgs,
 
@@ -85,6 +91,9 @@ pub(crate) struct RehearseArgs {
 /// of pg_basebackup (plain files and tar). It needs no server and no client programs, and writes nothing.
 ///
 /// The verdict is "whole", "no damage found" or "damaged" (see below).
+///
+/// With --restore, pgrig then restores the backup into a scratch server of its own and reads all of it. A backup can contain any SQL, which
+/// runs as a superuser of that server: restore only backups that you trust.
 #[derive(Debug, Args)]
 #[command(after_help = "Verdicts:\n  \
     whole            all data have checksums, and each checksum is right\n  \
@@ -93,6 +102,7 @@ pub(crate) struct RehearseArgs {
     damaged          pgrig lists each damage; the exit status is 3\n\n\
     Examples:\n  \
     pgrig backup check shop.dump\n  \
+    pgrig backup check shop.dump --restore\n  \
     pgrig backup check /backups/base --wal-directory /backups/wal\n  \
     pg_dump shop | zstd | pgrig backup check -")]
 pub(crate) struct CheckArgs {
@@ -104,6 +114,24 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR", help_heading = "Check")]
     pub(crate) wal_directory: Option<PathBuf>,
 
+    /// Also restore a backup without damage into a scratch server, and read all rows, constraints and indexes there. An error of the
+    /// restore makes the exit status 3
+    #[arg(long, help_heading = "Restore")]
+    pub(crate) restore: bool,
+
+    /// Use pg_restore and psql in DIR; if DIR also has postgres of the backup's major version, the scratch server runs it [default:
+    /// those in PATH, if they are not older than the backup's server, else those in /usr/lib/postgresql]
+    #[arg(long, value_name = "DIR", help_heading = "Restore")]
+    pub(crate) bin: Option<PathBuf>,
+
+    /// Restore a dump into this major version of PostgreSQL, 13 to 18 [default: that of the dump]
+    #[arg(long, value_name = "VERSION", help_heading = "Restore")]
+    pub(crate) pg_version: Option<Major>,
+
+    /// Connect to a restored base backup as this role, a superuser of the server that was backed up
+    #[arg(long, value_name = "ROLE", default_value = "postgres", help_heading = "Restore")]
+    pub(crate) superuser: String,
+
     /// Also write verdict and findings as JSON to FILE; an existing FILE is overwritten. With -, write them to standard output and the
     /// results to standard error
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -111,9 +139,31 @@ pub(crate) struct CheckArgs {
 }
 
 impl CheckArgs {
+    /// Refuses options of a restore where none is asked for.
+    pub(crate) fn refuse_restores(&self) -> Result<(), Usage> {
+        let option = match (&self.bin, self.pg_version) {
+            _ if self.restore => return Ok(()),
+            (Some(_), _) => "--bin",
+            (_, Some(_)) => "--pg-version",
+            _ => return Ok(()),
+        };
+        Err(Usage(format!("{option} is for a restore: give --restore, too")))
+    }
+
     /// The request.
     pub(crate) fn request(&self) -> check::Request {
         check::Request { path: self.path.clone(), wal: self.wal_directory.clone() }
+    }
+
+    /// The request of a restore below this home.
+    pub(crate) fn restore_request<'a>(&self, home: &'a Home) -> check::restore::Request<'a> {
+        check::restore::Request {
+            home,
+            bin: self.bin.clone(),
+            version: self.pg_version.map(Major::number),
+            superuser: self.superuser.clone(),
+            cores: u16::try_from(cores()).unwrap_or(u16::MAX),
+        }
     }
 }
 
@@ -154,21 +204,18 @@ impl BackupArgs {
 impl RehearseArgs {
     /// Refuses options of a forecast where none is asked for.
     pub(crate) fn refuse_forecasts(&self) -> Result<(), Usage> {
-        let option = match (&self.sized.price_per_gb_month, &self.sized.rto) {
-            (Some(_), _) => "--price-per-gb-month",
-            (_, Some(_)) => "--rto",
-            _ if self.sized.changes.is_some() => {
-                let text =
-                    "--changes is for databases that pgrig fills: give the size, too, for example --size 5TB";
-                return Err(Usage(text.to_owned()));
-            }
-            _ => return Ok(()),
+        let text = if self.sized.price_per_gb_month.is_some() {
+            "--price-per-gb-month is for a forecast: give the size, too, for example --size 5TB"
+        } else if self.sized.changes.is_some() {
+            "--changes is for databases that pgrig fills: give the size, too, for example --size 5TB"
+        } else {
+            return Ok(());
         };
-        Err(Usage(format!("{option} is for a forecast: give the size, too, for example --size 5TB")))
+        Err(Usage(text.to_owned()))
     }
 
     /// The request.
     pub(crate) fn request(&self) -> Request {
-        Request { ways: self.way.clone(), trials: self.trials, bin: self.bin.clone() }
+        Request { ways: self.way.clone(), trials: self.trials, bin: self.bin.clone(), probe: !self.no_probe }
     }
 }

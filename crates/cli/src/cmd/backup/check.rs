@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use backup::check::restore::Restored;
 use backup::check::{self, Outcome, Plan, Verdict};
 use measure::human::{bytes, counted, grouped};
 
@@ -15,31 +16,45 @@ use crate::app::numbers::clock;
 use crate::app::output::{Existing, refuse_unwritable, whole};
 use crate::app::printer::{Printer, ProgressStyle};
 use crate::cmd::backup::args::CheckArgs;
+use crate::cmd::backup::restore;
 
 /// Interval of progress, and the time before the first line.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// Damages that are printed.
-const SHOWN: usize = 20;
+pub(super) const SHOWN: usize = 20;
 
 pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(file) = arguments.json.as_deref().filter(|file| *file != "-") {
         refuse_unwritable("--json", Path::new(file), Existing::Replaced)?;
     }
+    arguments.refuse_restores()?;
     let plan = check::plan(&arguments.request())?;
+    if arguments.restore {
+        check::restore::check_possible(&plan)?;
+    }
     let outcome = watched(&plan, printer)?;
     printer.result(text(&outcome))?;
+    let restored = if arguments.restore && outcome.verdict() != Verdict::Damaged {
+        Some(restore::run(arguments, &plan, &outcome, printer)?)
+    } else {
+        None
+    };
     if let Some(name) = &arguments.json {
-        let document = json::pretty(&document(&plan, &outcome)?)?;
+        let document = json::pretty(&document(&plan, &outcome, restored.as_ref())?)?;
         if name == "-" {
             Printer::json(&document)?;
         } else {
             whole(Path::new(name), (document + "\n").as_bytes(), Existing::Replaced)?;
         }
     }
+    let name =
+        if plan.path == Path::new("-") { "standard input".into() } else { plan.path.to_string_lossy() };
     if outcome.verdict() == Verdict::Damaged {
-        let name =
-            if plan.path == Path::new("-") { "standard input".into() } else { plan.path.to_string_lossy() };
-        return Err(Unhappy::Missed(vec![format!("{name} is damaged")]).into());
+        let more = if arguments.restore { ", so pgrig did not restore it" } else { "" };
+        return Err(Unhappy::Missed(vec![format!("{name} is damaged{more}")]).into());
+    }
+    if restored.is_some_and(|restored| !restored.is_sound()) {
+        return Err(Unhappy::Missed(vec![format!("{name} cannot be restored without errors")]).into());
     }
     Ok(())
 }
@@ -128,9 +143,16 @@ fn described(outcome: &Outcome) -> String {
     format!("{}; {} read{files}", parts.join(", "), bytes(outcome.bytes))
 }
 
-fn document(plan: &Plan, outcome: &Outcome) -> Result<serde_json::Value, Failure> {
+fn document(
+    plan: &Plan,
+    outcome: &Outcome,
+    restored: Option<&Restored>,
+) -> Result<serde_json::Value, Failure> {
     let mut document = json::value(outcome)?;
     document["path"] = json::value(&plan.path)?;
     document["verdict"] = json::value(outcome.verdict())?;
+    if let Some(restored) = restored {
+        document["restored"] = json::value(restored)?;
+    }
     Ok(document)
 }

@@ -1,9 +1,12 @@
 //! `pgrig backup`: request → plan → run → run document and table.
 
 pub(crate) mod args;
+mod beside;
 mod check;
 mod incremental;
 mod progress;
+mod restore;
+mod rto;
 pub(crate) mod sized;
 mod text;
 
@@ -59,10 +62,15 @@ async fn rehearse(
         let plan = backup::plan(&site, &request).await?;
         return conduct::explained(printer, &arguments.save, &plan, text::plan(&plan));
     }
+    let rto = arguments.sized.rto.map(|rto| rto.0);
+    let mut document = json::value(&request)?;
+    if let Some(rto) = rto {
+        document["rto"] = rto.as_secs_f64().into();
+    }
     let begun = Begun {
         verb: "backup",
         save: &arguments.save,
-        request: json::value(&request)?,
+        request: document,
         plan: serde_json::json!({}),
         environment: survey.environment,
         notes: Vec::new(),
@@ -73,9 +81,14 @@ async fn rehearse(
     match (result, plan) {
         (Ok(outcome), Some(plan)) => {
             outcome.notes.iter().for_each(|note| recording.note(note));
-            let shown =
-                Shown { results: text::results(&outcome, &plan), hints: Vec::new(), ..Shown::default() };
-            recording.finish(judged(&outcome)).show(shown, chosen, printer)
+            let mut results = text::results(&outcome, &plan);
+            let mut judgement = judged(&outcome);
+            if let Some(rto) = rto.filter(|_| !results.is_empty()) {
+                results.push(rto::text(&outcome, &plan, rto));
+                judgement = judgement.and_then(|()| rto::check(&outcome, &plan, rto));
+            }
+            let shown = Shown { results, hints: Vec::new(), ..Shown::default() };
+            recording.finish(judgement).show(shown, chosen, printer)
         }
         (result, _) => recording.finish(result.map(drop).map_err(Failure::from)).end(printer),
     }

@@ -71,6 +71,7 @@ pub(super) fn results(outcome: &Outcome, plan: &Plan) -> Vec<String> {
     let mut texts = vec![costs(&all), further(&all)];
     texts.extend(incremental::parts(outcome));
     texts.push(verified(&all));
+    texts.extend(super::beside::text(&all));
     texts
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct SizedArgs {
     #[arg(long, value_name = "PRICE")]
     pub(crate) price_per_gb_month: Option<Price>,
 
-    /// Print for each way whether the forecast of the restore, with the upper end of its interval, is within DURATION;
+    /// Print for each way whether its restore takes at most DURATION (with --size, the forecast), with the upper end of the interval;
     /// exit with status 3 if that is true of no way
     #[arg(long, value_name = "DURATION")]
     pub(crate) rto: Option<Length>,

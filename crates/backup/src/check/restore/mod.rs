@@ -1,0 +1,200 @@
+//! `pgrig backup check --restore`: the backup is restored into a scratch server, and all of it is read.
+//!
+//! ```text
+//! Plan and Outcome of the check ─▶ the programs' version ─▶ restore (dump, base) ─▶ read (tables, constraints, indexes) ─▶ Restored
+//! ```
+//!
+//! The scratch servers are those of a rehearsal: they are removed at the end, and by the next run after a kill.
+
+mod base;
+mod dump;
+mod error;
+mod messages;
+mod outcome;
+mod read;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pgserver::{Home, Major};
+use server::interruption::GRACE;
+
+pub use error::RestoreError;
+pub use outcome::Restored;
+
+use super::outcome::Outcome;
+use super::plan::{Kind, Plan};
+use super::recipe::{Form, Recipe};
+use crate::error::BackupError;
+use crate::programs::Programs;
+use crate::run::STARTING;
+use crate::run::scratch::Scratch;
+use crate::run::source::Facts;
+use crate::run::step::Trouble;
+
+/// Prepared transactions for which a restored server has room.
+const PREPARED: &str = "1000";
+/// Most jobs of pg_restore.
+const JOBS: u16 = 8;
+
+/// The request.
+pub struct Request<'a> {
+    /// The home below which the scratch server is.
+    pub home: &'a Home,
+    /// Directory of the client programs, and of the scratch server's if it has them.
+    pub bin: Option<PathBuf>,
+    /// Major version of the scratch server; none for that of the backup.
+    pub version: Option<u16>,
+    /// A superuser of the server that was backed up.
+    pub superuser: String,
+    /// Processors of this machine.
+    pub cores: u16,
+}
+
+/// Refuses a backup that can be read only once.
+///
+/// # Errors
+/// [`RestoreError::Stdin`].
+pub fn check_possible(plan: &Plan) -> Result<(), RestoreError> {
+    if plan.kind == Kind::Stream { Err(RestoreError::Stdin) } else { Ok(()) }
+}
+
+/// Restores a backup in which the check found no damage, and reads all of it. `tell` hears of each stage. Whatever happens, it removes the
+/// scratch server.
+///
+/// # Errors
+/// If the backup cannot be tried here; a restore that fails is no error.
+pub async fn restore(
+    plan: &Plan,
+    found: &Outcome,
+    request: &Request<'_>,
+    tell: &dyn Fn(&str),
+    interrupt: impl Future<Output = ()>,
+) -> Result<Restored, RestoreError> {
+    check_possible(plan)?;
+    let recipe = &found.recipe;
+    let version = version(plan, found, request)?;
+    let programs = Programs::find(request.bin.as_deref(), version)?;
+    if recipe.has_tablespaces {
+        return Err(RestoreError::Tablespaces { path: plan.path.clone() });
+    }
+    if recipe.is_incremental {
+        return Err(RestoreError::Incremental { path: plan.path.clone() });
+    }
+    let mut facts = Facts::of_scratch(version, "postgres", 0);
+    PREPARED.clone_into(&mut facts.prepared);
+    facts.encoding = dump::encoding(recipe.encoding.as_deref());
+    let mut scratch = Scratch::new(request.home, programs.server(version), &facts, &[], 0)?;
+    let stop = AtomicBool::new(false);
+    let ended = {
+        let mut work = Box::pin(async {
+            tell(STARTING);
+            scratch.start().await?;
+            let run = Run {
+                plan,
+                found,
+                request,
+                facts: &facts,
+                programs: &programs,
+                scratch: &scratch,
+                stop: &stop,
+                tell,
+            };
+            run.restore().await
+        });
+        let done = tokio::select! {
+            biased;
+            () = interrupt => None,
+            done = &mut work => Some(done),
+        };
+        if done.is_none() {
+            stop.store(true, Ordering::Relaxed);
+            // The result does not matter: the user has interrupted it.
+            let _ = tokio::time::timeout(GRACE, work).await;
+        }
+        done.unwrap_or(Err(RestoreError::Backup(BackupError::Interrupted)))
+    };
+    let removed = tokio::task::spawn_blocking(|| scratch.end()).await;
+    let removed = removed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+    let restored = ended?;
+    removed?;
+    Ok(restored)
+}
+
+/// Major version of the scratch server.
+fn version(plan: &Plan, found: &Outcome, request: &Request<'_>) -> Result<u16, RestoreError> {
+    let path = || plan.path.clone();
+    let text = found.server.as_deref().unwrap_or_default();
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    let own: Option<u16> = digits.parse().ok();
+    let versions = || Major::all().map(Major::number);
+    if is_base(&found.recipe) {
+        return match (own, request.version) {
+            (Some(own), Some(asked)) if own != asked => {
+                Err(RestoreError::OtherVersion { path: path(), own, asked })
+            }
+            (Some(own), _) if request.bin.is_none() && !versions().any(|known| known == own) => {
+                Err(RestoreError::UnknownVersion { path: path(), version: text.to_owned() })
+            }
+            (own, asked) => own.or(asked).ok_or_else(|| RestoreError::NoVersion { path: path() }),
+        };
+    }
+    // A later server restores the dump of an earlier one.
+    let oldest = versions().min().unwrap_or_default();
+    let version = request.version.or(own.map(|own| own.max(oldest)));
+    version.ok_or_else(|| RestoreError::NoVersion { path: path() })
+}
+
+fn is_base(recipe: &Recipe) -> bool {
+    matches!(recipe.form, Some(Form::Base | Form::BaseTar | Form::OneTar))
+}
+
+/// A restore that is under way.
+struct Run<'a> {
+    plan: &'a Plan,
+    found: &'a Outcome,
+    request: &'a Request<'a>,
+    facts: &'a Facts,
+    programs: &'a Programs,
+    scratch: &'a Scratch,
+    stop: &'a AtomicBool,
+    tell: &'a dyn Fn(&str),
+}
+
+impl Run<'_> {
+    async fn restore(&self) -> Result<Restored, RestoreError> {
+        let mut restored = Restored::default();
+        let done = if is_base(&self.found.recipe) {
+            self.restore_base(&mut restored).await
+        } else {
+            self.restore_dump(&mut restored).await
+        };
+        match done {
+            Ok(()) => Ok(restored),
+            Err(Failed::Trouble(Trouble::Way(why))) => {
+                restored.fail(why);
+                Ok(restored)
+            }
+            Err(Failed::Trouble(Trouble::Run(error))) => Err(error.into()),
+            Err(Failed::Restore(error)) => Err(error),
+        }
+    }
+}
+
+/// Why a restore did not come to its end.
+enum Failed {
+    Trouble(Trouble),
+    Restore(RestoreError),
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl<E: Into<RestoreError>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Self::Restore(error.into())
+    }
+}

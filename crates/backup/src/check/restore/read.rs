@@ -1,0 +1,193 @@
+//! Reads a restored server: all rows of all tables, constraints and indexes of all databases.
+
+use connect::{ConnectError, Target};
+use server::Session;
+use server::quote::{identifier, qualified};
+use tokio_postgres::error::SqlState;
+
+use super::outcome::Restored;
+use super::{Failed, RestoreError};
+use crate::error::BackupError;
+use crate::run::verify::amcheck;
+
+/// Damages of one table that are kept.
+const OF_TABLE: usize = 20;
+
+/// The databases of a restored server.
+pub(super) struct Databases<'a> {
+    /// Reaches one.
+    pub(super) of: &'a dyn Fn(&str) -> Target,
+    /// One that is there.
+    pub(super) first: &'a str,
+    /// Whether files were restored, so that nothing has checked constraints yet.
+    pub(super) is_base: bool,
+    /// Hears of progress.
+    pub(super) tell: &'a dyn Fn(&str),
+}
+
+/// Reads them.
+pub(super) async fn read(databases: &Databases<'_>, restored: &mut Restored) -> Result<(), Failed> {
+    let target = (databases.of)(databases.first);
+    let session = match Session::open(&target).await {
+        Ok(session) => session,
+        Err(error) if error.sqlstate() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+            return Err(RestoreError::NoSuperuser { name: target.user().to_owned() }.into());
+        }
+        Err(error) => {
+            restored.fail(format!("the restored server accepts no connection: {error}"));
+            return Ok(());
+        }
+    };
+    let found = facts(&session).await.map_err(BackupError::from)?;
+    session.close().await;
+    if !found.is_superuser {
+        return Err(RestoreError::NoSuperuser { name: target.user().to_owned() }.into());
+    }
+    restored.server = found.version;
+    for name in found.databases {
+        (databases.tell)(&format!("reading database {name}: all rows, constraints and indexes"));
+        match Session::open(&(databases.of)(&name)).await {
+            Ok(session) => {
+                let reading = Reading { session: &session, database: &name, is_base: databases.is_base };
+                if let Err(error) = reading.all(restored).await {
+                    restored.fail(format!("database {name}: {error}"));
+                }
+                session.close().await;
+            }
+            Err(error) => restored.fail(format!("database {name} cannot be opened: {error}")),
+        }
+    }
+    Ok(())
+}
+
+struct Facts {
+    version: String,
+    is_superuser: bool,
+    databases: Vec<String>,
+}
+
+async fn facts(session: &Session) -> Result<Facts, ConnectError> {
+    let row = session.row(include_str!("../../sql/restored.sql"), &[]).await?;
+    Ok(Facts {
+        version: row.get("version"),
+        is_superuser: row.get("is_superuser"),
+        databases: row.get("databases"),
+    })
+}
+
+/// A database that is being read. Its own errors are those that end the session.
+struct Reading<'a> {
+    session: &'a Session,
+    database: &'a str,
+    is_base: bool,
+}
+
+impl Reading<'_> {
+    async fn all(&self, restored: &mut Restored) -> Result<(), ConnectError> {
+        self.session
+            .run("SET default_transaction_read_only = off; SET row_security = off; SET jit = off")
+            .await?;
+        let tables = self.tables(restored).await?;
+        restored.databases += u64::from(tables > 0);
+        self.constraints(restored).await?;
+        self.indexes(restored).await
+    }
+
+    /// Reads all rows. Returns the number of tables.
+    async fn tables(&self, restored: &mut Restored) -> Result<usize, ConnectError> {
+        let tables = self.session.rows(include_str!("../../sql/restored_tables.sql"), &[]).await?;
+        for table in &tables {
+            let name = qualified(table.get("schema"), table.get("name"));
+            let query = format!("SELECT count(ROW(t.*)::text) AS rows FROM ONLY {name} AS t");
+            match self.session.row(&query, &[]).await {
+                Ok(row) => {
+                    restored.tables += 1;
+                    restored.rows += u64::try_from(row.get::<_, i64>("rows")).unwrap_or_default();
+                }
+                Err(error) => self.failed(&format!("table {name} cannot be read"), error, restored)?,
+            }
+        }
+        Ok(tables.len())
+    }
+
+    /// Counts valid constraints. Those of restored files are checked again: this copy may be changed.
+    async fn constraints(&self, restored: &mut Restored) -> Result<(), ConnectError> {
+        let valid = self.session.rows(include_str!("../../sql/constraints.sql"), &[]).await?;
+        let names = valid.iter().map(|row| row.get::<_, &str>("name"));
+        restored.constraints += names.filter(|name| name.starts_with("constraint ")).count() as u64;
+        if !self.is_base {
+            return Ok(());
+        }
+        for row in self.session.rows(include_str!("../../sql/checked.sql"), &[]).await? {
+            let (oid, name): (u32, &str) = (row.get("oid"), row.get("name"));
+            let table = qualified(row.get("schema"), row.get("table"));
+            let check = format!(
+                "UPDATE pg_catalog.pg_constraint SET convalidated = false WHERE oid = {oid}; \
+                 ALTER TABLE {table} VALIDATE CONSTRAINT {}",
+                identifier(name)
+            );
+            if let Err(error) = self.session.run(&check).await {
+                restored.constraints = restored.constraints.saturating_sub(1);
+                self.failed(&format!("constraint {name} of table {table} does not hold"), error, restored)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks all B-tree indexes, and the pages of restored tables, if the server has amcheck.
+    async fn indexes(&self, restored: &mut Restored) -> Result<(), ConnectError> {
+        let others: i64 =
+            self.session.row(include_str!("../../sql/other_indexes.sql"), &[]).await?.get("indexes");
+        restored.other_indexes += u64::try_from(others).unwrap_or_default();
+        // Expressions of indexes may need the database's own search path.
+        let schema = match amcheck(self.session).await {
+            Ok(Some(schema)) => identifier(&schema),
+            Ok(None) => return Ok(()),
+            Err(error) => return self.failed("amcheck cannot be used", error, restored),
+        };
+        for row in self.session.rows(include_str!("../../sql/btrees.sql"), &[]).await? {
+            let (oid, name): (u32, &str) = (row.get("oid"), row.get("name"));
+            let query = format!("SELECT {schema}.bt_index_check({oid}::oid::regclass, true)");
+            match self.session.rows(&query, &[]).await {
+                Ok(_) => *restored.indexes.get_or_insert_default() += 1,
+                Err(error) => self.failed(&format!("index {name} is damaged"), error, restored)?,
+            }
+        }
+        if self.is_base { self.heaps(&schema, restored).await } else { Ok(()) }
+    }
+
+    /// `verify_heapam` of all tables, from version 14 on.
+    async fn heaps(&self, schema: &str, restored: &mut Restored) -> Result<(), ConnectError> {
+        let query = "SELECT 1 FROM pg_catalog.pg_proc WHERE proname = 'verify_heapam'";
+        if self.session.rows(query, &[]).await?.is_empty() {
+            return Ok(());
+        }
+        for row in self.session.rows(include_str!("../../sql/heaps.sql"), &[]).await? {
+            let (oid, name): (u32, &str) = (row.get("oid"), row.get("name"));
+            let query = format!(
+                "SELECT blkno, msg FROM {schema}.verify_heapam({oid}::oid::regclass, check_toast => true) LIMIT {OF_TABLE}"
+            );
+            match self.session.rows(&query, &[]).await {
+                Ok(found) => {
+                    for damage in found {
+                        let (block, text): (Option<i64>, &str) = (damage.get("blkno"), damage.get("msg"));
+                        let block = block.unwrap_or_default();
+                        restored
+                            .fail(format!("database {}: table {name}, block {block}: {text}", self.database));
+                    }
+                }
+                Err(error) => self.failed(&format!("table {name} is damaged"), error, restored)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a failure. The error is returned if the session has ended with it.
+    fn failed(&self, doing: &str, error: ConnectError, restored: &mut Restored) -> Result<(), ConnectError> {
+        if self.session.connection.client.is_closed() {
+            return Err(error);
+        }
+        restored.fail(format!("database {}: {doing}: {error}", self.database));
+        Ok(())
+    }
+}

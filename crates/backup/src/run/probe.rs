@@ -1,0 +1,280 @@
+//! Lookups beside backups: the latency that clients of the database would see, in an open loop.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use connect::{ConnectError, Target};
+use server::Session;
+use server::quote::{identifier, literal, qualified};
+use tokio::task::JoinHandle;
+
+use crate::beside::{Beside, Latencies};
+use crate::request::Request;
+use crate::run::source::Source;
+use crate::run::step::{Measured, Trouble};
+
+/// Lookups each second.
+const RATE: f64 = 50.0;
+/// Duration of the baseline before each backup.
+const BASELINE: Duration = Duration::from_secs(1);
+/// Interval of looks at locks.
+const LOOK: Duration = Duration::from_millis(250);
+/// Time after a backup in which lookups that wait may still end.
+const PATIENCE: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_millis(10);
+/// Tables whose rows are looked up, the largest ones; keys of each; pages that are read for them.
+const TABLES: i64 = 8;
+const KEYS: i64 = 200;
+const PAGES: f64 = 50.0;
+
+/// Looks up rows by their keys, until it is dropped.
+pub(crate) struct Prober {
+    seen: Arc<Mutex<Seen>>,
+    began: Instant,
+    task: JoinHandle<()>,
+    pid: i32,
+}
+
+/// All lookups so far.
+#[derive(Default)]
+struct Seen {
+    /// Scheduled start, and latency.
+    done: Vec<(Duration, f64)>,
+    /// Scheduled start of failed ones.
+    failed: Vec<Duration>,
+    /// The end of the connection, if it is lost.
+    lost: Option<String>,
+}
+
+/// Does the work of a backup, beside lookups if there are any.
+pub(crate) async fn beside(
+    prober: Option<&Prober>,
+    target: &Target,
+    source: &Source,
+    work: impl Future<Output = Result<Measured, Trouble>>,
+) -> Result<(Measured, Option<Beside>), Trouble> {
+    match prober {
+        None => Ok((work.await?, None)),
+        Some(prober) => {
+            let (measured, beside) = prober.during(target, source, work).await?;
+            Ok((measured, Some(beside)))
+        }
+    }
+}
+
+impl Drop for Prober {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Prober {
+    /// Begins, if the request wants it; otherwise there may be a note why not.
+    pub(crate) async fn if_asked(
+        request: &Request,
+        target: &Target,
+    ) -> Result<(Option<Self>, Option<String>), ConnectError> {
+        if !request.probe {
+            return Ok((None, None));
+        }
+        Ok(match Self::start(target).await? {
+            Ok(prober) => (Some(prober), None),
+            Err(why) => (None, Some(format!("no lookups ran beside the backups: {why}"))),
+        })
+    }
+
+    /// Chooses keys and begins. The inner error says why there is nothing to look up.
+    async fn start(target: &Target) -> Result<Result<Self, String>, ConnectError> {
+        let session = Session::open(target).await?;
+        session.run("SET default_transaction_read_only = on").await?;
+        let pid = session.pid().await?;
+        let queries = match queries(&session).await {
+            Ok(queries) => queries,
+            Err(error) => return Ok(Err(format!("keys cannot be read: {error}"))),
+        };
+        if queries.is_empty() {
+            session.close().await;
+            return Ok(Err("no table that this role may read has both rows and a primary key".to_owned()));
+        }
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let began = Instant::now();
+        let task = tokio::spawn(look_up(session, queries, began, Arc::clone(&seen)));
+        Ok(Ok(Self { seen, began, task, pid }))
+    }
+
+    /// Does the work of a backup, with a baseline before it, and looks at the locks that it holds.
+    async fn during(
+        &self,
+        target: &Target,
+        source: &Source,
+        work: impl Future<Output = Result<Measured, Trouble>>,
+    ) -> Result<(Measured, Beside), Trouble> {
+        let begin = Instant::now();
+        tokio::time::sleep(BASELINE).await;
+        let from = Instant::now();
+        let mut held = BTreeMap::new();
+        let session = Session::open(target).await?;
+        let before = transactions(&session).await?;
+        let others = [self.pid, source.pid, session.pid().await?];
+        let mut work = Box::pin(work);
+        let started = Instant::now();
+        let measured = loop {
+            tokio::select! {
+                biased;
+                done = &mut work => break done?,
+                () = tokio::time::sleep(LOOK) => look_at_locks(&session, &others, &mut held).await?,
+            }
+        };
+        let to = Instant::now();
+        let after = transactions(&session).await?;
+        session.close().await;
+        let wait = Instant::now();
+        while wait.elapsed() < PATIENCE && !self.has_reached(to) {
+            tokio::time::sleep(AGAIN).await;
+        }
+        let beside = Beside {
+            baseline: self.between(begin, from),
+            during: self.between(started, to),
+            locks: held,
+            transactions: u64::try_from(after - before).unwrap_or_default(),
+        };
+        Ok((measured, beside))
+    }
+
+    fn seen<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
+        look(&self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether all lookups that were scheduled before have ended.
+    fn has_reached(&self, at: Instant) -> bool {
+        let wanted = at.saturating_duration_since(self.began).saturating_sub(interval());
+        self.seen(|seen| seen.lost.is_some() || seen.last().is_some_and(|last| last >= wanted))
+    }
+
+    fn between(&self, from: Instant, to: Instant) -> Latencies {
+        let [from, to] = [from, to].map(|at| at.saturating_duration_since(self.began));
+        let now = self.began.elapsed();
+        self.seen(|seen| seen.between(from, to, now))
+    }
+}
+
+impl Seen {
+    /// Scheduled start of the last lookup that has ended.
+    fn last(&self) -> Option<Duration> {
+        let done = self.done.last().map(|(at, _)| *at);
+        done.max(self.failed.last().copied())
+    }
+
+    /// Lookups that were scheduled between. Those that have not ended count with the time that they have waited so far.
+    fn between(&self, from: Duration, to: Duration, now: Duration) -> Latencies {
+        let is_within = |at: Duration| from <= at && at < to;
+        let done = self.done.iter().filter(|(at, _)| is_within(*at));
+        let mut seconds: Vec<f64> = done.map(|(_, latency)| *latency).collect();
+        let ended = seconds.len();
+        if self.lost.is_none() {
+            let mut next = self.last().map_or(Duration::ZERO, |last| last + interval());
+            while next < to {
+                if is_within(next) {
+                    seconds.push(now.saturating_sub(next).as_secs_f64());
+                }
+                next += interval();
+            }
+        }
+        let waiting = (seconds.len() - ended) as u64;
+        let failed = self.failed.iter().filter(|at| is_within(**at)).count() as u64;
+        Latencies::new(seconds, waiting, failed)
+    }
+}
+
+fn interval() -> Duration {
+    Duration::from_secs_f64(1.0 / RATE)
+}
+
+async fn look_up(session: Session, queries: Vec<String>, began: Instant, seen: Arc<Mutex<Seen>>) {
+    let mut scheduled = Duration::ZERO;
+    for query in queries.iter().cycle() {
+        tokio::time::sleep_until((began + scheduled).into()).await;
+        let answer = session.connection.client.simple_query(query).await;
+        let latency = began.elapsed().saturating_sub(scheduled).as_secs_f64();
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match answer {
+            Ok(_) => seen.done.push((scheduled, latency)),
+            Err(error) => {
+                seen.failed.push(scheduled);
+                if session.connection.client.is_closed() {
+                    seen.lost = Some(error.to_string());
+                    return;
+                }
+            }
+        }
+        drop(seen);
+        scheduled += interval();
+    }
+}
+
+/// Queries for rows of the largest tables by primary key, in turn. Each table's keys come from a sample of its pages.
+async fn queries(session: &Session) -> Result<Vec<String>, ConnectError> {
+    let mut of_tables: Vec<Vec<String>> = Vec::new();
+    for row in session.rows(include_str!("../sql/keys.sql"), &[&TABLES]).await? {
+        let table = qualified(row.get("schema"), row.get("name"));
+        let columns: Vec<String> = row.get("columns");
+        let columns: Vec<String> = columns.iter().map(|column| identifier(column)).collect();
+        let percent = (100.0 * PAGES / f64::from(row.get::<_, i32>("pages").max(1))).min(100.0);
+        let texts: Vec<String> = columns.iter().map(|column| format!("{column}::text")).collect();
+        let query = format!(
+            "SELECT ARRAY[{}] AS key FROM ONLY {table} TABLESAMPLE SYSTEM ({percent}) LIMIT {KEYS}",
+            texts.join(", ")
+        );
+        let keys = session.rows(&query, &[]).await?;
+        let lookup = |key: Vec<String>| {
+            let conditions =
+                columns.iter().zip(&key).map(|(column, value)| format!("{column} = {}", literal(value)));
+            format!("SELECT * FROM ONLY {table} WHERE {}", conditions.collect::<Vec<_>>().join(" AND "))
+        };
+        of_tables.push(keys.iter().map(|row| lookup(row.get("key"))).collect());
+    }
+    let most = of_tables.iter().map(Vec::len).max().unwrap_or_default();
+    Ok((0..most)
+        .flat_map(|number| of_tables.iter().filter_map(move |keys| keys.get(number).cloned()))
+        .collect())
+}
+
+/// The number of the next transaction.
+async fn transactions(session: &Session) -> Result<i64, ConnectError> {
+    let query = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next";
+    Ok(session.row(query, &[]).await?.get("next"))
+}
+
+/// Adds the locks on tables that pgrig's programs hold: for each mode the most tables.
+async fn look_at_locks(
+    session: &Session,
+    others: &[i32],
+    held: &mut BTreeMap<String, u64>,
+) -> Result<(), ConnectError> {
+    for row in session.rows(include_str!("../sql/held.sql"), &[&others]).await? {
+        let tables = u64::try_from(row.get::<_, i64>("tables")).unwrap_or_default();
+        let most = held.entry(row.get("mode")).or_default();
+        *most = tables.max(*most);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lookups_that_wait_count_with_the_time_that_they_wait() {
+        let at = |number: u32| interval() * number;
+        let mut seen = Seen { done: (0..100).map(|number| (at(number), 0.001)).collect(), ..Seen::default() };
+        let found = seen.between(at(90), at(120), at(200));
+        assert_eq!((found.lookups, found.waiting, found.failed), (30, 20, 0));
+        assert_eq!(found.max, at(100).as_secs_f64());
+        assert_eq!(seen.between(at(50), at(100), at(200)).waiting, 0);
+        seen.failed = vec![at(100)];
+        seen.lost = Some("gone".to_owned());
+        let found = seen.between(at(90), at(120), at(200));
+        assert_eq!((found.lookups, found.waiting, found.failed), (10, 0, 1));
+    }
+}

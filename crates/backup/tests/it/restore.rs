@@ -1,0 +1,139 @@
+//! Backups that are checked by restoring them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use backup::check::restore::{Request, RestoreError, Restored, restore};
+use backup::check::{self, Verdict};
+use pgserver::Home;
+use testkit::{Need, assert_says, block_on, require, templates};
+
+use crate::support::assert_nothing_is_left;
+use crate::support::made::Made;
+
+/// Restores a backup in which the check finds no damage.
+fn restored(home: &Path, path: &Path, wal: Option<&Path>) -> Result<Restored, RestoreError> {
+    restored_as(home, path, wal, |_| ())
+}
+
+fn restored_as(
+    home: &Path,
+    path: &Path,
+    wal: Option<&Path>,
+    change: impl FnOnce(&mut Request<'_>),
+) -> Result<Restored, RestoreError> {
+    let plan = check::plan(&check::Request { path: path.to_owned(), wal: wal.map(Path::to_owned) }).unwrap();
+    let found = check::check(&plan, &AtomicU64::new(0)).unwrap();
+    assert_ne!(found.verdict(), Verdict::Damaged, "{found:#?}");
+    let home = Home::at(home).unwrap().with_postgresql_cache(&templates());
+    let mut request =
+        Request { home: &home, bin: None, version: None, superuser: "postgres".to_owned(), cores: 2 };
+    change(&mut request);
+    let never = std::future::pending();
+    let done = block_on(restore(&plan, &found, &request, &|_| (), never));
+    assert_nothing_is_left(home.root());
+    done
+}
+
+#[test]
+fn each_kind_of_backup_is_restored_and_read() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let home = testkit::directory();
+    let all = made.all();
+    let some = [
+        "plain.sql.gz",
+        "cluster.sql.zst",
+        "custom.dump",
+        "custom.dump.zst",
+        "tar.tar",
+        "directory",
+        "base",
+        "base-tar",
+        "one.tar",
+    ];
+    for (name, path, _) in all.iter().filter(|(name, _, _)| some.contains(name)) {
+        let found = restored(home.path(), path, None).unwrap();
+        assert_eq!(found.failures, Vec::<String>::new(), "{name}");
+        assert_eq!((found.tables, found.rows, found.constraints), (5, 9001, 1), "{name}: {found:#?}");
+        assert_eq!((found.databases, &found.missing_roles), (1, &Vec::new()), "{name}");
+        assert!(found.indexes > Some(50) && found.server.starts_with("13"), "{name}: {found:#?}");
+    }
+    let base = |name: &str| &all.iter().find(|(one, _, _)| *one == name).unwrap().1;
+    // A base backup without WAL, which another directory has.
+    let archive = made.path("archive");
+    fs::rename(base("base").join("pg_wal"), &archive).unwrap();
+    fs::create_dir(base("base").join("pg_wal")).unwrap();
+    let found = restored(home.path(), base("base"), Some(&archive)).unwrap();
+    assert!(found.is_sound() && found.rows == 9001, "{found:#?}");
+    fs::remove_file(base("base").join("backup_manifest")).unwrap();
+    let refused = restored(home.path(), base("base"), Some(&archive)).unwrap_err();
+    assert_says(&refused.to_string(), &["has no backup_manifest", "leave out --wal-directory"]);
+
+    let refused = restored_as(home.path(), base("one.tar"), None, |request| request.version = Some(14));
+    assert_says(
+        &refused.unwrap_err().to_string(),
+        &["is a base backup of PostgreSQL 13", "leave out --pg-version 14"],
+    );
+    let refused = restored_as(home.path(), base("one.tar"), None, |request| {
+        "nobody".clone_into(&mut request.superuser);
+    });
+    assert_says(&refused.unwrap_err().to_string(), &["no superuser \"nobody\"", "--superuser NAME"]);
+}
+
+/// Data that violate a constraint, an index whose function has changed, an owner.
+const UNSOUND: &str = r#"
+    CREATE ROLE "App" NOLOGIN;
+    CREATE TABLE one (id int PRIMARY KEY);
+    CREATE TABLE many (id int CONSTRAINT of_one REFERENCES one);
+    ALTER TABLE many OWNER TO "App";
+    CREATE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1';
+    INSERT INTO one SELECT i FROM generate_series(1, 300) i;
+    CREATE INDEX by_f ON one (f(id));
+    CREATE OR REPLACE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT -$1';
+    SET session_replication_role = replica;
+    INSERT INTO many VALUES (1), (4711);
+"#;
+
+#[test]
+fn errors_of_a_restore_and_damage_in_it_are_found() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let home = testkit::directory();
+    block_on(async {
+        let connection = made.server.connect("postgres").await;
+        connection.client.batch_execute(UNSOUND).await.unwrap();
+        connection.close().await;
+    });
+    let dump = made.make("unsound.dump", "pg_dump --format=custom --file=FILE postgres");
+    let plain = made.make("unsound.sql", "pg_dump --file=FILE postgres");
+    for path in [&dump, &plain] {
+        let found = restored(home.path(), path, None).unwrap();
+        let [failure] = &found.failures[..] else { panic!("{found:#?}") };
+        assert_says(failure, &["violates foreign key constraint", "of_one"]);
+        assert_eq!(found.missing_roles, ["App"]);
+        assert_eq!((found.rows, found.is_sound()), (9001 + 300 + 2, false), "{found:#?}");
+    }
+    let base = made.make("unsound", "pg_basebackup --pgdata=FILE --checkpoint=fast");
+    let found = restored(home.path(), &base, None).unwrap();
+    let [constraint, index] = &found.failures[..] else { panic!("{found:#?}") };
+    assert_says(constraint, &["constraint of_one of table", "\"many\" does not hold"]);
+    assert_says(index, &["index by_f is damaged", "lacks matching index tuple"]);
+
+    let text = fs::read_to_string(&plain).unwrap();
+    let changed = |statement: &str| {
+        let end = "--\n-- PostgreSQL database dump complete";
+        let path = made.path("changed.sql");
+        fs::write(&path, text.replace(end, &format!("{statement}\n{end}"))).unwrap();
+        restored(home.path(), &path, None)
+    };
+    let refused = changed("CREATE EXTENSION postgis;").unwrap_err();
+    assert_says(&refused.to_string(), &["the extension postgis", "give --bin DIR", "1 in number"]);
+    let refused = changed("CREATE TABLESPACE fast LOCATION '/fast';").unwrap_err();
+    assert_says(&refused.to_string(), &["has tablespaces", "by hand"]);
+}

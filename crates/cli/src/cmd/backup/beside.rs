@@ -1,0 +1,53 @@
+//! Lookups beside backups, locks and snapshots as text.
+
+use std::fmt::Write;
+
+use backup::Summary;
+use measure::human::{counted, grouped, latency, time};
+
+use crate::app::table::{align_right, new_table, trimmed};
+
+/// The effects on other clients; none if nothing was looked up.
+pub(super) fn text(all: &[Summary]) -> Option<String> {
+    let mut table =
+        new_table(&["way", "lookups", "p50", "before", "p95", "before", "p99", "before", "max", "before"]);
+    let mut more = String::new();
+    for one in all {
+        let Some(beside) = &one.beside else { continue };
+        let (during, before) = (&beside.during, &beside.baseline);
+        let mut row = vec![one.way.to_string(), grouped(during.lookups)];
+        for (with, without) in [
+            (during.p50, before.p50),
+            (during.p95, before.p95),
+            (during.p99, before.p99),
+            (during.max, before.max),
+        ] {
+            row.extend([if during.lookups > 0 { latency(with) } else { String::new() }, latency(without)]);
+        }
+        table.add_row(row);
+        let unanswered = during.waiting + during.failed;
+        if unanswered > 0 {
+            let _ = write!(more, "\n  {}: {} without an answer", one.way, counted(unanswered, "lookup"));
+        }
+        if !one.way.is_base() {
+            let _ = write!(
+                more,
+                "\n  {}: its snapshot was {} old at the end; {} began meanwhile, and vacuum cannot remove the rows that they delete",
+                one.way,
+                time(one.backup.median),
+                counted(beside.transactions, "transaction")
+            );
+        }
+        for (mode, tables) in &beside.locks {
+            let _ = write!(more, "\n  {}: it held {mode} on {}", one.way, counted(*tables, "table"));
+        }
+    }
+    let is_empty = all.iter().all(|one| one.beside.is_none());
+    align_right(&mut table, 1..10);
+    (!is_empty).then(|| {
+        format!(
+            "\nlookups by primary key during each backup, and in the second before it (50 each second; latency from the scheduled start)\n{}{more}",
+            trimmed(&table)
+        )
+    })
+}

@@ -1,0 +1,88 @@
+//! `pgrig backup check --restore`: the restore, and the text of its result.
+
+use backup::check::restore::{Restored, restore};
+use backup::check::{Outcome, Plan};
+use measure::human::{counted, grouped, time};
+use pgserver::Home;
+use tokio::runtime::Builder;
+
+use crate::app::failure::Failure;
+use crate::app::interrupt::{self, interrupted};
+use crate::app::printer::Printer;
+use crate::cmd::backup::args::CheckArgs;
+use crate::cmd::backup::check::SHOWN;
+
+/// Restores the backup and prints the result.
+pub(super) fn run(
+    arguments: &CheckArgs,
+    plan: &Plan,
+    outcome: &Outcome,
+    printer: &Printer,
+) -> Result<Restored, Failure> {
+    let home = Home::locate()?;
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let request = arguments.restore_request(&home);
+    let tell = |text: &str| printer.say(text);
+    let work = async {
+        let restored = restore(plan, outcome, &request, &tell, interrupted(printer)).await?;
+        Ok::<_, Failure>(restored)
+    };
+    let restored = interrupt::block_on(runtime, printer, Box::pin(work))?;
+    printer.result(text(&restored))?;
+    Ok(restored)
+}
+
+fn text(restored: &Restored) -> String {
+    let mut lines = vec![summary(restored)];
+    for failure in restored.failures.iter().take(SHOWN) {
+        lines.push(format!("  error: {failure}"));
+    }
+    let hidden = restored.failures.len().saturating_sub(SHOWN) as u64 + restored.more;
+    if hidden > 0 {
+        lines.push(format!("  and {} more (--json FILE lists up to 1,000)", grouped(hidden)));
+    }
+    if !restored.missing_roles.is_empty() {
+        lines.push(format!(
+            "  it names roles that it does not contain: {}; pg_dumpall --roles-only backs them up: restore them first",
+            restored.missing_roles.join(", ")
+        ));
+    }
+    if !restored.missing_tablespaces.is_empty() {
+        lines.push(format!(
+            "  it names tablespaces that it does not contain: {}; create them first, or make the dump with --no-tablespaces",
+            restored.missing_tablespaces.join(", ")
+        ));
+    }
+    lines.join("\n")
+}
+
+fn summary(restored: &Restored) -> String {
+    let verdict = if restored.is_sound() {
+        "restored".to_owned()
+    } else {
+        let count = restored.failures.len() as u64 + restored.more;
+        format!("not restored without errors: {}", counted(count, "error"))
+    };
+    if restored.server.is_empty() {
+        return verdict;
+    }
+    let indexes = restored.indexes.map_or("no amcheck".to_owned(), |indexes| {
+        let noun = if indexes == 1 { "index" } else { "indexes" };
+        format!("{} sound B-tree {noun} (amcheck)", grouped(indexes))
+    });
+    let mut text = format!(
+        "{verdict}; PostgreSQL {} in {}: {} in {}, {}, {indexes}",
+        restored.server,
+        time(restored.seconds),
+        counted(restored.rows, "row"),
+        counted(restored.tables, "table"),
+        counted(restored.constraints, "valid constraint"),
+    );
+    if restored.databases > 1 {
+        text += &format!(", in {}", counted(restored.databases, "database"));
+    }
+    if restored.other_indexes > 0 {
+        text += &format!("; indexes of other kinds, not checked: {}", grouped(restored.other_indexes));
+    }
+    text
+}

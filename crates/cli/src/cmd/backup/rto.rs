@@ -1,0 +1,39 @@
+//! `pgrig backup rehearse --rto` without a forecast: the ways that were restored in time.
+
+use std::time::Duration;
+
+use backup::{Outcome, Plan, Summary};
+use measure::human::time;
+
+use crate::app::failure::{Failure, Unhappy};
+use crate::app::numbers::duration;
+
+/// The ways that keep the time, and those that do not.
+pub(super) fn text(outcome: &Outcome, plan: &Plan, rto: Duration) -> String {
+    let (kept, missed): (Vec<Summary>, Vec<Summary>) =
+        outcome.summaries(&plan.ways).into_iter().partition(|way| keeps(way, rto));
+    let named = |ways: &[Summary]| {
+        let each = ways.iter().map(|way| format!("{} ({})", way.way, time(way.restore.interval.high)));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = format!("\nrestore within {} (--rto), with the upper end of the interval", duration(rto));
+    for (verdict, ways) in [("keeps", &kept), ("does not keep", &missed)] {
+        if !ways.is_empty() {
+            text += &format!("\n  {verdict}: {}", named(ways));
+        }
+    }
+    text
+}
+
+/// Fails if no way keeps it.
+pub(super) fn check(outcome: &Outcome, plan: &Plan, rto: Duration) -> Result<(), Failure> {
+    if outcome.summaries(&plan.ways).iter().any(|way| keeps(way, rto)) {
+        return Ok(());
+    }
+    let text = format!("no way restores this database within {} (--rto)", duration(rto));
+    Err(Unhappy::Missed(vec![text]).into())
+}
+
+fn keeps(way: &Summary, rto: Duration) -> bool {
+    way.restore.interval.high <= rto.as_secs_f64()
+}

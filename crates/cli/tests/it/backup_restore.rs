@@ -1,0 +1,86 @@
+//! `pgrig backup check --restore`: exit status, results, and what is left after Ctrl-C and kill -9.
+
+use std::fs;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use testkit::{Need, assert_says, require, until};
+
+use crate::support::Rig;
+
+#[test]
+fn a_restore_decides_the_exit_status_and_leaves_nothing() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let own = rig.home.path().join("backup");
+    let told = rig.home.path().join("told");
+    let server = rig.server("--pg-version 13 --profile stock");
+    server.execute("CREATE ROLE app");
+    server.execute("CREATE TABLE t AS SELECT i, md5(i::text) AS v FROM generate_series(1, 3000) i");
+    server.execute("ALTER TABLE t ADD PRIMARY KEY (i)");
+    server.execute("ALTER TABLE t OWNER TO app");
+    let path = |name: &str| rig.home.path().join(name).display().to_string();
+    let dump = path("shop.sql");
+    let mut made = Command::new("pg_dump");
+    assert!(made.args(["--file", &dump, &server.url]).status().unwrap().success());
+
+    let json = path("found.json");
+    let found = rig.run(&format!("backup check {dump} --restore --json {json}"));
+    assert_eq!(found.code, Some(0), "{found:#?}");
+    assert_says(
+        &found.stdout,
+        &[
+            "no damage found: dump as SQL",
+            "restored; PostgreSQL 13",
+            "3,000 rows in 1 table, 1 valid constraint",
+        ],
+    );
+    assert_says(&found.stdout, &["sound B-tree indexes (amcheck)", "roles that it does not contain: app"]);
+    let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(document["restored"]["rows"], 3000);
+    assert!(!own.exists());
+
+    let text = fs::read_to_string(&dump).unwrap();
+    let end = "--\n-- PostgreSQL database dump complete";
+    let changed = path("changed.sql");
+    fs::write(&changed, text.replace(end, &format!("ALTER TABLE missing ADD c int;\n{end}"))).unwrap();
+    let failed = rig.run(&format!("backup check {changed} --restore"));
+    assert_eq!(failed.code, Some(3), "{failed:#?}");
+    assert_says(
+        &failed.stdout,
+        &["not restored without errors: 1 error", "relation \"missing\" does not exist"],
+    );
+    assert_says(&failed.stderr, &["changed.sql cannot be restored without errors"]);
+
+    // A statement that does not end.
+    fs::write(&changed, text.replace(end, &format!("SELECT pg_sleep(100000);\n{end}"))).unwrap();
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        let running = rig.spawn_telling(&format!("backup check {changed} --restore"), &told);
+        until("the restore begins", || {
+            fs::read_to_string(&told).is_ok_and(|told| told.contains("restoring the dump"))
+        });
+        running.signal(signal);
+        let ran = running.end();
+        until("its processes end", || crate::backup::processes_of(own.to_str().unwrap()).is_empty());
+        let is_killed = signal == Signal::SIGKILL;
+        assert_eq!(ran.code, (!is_killed).then_some(130), "{ran:#?}");
+        assert_eq!(own.exists(), is_killed);
+    }
+
+    for (line, says) in [
+        ("backup check - --restore", "give it as a file or a directory"),
+        ("backup check x.dump --bin /etc", "--bin is for a restore: give --restore, too"),
+    ] {
+        let mut command = rig.command(line);
+        let output = command.stdin(fs::File::open(&dump).unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert_says(&String::from_utf8_lossy(&output.stderr), &[says]);
+    }
+    fs::write(&changed, &text[..text.len() / 2]).unwrap();
+    let damaged = rig.run(&format!("backup check {changed} --restore"));
+    assert_eq!(damaged.code, Some(3), "{damaged:#?}");
+    assert_says(&damaged.stderr, &["is damaged, so pgrig did not restore it"]);
+    assert!(!own.exists());
+}
