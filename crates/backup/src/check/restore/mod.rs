@@ -84,7 +84,7 @@ pub async fn restore(
     let mut facts = Facts::of_scratch(version, "postgres", 0);
     PREPARED.clone_into(&mut facts.prepared);
     facts.encoding = dump::encoding(recipe.encoding.as_deref());
-    let mut scratch = Scratch::new(request.home, programs.server(version), &facts, &[], 0)?;
+    let mut scratch = Scratch::new(request.home, programs.server(version), &facts, &[], (0, &[]))?;
     let stop = AtomicBool::new(false);
     let ended = {
         let mut work = Box::pin(async {
