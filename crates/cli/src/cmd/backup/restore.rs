@@ -1,5 +1,7 @@
 //! `pgrig backup check --restore`: the restore, and the text of its result.
 
+use std::fmt::Write;
+
 use backup::check::restore::{Restored, restore};
 use backup::check::{Outcome, Plan};
 use measure::human::{counted, grouped, time};
@@ -79,10 +81,10 @@ fn summary(restored: &Restored) -> String {
         counted(restored.constraints, "valid constraint"),
     );
     if restored.databases > 1 {
-        text += &format!(", in {}", counted(restored.databases, "database"));
+        let _ = write!(text, ", in {}", counted(restored.databases, "database"));
     }
     if restored.other_indexes > 0 {
-        text += &format!("; indexes of other kinds, not checked: {}", grouped(restored.other_indexes));
+        let _ = write!(text, "; indexes of other kinds, not checked: {}", grouped(restored.other_indexes));
     }
     text
 }

@@ -1,5 +1,6 @@
 //! `pgrig backup rehearse --rto` without a forecast: the ways that were restored in time.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use backup::{Outcome, Plan, Summary};
@@ -19,7 +20,7 @@ pub(super) fn text(outcome: &Outcome, plan: &Plan, rto: Duration) -> String {
     let mut text = format!("\nrestore within {} (--rto), with the upper end of the interval", duration(rto));
     for (verdict, ways) in [("keeps", &kept), ("does not keep", &missed)] {
         if !ways.is_empty() {
-            text += &format!("\n  {verdict}: {}", named(ways));
+            let _ = write!(text, "\n  {verdict}: {}", named(ways));
         }
     }
     text
