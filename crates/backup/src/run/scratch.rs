@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use connect::Target;
@@ -38,6 +39,9 @@ pub(crate) struct Scratch {
     running: Option<Running>,
     /// Servers with data of one size each, that pgrig makes.
     filled: Vec<(Instance, Option<Running>)>,
+    /// Held while the server of a base backup is started or deleted, also by a step that nothing waits for any more. True once all
+    /// of this is to be deleted: nothing is started then.
+    ending: Arc<Mutex<bool>>,
 }
 
 impl Scratch {
@@ -88,6 +92,7 @@ impl Scratch {
             base,
             running: None,
             filled,
+            ending: Arc::default(),
         })
     }
 
@@ -189,18 +194,23 @@ impl Scratch {
 
     /// Starts the server of a base backup.
     pub(crate) async fn start_base(&self) -> Result<Running, BackupError> {
-        let base = self.base.clone();
-        blocking(move || {
+        let (base, ending) = (self.base.clone(), Arc::clone(&self.ending));
+        let started = blocking(move || {
+            let ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
+            if *ending {
+                return Ok(None);
+            }
             base.adopt_restored()?;
-            base.attach_or_start(&|_| ())
-        })
-        .await
+            base.attach_or_start(&|_| ()).map(Some)
+        });
+        started.await?.ok_or(BackupError::Interrupted)
     }
 
     /// Stops it and deletes its data.
     pub(crate) async fn end_base(&self, running: Option<Running>) -> Result<(), BackupError> {
-        let base = self.base.clone();
+        let (base, ending) = (self.base.clone(), Arc::clone(&self.ending));
         blocking(move || {
+            let _ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
             running.map_or(Ok(()), Running::stop)?;
             match base.destroy(&|_| ()) {
                 Err(pgserver::Error::NotCreated { .. }) => Ok(()),
@@ -213,6 +223,8 @@ impl Scratch {
     /// Stops and deletes everything.
     pub(crate) fn end(self) -> Result<(), BackupError> {
         let Some(running) = self.running else { return Ok(()) };
+        // A start or a deletion that was under way when the run was interrupted.
+        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = true;
         // The lock is held until the last instance goes.
         let removed =
             if self.work.exists() { fs::remove_dir_all(&self.work).on("delete", &self.work) } else { Ok(()) };
