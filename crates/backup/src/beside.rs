@@ -3,67 +3,65 @@
 use std::collections::BTreeMap;
 
 use measure::human::{counted, grouped, latency};
-use serde::Serialize;
+use measure::{Latencies, Percentile};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// The effects of a backup on other clients of the database.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Beside {
     /// Lookups in the second before the backup.
-    pub baseline: Latencies,
+    pub baseline: Lookups,
     /// Lookups during the backup.
-    pub during: Latencies,
+    pub during: Lookups,
     /// Locks that the dump held on tables: modes, and the most tables at a time.
     pub locks: BTreeMap<String, u64>,
     /// Transactions that began during the backup. While a dump runs, vacuum cannot remove the rows that they delete.
     pub transactions: u64,
 }
 
-/// Latencies of lookups, from the time at which each one was scheduled.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Latencies {
-    /// Lookups.
-    pub lookups: u64,
-    /// Those that had no answer 5 s after the backup. They count with the time that they had waited.
+/// Lookups, and their latencies from the time at which each one was scheduled.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lookups {
+    /// Latencies of all that have ended, and of those that wait: the time that they have waited.
+    pub latencies: Latencies,
+    /// Those that had no answer 5 s after the backup.
     pub waiting: u64,
-    /// Those that failed.
+    /// Those that failed. They have no latency.
     pub failed: u64,
-    /// Seconds: the median.
-    pub p50: f64,
-    /// 95 of 100 were not slower.
-    pub p95: f64,
-    /// 99 of 100 were not slower.
-    pub p99: f64,
-    /// The slowest.
-    pub max: f64,
-    #[serde(skip)]
-    seconds: Vec<f64>,
 }
 
-impl Latencies {
-    pub(crate) fn new(mut seconds: Vec<f64>, waiting: u64, failed: u64) -> Self {
-        seconds.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a place in the list"
-            )]
-            let place = (seconds.len() as f64 * share).ceil() as usize;
-            seconds.get(place.saturating_sub(1)).copied().unwrap_or_default()
-        };
-        let [p50, p95, p99, max] = [0.5, 0.95, 0.99, 1.0].map(at);
-        Self { lookups: seconds.len() as u64, waiting, failed, p50, p95, p99, max, seconds }
+/// The percentiles that the result shows.
+const SHOWN: [Percentile; 4] = [Percentile::P50, Percentile::P95, Percentile::P99, Percentile::Max];
+
+impl Lookups {
+    /// A percentile of the latencies, seconds; none if there are none.
+    pub fn seconds(&self, percentile: Percentile) -> Option<f64> {
+        self.latencies.percentiles().map(|all| all.get(percentile).as_secs_f64())
     }
 
     /// All of them together.
     fn together<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
-        let (mut seconds, mut waiting, mut failed) = (Vec::new(), 0, 0);
+        let mut together = Self::default();
         for one in all {
-            seconds.extend_from_slice(&one.seconds);
-            waiting += one.waiting;
-            failed += one.failed;
+            together.latencies += &one.latencies;
+            together.waiting += one.waiting;
+            together.failed += one.failed;
         }
-        Self::new(seconds, waiting, failed)
+        together
+    }
+}
+
+/// Counts, and percentiles in seconds.
+impl Serialize for Lookups {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("lookups", &self.latencies.count())?;
+        map.serialize_entry("waiting", &self.waiting)?;
+        map.serialize_entry("failed", &self.failed)?;
+        for percentile in SHOWN {
+            map.serialize_entry(percentile.name(), &self.seconds(percentile))?;
+        }
+        map.end()
     }
 }
 
@@ -76,8 +74,8 @@ impl Beside {
             *most = (*most).max(*tables);
         }
         Some(Self {
-            baseline: Latencies::together(all.iter().map(|one| &one.baseline)),
-            during: Latencies::together(all.iter().map(|one| &one.during)),
+            baseline: Lookups::together(all.iter().map(|one| &one.baseline)),
+            during: Lookups::together(all.iter().map(|one| &one.during)),
             locks,
             transactions: all.iter().map(|one| one.transactions).max()?,
         })
@@ -87,12 +85,13 @@ impl Beside {
 impl std::fmt::Display for Beside {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { baseline, during, transactions, .. } = self;
+        let p99 = |of: &Lookups| of.seconds(Percentile::P99).map_or_else(|| "unknown".to_owned(), latency);
         write!(
             f,
             "{}: p99 {} instead of {}; {} began",
-            counted(during.lookups, "lookup"),
-            latency(during.p99),
-            latency(baseline.p99),
+            counted(during.latencies.count(), "lookup"),
+            p99(during),
+            p99(baseline),
             counted(*transactions, "transaction")
         )?;
         if during.waiting + during.failed > 0 {
@@ -104,21 +103,28 @@ impl std::fmt::Display for Beside {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
+    fn lookups(milliseconds: &[u64], waiting: u64) -> Lookups {
+        let mut latencies = Latencies::default();
+        milliseconds.iter().for_each(|number| latencies.record(Duration::from_millis(*number)));
+        Lookups { latencies, waiting, failed: 0 }
+    }
+
     #[test]
-    fn percentiles_are_observed_values() {
-        let found = Latencies::new((1..=200).map(|number| f64::from(number) / 1000.0).collect(), 0, 0);
-        assert_eq!((found.p50, found.p95, found.p99, found.max), (0.1, 0.19, 0.198, 0.2));
-        let none = Latencies::new(Vec::new(), 0, 3);
-        assert_eq!((none.lookups, none.failed, none.max), (0, 3, 0.0));
-        let one = Beside { during: Latencies::new(vec![1.0], 0, 0), transactions: 2, ..Beside::default() };
-        let other =
-            Beside { during: Latencies::new(vec![3.0, 2.0], 1, 0), transactions: 5, ..Beside::default() };
+    fn trials_of_a_way_are_one_distribution() {
+        let one = Beside { during: lookups(&[1], 0), transactions: 2, ..Beside::default() };
+        let other = Beside { during: lookups(&[3, 2], 1), transactions: 5, ..Beside::default() };
         let both = Beside::together(&[&one, &other]).unwrap();
+        assert_eq!((both.during.latencies.count(), both.during.waiting, both.transactions), (3, 1, 5));
+        let median = both.during.seconds(Percentile::P50).unwrap();
+        assert!((median / 0.002 - 1.0).abs() < 0.001, "{median}");
+        assert_eq!(both.baseline.seconds(Percentile::P99), None);
         assert_eq!(
-            (both.during.lookups, both.during.p50, both.during.waiting, both.transactions),
-            (3, 2.0, 1, 5)
+            serde_json::to_value(Lookups::default()).unwrap(),
+            serde_json::json!({"lookups": 0, "waiting": 0, "failed": 0, "p50": null, "p95": null, "p99": null, "max": null})
         );
         assert_eq!(Beside::together(&[]), None);
     }

@@ -27,7 +27,7 @@ mod run;
 mod shape;
 mod way;
 
-pub use beside::{Beside, Latencies};
+pub use beside::{Beside, Lookups};
 pub use error::BackupError;
 pub use forecast::{Forecast, Rto};
 pub use measure::forecast::{Boundary, Cause, Figure};

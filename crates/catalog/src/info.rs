@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use server::quote::shown_qualified;
 
-use super::condition::{calls_only, columns_in};
+use super::mentioned::{calls_only, columns_in};
 
 /// Functions that give different unique texts different values.
 const DISTINCT: [&str; 12] = [

@@ -35,6 +35,7 @@ mod info;
 mod keys;
 mod kind;
 mod looks;
+mod mentioned;
 mod narrow;
 mod planned;
 mod present;

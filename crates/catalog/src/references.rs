@@ -6,10 +6,10 @@ use rowgen::{Keys, Kind, Units, Values};
 use tokio_postgres::Client;
 
 use super::allowed::Set;
-use super::condition::columns_in;
 use super::constants::in_units;
 use super::error::CatalogError;
 use super::info::{ForeignKeyInfo, Referenced, TableInfo};
+use super::mentioned::columns_in;
 use super::narrow::Way;
 use super::planned::Planned;
 use super::slot::{Role, Slot};

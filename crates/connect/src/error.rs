@@ -110,16 +110,12 @@ pub enum ConnectError {
         source: std::io::Error,
     },
     /// No server listens there.
-    #[error(
-        "connection to {at} refused; check that the server is running there and accepts {kind} connections, and check host and port{extra}"
-    )]
+    #[error("connection to {at} refused; {remedy}")]
     Refused {
         /// The place.
         at: String,
-        /// TCP or Unix-socket.
-        kind: &'static str,
-        /// A further remedy for this kind of place.
-        extra: &'static str,
+        /// The things to check.
+        remedy: &'static str,
     },
     /// The operating system cannot get there.
     #[error("cannot reach {at}: {source}; {remedy}")]

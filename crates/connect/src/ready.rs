@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn only_a_server_that_will_be_ready_is_waited_for() {
-        let refused = || ConnectError::Refused { at: "db:2".to_owned(), kind: "TCP/IP", extra: "" };
+        let refused = || ConnectError::Refused { at: "db:2".to_owned(), remedy: "" };
         let closed = ConnectError::ClosedEarly { at: "db:1".to_owned(), why: String::new() };
         assert_eq!(rejected(SqlState::CANNOT_CONNECT_NOW).readiness(), Readiness::Later);
         assert_eq!(rejected(SqlState::INVALID_PASSWORD).readiness(), Readiness::Never);

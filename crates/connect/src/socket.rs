@@ -85,12 +85,12 @@ fn unreachable_at(address: &ResolvedAddress, source: io::Error) -> ConnectError 
     let at = address.to_string();
     match (source.kind(), address) {
         (io::ErrorKind::ConnectionRefused, ResolvedAddress::Tcp { .. }) => {
-            ConnectError::Refused { at, kind: "TCP/IP", extra: ", and the server's listen_addresses" }
+            let remedy = "check host and port, that the server runs, and its listen_addresses";
+            ConnectError::Refused { at, remedy }
         }
         (io::ErrorKind::ConnectionRefused, ResolvedAddress::Unix(_)) => ConnectError::Refused {
             at,
-            kind: "Unix-socket",
-            extra: ": the socket file may be left from a server that has ended",
+            remedy: "check that the server runs: the socket file may be left from one that has ended",
         },
         (kind, address) => {
             let remedy = match (kind, address) {

@@ -320,6 +320,11 @@ pub enum ModelError {
     /// It is not TOML, or not a model.
     #[error("this is not a model: give a file that pgrig model capture wrote. {0}")]
     Syntax(String),
+    /// It is SQL.
+    #[error(
+        "this is SQL, not a model: pgrig model capture writes a model from a database, and pgrig fill --ddl FILE reads SQL"
+    )]
+    Sql,
     /// A value in it is wrong.
     #[error("the model is wrong: {0}")]
     Value(String),
@@ -343,7 +348,9 @@ pub enum ModelError {
 impl Classified for ModelError {
     fn class(&self) -> Class {
         match self {
-            Self::Syntax(_) | Self::Value(_) | Self::Newer(_) | Self::Contradiction { .. } => Class::Request,
+            Self::Syntax(_) | Self::Sql | Self::Value(_) | Self::Newer(_) | Self::Contradiction { .. } => {
+                Class::Request
+            }
         }
     }
 }
@@ -354,14 +361,28 @@ struct Versioned {
     format: u32,
 }
 
+/// Whether a text that is not TOML begins as SQL does.
+fn is_sql(text: &str) -> bool {
+    const FIRST: [&str; 10] =
+        ["alter", "begin", "comment", "create", "do", "drop", "insert", "select", "set", "with"];
+    let mut lines =
+        text.trim_start_matches('\u{feff}').lines().map(str::trim).filter(|line| !line.is_empty());
+    let Some(line) = lines.next() else { return false };
+    let word = line.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    line.starts_with("--") || line.starts_with("/*") || FIRST.contains(&word.to_lowercase().as_str())
+}
+
 impl Model {
     /// Reads a model from TOML.
     ///
     /// # Errors
     /// If it is not a model, is of a later format, or contradicts itself.
-    pub fn read(text: &str) -> Result<Self, ModelError> {
-        let syntax = |error: toml::de::Error| ModelError::Syntax(error.to_string().trim_end().to_owned());
-        let Versioned { format } = toml::from_str(text).map_err(syntax)?;
+    pub fn read(file: &str) -> Result<Self, ModelError> {
+        let syntax = |error: toml::de::Error| {
+            let text = error.to_string().trim_end().to_owned();
+            if is_sql(file) { ModelError::Sql } else { ModelError::Syntax(text) }
+        };
+        let Versioned { format } = toml::from_str(file).map_err(syntax)?;
         if format > FORMAT {
             return Err(ModelError::Newer(format));
         }
@@ -370,7 +391,7 @@ impl Model {
             let text = text.trim_end().replace("expected u64", "expected a whole number, 0 or more");
             ModelError::Value(text)
         };
-        let model: Self = toml::from_str(text).map_err(value)?;
+        let model: Self = toml::from_str(file).map_err(value)?;
         model.check()?;
         Ok(model)
     }

@@ -9,7 +9,7 @@ use server::Session;
 use server::quote::{identifier, literal, qualified};
 use tokio::task::JoinHandle;
 
-use crate::beside::{Beside, Latencies};
+use crate::beside::{Beside, Lookups};
 use crate::request::Request;
 use crate::run::source::Source;
 use crate::run::step::{Measured, Trouble};
@@ -40,7 +40,7 @@ pub(crate) struct Prober {
 #[derive(Default)]
 struct Seen {
     /// Scheduled start, and latency.
-    done: Vec<(Duration, f64)>,
+    done: Vec<(Duration, Duration)>,
     /// Scheduled start of failed ones.
     failed: Vec<Duration>,
     /// The end of the connection, if it is lost.
@@ -117,14 +117,20 @@ impl Prober {
         let session = Session::open(target).await?;
         let before = transactions(&session).await?;
         let others = [self.pid, source.pid, session.pid().await?];
-        let mut work = Box::pin(work);
         let started = Instant::now();
-        let measured = loop {
-            tokio::select! {
-                biased;
-                done = &mut work => break done?,
-                () = tokio::time::sleep(LOOK) => look_at_locks(&session, &others, &mut held).await?,
+        // A look at a silent server takes as long as it likes: the work goes on beside it, and ends both.
+        let looks = async {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                if let Err(error) = look_at_locks(&session, &others, &mut held).await {
+                    return error;
+                }
             }
+        };
+        let measured = tokio::select! {
+            biased;
+            done = work => done?,
+            error = looks => return Err(error.into()),
         };
         let to = Instant::now();
         let after = transactions(&session).await?;
@@ -152,7 +158,7 @@ impl Prober {
         self.seen(|seen| seen.lost.is_some() || seen.last().is_some_and(|last| last >= wanted))
     }
 
-    fn between(&self, from: Instant, to: Instant) -> Latencies {
+    fn between(&self, from: Instant, to: Instant) -> Lookups {
         let [from, to] = [from, to].map(|at| at.saturating_duration_since(self.began));
         let now = self.began.elapsed();
         self.seen(|seen| seen.between(from, to, now))
@@ -167,23 +173,24 @@ impl Seen {
     }
 
     /// Lookups that were scheduled between. Those that have not ended count with the time that they have waited so far.
-    fn between(&self, from: Duration, to: Duration, now: Duration) -> Latencies {
+    fn between(&self, from: Duration, to: Duration, now: Duration) -> Lookups {
         let is_within = |at: Duration| from <= at && at < to;
-        let done = self.done.iter().filter(|(at, _)| is_within(*at));
-        let mut seconds: Vec<f64> = done.map(|(_, latency)| *latency).collect();
-        let ended = seconds.len();
+        let mut found = Lookups::default();
+        for (_, latency) in self.done.iter().filter(|(at, _)| is_within(*at)) {
+            found.latencies.record(*latency);
+        }
         if self.lost.is_none() {
             let mut next = self.last().map_or(Duration::ZERO, |last| last + interval());
             while next < to {
                 if is_within(next) {
-                    seconds.push(now.saturating_sub(next).as_secs_f64());
+                    found.latencies.record(now.saturating_sub(next));
+                    found.waiting += 1;
                 }
                 next += interval();
             }
         }
-        let waiting = (seconds.len() - ended) as u64;
-        let failed = self.failed.iter().filter(|at| is_within(**at)).count() as u64;
-        Latencies::new(seconds, waiting, failed)
+        found.failed = self.failed.iter().filter(|at| is_within(**at)).count() as u64;
+        found
     }
 }
 
@@ -196,7 +203,7 @@ async fn look_up(session: Session, queries: Vec<String>, began: Instant, seen: A
     for query in queries.iter().cycle() {
         tokio::time::sleep_until((began + scheduled).into()).await;
         let answer = session.connection.client.simple_query(query).await;
-        let latency = began.elapsed().saturating_sub(scheduled).as_secs_f64();
+        let latency = began.elapsed().saturating_sub(scheduled);
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         match answer {
             Ok(_) => seen.done.push((scheduled, latency)),
@@ -267,14 +274,18 @@ mod tests {
     #[test]
     fn lookups_that_wait_count_with_the_time_that_they_wait() {
         let at = |number: u32| interval() * number;
-        let mut seen = Seen { done: (0..100).map(|number| (at(number), 0.001)).collect(), ..Seen::default() };
+        let mut seen = Seen {
+            done: (0..100).map(|number| (at(number), Duration::from_millis(1))).collect(),
+            ..Seen::default()
+        };
         let found = seen.between(at(90), at(120), at(200));
-        assert_eq!((found.lookups, found.waiting, found.failed), (30, 20, 0));
-        assert!((found.max - at(100).as_secs_f64()).abs() < 1e-9, "{found:?}");
+        assert_eq!((found.latencies.count(), found.waiting, found.failed), (30, 20, 0));
+        let longest = found.latencies.max().unwrap();
+        assert!(longest >= at(100) && longest < at(100).mul_f64(1.001), "{found:?}");
         assert_eq!(seen.between(at(50), at(100), at(200)).waiting, 0);
         seen.failed = vec![at(100)];
         seen.lost = Some("gone".to_owned());
         let found = seen.between(at(90), at(120), at(200));
-        assert_eq!((found.lookups, found.waiting, found.failed), (10, 0, 1));
+        assert_eq!((found.latencies.count(), found.waiting, found.failed), (10, 0, 1));
     }
 }

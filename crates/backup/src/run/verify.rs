@@ -70,9 +70,17 @@ async fn check_indexes(session: &Session) -> Result<Option<u64>, ConnectError> {
     // Expressions of indexes may need the database's own search path.
     session.run("RESET search_path").await?;
     let Some(schema) = amcheck(session).await? else { return Ok(None) };
-    let query = include_str!("../sql/amcheck.sql").replace("{schema}", &identifier(&schema));
-    let indexes: i64 = session.row(&query, &[]).await?.get("indexes");
-    Ok(Some(u64::try_from(indexes).unwrap_or_default()))
+    let mut checked = 0;
+    for index in session.rows(include_str!("../sql/btrees.sql"), &[]).await? {
+        session.rows(&check_of_index(&schema, index.get("oid")), &[]).await?;
+        checked += 1;
+    }
+    Ok(Some(checked))
+}
+
+/// Looks up all rows of the table in a B-tree index. Damage is an error.
+pub(crate) fn check_of_index(amcheck: &str, index: u32) -> String {
+    format!("SELECT {}.bt_index_check({index}::oid::regclass, true)", identifier(amcheck))
 }
 
 /// The schema of amcheck, which is created if it is not there. None if the server does not have it.

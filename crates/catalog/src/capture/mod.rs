@@ -14,9 +14,10 @@ use model::{Bytes, ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use rowgen::Kind;
 use tokio_postgres::{Client, Row};
 
-use crate::condition::{Condition, Names, Operator, columns_in};
+use crate::condition::{Condition, Names, Operator};
 use crate::error::CatalogError;
 use crate::info::{CheckInfo, ColumnInfo, DataType, KeyInfo, TableInfo, TypeShape};
+use crate::mentioned::columns_in;
 use crate::read;
 use crate::slot::has_sequence;
 

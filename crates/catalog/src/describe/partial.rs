@@ -10,9 +10,9 @@ use rowgen::{Column, Table, Values};
 use tokio_postgres::Client;
 
 use super::{Described, Design, Wish};
-use crate::condition::columns_in;
 use crate::error::CatalogError;
 use crate::info::{CheckInfo, ColumnInfo, KeyInfo, TableInfo};
+use crate::mentioned::columns_in;
 use crate::transaction::{Access, Scope, rolled_back};
 
 /// Room for so many rows is enough if the number of wanted rows is unknown.

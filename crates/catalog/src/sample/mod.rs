@@ -7,9 +7,11 @@
 
 mod candidates;
 mod distances;
+mod distinct;
 mod judge;
 mod pattern;
 mod random;
+mod rule;
 mod shapes;
 
 use std::collections::BTreeSet;
@@ -21,12 +23,14 @@ use tokio_postgres::Client;
 
 use self::candidates::{Unit, mix, narrowed, near, texts, without_nulls};
 use self::distances::Pair;
+use self::distinct::Distinct;
 use self::judge::{Judge, Tuple};
+pub(super) use self::rule::Rule;
 use self::shapes::Shape;
-use super::condition::{columns_in, compared_with, literals_in};
 use super::error::CatalogError;
-use super::info::{CheckInfo, ColumnInfo, KeyInfo, Source, TableInfo};
+use super::info::TableInfo;
 use super::keys::Part;
+use super::mentioned::{compared_with, literals_in};
 use super::references::{Group, Origin};
 use super::slot::{Role, Slot, has_sequence};
 
@@ -51,76 +55,6 @@ const MOST_REPEATED: usize = 1_000_000;
 const MOST_NAMED: usize = 24;
 /// Rows from each of the beginning, the middle and the end that are tried.
 const STRETCH: u64 = 3_000;
-
-/// A condition on one row.
-#[derive(Clone, Debug)]
-pub(super) struct Rule<'a> {
-    /// The constraint's name.
-    pub(super) name: &'a str,
-    /// As the server prints it.
-    pub(super) definition: &'a str,
-    /// In SQL; a domain's holds once a value is cast to it.
-    sql: &'a str,
-    /// The columns that it mentions.
-    columns: Vec<&'a str>,
-    /// Whether the described values fulfil it for certain.
-    pub(super) is_kept: bool,
-    /// Whether it fails for few rows, so that those that are tried do not tell.
-    pub(super) is_rarely_broken: bool,
-    /// Whether columns that take turns are judged with the others, because it is about two columns of one row.
-    pub(super) is_about_pairs: bool,
-}
-
-impl<'a> Rule<'a> {
-    /// Of a CHECK of the table, or bounds of its partitions.
-    pub(super) fn of_table(info: &'a TableInfo, name: &'a str, expression: &'a str) -> Self {
-        let columns = columns_in(expression, &info.column_names());
-        let mut columns: Vec<&str> = columns;
-        let computed: Vec<&ColumnInfo> =
-            info.columns.iter().filter(|column| columns.contains(&column.name.as_str())).collect();
-        for column in computed {
-            if let Source::Generated { expression, .. } = &column.source {
-                columns.extend(columns_in(expression, &info.column_names()));
-            }
-        }
-        columns.sort_unstable();
-        columns.dedup();
-        Self {
-            name,
-            definition: expression,
-            sql: expression,
-            columns,
-            is_kept: true,
-            is_rarely_broken: false,
-            is_about_pairs: false,
-        }
-    }
-
-    /// Of a condition on the table's rows that a single row must not break.
-    pub(super) fn of_each_row(info: &'a TableInfo, check: &'a CheckInfo) -> Self {
-        Self { is_rarely_broken: true, ..Self::of_table(info, &check.name, &check.expression) }
-    }
-
-    /// Of a domain.
-    pub(super) fn of_domain(column: &'a ColumnInfo, check: &'a CheckInfo) -> Self {
-        let columns = vec![column.name.as_str()];
-        let (name, definition) = (check.name.as_str(), check.expression.as_str());
-        Self {
-            name,
-            definition,
-            sql: "true",
-            columns,
-            is_kept: true,
-            is_rarely_broken: false,
-            is_about_pairs: false,
-        }
-    }
-
-    /// Of a domain within the column's type, which only the server judges.
-    pub(super) fn of_inner_domain(column: &'a ColumnInfo, check: &'a CheckInfo) -> Self {
-        Self { is_kept: false, ..Self::of_domain(column, check) }
-    }
-}
 
 /// Facts about a table for the judgement of its conditions.
 pub(super) struct Sampling<'a> {
@@ -391,7 +325,8 @@ impl<'a> Sampling<'a> {
         let (most, enough) =
             if together.has_keys { (ROUNDS_OF_KEYS, self.wanted()) } else { (ROUNDS, ENOUGH) };
         let whole = without_nulls(&table);
-        let mut distinct = self.distinct(together);
+        let keys = self.info.keys.iter().filter(|_| together.has_keys);
+        let mut distinct = Distinct::new(keys, &together.columns);
         let mut found = Found::default();
         let mut is_mixed = false;
         let mut passing: Option<Vec<Shape>> = None;
@@ -559,19 +494,6 @@ impl<'a> Sampling<'a> {
         let passed: BTreeSet<Shape> = passed.iter().map(|tuple| shapes::of(tuple, units)).collect();
         Ok(passed.into_iter().collect())
     }
-
-    /// Prepares to reject tuples that would repeat a unique key.
-    fn distinct(&self, together: &Together<'_>) -> Distinct {
-        let unique = |key: &KeyInfo| {
-            let columns = key.elements.iter().flat_map(|element| element.columns_in(&together.columns));
-            let at = columns.filter_map(|name| together.columns.iter().position(|column| *column == name));
-            let nulls_are_equal = key.nulls_are_equal();
-            let is_computed = key.elements.iter().any(|element| element.expression.is_some());
-            Unique { at: at.collect(), nulls_are_equal, is_computed, taken: BTreeSet::new() }
-        };
-        let keys = self.info.keys.iter().filter(|_| together.has_keys).map(unique);
-        Distinct(keys.filter(|key| !key.at.is_empty()).collect())
-    }
 }
 
 impl Found {
@@ -585,53 +507,5 @@ impl Together<'_> {
         let mut names: Vec<String> = self.rules.iter().map(|rule| name(rule)).collect();
         names.dedup();
         names.join(", ")
-    }
-}
-
-/// Unique keys with the values that are already taken.
-struct Distinct(Vec<Unique>);
-
-/// One unique key.
-struct Unique {
-    /// Its columns' positions in the tuple.
-    at: Vec<usize>,
-    nulls_are_equal: bool,
-    /// Whether expressions are compared, which may fold letters' case, cut blanks, or replace NULLs.
-    is_computed: bool,
-    taken: BTreeSet<Tuple>,
-}
-
-impl Distinct {
-    /// Whether the tuple repeats no key. If so, its keys are taken from now on.
-    fn is_new(&mut self, tuple: &Tuple) -> bool {
-        if self.0.iter().any(|key| key.of(tuple).is_some_and(|values| key.taken.contains(&values))) {
-            return false;
-        }
-        for key in &mut self.0 {
-            let values = key.of(tuple);
-            key.taken.extend(values);
-        }
-        true
-    }
-
-    /// The tuples, those that repeat no key again and again until there are as many as wanted.
-    fn repeated(&self, tuples: &BTreeSet<Tuple>, wanted: usize) -> Vec<Tuple> {
-        let may_repeat = |tuple: &&Tuple| self.0.iter().all(|key| key.of(tuple).is_none());
-        let free: Vec<&Tuple> = tuples.iter().filter(may_repeat).collect();
-        let more = wanted.saturating_sub(tuples.len());
-        tuples.iter().chain(free.into_iter().cycle().take(more)).cloned().collect()
-    }
-}
-
-impl Unique {
-    /// Values of the key that no other tuple may have; none if the tuple is free to repeat.
-    fn of(&self, tuple: &Tuple) -> Option<Tuple> {
-        let mut values: Tuple = self.at.iter().map(|&at| tuple[at].clone()).collect();
-        if self.is_computed {
-            for value in &mut values {
-                *value = Some(value.as_deref().unwrap_or_default().trim().to_lowercase());
-            }
-        }
-        (self.nulls_are_equal || values.iter().all(Option::is_some)).then_some(values)
     }
 }

@@ -16,6 +16,22 @@ pub(crate) fn processes_of(directory: &str) -> Vec<String> {
     lines.filter(|line| line.contains(directory) && !line.starts_with(env!("CARGO_BIN_EXE_pgrig"))).collect()
 }
 
+/// Kills a run by SIGKILL, and then interrupts one by SIGINT, when it has said this: no process is left, nor a file after the second.
+pub(crate) fn assert_ends_by_signals(rig: &Rig, line: &str, says: &str) {
+    let (own, told) = (rig.home.path().join("backup"), rig.home.path().join("told"));
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        let running = rig.spawn_telling(line, &told);
+        until(says, || fs::read_to_string(&told).is_ok_and(|told| told.contains(says)));
+        running.signal(signal);
+        let ran = running.end();
+        // The kernel ends programs and servers of a killed one.
+        until("its processes end", || processes_of(own.to_str().unwrap()).is_empty());
+        let is_killed = signal == Signal::SIGKILL;
+        assert_eq!(ran.code, (!is_killed).then_some(130), "{ran:#?}");
+        assert_eq!(own.exists(), is_killed);
+    }
+}
+
 #[test]
 fn a_rehearsal_is_recorded_and_interrupted_or_killed_it_leaves_nothing() {
     if !require(Need::Clients) {
@@ -27,21 +43,8 @@ fn a_rehearsal_is_recorded_and_interrupted_or_killed_it_leaves_nothing() {
         .execute("CREATE TABLE t AS SELECT i, repeat(md5(i::text), 4) AS v FROM generate_series(1, 20000) i");
     server.execute("ALTER TABLE t ADD PRIMARY KEY (i)");
     let own = rig.home.path().join("backup");
-    let told = rig.home.path().join("told");
     let many = format!("backup rehearse --trials 1000 --way custom --way base -d {}", server.url);
-    for signal in [Signal::SIGINT, Signal::SIGKILL] {
-        let running = rig.spawn_telling(&many, &told);
-        until("the second round begins", || {
-            fs::read_to_string(&told).is_ok_and(|told| told.contains("round 2"))
-        });
-        running.signal(signal);
-        let ran = running.end();
-        // The kernel ends programs and servers of a killed one.
-        until("its processes end", || processes_of(own.to_str().unwrap()).is_empty());
-        let is_killed = signal == Signal::SIGKILL;
-        assert_eq!(ran.code, (!is_killed).then_some(130), "{ran:#?}");
-        assert_eq!(own.exists(), is_killed);
-    }
+    assert_ends_by_signals(&rig, &many, "round 2");
 
     let ways = "--way custom:gzip=1,jobs=2 --way base-tar:client-gzip=1";
     let line = format!("backup rehearse {ways} --trials 2 -q -d {}", server.url);

@@ -1,11 +1,8 @@
 //! `pgrig backup rehearse --way incremental`: results, the document, and what is left after Ctrl-C and kill -9.
 
-use std::fs;
+use testkit::{CLIENTS_RELEASE, Need, assert_says, clients, require, templates_of};
 
-use nix::sys::signal::Signal;
-use testkit::{CLIENTS_RELEASE, Need, assert_says, clients, require, templates_of, until};
-
-use crate::backup::processes_of;
+use crate::backup::assert_ends_by_signals;
 use crate::support::Rig;
 
 #[test]
@@ -16,25 +13,13 @@ fn incremental_backups_are_recorded_and_interrupted_or_killed_leave_nothing() {
     let _ = templates_of(CLIENTS_RELEASE);
     let rig = Rig::new();
     let own = rig.home.path().join("backup");
-    let told = rig.home.path().join("told");
     let line = |trials: u32| {
         let bin = clients().display().to_string();
         format!(
             "backup rehearse --size 60MB --up-to 10MB --bin {bin} --trials {trials} --way incremental --changes 20"
         )
     };
-    for signal in [Signal::SIGINT, Signal::SIGKILL] {
-        let running = rig.spawn_telling(&line(1000), &told);
-        until("the second round begins", || {
-            fs::read_to_string(&told).is_ok_and(|told| told.contains("round 2"))
-        });
-        running.signal(signal);
-        let ran = running.end();
-        until("its processes end", || processes_of(own.to_str().unwrap()).is_empty());
-        let is_killed = signal == Signal::SIGKILL;
-        assert_eq!(ran.code, (!is_killed).then_some(130), "{ran:#?}");
-        assert_eq!(own.exists(), is_killed);
-    }
+    assert_ends_by_signals(&rig, &line(1000), "round 2");
 
     let document = rig.document(&(line(1) + " -q"));
     assert!(!own.exists());

@@ -3,9 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use nix::sys::signal::Signal;
-use testkit::{Need, assert_says, require, until};
+use testkit::{Need, assert_says, require};
 
+use crate::backup::assert_ends_by_signals;
 use crate::support::Rig;
 
 #[test]
@@ -15,7 +15,6 @@ fn a_restore_decides_the_exit_status_and_leaves_nothing() {
     }
     let rig = Rig::new();
     let own = rig.home.path().join("backup");
-    let told = rig.home.path().join("told");
     let server = rig.server("--pg-version 13 --profile stock");
     server.execute("CREATE ROLE app");
     server.execute("CREATE TABLE t AS SELECT i, md5(i::text) AS v FROM generate_series(1, 3000) i");
@@ -56,26 +55,19 @@ fn a_restore_decides_the_exit_status_and_leaves_nothing() {
 
     // A statement that does not end.
     fs::write(&changed, text.replace(end, &format!("SELECT pg_sleep(100000);\n{end}"))).unwrap();
-    for signal in [Signal::SIGKILL, Signal::SIGINT] {
-        let running = rig.spawn_telling(&format!("backup check {changed} --restore"), &told);
-        until("the restore begins", || {
-            fs::read_to_string(&told).is_ok_and(|told| told.contains("restoring the dump"))
-        });
-        running.signal(signal);
-        let ran = running.end();
-        until("its processes end", || crate::backup::processes_of(own.to_str().unwrap()).is_empty());
-        let is_killed = signal == Signal::SIGKILL;
-        assert_eq!(ran.code, (!is_killed).then_some(130), "{ran:#?}");
-        assert_eq!(own.exists(), is_killed);
-    }
+    assert_ends_by_signals(&rig, &format!("backup check {changed} --restore"), "restoring the dump");
 
     for (line, says) in [
         ("backup check - --restore", "give it as a file or a directory"),
         ("backup check x.dump --bin /etc", "--bin is for a restore: give --restore, too"),
+        ("backup check x.dump --superuser me", "--superuser is for a restore: give --restore, too"),
+        ("backup check x.dump --restore --pg-version 12", "give a version from 13 to 18"),
+        (&format!("backup check {dump} --restore --bin /etc"), "--bin /etc: it has no pg_dump"),
     ] {
         let mut command = rig.command(line);
         let output = command.stdin(fs::File::open(&dump).unwrap()).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(output.stdout.is_empty(), "{line}: the backup is read");
         assert_says(&String::from_utf8_lossy(&output.stderr), &[says]);
     }
     fs::write(&changed, &text[..text.len() / 2]).unwrap();

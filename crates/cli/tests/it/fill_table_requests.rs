@@ -177,7 +177,10 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--table v --rows 1", "public.v, because it is a view"),
         ("--table pg_class --rows 1", "a system catalog"),
         ("--table plain --rows 1 --column price=any", "price"),
-        ("--table plain --rows 1 --column id=unifrom(1,2)", "there is no specification \"unifrom\""),
+        (
+            "--table plain --rows 1 --column id=unifrom(1,2)",
+            "there is no specification \"unifrom\" (did you mean uniform?); there are",
+        ),
         ("--table plain --rows 1 --column id", "is not of the form column=specification"),
         ("--table plain --rows 1 --column id=timeseries(2024-01-01,1s)", "id"),
         ("--table odd --rows 10", "never, CHECK (((n % 2) = 5))"),

@@ -7,7 +7,8 @@ use testkit::until_some as until;
 
 #[test]
 fn commands() {
-    trycmd::TestCases::new().case("tests/cmd/*.trycmd");
+    let home = testkit::directory();
+    trycmd::TestCases::new().env("PGRIG_HOME", home.path().display().to_string()).case("tests/cmd/*.trycmd");
 }
 
 /// No server is there.

@@ -237,7 +237,7 @@ fn a_server_without_tls() {
 fn nobody_there() {
     run(async {
         let message = refused(&format!("host=127.0.0.1 port={}", impostor::dead_port()), &[]).await;
-        assert_says(&message, &["127.0.0.1:", "refused", "accepts TCP/IP", "listen_addresses"]);
+        assert_says(&message, &["127.0.0.1:", "refused; check host and port", "listen_addresses"]);
         let message = refused("host=no-such-host.invalid", &[]).await;
         assert_says(&message, &["cannot resolve", "no-such-host.invalid", "-h"]);
         let message = refused("host=/nonexistent", &[]).await;

@@ -124,10 +124,12 @@ pub enum SpecError {
         reason: String,
     },
     /// No specification has this name.
-    #[error("there is no specification {name:?}; there are {known}")]
+    #[error("there is no specification {name:?}{}; there are {known}", .alike.map_or_else(String::new, |alike| format!(" (did you mean {alike}?)")))]
     Unknown {
         /// The name.
         name: String,
+        /// The name that is most like it, if one is.
+        alike: Option<&'static str>,
         /// Names that exist.
         known: String,
     },

@@ -51,6 +51,8 @@ const fn usage(name: Name, word: &'static str, counts: (usize, usize), arguments
 
 const ORDERED: &str = "(the other column,its specification,this column's own)";
 const ANY_NUMBER: usize = usize::MAX;
+/// Least likeness (0 to 1) of a name that is suggested.
+const ALIKE: f64 = 0.6;
 
 const ALL: [Usage; 28] = [
     usage(Name::Any, "any", (0, 0), "no arguments"),
@@ -121,12 +123,21 @@ fn all() -> impl Iterator<Item = Usage> {
     ALL.into_iter().chain(topics)
 }
 
+/// The name that is most like a word which is none.
+fn alike(word: &str) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    let likeness = |other: &'static str| (strsim::normalized_damerau_levenshtein(&word, other), other);
+    let best = all().map(|usage| likeness(usage.word)).max_by(|(one, _), (other, _)| one.total_cmp(other));
+    best.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, name)| name)
+}
+
 impl Name {
     /// The name that is written so, in whatever case.
     pub(super) fn find(word: &str) -> Result<Self, SpecError> {
         let found = all().find(|usage| usage.word.eq_ignore_ascii_case(word));
         found.map(|usage| usage.name).ok_or_else(|| SpecError::Unknown {
             name: word.to_owned(),
+            alike: alike(word),
             known: all().map(|usage| usage.word).collect::<Vec<_>>().join(", "),
         })
     }

@@ -13,7 +13,7 @@ mod messages;
 mod outcome;
 mod read;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgserver::{Home, Major};
@@ -51,12 +51,18 @@ pub struct Request<'a> {
     pub cores: u16,
 }
 
-/// Refuses a backup that can be read only once.
+/// Refuses a backup that can be read only once, and a directory without client programs, before the backup is read.
 ///
 /// # Errors
-/// [`RestoreError::Stdin`].
-pub fn check_possible(plan: &Plan) -> Result<(), RestoreError> {
-    if plan.kind == Kind::Stream { Err(RestoreError::Stdin) } else { Ok(()) }
+/// [`RestoreError::Stdin`], or why the programs in `bin` cannot be used.
+pub fn check_possible(plan: &Plan, bin: Option<&Path>) -> Result<(), RestoreError> {
+    if plan.kind == Kind::Stream {
+        return Err(RestoreError::Stdin);
+    }
+    if bin.is_some() {
+        Programs::find(bin, 0)?;
+    }
+    Ok(())
 }
 
 /// Restores a backup in which the check found no damage, and reads all of it. `tell` hears of each stage. Whatever happens, it removes the
@@ -71,7 +77,7 @@ pub async fn restore(
     tell: &dyn Fn(&str),
     interrupt: impl Future<Output = ()>,
 ) -> Result<Restored, RestoreError> {
-    check_possible(plan)?;
+    check_possible(plan, request.bin.as_deref())?;
     let recipe = &found.recipe;
     let version = version(plan, found, request)?;
     let programs = Programs::find(request.bin.as_deref(), version)?;

@@ -8,7 +8,7 @@ use tokio_postgres::error::SqlState;
 use super::outcome::Restored;
 use super::{Failed, RestoreError};
 use crate::error::BackupError;
-use crate::run::verify::amcheck;
+use crate::run::verify::{amcheck, check_of_index};
 
 /// Damages of one table that are kept.
 const OF_TABLE: usize = 20;
@@ -141,14 +141,13 @@ impl Reading<'_> {
         restored.other_indexes += u64::try_from(others).unwrap_or_default();
         // Expressions of indexes may need the database's own search path.
         let schema = match amcheck(self.session).await {
-            Ok(Some(schema)) => identifier(&schema),
+            Ok(Some(schema)) => schema,
             Ok(None) => return Ok(()),
             Err(error) => return self.failed("amcheck cannot be used", error, restored),
         };
         for row in self.session.rows(include_str!("../../sql/btrees.sql"), &[]).await? {
             let (oid, name): (u32, &str) = (row.get("oid"), row.get("name"));
-            let query = format!("SELECT {schema}.bt_index_check({oid}::oid::regclass, true)");
-            match self.session.rows(&query, &[]).await {
+            match self.session.rows(&check_of_index(&schema, oid), &[]).await {
                 Ok(_) => *restored.indexes.get_or_insert_default() += 1,
                 Err(error) => self.failed(&format!("index {name} is damaged"), error, restored)?,
             }
@@ -165,7 +164,8 @@ impl Reading<'_> {
         for row in self.session.rows(include_str!("../../sql/heaps.sql"), &[]).await? {
             let (oid, name): (u32, &str) = (row.get("oid"), row.get("name"));
             let query = format!(
-                "SELECT blkno, msg FROM {schema}.verify_heapam({oid}::oid::regclass, check_toast => true) LIMIT {OF_TABLE}"
+                "SELECT blkno, msg FROM {}.verify_heapam({oid}::oid::regclass, check_toast => true) LIMIT {OF_TABLE}",
+                identifier(schema)
             );
             match self.session.rows(&query, &[]).await {
                 Ok(found) => {

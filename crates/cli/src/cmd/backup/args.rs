@@ -125,12 +125,12 @@ pub(crate) struct CheckArgs {
     pub(crate) bin: Option<PathBuf>,
 
     /// Restore a dump into this major version of PostgreSQL, 13 to 18 [default: that of the dump]
-    #[arg(long, value_name = "VERSION", help_heading = "Restore")]
+    #[arg(long, value_name = "VERSION", value_parser = major, help_heading = "Restore")]
     pub(crate) pg_version: Option<Major>,
 
-    /// Connect to a restored base backup as this role, a superuser of the server that was backed up
-    #[arg(long, value_name = "ROLE", default_value = "postgres", help_heading = "Restore")]
-    pub(crate) superuser: String,
+    /// Connect to a restored base backup as this role, a superuser of the server that was backed up [default: postgres]
+    #[arg(long, value_name = "ROLE", help_heading = "Restore")]
+    pub(crate) superuser: Option<String>,
 
     /// Also write verdict and findings as JSON to FILE; an existing FILE is overwritten. With -, write them to standard output and the
     /// results to standard error
@@ -138,13 +138,22 @@ pub(crate) struct CheckArgs {
     pub(crate) json: Option<String>,
 }
 
+/// The role as which a restored base backup is read by default.
+const SUPERUSER: &str = "postgres";
+
+/// A major version that pgrig can start.
+fn major(text: &str) -> Result<Major, String> {
+    text.parse().map_err(|_| format!("give a version from {} to {}", Major::OLDEST, Major::NEWEST))
+}
+
 impl CheckArgs {
     /// Refuses options of a restore where none is asked for.
     pub(crate) fn refuse_restores(&self) -> Result<(), Usage> {
-        let option = match (&self.bin, self.pg_version) {
+        let option = match (&self.bin, self.pg_version, &self.superuser) {
             _ if self.restore => return Ok(()),
-            (Some(_), _) => "--bin",
-            (_, Some(_)) => "--pg-version",
+            (Some(_), ..) => "--bin",
+            (_, Some(_), _) => "--pg-version",
+            (.., Some(_)) => "--superuser",
             _ => return Ok(()),
         };
         Err(Usage(format!("{option} is for a restore: give --restore, too")))
@@ -161,7 +170,7 @@ impl CheckArgs {
             home,
             bin: self.bin.clone(),
             version: self.pg_version.map(Major::number),
-            superuser: self.superuser.clone(),
+            superuser: self.superuser.clone().unwrap_or_else(|| SUPERUSER.to_owned()),
             cores: u16::try_from(cores()).unwrap_or(u16::MAX),
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use backup::Summary;
+use measure::Percentile;
 use measure::human::{counted, grouped, latency, time};
 
 use crate::app::table::{align_right, new_table, trimmed};
@@ -15,14 +16,9 @@ pub(super) fn text(all: &[Summary]) -> Option<String> {
     for one in all {
         let Some(beside) = &one.beside else { continue };
         let (during, before) = (&beside.during, &beside.baseline);
-        let mut row = vec![one.way.to_string(), grouped(during.lookups)];
-        for (with, without) in [
-            (during.p50, before.p50),
-            (during.p95, before.p95),
-            (during.p99, before.p99),
-            (during.max, before.max),
-        ] {
-            row.extend([if during.lookups > 0 { latency(with) } else { String::new() }, latency(without)]);
+        let mut row = vec![one.way.to_string(), grouped(during.latencies.count())];
+        for percentile in [Percentile::P50, Percentile::P95, Percentile::P99, Percentile::Max] {
+            row.extend([during, before].map(|of| of.seconds(percentile).map_or_else(String::new, latency)));
         }
         table.add_row(row);
         let unanswered = during.waiting + during.failed;

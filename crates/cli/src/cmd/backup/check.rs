@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
     arguments.refuse_restores()?;
     let plan = check::plan(&arguments.request())?;
     if arguments.restore {
-        check::restore::check_possible(&plan)?;
+        check::restore::check_possible(&plan, arguments.bin.as_deref())?;
     }
     let outcome = watched(&plan, printer)?;
     printer.result(text(&outcome))?;

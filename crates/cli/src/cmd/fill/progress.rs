@@ -341,7 +341,7 @@ impl Drop for FillProgress<'_> {
 }
 
 /// Does the work of a plan. If that takes longer than a second, shows the time that has passed: the server may be judging
-/// sample rows and candidate values.
+/// sample rows and candidate values, or may wait until another pgrig has created tables.
 pub(crate) async fn planning<T>(printer: &Printer, work: impl Future<Output = T>) -> T {
     let (first, every) = match printer.progress() {
         ProgressStyle::None => return work.await,
@@ -350,7 +350,7 @@ pub(crate) async fn planning<T>(printer: &Printer, work: impl Future<Output = T>
     };
     let started = Instant::now();
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-    let text = || format!("the server checks sample rows, {} so far", clock(started.elapsed().as_secs_f64()));
+    let text = || format!("waiting for the server, {} so far", clock(started.elapsed().as_secs_f64()));
     let shown = async {
         tokio::time::sleep(first).await;
         if printer.progress() == ProgressStyle::Bar {

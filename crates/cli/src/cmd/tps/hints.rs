@@ -2,7 +2,7 @@
 
 use script::{Action, Script};
 use server::quote::shell_word;
-use tps::{End, Outcome, Plan};
+use tps::{End, Outcome, Plan, Protocol};
 
 use crate::app::passwords::Words;
 
@@ -27,18 +27,27 @@ pub(crate) fn hints(plan: &Plan, outcome: &Outcome, dbnames: &[&str]) -> Vec<Str
     if has_several && !plan.request.statements {
         hints.push(again.hint("time of each command", " -r"));
     }
-    hints.extend(comparison(dbnames));
+    hints.extend(comparison(plan.request.protocol, dbnames));
     hints
 }
 
-/// A command for a comparison in rounds, because two runs differ by more than their trials. None if
-/// the command cannot be repeated unchanged.
-fn comparison(dbnames: &[&str]) -> Option<String> {
-    let command = command_line(&["--json", "--label", "--trials", "--fail-if"], dbnames)?;
+/// A command for a comparison in rounds, because two runs differ by more than their trials: with another protocol, as an
+/// example. None if the command cannot be repeated unchanged.
+fn comparison(protocol: Protocol, dbnames: &[&str]) -> Option<String> {
+    let command = command_line(&["--json", "--label", "--trials", "--fail-if", "-M", "--protocol"], dbnames)?;
     let reads_input = command.words.iter().any(|word| word == "-" || word == "-f-");
-    let quoted = shell_word(&command.shown());
-    let hint = || format!("compare with a changed second command: pgrig ab --rounds 10 {quoted} {quoted}");
-    (!reads_input && !command.had_password).then(hint)
+    let has_attached = command.words.iter().any(|word| word.starts_with("-M"));
+    // Not every script runs with the simple protocol.
+    let other = if protocol == Protocol::Prepared { Protocol::Extended } else { Protocol::Prepared };
+    let with = |protocol: Protocol| shell_word(&format!("{} -M {}", command.shown(), protocol.name()));
+    let hint = || {
+        format!(
+            "compare in rounds, for example protocols: pgrig ab --rounds 10 {} {}",
+            with(protocol),
+            with(other)
+        )
+    };
+    (!reads_input && !has_attached && !command.had_password).then(hint)
 }
 
 /// The arguments of the present command.

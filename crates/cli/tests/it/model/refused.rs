@@ -185,6 +185,7 @@ fn what_cannot_be_is_said() {
             "To fill tables that exist, give --all-tables",
         ),
         (format!("fill --model {model} --all-tables {copy}"), "no table"),
+        (format!("fill --model {} {copy}", queries.join("one.sql").display()), "this is SQL, not a model"),
         (
             format!("model check {model} copy --queries {} --instance default", queries.display()),
             "a model can be neither analyzed nor queried",

@@ -1,0 +1,66 @@
+//! Tuples that repeat no unique key.
+
+use std::collections::BTreeSet;
+
+use super::super::info::KeyInfo;
+use super::judge::Tuple;
+
+/// Unique keys with the values that are already taken.
+pub(super) struct Distinct(Vec<Unique>);
+
+/// One unique key.
+struct Unique {
+    /// Its columns' positions in the tuple.
+    at: Vec<usize>,
+    nulls_are_equal: bool,
+    /// Whether expressions are compared, which may fold letters' case, cut blanks, or replace NULLs.
+    is_computed: bool,
+    taken: BTreeSet<Tuple>,
+}
+
+impl Distinct {
+    /// Of the keys, as far as their columns are in the tuples.
+    pub(super) fn new<'k>(keys: impl Iterator<Item = &'k KeyInfo>, columns: &[&str]) -> Self {
+        let unique = |key: &KeyInfo| {
+            let named = key.elements.iter().flat_map(|element| element.columns_in(columns));
+            let at = named.filter_map(|name| columns.iter().position(|column| *column == name));
+            let nulls_are_equal = key.nulls_are_equal();
+            let is_computed = key.elements.iter().any(|element| element.expression.is_some());
+            Unique { at: at.collect(), nulls_are_equal, is_computed, taken: BTreeSet::new() }
+        };
+        Self(keys.map(unique).filter(|key| !key.at.is_empty()).collect())
+    }
+
+    /// Whether the tuple repeats no key. If so, its keys are taken from now on.
+    pub(super) fn is_new(&mut self, tuple: &Tuple) -> bool {
+        if self.0.iter().any(|key| key.of(tuple).is_some_and(|values| key.taken.contains(&values))) {
+            return false;
+        }
+        for key in &mut self.0 {
+            let values = key.of(tuple);
+            key.taken.extend(values);
+        }
+        true
+    }
+
+    /// The tuples, those that repeat no key again and again until there are as many as wanted.
+    pub(super) fn repeated(&self, tuples: &BTreeSet<Tuple>, wanted: usize) -> Vec<Tuple> {
+        let may_repeat = |tuple: &&Tuple| self.0.iter().all(|key| key.of(tuple).is_none());
+        let free: Vec<&Tuple> = tuples.iter().filter(may_repeat).collect();
+        let more = wanted.saturating_sub(tuples.len());
+        tuples.iter().chain(free.into_iter().cycle().take(more)).cloned().collect()
+    }
+}
+
+impl Unique {
+    /// Values of the key that no other tuple may have; none if the tuple is free to repeat.
+    fn of(&self, tuple: &Tuple) -> Option<Tuple> {
+        let mut values: Tuple = self.at.iter().map(|&at| tuple[at].clone()).collect();
+        if self.is_computed {
+            for value in &mut values {
+                *value = Some(value.as_deref().unwrap_or_default().trim().to_lowercase());
+            }
+        }
+        (self.nulls_are_equal || values.iter().all(Option::is_some)).then_some(values)
+    }
+}

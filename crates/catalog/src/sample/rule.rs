@@ -1,0 +1,74 @@
+//! Conditions on rows that the server judges.
+
+use super::super::info::{CheckInfo, ColumnInfo, Source, TableInfo};
+use super::super::mentioned::columns_in;
+
+/// A condition on one row.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule<'a> {
+    /// The constraint's name.
+    pub(crate) name: &'a str,
+    /// As the server prints it.
+    pub(crate) definition: &'a str,
+    /// In SQL; a domain's holds once a value is cast to it.
+    pub(crate) sql: &'a str,
+    /// The columns that it mentions.
+    pub(crate) columns: Vec<&'a str>,
+    /// Whether the described values fulfil it for certain.
+    pub(crate) is_kept: bool,
+    /// Whether it fails for few rows, so that those that are tried do not tell.
+    pub(crate) is_rarely_broken: bool,
+    /// Whether columns that take turns are judged with the others, because it is about two columns of one row.
+    pub(crate) is_about_pairs: bool,
+}
+
+impl<'a> Rule<'a> {
+    /// Of a CHECK of the table, or bounds of its partitions.
+    pub(crate) fn of_table(info: &'a TableInfo, name: &'a str, expression: &'a str) -> Self {
+        let columns = columns_in(expression, &info.column_names());
+        let mut columns: Vec<&str> = columns;
+        let computed: Vec<&ColumnInfo> =
+            info.columns.iter().filter(|column| columns.contains(&column.name.as_str())).collect();
+        for column in computed {
+            if let Source::Generated { expression, .. } = &column.source {
+                columns.extend(columns_in(expression, &info.column_names()));
+            }
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        Self {
+            name,
+            definition: expression,
+            sql: expression,
+            columns,
+            is_kept: true,
+            is_rarely_broken: false,
+            is_about_pairs: false,
+        }
+    }
+
+    /// Of a condition on the table's rows that a single row must not break.
+    pub(crate) fn of_each_row(info: &'a TableInfo, check: &'a CheckInfo) -> Self {
+        Self { is_rarely_broken: true, ..Self::of_table(info, &check.name, &check.expression) }
+    }
+
+    /// Of a domain.
+    pub(crate) fn of_domain(column: &'a ColumnInfo, check: &'a CheckInfo) -> Self {
+        let columns = vec![column.name.as_str()];
+        let (name, definition) = (check.name.as_str(), check.expression.as_str());
+        Self {
+            name,
+            definition,
+            sql: "true",
+            columns,
+            is_kept: true,
+            is_rarely_broken: false,
+            is_about_pairs: false,
+        }
+    }
+
+    /// Of a domain within the column's type, which only the server judges.
+    pub(crate) fn of_inner_domain(column: &'a ColumnInfo, check: &'a CheckInfo) -> Self {
+        Self { is_kept: false, ..Self::of_domain(column, check) }
+    }
+}
