@@ -109,7 +109,9 @@ mod tests {
 
     fn lookups(milliseconds: &[u64], waiting: u64) -> Lookups {
         let mut latencies = Latencies::default();
-        milliseconds.iter().for_each(|number| latencies.record(Duration::from_millis(*number)));
+        for number in milliseconds {
+            latencies.record(Duration::from_millis(*number));
+        }
         Lookups { latencies, waiting, failed: 0 }
     }
 
