@@ -6,7 +6,6 @@ use failure::{Class, Classified};
 use fill::FillError;
 use server::SurveyError;
 use server::fault::Panicked;
-use server::quote::shown;
 
 use crate::outcome::Failed;
 
@@ -168,14 +167,8 @@ pub enum DdlError {
     #[error(transparent)]
     Unfit(#[from] SurveyError),
     /// The role may not create databases.
-    #[error(
-        "role {role} may not create databases: have a superuser run ALTER ROLE {} CREATEDB, or leave out --scratch",
-        shown(.role)
-    )]
-    CreateDatabase {
-        /// The role.
-        role: String,
-    },
+    #[error("{0}, or leave out --scratch")]
+    CreateDatabase(SurveyError),
     /// The server could not be reached or asked.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -217,13 +210,12 @@ impl Classified for DdlError {
             Self::Schema { error, .. } | Self::Fill(error) => error.class(),
             Self::Original(error) => error.class(),
             Self::WalLevel
-            | Self::CreateDatabase { .. }
             | Self::NoSuchTable { .. }
             | Self::SeveralTables { .. }
             | Self::Probing { .. }
             | Self::ProbeOpen { .. }
             | Self::Statement { .. } => Class::Request,
-            Self::Unfit(error) => error.class(),
+            Self::Unfit(error) | Self::CreateDatabase(error) => error.class(),
             Self::Connect(error) => error.class(),
             Self::NotDropped { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
             Self::Restart { .. } | Self::NotDropped { .. } | Self::Panicked(_) => Class::Machine,

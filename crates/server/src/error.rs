@@ -1,12 +1,13 @@
-//! Why a server or a schema is not fit for a verb that makes tables.
+//! Why a server, a schema or a role is not fit for a verb that makes tables or databases.
 
 use connect::ConnectError;
 use failure::{Class, Classified};
 use thiserror::Error;
 
+use crate::info::OLDEST_MAJOR;
 use crate::quote::shown;
 
-/// Why a server or a schema was refused.
+/// Why a server, a schema or a role was refused.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SurveyError {
@@ -21,8 +22,8 @@ pub enum SurveyError {
         /// The problem.
         problem: String,
     },
-    /// Older than PostgreSQL 13.
-    #[error("this server is {version}; pgrig works with PostgreSQL 13 and later")]
+    /// Older than [`OLDEST_MAJOR`].
+    #[error("this server is {version}; pgrig works with PostgreSQL {OLDEST_MAJOR} and later")]
     TooOld {
         /// `version()`.
         version: String,
@@ -82,6 +83,12 @@ pub enum SurveyError {
         /// The database.
         database: String,
     },
+    /// The role may not create databases.
+    #[error("role {role} may not create databases: have a superuser run ALTER ROLE {} CREATEDB", shown(role))]
+    CreateDatabasePrivilege {
+        /// The role.
+        role: String,
+    },
 }
 
 impl Classified for SurveyError {
@@ -94,6 +101,7 @@ impl Classified for SurveyError {
             | Self::NoSchema
             | Self::SchemaPrivilege { .. }
             | Self::CreateSchemaPrivilege { .. }
+            | Self::CreateDatabasePrivilege { .. }
             | Self::ReadOnly { by_client: true } => Class::Request,
             Self::InRecovery | Self::ReadOnly { by_client: false } => Class::Machine,
         }

@@ -1,11 +1,15 @@
 //! The facts and settings of a server: asked once, before anything is planned.
 
+use connect::{ConnectError, Connection};
 use measure::Setting;
 use page::Geometry;
 use tokio_postgres::{Client, Error};
 
-/// The oldest version that pgrig works with, as `server_version_num`.
-pub(crate) const OLDEST_VERSION: u32 = 130_000;
+use crate::error::SurveyError;
+
+/// The oldest major version that pgrig works with. `pgserver::Major::OLDEST` is the same: the program does not compile
+/// otherwise.
+pub const OLDEST_MAJOR: u16 = 13;
 
 /// A server's build and settings.
 #[derive(Clone, Debug)]
@@ -45,7 +49,14 @@ impl ServerInfo {
     ///
     /// # Errors
     /// If a query fails.
-    pub async fn ask(client: &Client) -> Result<Self, Error> {
+    pub async fn ask(connection: &Connection) -> Result<Self, ConnectError> {
+        match Self::read(&connection.client).await {
+            Ok(server) => Ok(server),
+            Err(error) => Err(connection.explain(error).await),
+        }
+    }
+
+    async fn read(client: &Client) -> Result<Self, Error> {
         let row = client.query_one(include_str!("sql/server.sql"), &[]).await?;
         let number = |column: &str| u32::try_from(row.get::<_, i32>(column)).unwrap_or_default();
         let bytes = |column: &str| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
@@ -65,6 +76,32 @@ impl ServerInfo {
             data_directory: row.get("data_directory"),
             settings: settings(client).await?,
         })
+    }
+
+    /// Refuses a server on which pgrig does not work.
+    ///
+    /// # Errors
+    /// If the server is too old.
+    pub fn check_version(&self) -> Result<(), SurveyError> {
+        if self.major() < u32::from(OLDEST_MAJOR) {
+            return Err(SurveyError::TooOld { version: self.version.clone() });
+        }
+        Ok(())
+    }
+
+    /// Refuses a server, or a session of it, in which nothing can be made.
+    ///
+    /// # Errors
+    /// If the server is too old or in recovery, or if the session is read-only.
+    pub fn check_writable(&self) -> Result<(), SurveyError> {
+        self.check_version()?;
+        if self.in_recovery {
+            return Err(SurveyError::InRecovery);
+        }
+        if self.read_only {
+            return Err(SurveyError::ReadOnly { by_client: self.read_only_by_client });
+        }
+        Ok(())
     }
 
     /// The major version, e.g. 18.

@@ -58,7 +58,7 @@ pub mod volume;
 
 pub use clock::ClockReading;
 pub use error::SurveyError;
-pub use info::{DifferingSetting, ServerInfo, differing_settings, removal};
+pub use info::{DifferingSetting, OLDEST_MAJOR, ServerInfo, differing_settings, removal};
 pub use machine::{runs_on, volume_of};
 pub use pooler::changes_sessions;
 pub use restart::Restarter;

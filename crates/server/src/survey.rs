@@ -7,7 +7,7 @@ use connect::Connection;
 use measure::Environment;
 
 use crate::error::SurveyError;
-use crate::info::{OLDEST_VERSION, ServerInfo};
+use crate::info::ServerInfo;
 use crate::machine;
 
 /// pgrig's knowledge of the server's data directory.
@@ -66,10 +66,7 @@ impl Survey {
         pgrig: &'a str,
     ) -> LocalBoxFuture<'a, Result<Self, SurveyError>> {
         Box::pin(async move {
-            let server = match ServerInfo::ask(&connection.client).await {
-                Ok(server) => server,
-                Err(error) => return Err(connection.explain(error).await.into()),
-            };
+            let server = ServerInfo::ask(connection).await?;
             let data_directory = match directory {
                 DataDirectory::Own(directory) => Some(directory.clone()),
                 DataDirectory::Named(directory) => Some(named(connection, directory).await?),
@@ -98,9 +95,7 @@ impl Survey {
     ) -> LocalBoxFuture<'a, Result<Self, SurveyError>> {
         Box::pin(async move {
             let survey = Self::of(connection, directory, pgrig).await?;
-            if survey.server.version_num < OLDEST_VERSION {
-                return Err(SurveyError::TooOld { version: survey.server.version.clone() });
-            }
+            survey.server.check_version()?;
             Ok(survey)
         })
     }
@@ -115,14 +110,8 @@ impl Survey {
         pgrig: &'a str,
     ) -> LocalBoxFuture<'a, Result<Self, SurveyError>> {
         Box::pin(async move {
-            let survey = Self::for_reading(connection, directory, pgrig).await?;
-            let server = &survey.server;
-            if server.in_recovery {
-                return Err(SurveyError::InRecovery);
-            }
-            if server.read_only {
-                return Err(SurveyError::ReadOnly { by_client: server.read_only_by_client });
-            }
+            let survey = Self::of(connection, directory, pgrig).await?;
+            survey.server.check_writable()?;
             Ok(survey)
         })
     }

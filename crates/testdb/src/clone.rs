@@ -11,8 +11,8 @@ use measure::paired::Orders;
 use serde::Serialize;
 
 use connect::ConnectError;
-use server::Session;
 use server::quote::{identifier, shown};
+use server::{Session, SurveyError};
 
 /// Seed of the order in which strategies take turns; results do not depend on it.
 const SEED: u64 = 8;
@@ -96,11 +96,8 @@ pub enum CloneError {
         by: String,
     },
     /// The role may not create databases.
-    #[error("role {role} may not create databases: have a superuser run ALTER ROLE {} CREATEDB", shown(.role))]
-    NoRight {
-        /// The role connected as.
-        role: String,
-    },
+    #[error(transparent)]
+    Unfit(#[from] SurveyError),
     /// The role may not copy this one.
     #[error(
         "role {role} may not copy database {template}: connect as its owner, or have the owner run ALTER DATABASE \
@@ -137,9 +134,8 @@ impl Classified for CloneError {
     fn class(&self) -> Class {
         match self {
             Self::Connect(error) => error.class(),
-            Self::NoRight { .. } | Self::NoTemplate { .. } | Self::Exists { .. } | Self::Missing { .. } => {
-                Class::Request
-            }
+            Self::Unfit(error) => error.class(),
+            Self::NoTemplate { .. } | Self::Exists { .. } | Self::Missing { .. } => Class::Request,
             Self::InUse { .. } | Self::CannotClone(_) => Class::Machine,
         }
     }
@@ -217,7 +213,7 @@ async fn explain(
             .await
         {
             Ok(row) if row.get("may_create") => CloneError::NoTemplate { role: row.get("role"), template },
-            Ok(row) => CloneError::NoRight { role: row.get("role") },
+            Ok(row) => SurveyError::CreateDatabasePrivilege { role: row.get("role") }.into(),
             Err(_) => error.into(),
         },
         Some(&SqlState::DUPLICATE_DATABASE) => CloneError::Exists { name },

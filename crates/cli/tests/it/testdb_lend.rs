@@ -351,8 +351,8 @@ fn a_standby_is_refused() {
     std::fs::write(data.join("standby.signal"), "").unwrap();
     rig.done("server start");
     let ran = rig.run("testdb new");
-    assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("standby"), "{ran:#?}");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("(a standby?), and therefore read-only: connect to its primary"), "{ran:#?}");
 }
 
 #[test]

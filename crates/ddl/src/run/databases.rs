@@ -7,7 +7,7 @@
 use connect::{ConnectError, SqlState, Target};
 use server::interruption::clear_up;
 use server::quote::identifier;
-use server::{Restarter, Session};
+use server::{Restarter, Session, SurveyError};
 
 use crate::error::DdlError;
 
@@ -61,7 +61,7 @@ impl Databases {
             Ok(created) => Ok(created),
             Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
                 let role = self.lead.row("SELECT current_user::text AS role", &[]).await?.get("role");
-                Err(DdlError::CreateDatabase { role })
+                Err(DdlError::CreateDatabase(SurveyError::CreateDatabasePrivilege { role }))
             }
             Err(error) => Err(error.into()),
         }

@@ -5,7 +5,7 @@ use std::io;
 
 use super::super::clone::CloneError;
 use connect::ConnectError;
-use server::quote::shown;
+use server::SurveyError;
 
 /// Why databases cannot be lent, or no longer.
 #[derive(Debug, thiserror::Error)]
@@ -16,17 +16,9 @@ pub enum LendError {
     /// The server cannot be asked for its ways to copy databases.
     #[error(transparent)]
     Clone(#[from] CloneError),
-    /// The server is a standby.
-    #[error("this server is a standby, or recovering, and cannot create a database; connect to its primary")]
-    Standby,
-    /// The server is too old.
-    #[error(
-        "this server is PostgreSQL {0}: pgrig testdb needs 13 or later, where DROP DATABASE can end sessions"
-    )]
-    TooOld(String),
-    /// The role may not make databases.
-    #[error("role {0} may not create databases: have a superuser run ALTER ROLE {quoted} CREATEDB", quoted = shown(.0))]
-    NoRight(String),
+    /// The server or the role cannot create databases.
+    #[error(transparent)]
+    Unfit(#[from] SurveyError),
     /// Another keeper has the same id.
     #[error(
         "another keeper with this id (server process {pid}, {seen}) uses the server, from a machine or container with \
@@ -65,7 +57,8 @@ impl Classified for LendError {
         match self {
             Self::Connect(error) => error.class(),
             Self::Clone(error) => error.class(),
-            Self::Standby | Self::TooOld(_) | Self::NoRight(_) | Self::Taken { .. } => Class::Request,
+            Self::Unfit(error) => error.class(),
+            Self::Taken { .. } => Class::Request,
             Self::Lingering { .. } | Self::ServerGone(_) | Self::Listen(_) => Class::Machine,
         }
     }

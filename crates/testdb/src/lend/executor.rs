@@ -21,7 +21,7 @@ use super::tag::{Purpose, Tag};
 use connect::{ConnectError, Target};
 use server::interruption::{Ended, until_stopped};
 use server::quote::{identifier, literal};
-use server::{Session, Sessions};
+use server::{Session, Sessions, SurveyError};
 
 /// Time to wait for the session of a keeper that has just ended.
 const PREDECESSOR_DEADLINE: Duration = Duration::from_secs(5);
@@ -67,21 +67,15 @@ impl Executor {
             target.with_setting(&format!("tcp_keepalives_{name}"), value)
         });
         let (target, control) = connect_beside_templates(target).await?;
+        server::ServerInfo::ask(&control.connection).await?.check_writable()?;
         let row = control.row(include_str!("../sql/lend_server.sql"), &[]).await?;
-        let version: String = row.get("version");
-        if row.get("in_recovery") {
-            return Err(LendError::Standby);
-        }
-        if row.get::<_, i32>("version_num") < 130_000 {
-            return Err(LendError::TooOld(version));
-        }
         if !row.get::<_, bool>("may_create") {
-            return Err(LendError::NoRight(row.get("role")));
+            return Err(SurveyError::CreateDatabasePrivilege { role: row.get("role") }.into());
         }
         claim(&control, keeper).await?;
         end_predecessor(&control, keeper).await?;
         let strategies = Strategy::available(&control).await?;
-        let server = ServerInfo { version, epoch: row.get("epoch"), strategies };
+        let server = ServerInfo { version: row.get("version"), epoch: row.get("epoch"), strategies };
         let (keeper, idle, making) = (keeper.clone(), Mutex::default(), Mutex::default());
         Ok((Self { target, keeper, control, idle, making }, server))
     }

@@ -2,6 +2,7 @@
 
 use connect::ConnectError;
 use failure::{Class, Classified};
+use server::SurveyError;
 use server::quote::{identifier, shell_word};
 
 /// Most tables that an error names one by one.
@@ -40,11 +41,8 @@ pub enum UnlogError {
         name: String,
     },
     /// The server takes no changes.
-    #[error("{why}")]
-    ReadOnly {
-        /// The cause, and the remedy.
-        why: &'static str,
-    },
+    #[error(transparent)]
+    Unfit(#[from] SurveyError),
     /// A table belongs to another role.
     #[error("{}, or give --exclude-table {}", not_owner(.object, .owner), shell_word(.object))]
     NotOwner {
@@ -140,9 +138,9 @@ impl Classified for UnlogError {
     fn class(&self) -> Class {
         match self {
             Self::Connect(error) => error.class(),
+            Self::Unfit(error) => error.class(),
             Self::NoSchema { .. }
             | Self::NoTable { .. }
-            | Self::ReadOnly { .. }
             | Self::NotOwner { .. }
             | Self::Published { .. }
             | Self::Outside { .. }

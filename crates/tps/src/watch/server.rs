@@ -99,7 +99,7 @@ impl Server {
     /// The data directory, if it is on this machine and proved to be this server's.
     pub(super) async fn data_directory(&self) -> Option<PathBuf> {
         machine::is_local(&self.connection).filter(|local| *local)?;
-        let server = ServerInfo::ask(&self.connection.client).await.ok()?;
+        let server = ServerInfo::ask(&self.connection).await.ok()?;
         machine::data_directory(&self.connection, &server).await
     }
 

@@ -82,10 +82,7 @@ impl Targets {
                 }
             }
             tps::refuse_too_many(target, &connection, &request).await?;
-            let info = match ServerInfo::ask(&connection.client).await {
-                Ok(info) => info,
-                Err(error) => return Err(connection.explain(error).await.into()),
-            };
+            let info = ServerInfo::ask(&connection).await?;
             let state = if info.in_recovery { ", a standby" } else { "" };
             servers.push(format!("{}{state}", info.record().release()));
             connection.close().await;

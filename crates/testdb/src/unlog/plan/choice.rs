@@ -9,7 +9,7 @@ use crate::unlog::plan::{ForeignKey, Left, Step, UnlogPlan, Why};
 use crate::unlog::request::{Direction, UnlogRequest};
 
 /// The first release with unlogged sequences; owned ones follow their tables (tablecmds.c, ATRewriteTables).
-const UNLOGGED_SEQUENCES: i32 = 150_000;
+const UNLOGGED_SEQUENCES: u32 = 150_000;
 
 /// The tables that change and those that do not, before they are put in order.
 pub(crate) struct Choice<'a> {

@@ -8,13 +8,13 @@ use crate::unlog::error::{Publication, UnlogError};
 use crate::unlog::plan::{ForeignKey, Object, ObjectKind};
 use crate::unlog::request::UnlogRequest;
 use connect::ConnectError;
-use server::Session;
 use server::settings::Table;
+use server::{ServerInfo, Session};
 
 /// All facts that a plan is made from.
 pub(crate) struct Catalogs {
     /// `server_version_num`.
-    pub(crate) version_num: i32,
+    pub(crate) version_num: u32,
     /// The relations, by schema and name.
     pub(crate) relations: Vec<Relation>,
     pub(crate) keys: Vec<Key>,
@@ -59,16 +59,8 @@ pub(crate) struct Key {
 
 /// Asks the server.
 pub(crate) async fn look(session: &Session, request: &UnlogRequest) -> Result<Catalogs, UnlogError> {
-    let server = session.row(include_str!("../../sql/writable.sql"), &[]).await?;
-    if server.get("in_recovery") {
-        return Err(UnlogError::ReadOnly { why: "the server is a standby: connect to its primary" });
-    }
-    if server.get("read_only") {
-        return Err(UnlogError::ReadOnly {
-            why: "this session is read-only (default_transaction_read_only is on): to let pgrig write, set \
-                  PGOPTIONS='-c default_transaction_read_only=off'",
-        });
-    }
+    let server = ServerInfo::ask(&session.connection).await?;
+    server.check_writable()?;
     let kept = kept(session, &request.keep).await?;
     schemas_exist(session, &request.schemas).await?;
     // Names that the server prints are qualified then.
@@ -76,7 +68,7 @@ pub(crate) async fn look(session: &Session, request: &UnlogRequest) -> Result<Ca
     let rows = session.rows(include_str!("../../sql/relations.sql"), &[]).await?;
     let keys = session.rows(include_str!("../../sql/foreign_keys.sql"), &[]).await?;
     Ok(Catalogs {
-        version_num: server.get("version_num"),
+        version_num: server.version_num,
         relations: rows.iter().map(|row| relation(row, request, &kept)).collect(),
         keys: with_roots(&keys),
     })
