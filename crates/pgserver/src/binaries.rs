@@ -3,15 +3,12 @@
 use crate::account::Account;
 use crate::diagnose::noexec_mount;
 use crate::files::canonical;
-use crate::{Error, Result, Version};
+use crate::{Error, Major, Result, Version};
 use std::env;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// The oldest version whose files and settings pgrig knows.
-const OLDEST: u16 = 13;
 
 /// The programs of one PostgreSQL installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +36,7 @@ impl Binaries {
             }
         }
         let version = ask_version(&dir.join("postgres")).map_err(&unfit)?;
-        if version.major() < OLDEST {
+        if version.major() < Major::OLDEST.number() {
             return Err(unfit(format!("version {version} is too old")));
         }
         Ok(Self { dir, version })

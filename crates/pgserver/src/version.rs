@@ -13,10 +13,10 @@ const PINNED: [(u8, &str); 6] =
     [(13, "13.23.0"), (14, "14.24.0"), (15, "15.19.0"), (16, "16.15.0"), (17, "17.11.0"), (18, "18.6.0")];
 
 impl Major {
-    /// The oldest one.
-    pub const OLDEST: Self = Self(13);
+    /// The oldest one, and the oldest server that pgrig works with.
+    pub const OLDEST: Self = Self(PINNED[0].0);
     /// The newest one, which is the default.
-    pub const NEWEST: Self = Self(18);
+    pub const NEWEST: Self = Self(PINNED[PINNED.len() - 1].0);
 
     /// All of them, oldest first.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -24,8 +24,8 @@ impl Major {
     }
 
     /// 13 to 18.
-    pub fn number(self) -> u16 {
-        u16::from(self.0)
+    pub const fn number(self) -> u16 {
+        self.0 as u16
     }
 
     /// The exact version as its archive names it: `18.6.0`.

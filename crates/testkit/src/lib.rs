@@ -5,7 +5,7 @@
 //! - [`cache`] is where the fetched PostgreSQL is, once for all test programs; [`templates`] is the same with an
 //!   `initdb` that copies what it made before.
 //! - [`clients`] are client programs of a release that distributions may lack.
-//! - [`until`] waits for a condition, with one deadline for all tests.
+//! - [`until`] and [`until_async`] wait for a condition, with one deadline for all tests.
 //! - [`require`] is the only way to skip a test.
 //! - [`Mount`] is a small file system, [`fill_up`] leaves no space on one; [`tls`] has servers and certificates for TLS.
 //!
@@ -29,6 +29,8 @@ mod templates;
 pub mod tls;
 mod wait;
 
+use pgserver::Major;
+
 pub use cache::cache;
 pub use clients::{CLIENTS_RELEASE, clients};
 pub use directory::{directory, disk_directory, open_to_all};
@@ -38,10 +40,10 @@ pub use program::{does, told};
 pub use server::{Database, Server, block_on, quoted, quoted_literal, spec, target};
 pub use shared::shared;
 pub use templates::{templates, templates_of};
-pub use wait::{DEADLINE, until, until_ok, until_some};
+pub use wait::{DEADLINE, until, until_async, until_ok, until_some, until_some_async};
 
 /// The oldest release and the newest that pgrig works with.
-pub const RELEASES: [u16; 2] = [13, 18];
+pub const RELEASES: [u16; 2] = [Major::OLDEST.number(), Major::NEWEST.number()];
 
 /// Fails unless `text` contains every part.
 #[track_caller]

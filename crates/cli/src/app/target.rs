@@ -15,6 +15,9 @@ use crate::app::failure::{Broken, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::{pooler, recovery};
 
+/// `server` and `pgserver` know the oldest release each for itself, since neither uses the other.
+const _: () = assert!(server::OLDEST_MAJOR == pgserver::Major::OLDEST.number());
+
 /// The server that a verb works on. An embedded server that was started for the verb is stopped
 /// with it.
 pub(crate) struct Chosen {
