@@ -11,7 +11,7 @@ use crate::remains::{Anew, Remains};
 use crate::request::InitStep;
 use crate::run::direct::{Failure, NotDirect};
 use catalog::CatalogError;
-use connect::ConnectError;
+use connect::{ConnectError, SqlState};
 use server::SurveyError;
 use server::quote::shown;
 
@@ -369,6 +369,8 @@ pub enum FillError {
     Ddl {
         /// The problem, with the remedy.
         problem: String,
+        /// The server's SQLSTATE; none if pgrig refuses the SQL.
+        sqlstate: Option<SqlState>,
     },
     /// Keys leave room for too few rows to reach the size.
     #[error(
@@ -431,6 +433,18 @@ pub enum FillError {
         /// The state of the tables.
         remains: Remains,
     },
+}
+
+impl FillError {
+    /// SQL of the user's that pgrig refuses before the server does.
+    pub(crate) fn refused_ddl(problem: impl Into<String>) -> Self {
+        Self::Ddl { problem: problem.into(), sqlstate: None }
+    }
+
+    /// SQL of the user's without a table to fill.
+    pub(crate) fn no_table_created() -> Self {
+        Self::refused_ddl("it creates no table: give a file that creates one, or give --table NAME")
+    }
 }
 
 impl Classified for FillError {

@@ -50,7 +50,8 @@ use crate::run::direct::{DataDirectory, NotDirect};
 use catalog::TableInfo;
 
 /// Plans the request for this server, or refuses it. Nothing is touched. With `resume` a fill of the
-/// same request that was interrupted is completed.
+/// same request that was interrupted is completed. The caller has checked the request ([`Request::check`]), before it
+/// reached the server.
 ///
 /// # Errors
 /// If the request cannot be met: see [`FillError`].
@@ -61,7 +62,6 @@ pub fn plan<'a>(
     resume: bool,
 ) -> LocalBoxFuture<'a, Result<Plan, FillError>> {
     Box::pin(async move {
-        request.check()?;
         if let Some(schema) = &request.schema {
             refuse_odd_name(schema)?;
         }

@@ -192,12 +192,10 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
         error.code() == &SqlState::FEATURE_NOT_SUPPORTED && error.message().contains("transaction commands")
     });
     if of_transaction {
-        return Err(FillError::Ddl {
-            problem:
-                "pgrig runs the statements in a transaction of its own: remove BEGIN, COMMIT and all other \
-                      statements that begin or end one. Nothing was changed"
-                    .to_owned(),
-        });
+        return Err(FillError::refused_ddl(
+            "pgrig runs the statements in a transaction of its own: remove BEGIN, COMMIT and all other statements that \
+             begin or end one. Nothing was changed",
+        ));
     }
     let exists = [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_FUNCTION];
     let remedy = if error.code().is_some_and(|code| exists.contains(code)) {
@@ -219,9 +217,10 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
     } else {
         remedy
     };
+    let sqlstate = error.code().cloned();
     let said = connection.explain(error).await.to_string();
     let said = said.trim_end_matches('.');
-    Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed{remedy}") })
+    Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed{remedy}"), sqlstate })
 }
 
 /// Whether the server lacks the files of an extension (`parse_extension_control_file` in `extension.c`: from PostgreSQL 15

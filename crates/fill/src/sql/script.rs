@@ -52,7 +52,7 @@ fn refuse(command: &str, before: &str) -> Result<(), FillError> {
     } else {
         format!("line {line} is the psql command {word}, which the server does not know: remove the line")
     };
-    Err(FillError::Ddl { problem })
+    Err(FillError::refused_ddl(problem))
 }
 
 fn line_end(text: &str) -> usize {

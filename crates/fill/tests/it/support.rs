@@ -68,7 +68,9 @@ impl Tables {
     pub(crate) async fn plan(&self, filling: &Filling) -> Result<Plan, FillError> {
         let directory = DataDirectory::Own(self.server.data_dir());
         let survey = Survey::for_tables(&self.connection, &directory, "test").await.unwrap();
-        fill::plan(&survey, &self.connection, &filling.request(), false).await
+        let request = filling.request();
+        request.check()?;
+        fill::plan(&survey, &self.connection, &request, false).await
     }
 
     /// Plans and runs the fill.

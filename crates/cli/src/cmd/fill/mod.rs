@@ -49,16 +49,15 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
         return Err(Usage(text).into());
     }
     let schema = arguments.schema_request()?;
+    if let Some(all) = &schema {
+        all.check()?;
+    }
     // SQL that creates a single table is filled as that.
-    let single = match &schema {
-        Some(_) if arguments.model.is_some() => None,
-        Some(all) if all.part.is_some() => {
-            all.check()?;
-            None
-        }
-        Some(all) if all.ddl.is_none() || !all.rules.is_empty() || arguments.unlogged => None,
-        _ => Some(arguments.request()?),
-    };
+    let is_of_schema = schema.as_ref().is_some_and(|all| {
+        let is_single = all.ddl.is_some() && all.rules.is_empty() && all.part.is_none();
+        !is_single || arguments.model.is_some() || arguments.unlogged
+    });
+    let single = if is_of_schema { None } else { Some(arguments.request()?) };
     if let Some(single) = &single {
         single.check()?;
     }

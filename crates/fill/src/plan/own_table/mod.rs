@@ -189,10 +189,7 @@ impl Look<'_> {
             (Some(name), _) => among(&created, name),
             (None, [only]) => only,
             (None, []) => {
-                return Err(FillError::Ddl {
-                    problem: "it creates no table: give a file that creates one, or give --table NAME"
-                        .to_owned(),
-                });
+                return Err(FillError::no_table_created());
             }
             (None, several) => {
                 let limited = self.request.in_chunks || self.request.chunk.is_some();
@@ -203,14 +200,15 @@ impl Look<'_> {
                 };
                 let problem =
                     format!("it creates {}: {why}name one of them with --table NAME", several.join(", "));
-                return Err(FillError::Ddl { problem });
+                return Err(FillError::refused_ddl(problem));
             }
         };
         let read = TableInfo::read(&connection.client, name, Scope::Transaction).await;
         let mut info = read.map_err(|error| match error {
-            CatalogError::NoTable { name, .. } if !created.is_empty() => FillError::Ddl {
-                problem: format!("it does not create {name}; it creates {}", created.join(", ")),
-            },
+            CatalogError::NoTable { name, .. } if !created.is_empty() => {
+                let created = created.join(", ");
+                FillError::refused_ddl(format!("it does not create {name}; it creates {created}"))
+            }
             error => error.into(),
         })?;
         self.own.triggers.left_of(&mut info);
@@ -235,7 +233,7 @@ impl Look<'_> {
         }
         if request.steps.include(InitStep::Create) {
             let problem = format!("{} exists already: leave out --ddl to fill it as it is", info.shown());
-            return Err(FillError::Ddl { problem });
+            return Err(FillError::refused_ddl(problem));
         }
         let table = qualified(&info.schema, &info.name);
         let any_rows = format!("SELECT EXISTS (SELECT FROM {table})");

@@ -137,7 +137,7 @@ impl PlannedTable {
 
 /// Plans the request for this server, or refuses it. Nothing is touched. With `resume` a fill of the same request that
 /// was interrupted is completed. None if the SQL creates a single table, or a fill of a `single` table was interrupted:
-/// that is planned as such.
+/// that is planned as such. The caller has checked the request ([`SchemaRequest::check`]), before it reached the server.
 ///
 /// # Errors
 /// If the request cannot be met: see [`FillError`].
@@ -149,7 +149,6 @@ pub fn plan_schema<'a>(
     resume: bool,
 ) -> LocalBoxFuture<'a, Result<Option<SchemaPlan>, FillError>> {
     Box::pin(async move {
-        request.check()?;
         let planner = Planner { survey, connection, request };
         // The fill of a single table knows no tables to leave out.
         let single = single.filter(|_| request.exclude.is_empty());
@@ -219,9 +218,7 @@ impl Planner<'_> {
         self.create(&create).await?;
         let names = self.names().await?;
         if names.is_empty() && self.request.ddl.is_some() {
-            return Err(FillError::Ddl {
-                problem: "it creates no table: give a file that creates one, or give --table NAME".to_owned(),
-            });
+            return Err(FillError::no_table_created());
         }
         if may_be_single && names.len() == 1 {
             return Ok(None);

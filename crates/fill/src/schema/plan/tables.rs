@@ -10,6 +10,7 @@ use crate::schema::request::{ModelledType, SchemaRequest};
 use crate::sql::ddl;
 use crate::sql::emptied::has_rows;
 use catalog::{CatalogError, Scope, TableInfo};
+use connect::SqlState;
 use server::ask;
 use server::quote::{qualified, shell_word};
 
@@ -21,10 +22,9 @@ impl Planner<'_> {
         }
         let ran = ddl::run_script(self.connection, statements).await;
         match ran {
-            Err(FillError::Ddl { problem }) if !self.request.modelled.is_empty() => {
+            Err(FillError::Ddl { problem, sqlstate }) if !self.request.modelled.is_empty() => {
                 let problem = problem.strip_suffix(", or --table").unwrap_or(&problem);
-                let is_unknown = problem.contains("(SQLSTATE 42601)");
-                let remedy = if is_unknown {
+                let remedy = if sqlstate == Some(SqlState::SYNTAX_ERROR) {
                     ". If this server is older than the original's, edit ddl in the model, or fill a server of the original's version"
                 } else {
                     ""
