@@ -1,7 +1,9 @@
 //! Interruption of work by the user, which is the same for every verb.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
+
+use tokio::sync::watch;
 
 use connect::{ConnectError, SqlState, Target};
 
@@ -37,6 +39,68 @@ pub async fn until_stopped<T>(
         never = target.cancel_repeatedly() => match never {},
         () = tokio::time::sleep(GRACE) => None,
     })
+}
+
+/// The user's wish to stop a run, as the parts of the run see it.
+#[derive(Clone, Debug)]
+pub struct Stopped(watch::Receiver<bool>);
+
+/// Tells every [`Stopped`] that it belongs to.
+#[derive(Debug)]
+pub struct Stop(watch::Sender<bool>);
+
+/// A wish that is not there yet, and the way to tell it.
+pub fn stop() -> (Stop, Stopped) {
+    let (stop, stopped) = watch::channel(false);
+    (Stop(stop), Stopped(stopped))
+}
+
+impl Stop {
+    /// Tells it.
+    pub fn tell(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Stopped {
+    /// Whether the user wants to stop.
+    pub fn is_told(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Resolves when the user wants to stop, or when nobody is left who could tell it.
+    pub fn told(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut stopped = self.0.clone();
+        async move {
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        }
+    }
+
+    /// Does the work, and drops it when the user wants to stop: none then.
+    pub async fn unless_told<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.told() => None,
+            done = work => Some(done),
+        }
+    }
+}
+
+/// Does the work until it ends by itself. When `interrupt` resolves, it tells the work by its [`Stopped`], wherever the
+/// work is, and cancels nothing.
+pub async fn told_to_stop<T>(
+    interrupt: impl Future<Output = ()>,
+    stop: &Stop,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = pin!(work);
+    tokio::select! {
+        // So that signals are caught before anything is made.
+        biased;
+        () = interrupt => stop.tell(),
+        done = &mut work => return done,
+    }
+    work.await
 }
 
 /// Time to clear up after a failure.

@@ -27,9 +27,8 @@ use ::fill::TableRows;
 use connect::Target;
 use futures_util::future::LocalBoxFuture;
 use server::fault::caught;
-use server::interruption::{Ended, until_stopped};
+use server::interruption::{Ended, Stopped, stop, until_stopped};
 use server::{DataDirectory, Restarter, Session};
-use tokio::sync::watch as channel;
 
 use self::clock::{Clock, Speeds, Work, class_of};
 use self::copies::Copies;
@@ -88,13 +87,10 @@ pub fn run<'a>(
         let name = Databases::name();
         // Its statements are cancelled, and not those of other sessions on the same server.
         let target = site.target.clone().apart();
-        let (stop, stopped) = channel::channel(false);
+        let (stop, stopped) = stop();
         let measurement = Measurement { site, request, target: &target, stopped };
         let work = pin!(caught(measurement.run(&name, observer)));
-        let ended = until_stopped(&target, interrupt, work, || {
-            stop.send_replace(true);
-        });
-        let result = match ended.await {
+        let result = match until_stopped(&target, interrupt, work, || stop.tell()).await {
             Ended::Done(result) => result,
             Ended::Stopped(_) => Err(DdlError::Interrupted),
         };
@@ -125,7 +121,7 @@ struct Measurement<'a> {
     site: &'a Site<'a>,
     request: &'a Request,
     target: &'a Target,
-    stopped: channel::Receiver<bool>,
+    stopped: Stopped,
 }
 
 impl Measurement<'_> {
@@ -296,11 +292,7 @@ impl Measurement<'_> {
 
     /// Resolves when the user interrupts the run.
     fn interrupt(&self) -> LocalBoxFuture<'_, ()> {
-        let mut stopped = self.stopped.clone();
-        Box::pin(async move {
-            // The sender outlives this.
-            let _ = stopped.wait_for(|stopped| *stopped).await;
-        })
+        Box::pin(self.stopped.told())
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::cell::Cell as Mutable;
 use std::path::Path;
-use std::pin::pin;
 use tokio_postgres::error::SqlState;
-
-use tokio::sync::watch;
 
 use crate::matrix::cell::Cell;
 use crate::matrix::error::MatrixError;
@@ -13,6 +10,7 @@ use crate::matrix::plan::MatrixPlan;
 use crate::{End, Outcome, Plan, TpsError};
 use connect::{ConnectError, Connection, Target};
 use server::fault::caught;
+use server::interruption::{Stopped, stop, told_to_stop};
 use server::settings::{Changer, Effect, SYNC_BY_HAND, ServerRef, SettingsError};
 use server::{DifferingSetting, Restarter, differing_settings};
 use server::{Session, Sessions};
@@ -53,17 +51,13 @@ pub struct ReadyTrial<'a> {
     pub target: &'a Target,
     /// The plan of their transactions; its tables are prepared.
     pub plan: &'a Plan,
-    stopped: watch::Receiver<bool>,
+    stopped: Stopped,
 }
 
 impl ReadyTrial<'_> {
     /// Resolves when the user wants to stop.
     pub fn interrupted(&self) -> impl Future<Output = ()> + use<> {
-        let mut stopped = self.stopped.clone();
-        async move {
-            // The sender outlives all trials.
-            let _ = stopped.wait_for(|stopped| *stopped).await;
-        }
+        self.stopped.told()
     }
 }
 
@@ -80,19 +74,9 @@ pub async fn run(
     interrupt: impl Future<Output = ()>,
     measure: impl AsyncFnMut(ReadyTrial<'_>) -> Result<Outcome, TpsError>,
 ) -> Result<(), MatrixError> {
-    let (stop, stopped) = watch::channel(false);
+    let (stop, stopped) = stop();
     let mut bench = Bench::begin(site, plan, observer, stopped).await?;
-    let result = {
-        let mut work = pin!(caught(bench.trials(measure)));
-        tokio::select! {
-            result = &mut work => result,
-            () = interrupt => {
-                // It hears that wherever it is.
-                let _ = stop.send(true);
-                work.await
-            }
-        }
-    };
+    let result = told_to_stop(interrupt, &stop, caught(bench.trials(measure))).await;
     bench.finish(result).await
 }
 
@@ -101,7 +85,7 @@ struct Bench<'a> {
     site: &'a Site<'a>,
     plan: &'a MatrixPlan,
     observer: &'a dyn MatrixObserver,
-    stopped: watch::Receiver<bool>,
+    stopped: Stopped,
     /// Set if anything is changed that has to be restored.
     changer: Option<Changer>,
     /// Settings with which the server was started last, in addition to its own.
@@ -114,7 +98,7 @@ impl<'a> Bench<'a> {
         site: &'a Site<'a>,
         plan: &'a MatrixPlan,
         observer: &'a dyn MatrixObserver,
-        stopped: watch::Receiver<bool>,
+        stopped: Stopped,
     ) -> Result<Self, MatrixError> {
         let is_journalled = !plan.looked.tables.is_empty() || !plan.varied(Effect::Reload).is_empty();
         let changer = if is_journalled {
@@ -169,13 +153,8 @@ impl<'a> Bench<'a> {
         trial: usize,
         work: impl AsyncFnOnce(&mut Self) -> Result<T, MatrixError>,
     ) -> Result<T, MatrixError> {
-        let mut stopped = self.stopped.clone();
-        let trials = self.plan.trials();
-        tokio::select! {
-            biased;
-            _ = stopped.wait_for(|stopped| *stopped) => Err(MatrixError::Interrupted { trial, trials }),
-            done = work(self) => done,
-        }
+        let (stopped, trials) = (self.stopped.clone(), self.plan.trials());
+        stopped.unless_told(work(self)).await.unwrap_or(Err(MatrixError::Interrupted { trial, trials }))
     }
 
     /// Makes the server check all values before anything is measured.

@@ -8,12 +8,11 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
-
 use crate::bench::error::BenchError;
 use crate::clone::{self, Strategy, clone, drop_database};
 use connect::Target;
 use server::Session;
+use server::interruption::Stopped;
 use server::quote::{identifier, literal};
 
 /// Prefix of all names. As in `testdb_bench_left.sql`.
@@ -25,9 +24,6 @@ const MARK: &str = "made by pgrig testdb bench, whose next run drops it and all 
 const IN_USE_DEADLINE: Duration = Duration::from_secs(10);
 /// Time between two checks.
 const IN_USE_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Whether the user wants to stop.
-pub(crate) type Stopped = watch::Receiver<bool>;
 
 /// Databases of one bench on one server.
 pub(crate) struct Databases {
@@ -104,7 +100,7 @@ async fn sweep(session: &Session, stopped: &Stopped) -> Result<(), BenchError> {
             }
         }
         let some_are_used = left.iter().any(|row| row.get("is_used"));
-        if !some_are_used || *stopped.borrow() || began.elapsed() > IN_USE_DEADLINE {
+        if !some_are_used || stopped.is_told() || began.elapsed() > IN_USE_DEADLINE {
             return Ok(());
         }
         tokio::time::sleep(IN_USE_INTERVAL).await;

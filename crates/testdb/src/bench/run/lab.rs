@@ -8,13 +8,14 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::bench::error::BenchError;
-use crate::bench::run::databases::{Databases, Stopped};
+use crate::bench::run::databases::Databases;
 use crate::bench::variant::{Means, Variant};
 use crate::clone::{self, Measured, Strategy, clone};
 use crate::load::{LoadError, load};
 use crate::source::Source;
 use crate::unlog::{self, Direction, UnlogRequest};
 use connect::Target;
+use server::interruption::Stopped;
 use server::quote::identifier;
 use server::settings::{Changer, Record, Restart, ServerRef, ToChange};
 use server::{Session, removal};

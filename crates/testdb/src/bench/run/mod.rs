@@ -7,24 +7,21 @@ pub(crate) mod tmpfs;
 
 use failure::Classified;
 use futures_util::future::LocalBoxFuture;
-use std::future::pending;
 use std::pin::pin;
 
 use measure::Trial;
-use tokio::sync::watch;
 
 use crate::bench::error::BenchError;
 use crate::bench::outcome::Figures;
 use crate::bench::plan::{BenchPlan, Cell, choose};
 use crate::bench::request::{BenchRequest, Site, Work};
 use crate::bench::run::command::{Ended, Output, TestCommand};
-use crate::bench::run::databases::Stopped;
 use crate::bench::run::lab::{Active, Content, Lab};
 use crate::bench::run::tmpfs::Volatile;
 use crate::bench::variant::{Means, Missing, Variant};
 use connect::Target;
 use server::fault::caught;
-use server::interruption::{self, until_stopped};
+use server::interruption::{self, Stopped, stop, told_to_stop, until_stopped};
 use server::settings::ServerRef;
 use tps::matrix::rounds;
 use tps::{self, End, Outcome, Plan, Request, Second, TpsError};
@@ -113,37 +110,22 @@ pub fn run<'a>(
     interrupt: LocalBoxFuture<'a, ()>,
 ) -> LocalBoxFuture<'a, Result<(), BenchError>> {
     Box::pin(async move {
-        let (stop, stopped) = watch::channel(false);
+        let (stop, stopped) = stop();
         let work = async {
-            let (mut stop, watched) = (stopped.clone(), stopped.clone());
-            let interrupt = async {
-                // The sender outlives this.
-                let _ = stop.wait_for(|stopped| *stopped).await;
-            };
-            let begin = pin!(Lab::begin(site.target, &request.content, &watched));
-            let lab = match until_stopped(site.target, interrupt, begin, || {}).await {
+            let begin = pin!(Lab::begin(site.target, &request.content, &stopped));
+            let lab = match until_stopped(site.target, stopped.told(), begin, || {}).await {
                 interruption::Ended::Done(lab) => lab?,
                 interruption::Ended::Stopped(Some(Ok(lab))) => lab,
                 interruption::Ended::Stopped(_) => return Err(BenchError::InterruptedEarly),
             };
+            let stopped = stopped.clone();
             let mut bench =
                 Bench { site, request, lab, volatile: None, stopped, failed: Vec::new(), has_judged: false };
             let result = Box::pin(caught(bench.work(missing, observer))).await;
             observer.putting_back();
             Box::pin(bench.finish(result, observer)).await
         };
-        let heard = async {
-            interrupt.await;
-            // The work hears that wherever it is, and ends by itself.
-            let _ = stop.send(true);
-            pending().await
-        };
-        tokio::select! {
-            // So that signals are caught before anything is made.
-            biased;
-            result = heard => result,
-            result = work => result,
-        }
+        told_to_stop(interrupt, &stop, work).await
     })
 }
 
@@ -365,13 +347,7 @@ impl<'a> Bench<'a> {
         let log = |error| BenchError::Log { path: output.path.clone(), error };
         output.title(&format!("trial {number}, {cell}, database {}", target.dbname())).map_err(log)?;
         let mut run = command.start(target, output).map_err(BenchError::Command)?;
-        let mut stopped = self.stopped.clone();
-        let ended = tokio::select! {
-            biased;
-            _ = stopped.wait_for(|stopped| *stopped) => None,
-            ended = run.wait() => Some(ended),
-        };
-        if let Some(ended) = ended {
+        if let Some(ended) = self.stopped.unless_told(run.wait()).await {
             return ended.map_err(BenchError::Command);
         }
         run.end().await;
@@ -388,12 +364,8 @@ impl<'a> Bench<'a> {
         };
         plan.prepare(&connection).await?;
         connection.close().await;
-        let mut stopped = self.stopped.clone();
-        let interrupt = async move {
-            // The sender outlives all trials.
-            let _ = stopped.wait_for(|stopped| *stopped).await;
-        };
-        match tps::run(std::slice::from_ref(target), &plan, &Unwatched, Box::pin(interrupt)).await {
+        let interrupt = Box::pin(self.stopped.told());
+        match tps::run(std::slice::from_ref(target), &plan, &Unwatched, interrupt).await {
             Err(TpsError::Interrupted) => Err(BenchError::Interrupted),
             outcome => Ok(outcome?),
         }
@@ -422,12 +394,8 @@ impl<'a> Bench<'a> {
         &mut self,
         work: impl AsyncFnOnce(&mut Self) -> Result<T, BenchError>,
     ) -> Result<T, BenchError> {
-        let mut stopped = self.stopped.clone();
-        tokio::select! {
-            biased;
-            _ = stopped.wait_for(|stopped| *stopped) => Err(BenchError::Interrupted),
-            done = work(self) => done,
-        }
+        let stopped = self.stopped.clone();
+        stopped.unless_told(work(self)).await.unwrap_or(Err(BenchError::Interrupted))
     }
 
     /// Restores everything. The caller destroys a server in memory that it has started.

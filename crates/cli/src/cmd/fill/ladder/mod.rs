@@ -11,9 +11,8 @@ use pgserver::Home;
 use serde_json::json;
 use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
-use tokio::sync::watch;
 
-use server::interruption::{Ended, until_stopped};
+use server::interruption::{Ended, Stopped, stop, until_stopped};
 
 use crate::app::conduct::{Begun, Recording, Shown, disturbances, on_server};
 use crate::app::failure::{Failure, Unhappy, Usage};
@@ -113,6 +112,7 @@ fn rungs(size: u64, schema: &str) -> Result<Vec<Rung>, Failure> {
                 FillArgs::of_flags(&format!("{size}B {flags}")).map_err(|error| Usage(error.to_string()))?;
             let request =
                 Request { schema: Some(schema.to_owned()), is_scratch: true, ..arguments.request()? };
+            request.check()?;
             Ok(Rung { name, phrase, flags, request })
         })
         .collect()
@@ -132,7 +132,7 @@ struct Ladder<'a> {
 impl Ladder<'_> {
     /// Runs the rounds. Each round has all levels in another order, so that none is always first.
     async fn climb(&self, rounds: u16, recording: &mut Recording) -> Result<(), Failure> {
-        let (stop, stopped) = watch::channel(false);
+        let (stop, stopped) = stop();
         let climbing = pin!(async {
             let mut random = fastrand::Rng::with_seed(u64::from(rounds));
             for round in 1..=rounds {
@@ -140,27 +140,19 @@ impl Ladder<'_> {
                 random.shuffle(&mut order);
                 for rung in order {
                     self.printer.say(format!("round {round} of {rounds}, {}", rung.name));
-                    self.trial(rung, recording, stopped.clone()).await?;
+                    self.trial(rung, recording, &stopped).await?;
                     recording.save();
                 }
             }
             Ok(())
         });
-        let stop = || {
-            stop.send_replace(true);
-        };
-        match until_stopped(&self.chosen.target, interrupted(self.printer), climbing, stop).await {
+        match until_stopped(&self.chosen.target, interrupted(self.printer), climbing, || stop.tell()).await {
             Ended::Done(climbed) | Ended::Stopped(Some(climbed)) => climbed,
             Ended::Stopped(None) => Err(Unhappy::Stopped.into()),
         }
     }
 
-    async fn trial(
-        &self,
-        rung: &Rung,
-        recording: &mut Recording,
-        mut stopped: watch::Receiver<bool>,
-    ) -> Result<(), Failure> {
+    async fn trial(&self, rung: &Rung, recording: &mut Recording, stopped: &Stopped) -> Result<(), Failure> {
         clear_scratch(&self.chosen.target, self.schema).await?;
         settle(self.connection, self.survey.environment.server_is_local == Some(true)).await?;
         let plan: Plan = fill::plan(self.survey, self.connection, &rung.request, false).await?;
@@ -171,11 +163,8 @@ impl Ladder<'_> {
         };
         let before = Checkpoints::so_far(&self.connection.client).await;
         let progress = FillProgress::new(&plan, None, self.printer);
-        let interrupt = async {
-            // The sender outlives this.
-            let _ = stopped.wait_for(|stopped| *stopped).await;
-        };
-        let outcome = fill::run(&self.chosen.target, &plan, conduct, &progress, Box::pin(interrupt)).await?;
+        let interrupt = Box::pin(stopped.told());
+        let outcome = fill::run(&self.chosen.target, &plan, conduct, &progress, interrupt).await?;
         drop(progress);
         let after = Checkpoints::so_far(&self.connection.client).await;
         if let Some(note) = disturbances(before, after, outcome.own_checkpoints) {
