@@ -33,3 +33,20 @@ pub fn until_ok<T, E: Display>(what: &str, mut attempt: impl FnMut() -> Result<T
         std::thread::sleep(PAUSE);
     }
 }
+
+/// Waits until a condition that async code asks holds; fails the test if it never does.
+pub async fn until_async(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    until_some_async(what, async || condition().await.then_some(())).await;
+}
+
+/// Waits until a condition that async code asks gives something; fails the test if it never does.
+pub async fn until_some_async<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = condition().await {
+            return found;
+        }
+        assert!(begin.elapsed() < DEADLINE, "waited in vain: {what}");
+        tokio::time::sleep(PAUSE).await;
+    }
+}

@@ -5,7 +5,7 @@ use failure::Classified;
 
 use connect::{ConnectError, Transport};
 use testkit::tls::{self as server, private_file};
-use testkit::{DEADLINE, assert_says, block_on as run, target};
+use testkit::{DEADLINE, assert_says, block_on as run, target, until_async};
 
 use crate::support::{connect, impostor, refused};
 
@@ -313,9 +313,7 @@ fn cancelling() {
             let sql = "DO $$ BEGIN RAISE NOTICE 'running'; PERFORM pg_sleep(60); END $$";
             let query = connection.client.batch_execute(sql);
             let cancel = async {
-                while connection.take_notices().is_empty() {
-                    tokio::task::yield_now().await;
-                }
+                until_async("the query runs", async || !connection.take_notices().is_empty()).await;
                 connection.cancel().await.unwrap();
             };
             let (result, ()) = tokio::join!(query, cancel);
@@ -367,7 +365,10 @@ fn a_session_ended_in_mid_query() {
         let pid: i32 = victim.client.query_one_scalar("SELECT pg_backend_pid()", &[]).await.unwrap();
         let kill = async {
             let busy = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'";
-            while other.client.query_one_scalar::<i64, _>(busy, &[&pid]).await.unwrap() == 0 {}
+            until_async("the query runs", async || {
+                other.client.query_one_scalar::<i64, _>(busy, &[&pid]).await.unwrap() > 0
+            })
+            .await;
             other.client.execute("SELECT pg_terminate_backend($1)", &[&pid]).await.unwrap();
         };
         let (result, ()) = tokio::join!(victim.client.batch_execute("SELECT pg_sleep(60)"), kill);

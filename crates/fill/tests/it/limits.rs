@@ -12,7 +12,7 @@ use fill::limits::{
 };
 use pgserver::{Major, Profile, Spec};
 use server::volume::{Volume, Volumes};
-use testkit::{DEADLINE, Mount, Need, Server, block_on as run, require};
+use testkit::{DEADLINE, Mount, Need, Server, block_on as run, require, until_some_async};
 
 const MB: u64 = 1_000_000;
 
@@ -175,15 +175,10 @@ fn what_holds_wal_back_is_seen() {
 
             let hold = "SELECT pg_create_physical_replication_slot('gone', true), pg_switch_wal()";
             client.batch_execute(&format!("{hold}; SELECT pg_switch_wal()")).await.unwrap();
-            let started = std::time::Instant::now();
-            let facts = loop {
-                let facts = WalFacts::ask(client).await.unwrap();
-                if facts.archiving_fails {
-                    break facts;
-                }
-                assert!(started.elapsed() < DEADLINE, "waited in vain for archiving to fail");
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            };
+            let facts = until_some_async("archiving fails", async || {
+                Some(WalFacts::ask(client).await.unwrap()).filter(|facts| facts.archiving_fails)
+            })
+            .await;
             assert_eq!(facts.idle_slots, ["gone"]);
             let (stays, warning) = kept(&facts, WalUse::Full);
             assert_eq!(stays.bytes, few.bytes);

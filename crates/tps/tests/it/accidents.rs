@@ -5,6 +5,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use script::Definition;
+use testkit::{until, until_async};
 use tps::{Connecting, End, Length, Protocol, Request, TpsError};
 
 use crate::support::{Database, MAJORS, PROTOCOLS, Server, on_newest, on_servers, request, runtime};
@@ -182,9 +183,10 @@ const PASS: &str = "SELECT nextval('passed');\nSELECT pg_sleep(0.005);";
 async fn kill_while_busy(database: &Database) {
     let connection = database.connect().await;
     let passed = "SELECT last_value FROM passed";
-    while connection.client.query_one_scalar::<i64, _>(passed, &[]).await.unwrap() < 20 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_async("transactions have passed", async || {
+        connection.client.query_one_scalar::<i64, _>(passed, &[]).await.unwrap() >= 20
+    })
+    .await;
     kill(Pid::from_raw(database.server.pid().cast_signed()), Signal::SIGQUIT).unwrap();
 }
 
@@ -192,9 +194,10 @@ async fn until_busy(database: &Database) {
     let connection = database.connect().await;
     let busy = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                 AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND query LIKE '%7531%'";
-    while connection.client.query_one_scalar::<i64, _>(busy, &[]).await.unwrap() < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_async("clients are at work", async || {
+        connection.client.query_one_scalar::<i64, _>(busy, &[]).await.unwrap() >= 2
+    })
+    .await;
 }
 
 #[test]
@@ -245,7 +248,7 @@ fn a_server_that_does_not_come_back_ends_clients_that_connect_each_time() {
 fn wait_until_nothing_is_left(database: &Database) {
     let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                   AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
-    while database.value(others) != "0" {}
+    until("no other session is left", || database.value(others) == "0");
 }
 
 #[test]

@@ -1,9 +1,7 @@
 //! Observations of a server while transactions would run: on real servers, the oldest release and the newest.
 
-use std::time::{Duration, Instant};
-
 use connect::{Connection, Target};
-use testkit::{DEADLINE, RELEASES, Server, block_on, spec};
+use testkit::{RELEASES, Server, block_on, spec, until_async};
 use tokio::task::JoinHandle;
 use tps::watch::{Watch, Watched, Watching};
 
@@ -40,11 +38,7 @@ async fn watch(target: &Target, admin: &Connection) -> Watch {
 
 /// Until the query says true.
 async fn until(connection: &Connection, query: &str) {
-    let started = Instant::now();
-    while !connection.client.query_one(query, &[]).await.unwrap().get::<_, bool>(0) {
-        assert!(started.elapsed() < DEADLINE, "waited in vain: {query}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_async(query, async || connection.client.query_one(query, &[]).await.unwrap().get(0)).await;
 }
 
 /// A session that runs a statement until it is cancelled, seen at work.

@@ -2,9 +2,9 @@
 
 use connect::SqlState;
 use connect::{ConnectError, Target};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use testkit::tls as server;
-use testkit::{Server, assert_says, target};
+use testkit::{DEADLINE, Server, assert_says, target, until};
 use tps::wire::{Message, Wire};
 
 /// Connects on a runtime that is gone afterwards.
@@ -43,7 +43,9 @@ fn line(message: &Message<'_>) -> String {
 /// Waits until there is something to receive, or room for what could not be sent.
 fn wait(wire: &Wire) {
     let room = if wire.has_unsent() { PollFlags::OUT } else { PollFlags::empty() };
-    poll(&mut [PollFd::new(wire, PollFlags::IN | room)], None).unwrap();
+    let deadline = Timespec::try_from(DEADLINE).unwrap();
+    let ready = poll(&mut [PollFd::new(wire, PollFlags::IN | room)], Some(&deadline)).unwrap();
+    assert!(ready > 0, "the server does not answer");
 }
 
 /// Sends what was composed and hands over what comes, up to the ready-th ReadyForQuery.
@@ -304,7 +306,7 @@ fn a_session_lives_on_until_it_is_dropped() {
         let there = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}");
         assert_eq!(value(&mut other, &there), "1");
         drop(wire);
-        while value(&mut other, &there) != "0" {}
+        gone(&mut other, &pid);
     }
 }
 
@@ -340,7 +342,7 @@ fn cancelling() {
 fn sleeps(other: &mut Wire, pid: &str) {
     let asleep =
         format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid} AND wait_event = 'PgSleep'");
-    while value(other, &asleep) != "1" {}
+    until("the session sleeps", || value(other, &asleep) == "1");
 }
 
 #[test]
@@ -408,5 +410,6 @@ fn ending(wire: &mut Wire) -> ConnectError {
 
 /// Waits until there is no such session.
 fn gone(other: &mut Wire, pid: &str) {
-    while value(other, &format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}")) != "0" {}
+    let there = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}");
+    until("the session has ended", || value(other, &there) == "0");
 }
