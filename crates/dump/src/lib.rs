@@ -4,7 +4,7 @@
 //! a [`Survey`] finds beforehand which of them must stay logged. No database, no async, no clock: bytes in, bytes out. Memory
 //! is bounded by the largest statement and the number of tables.
 //!
-//! Start reading at [`Reader`]. The crate `sql` finds tokens; `syntax` follows the settings that decide where tokens end,
+//! Start reading at [`Reader`]. This crate must not know a server, or where a dump comes from. The crate `sql` finds tokens; `syntax` follows the settings that decide where tokens end,
 //! and `cut` finds the end of a piece. All pieces in turn are the input. INSERT statements, which hold only rows, can be had
 //! many at a time.
 //!

@@ -1,6 +1,7 @@
 //! Run documents as pages that people look at: documents in, text out.
 //!
-//! This crate has no I/O and no clock, and knows no server. It must not know how a run was found or where a report goes.
+//! Start reading at [`html`] and `sections`. This crate has no I/O and no clock, and knows no server. It must not know how a
+//! run was found or where a report goes.
 //!
 //! ```text
 //! Document ─▶ sections (a module for each verb) ─▶ plot (data) ─▶ svg, table

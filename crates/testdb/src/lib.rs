@@ -3,7 +3,8 @@
 //!
 //! Start reading at the module of a subcommand: [`lend`] (databases for tests, from templates), [`mod@bench`] (a test command
 //! on databases prepared in several ways), [`unlog`] (tables of a live database), [`load`] (a dump or script), [`clone`]
-//! (ways to copy a database). This crate may use engines (`bench` runs `tps`); no engine may use it.
+//! (ways to copy a database). This crate may use engines (`bench` runs `tps`); no engine may use it. It must not know the
+//! command line, how a run document is saved, or how a server is started: the caller starts one in memory for it.
 //!
 //! - [`source`] opens a file of any format (plain, gzip, zstd, pg_restore's archives) and hashes it; [`load`] runs it in a
 //!   database. A thread reads, at most eight parts ahead, and the session executes. Memory is bounded by the reader's
