@@ -4,26 +4,26 @@
 const QUESTIONS: &str = "\
 pgrig: a test rig for PostgreSQL
 
-Question                                           Command
-How do I fill my own schema with 500 GB?           pgrig fill 500GB --ddl app.sql
-How do I get test data like my own?                pgrig model capture -d mydb -o m.toml
-How many rows do pgbench's tables have at 73 GB?   pgrig size 73GB
-How fast is my storage, through the database?      pgrig blockio 10GB -d mydb
-How many transactions per second?                  pgrig tps -c 8 -T 60 -d mydb
-What does durability cost?                         pgrig tps --matrix durability
-Which of two expressions is cheaper?               pgrig micro 'EXPR' 'EXPR'
-What does my migration lock, scan or rewrite?      pgrig ddl migration.sql -d mydb
-What do backups cost, and can they be restored?    pgrig backup rehearse -d mydb
-Is this backup whole?                              pgrig backup check mydb.dump
-What makes my tests faster?                        pgrig testdb bench -- COMMAND
-How does each test get a fresh database?           pgrig testdb new --from schema.sql
-Did my change make my queries slower?              pgrig ab 'pgrig tps -d a' 'pgrig tps -d b'
-How do I see a run, or share it?                   pgrig report latest
-What have I measured so far?                       pgrig runs list
+Question                                 Command
+How do I fill my own schema?             pgrig fill 500GB --ddl app.sql
+How do I get test data like my own?      pgrig model capture -d mydb -o m.toml
+How many rows do pgbench's tables have?  pgrig size 73GB
+How fast is my storage for PostgreSQL?   pgrig blockio 10GB -d mydb
+How many transactions per second?        pgrig tps -c 8 -T 60 -d mydb
+What does durability cost?               pgrig tps --matrix durability
+Which of two expressions is cheaper?     pgrig micro 'EXPR' 'EXPR'
+What does my migration lock or rewrite?  pgrig ddl migration.sql -d mydb
+What do backups and restores cost?       pgrig backup rehearse -d mydb
+Is this backup whole?                    pgrig backup check mydb.dump
+What makes my tests faster?              pgrig testdb bench -- COMMAND
+How does each test get a new database?   pgrig testdb new --from schema.sql
+Did my change make my queries slower?    pgrig ab 'COMMAND' 'COMMAND'
+How do I see a run, or share it?         pgrig report latest
+What have I measured so far?             pgrig runs list
 
 Try first:
   pgrig doctor          shows what works on this machine and with your server
-  pgrig fill 100MB      fills pgrig's own PostgreSQL (downloads it the first time)
+  pgrig fill 100MB      fills pgrig's own PostgreSQL (first, downloads it)
   pgrig COMMAND --help  lists options and examples (or -?; -h names the host)
 ";
 
@@ -31,4 +31,16 @@ Try first:
 pub(crate) fn questions() -> String {
     let is_known = |line: &&str| cfg!(feature = "serve") || !line.contains("pgrig testdb new");
     QUESTIONS.split_inclusive('\n').filter(is_known).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_of_80_columns_wraps_no_line() {
+        for line in QUESTIONS.lines() {
+            assert!(line.chars().count() < 80, "{line}");
+        }
+    }
 }
