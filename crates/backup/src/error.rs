@@ -7,6 +7,7 @@ use failure::{Class, Classified};
 use fill::FillError;
 use measure::human::bytes;
 use server::SurveyError;
+use tps::TpsError;
 
 /// The reason why backups cannot be rehearsed.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +112,19 @@ pub enum BackupError {
         /// The reason.
         error: Box<FillError>,
     },
+    /// The load cannot be put on a database.
+    #[error("the load {script} failed: {why}")]
+    Load {
+        /// Its scripts.
+        script: String,
+        /// The reason.
+        why: String,
+        /// Whether the script or the server is the cause.
+        class: Class,
+    },
+    /// The load cannot begin.
+    #[error(transparent)]
+    Transactions(#[from] TpsError),
     /// A server that was started for the data.
     #[error(transparent)]
     Survey(#[from] SurveyError),
@@ -149,6 +163,8 @@ impl Classified for BackupError {
             Self::NoRoom { .. } | Self::Full { .. } | Self::Io { .. } => Class::Machine,
             Self::Interrupted => Class::Interrupted,
             Self::Fill { error, .. } => error.class(),
+            Self::Load { class, .. } => *class,
+            Self::Transactions(error) => error.class(),
             Self::Survey(error) => error.class(),
             Self::Connect(error) => error.class(),
             Self::Server(error) => error.class(),

@@ -3,7 +3,8 @@
 use measure::forecast::{Boundary, Cause, Figure, Fit, Law, Least, Memory, Models, Point, interval, sizes};
 use serde::Serialize;
 
-use crate::outcome::Trial;
+use crate::load::spread;
+use crate::outcome::{Recovery, Trial};
 use crate::way::Way;
 
 /// Seconds differ more between runs than within one; the growth is for laws that hold less well the farther the size is.
@@ -32,9 +33,40 @@ pub struct Forecast {
     pub backup: Figure,
     /// Seconds to restore.
     pub restore: Figure,
+    /// The WAL of a day, which a recovery to a point in time needs, too. It is part of `size` and of `restore`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day: Option<Day>,
     /// Whether the restore ends in the time that it may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto: Option<Rto>,
+}
+
+/// The WAL of a day of the load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Day {
+    /// Its bytes, not compressed.
+    pub wal: Figure,
+    /// Seconds to replay it, at the rate that was measured at the largest size.
+    pub replay: Figure,
+}
+
+impl Day {
+    /// From the WAL of a day (median, least, greatest value) and the rates of replay, in bytes each second.
+    fn of((wal, least, most): (f64, f64, f64), rates: Vec<f64>) -> Option<Self> {
+        let (rate, slowest, fastest) = spread(rates)?;
+        let [shrunk, grown] = [1.0 - OF_SECONDS.error, 1.0 + OF_SECONDS.error];
+        let (least, most) = (least * shrunk, most * grown);
+        let replay =
+            Figure::Value { value: wal / rate, low: least / fastest * shrunk, high: most / slowest * grown };
+        Some(Self { wal: Figure::Value { value: wal, low: least, high: most }, replay })
+    }
+
+    /// That of a way, if its trials are recoveries.
+    fn of_trials(trials: &[&Trial], wal: Option<(f64, f64, f64)>) -> Option<Self> {
+        let is_largest = |trial: &&&Trial| trial.at.is_some_and(|at| at.is_largest);
+        let recoveries = trials.iter().filter(is_largest).filter_map(|trial| trial.recovery.as_ref());
+        Self::of(wal?, recoveries.map(Recovery::rate).collect())
+    }
 }
 
 /// Whether a restore ends in the time that it may take.
@@ -75,6 +107,8 @@ pub(crate) struct Asked {
     pub(crate) bytes: u64,
     pub(crate) price: Option<f64>,
     pub(crate) rto: Option<f64>,
+    /// Bytes of WAL of a day: median, least and greatest value.
+    pub(crate) wal: Option<(f64, f64, f64)>,
 }
 
 /// Facts on which boundaries depend.
@@ -100,7 +134,8 @@ pub(crate) fn forecast(
     let points = |value: &dyn Fn(&Trial) -> f64| -> Vec<Point> {
         trials.iter().filter_map(|trial| point(trial, value(trial))).collect()
     };
-    let of_size = points(&|trial| trial.size as f64);
+    // Of a recovery, the base backup alone: its WAL depends on the time since then.
+    let of_size = points(&|trial| trial.recovery.as_ref().map_or(trial.size, |parts| parts.base_size) as f64);
     let largest = of_size.iter().max_by(|one, other| one.bytes.total_cmp(&other.bytes))?;
     let measured = sizes(&of_size);
     let before = measured[measured.len().saturating_sub(2)];
@@ -124,7 +159,10 @@ pub(crate) fn forecast(
     let backup = at(of_backup, points(&|trial| trial.backup));
     let models = if way.is_base() { Models::OF_BYTES } else { Models::OF_SORTS };
     let of_restore = law(models, OF_SECONDS, of_restore(way, conditions, largest.bytes));
-    let restore = at(of_restore, points(&|trial| trial.restore));
+    let files = points(&|trial| trial.recovery.as_ref().map_or(trial.restore, |parts| parts.files));
+    let restore = at(of_restore, files);
+    let day = Day::of_trials(trials, asked.wal);
+    let (size, restore) = day.map_or((size, restore), |day| (size.plus(day.wal), restore.plus(day.replay)));
     Some(Forecast {
         way: way.clone(),
         bytes: asked.bytes,
@@ -132,6 +170,7 @@ pub(crate) fn forecast(
         price: asked.price.map(|price| size.scaled(price / 1e9)),
         backup,
         restore,
+        day,
         rto: asked.rto.map(|seconds| Rto::of(restore, seconds)),
     })
 }
@@ -186,6 +225,7 @@ mod tests {
                 beside: None,
                 at: Some(DataSize { asked: bytes, bytes, rows: bytes / 100, is_largest: bytes == 90 * MB }),
                 increment: None,
+                recovery: None,
             }
         };
         [10 * MB, 10 * MB, 30 * MB, 30 * MB, 90 * MB, 90 * MB].map(size).into()
@@ -194,7 +234,7 @@ mod tests {
     fn of(way: &str, size: u64, rto: f64, memory: Memory) -> Forecast {
         let trials = trials(way, |bytes| 0.1 + 1e-8 * bytes);
         let trials: Vec<&Trial> = trials.iter().collect();
-        let asked = Asked { bytes: size, price: Some(0.02), rto: Some(rto) };
+        let asked = Asked { bytes: size, price: Some(0.02), rto: Some(rto), wal: None };
         let conditions = Conditions { memory, sorted: 900_000 };
         forecast(&way.parse().unwrap(), &trials, asked, conditions).unwrap()
     }
@@ -221,6 +261,35 @@ mod tests {
         let rto = |seconds: f64| of("custom", 900 * MB, seconds, memory()).rto.unwrap();
         let between = f64::midpoint(value, high);
         assert_eq!([60.0, between, 1.0].map(rto), [Rto::Keeps, Rto::DoesNotKeep, Rto::DoesNotKeep]);
+    }
+
+    #[test]
+    fn the_wal_of_a_day_is_part_of_size_and_restore() {
+        let mut trials = trials("pitr", |bytes| 0.1 + 1e-8 * bytes);
+        for trial in &mut trials {
+            trial.recovery = Some(Recovery {
+                base_size: trial.size,
+                wal_size: 3 * MB,
+                files: trial.restore,
+                replay: 0.5,
+                replayed: 2 * MB,
+                target: String::new(),
+                before: 1,
+                after: 1,
+            });
+        }
+        let trials: Vec<&Trial> = trials.iter().collect();
+        let wal = Some((400e6, 390e6, 410e6));
+        let asked = Asked { bytes: 900 * MB, price: None, rto: Some(119.0), wal };
+        let conditions = Conditions { memory: memory(), sorted: 0 };
+        let found = forecast(&"pitr".parse().unwrap(), &trials, asked, conditions).unwrap();
+        let Some(Day { replay: Figure::Value { value, low, high }, .. }) = found.day else { panic!() };
+        assert!((value - 100.0).abs() < 1e-6 && low < 90.0 && high > 110.0, "{found:?}");
+        let Figure::Value { value, .. } = found.size else { panic!("{found:?}") };
+        assert!((value / 625e6 - 1.0).abs() < 0.01, "{found:?}");
+        let Figure::Value { value, .. } = found.restore else { panic!("{found:?}") };
+        assert!((value / 118.2 - 1.0).abs() < 0.05, "{found:?}");
+        assert_eq!(found.rto, Some(Rto::DoesNotKeep));
     }
 
     #[test]

@@ -7,18 +7,20 @@
 //! - [`Way`] is one way to make a backup: format, compression, jobs. [`Programs`] are the client programs that make it.
 //! - `run/`: `source` holds the snapshot of the database and its content's hashes; `step` runs programs and measures them; `scratch`
 //!   owns the servers into which backups are restored; `dump` and `base` restore one; `verify` compares;
-//!   `probe` looks up rows meanwhile.
+//!   `probe` looks up rows meanwhile. `load` runs transactions on a database that pgrig has made, `receiver` receives their WAL, `wal`
+//!   measures it, and `pitr` replays it up to a point in time.
 //! - [`rehearse_sizes()`] does so at three sizes of data that pgrig makes by a [`Shape`]; `forecast` finds the cost at the user's size.
 //! - [`Outcome`]: trials, ways that failed, and the front of ways that no other one beats.
 //!
 //! - [`check`] reads a backup that is there, and says whether it is whole.
 //!
-//! Start reading at [`rehearse()`] and [`check::check()`]. A composition: it may use `pgserver` and `fill`. It must not know the command line or how a run document is saved.
+//! Start reading at [`rehearse()`] and [`check::check()`]. A composition: it may use `pgserver`, `fill` and `tps`. It must not know the command line or how a run document is saved.
 
 mod beside;
 pub mod check;
 mod error;
 mod forecast;
+mod load;
 mod outcome;
 mod plan;
 mod programs;
@@ -29,9 +31,10 @@ mod way;
 
 pub use beside::{Beside, Lookups};
 pub use error::BackupError;
-pub use forecast::{Forecast, Rto};
+pub use forecast::{Day, Forecast, Rto};
+pub use load::{Compressed, Load, WalOfLoad};
 pub use measure::forecast::{Boundary, Cause, Figure};
-pub use outcome::{DataSize, Increment, Outcome, Summary, Trial, Verified, Witness};
+pub use outcome::{DataSize, Increment, Outcome, Recovery, Summary, Trial, Verified, Witness};
 pub use plan::{LeftOut, Plan, Sizes};
 pub use programs::Programs;
 pub use request::{Request, SizesRequest};

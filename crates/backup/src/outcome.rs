@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::beside::Beside;
 use crate::forecast::Forecast;
+use crate::load::WalOfLoad;
 use crate::way::Way;
 
 /// A backup that was made, restored and verified.
@@ -34,6 +35,36 @@ pub struct Trial {
     pub at: Option<DataSize>,
     /// Its parts, if it is an incremental backup upon a full one. Its size and times are those of both then.
     pub increment: Option<Increment>,
+    /// Its parts, if it was recovered to a point in time. Its size and its restore are those of all parts then.
+    pub recovery: Option<Recovery>,
+}
+
+/// The parts of a backup that is recovered to a point in time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recovery {
+    /// Bytes of the base backup.
+    pub base_size: u64,
+    /// Bytes of the segments of WAL that were received.
+    pub wal_size: u64,
+    /// Seconds of the restore without the replay: files, start, the checkpoint at the end.
+    pub files: f64,
+    /// Seconds of the replay.
+    pub replay: f64,
+    /// Bytes of WAL that were replayed.
+    pub replayed: u64,
+    /// The target time, by the server's clock.
+    pub target: String,
+    /// Rows of the witness that were committed before the target time: all are there.
+    pub before: u64,
+    /// Those committed after it: none is there.
+    pub after: u64,
+}
+
+impl Recovery {
+    /// Bytes of WAL that were replayed each second.
+    pub fn rate(&self) -> f64 {
+        self.replayed as f64 / self.replay.max(f64::MIN_POSITIVE)
+    }
 }
 
 /// The parts of an incremental backup.
@@ -91,6 +122,9 @@ pub enum Witness {
     SameSnapshot,
     /// The hash of each table is the original's, in which no transaction ran between the hash and the backup's end.
     Unchanged,
+    /// The hash of each table is that at the time to which it was recovered; all rows of a witness that were committed before are there, and
+    /// none that was committed after.
+    PointInTime,
     /// Transactions ran in the original meanwhile: files against the manifest, and amcheck; no content was compared.
     Changed,
 }
@@ -104,6 +138,8 @@ pub struct Outcome {
     pub failed: Vec<(Way, String)>,
     /// Forecasts of the ways that worked.
     pub forecasts: Vec<Forecast>,
+    /// The WAL that the load wrote.
+    pub wal: Vec<WalOfLoad>,
     /// Limits of the results.
     pub notes: Vec<String>,
 }
@@ -154,12 +190,23 @@ impl Trial {
             trial.observe("combine", parts.combine, Unit::Seconds);
             trial.observe("wal", parts.wal as f64, Unit::Bytes);
         }
+        if let Some(parts) = &self.recovery {
+            trial.observe("base-size", parts.base_size as f64, Unit::Bytes);
+            trial.observe("wal-size", parts.wal_size as f64, Unit::Bytes);
+            trial.observe("files", parts.files, Unit::Seconds);
+            trial.observe("replay", parts.replay, Unit::Seconds);
+            trial.observe("replayed", parts.replayed as f64, Unit::Bytes);
+        }
         if let Some(at) = &self.at {
             trial.observe("data", at.bytes as f64, Unit::Bytes);
         }
         let text = self.verified.to_string();
         let what = json!({ "event": "verified", "verified": self.verified });
         trial.events.push(Event { at: self.backup + self.restore, text, what });
+        if let Some(recovery) = &self.recovery {
+            let what = json!({ "event": "recovery", "recovery": recovery });
+            trial.events.push(Event { at: self.backup + self.restore, text: "recovery".to_owned(), what });
+        }
         if let Some(beside) = &self.beside {
             let what = json!({ "event": "beside", "beside": beside });
             trial.events.push(Event { at: self.backup, text: beside.to_string(), what });
@@ -171,8 +218,11 @@ impl Trial {
 impl std::fmt::Display for Verified {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { witness, tables, rows, constraints, indexes } = self;
-        let how =
-            if *witness == Witness::Changed { "read but not compared" } else { "equal to the original" };
+        let how = match witness {
+            Witness::Changed => "read but not compared",
+            Witness::PointInTime => "equal to the original at the target time",
+            Witness::SameSnapshot | Witness::Unchanged => "equal to the original",
+        };
         write!(f, "{} with {}, {how}", counted(*tables, "table"), counted(*rows, "row"))?;
         write!(f, "; {}", counted(*constraints, "valid constraint"))?;
         match indexes {
@@ -264,6 +314,7 @@ mod tests {
             beside: None,
             at: None,
             increment: None,
+            recovery: None,
         }
     }
 

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use crate::load::Load;
 use crate::programs::{ALL_METHODS, Programs, on_path};
 use crate::request::SizesRequest;
-use crate::run::incremental;
 use crate::run::source::Facts;
+use crate::run::{incremental, pitr};
 use crate::way::{Compression, Format, Method, Place, Way};
 
 /// Number of default ways.
@@ -15,6 +16,8 @@ const BACKUP_RATE: f64 = 120e6;
 const RESTORE_RATE: f64 = 60e6;
 const VERIFY_RATE: f64 = 150e6;
 const FILL_RATE: f64 = 40e6;
+/// Time of a load and of the replay of its WAL, in times of the load.
+const WITH_REPLAY: f64 = 1.5;
 /// Seconds that a trial takes at least.
 const LEAST: f64 = 2.0;
 /// The measured sizes, as parts of the largest.
@@ -42,6 +45,9 @@ pub struct Plan {
     /// The sizes of data that pgrig makes for it; none if it rehearses a database that is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
+    /// The load that it puts on these data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
 }
 
 /// Sizes of data that pgrig makes.
@@ -68,7 +74,12 @@ pub struct LeftOut {
 
 impl Plan {
     /// Of these ways; of the default ones if there are none.
-    pub(crate) fn new(facts: &Facts, programs: Programs, asked: &[Way], trials: u32, cores: u16) -> Self {
+    pub(crate) fn new(
+        facts: &Facts,
+        programs: Programs,
+        (asked, trials, load): (&[Way], u32, Option<&Load>),
+        cores: u16,
+    ) -> Self {
         let mut ways: Vec<Way> = Vec::new();
         let mut left_out: Vec<LeftOut> = Vec::new();
         let candidates = if asked.is_empty() { default_ways(cores) } else { asked.to_vec() };
@@ -76,7 +87,7 @@ impl Plan {
             if ways.contains(&way) || asked.is_empty() && ways.len() == DEFAULT {
                 continue;
             }
-            match hindrance(&way, facts, &programs) {
+            match hindrance(&way, facts, &programs, load) {
                 None => ways.push(way),
                 Some(why) => left_out.push(LeftOut { way, why }),
             }
@@ -101,6 +112,7 @@ impl Plan {
             programs,
             seconds: all,
             sizes: None,
+            load: load.cloned(),
         }
     }
 
@@ -111,7 +123,8 @@ impl Plan {
         let all: u64 = measured.iter().sum();
         let ratio = all as f64 / largest.max(1) as f64;
         let fixed = LEAST * (self.ways.len() * 2 * self.trials as usize + 2 * measured.len()) as f64;
-        let seconds = self.seconds * ratio + all as f64 / FILL_RATE + fixed;
+        let loads = self.loads(measured.len());
+        let seconds = self.seconds * ratio + all as f64 / FILL_RATE + fixed + loads;
         let sizes = Sizes {
             measured,
             forecast: asked.size,
@@ -119,6 +132,13 @@ impl Plan {
             is_like_original: asked.shape.is_like_original,
         };
         Self { seconds, sizes: Some(sizes), ..self }
+    }
+
+    /// Seconds of all loads: one for each trial of their WAL, and one for each recovery, in which its WAL is replayed, too.
+    fn loads(&self, sizes: usize) -> f64 {
+        let time = self.load.as_ref().map_or(0.0, |load| load.time().as_secs_f64());
+        let recoveries = self.ways.iter().filter(|way| way.format == Format::Pitr).count() * sizes;
+        f64::from(self.trials) * (time + LEAST + recoveries as f64 * time * WITH_REPLAY)
     }
 }
 
@@ -143,7 +163,7 @@ fn default_ways(cores: u16) -> Vec<Way> {
 }
 
 /// Why a way is not possible, with the remedy.
-fn hindrance(way: &Way, facts: &Facts, programs: &Programs) -> Option<String> {
+fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>) -> Option<String> {
     let Compression { method, place, .. } = way.compression;
     let client = programs.major;
     let modern = matches!(method, Method::Lz4 | Method::Zstd);
@@ -161,8 +181,10 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs) -> Option<String> {
         if let Some(missing) = ["pg_basebackup", "pg_verifybackup"].iter().find(|name| !programs.has(name)) {
             return Some(format!("there is no {missing} in {}: give --bin DIR", programs.dir.display()));
         }
-        if way.format == Format::Incremental {
-            return incremental::hindrance(facts, programs);
+        match way.format {
+            Format::Incremental => return incremental::hindrance(facts, programs),
+            Format::Pitr => return pitr::hindrance(programs, load),
+            _ => {}
         }
         let by_server = place == Place::Server && method != Method::None;
         if (by_server || modern) && client < 15 {

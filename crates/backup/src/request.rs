@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::load::Load;
 use crate::shape::Shape;
 use crate::way::Way;
 
@@ -40,4 +41,7 @@ pub struct SizesRequest {
     pub rto: Option<f64>,
     /// Share of all rows that pgrig updates between a full and an incremental backup, 0 to 1.
     pub changes: f64,
+    /// The load whose WAL is measured and replayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
 }

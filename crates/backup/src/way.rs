@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 const MOST_JOBS: u16 = 256;
 /// The forms of a way, for errors.
 const FORMS: &str = "give FORMAT[:COMPRESSION[=LEVEL]][,jobs=N], for example custom:gzip=6,jobs=2. FORMAT is plain, custom, directory, base, \
-                     base-tar or incremental; COMPRESSION is none, gzip, lz4 or zstd; for base-tar with client- or server- before it, like server-zstd";
+                     base-tar, incremental or pitr; COMPRESSION is none, gzip, lz4 or zstd; for base-tar with client- or server- before it, like server-zstd";
 
 /// A way to make a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +37,8 @@ pub enum Format {
     BaseTar,
     /// `pg_basebackup`, and `pg_basebackup --incremental` upon it; restored by `pg_combinebackup`.
     Incremental,
+    /// `pg_basebackup` and `pg_receivewal`; restored to a point in time by replaying WAL.
+    Pitr,
 }
 
 /// Compression of a backup.
@@ -75,7 +77,7 @@ pub enum Place {
 impl Way {
     /// Whether it backs up the files of the whole server.
     pub fn is_base(&self) -> bool {
-        matches!(self.format, Format::Base | Format::BaseTar | Format::Incremental)
+        matches!(self.format, Format::BaseTar) || self.format.is_files()
     }
 
     /// The program that makes it.
@@ -91,9 +93,10 @@ impl Way {
                 "{format} has no jobs: give jobs with custom (pg_restore) or directory (pg_dump and pg_restore)"
             ));
         }
-        if matches!(self.format, Format::Base | Format::Incremental) && method != Method::None {
-            return Err("pg_basebackup compresses only tar files: give base-tar with a compression, or base or incremental without one"
-                .to_owned());
+        if self.format.is_files() && method != Method::None {
+            return Err(format!(
+                "pg_basebackup compresses only tar files: give base-tar with a compression, or {format} without one"
+            ));
         }
         if place == Place::Server && !self.is_base() {
             return Err(format!(
@@ -118,8 +121,15 @@ impl Way {
 }
 
 impl Format {
-    const ALL: [Self; 6] =
-        [Self::Plain, Self::Custom, Self::Directory, Self::Base, Self::BaseTar, Self::Incremental];
+    const ALL: [Self; 7] = [
+        Self::Plain,
+        Self::Custom,
+        Self::Directory,
+        Self::Base,
+        Self::BaseTar,
+        Self::Incremental,
+        Self::Pitr,
+    ];
 
     /// As the command line spells it.
     pub fn name(self) -> &'static str {
@@ -130,7 +140,18 @@ impl Format {
             Self::Base => "base",
             Self::BaseTar => "base-tar",
             Self::Incremental => "incremental",
+            Self::Pitr => "pitr",
         }
+    }
+
+    /// Whether the backup is a copy of the server's files, which no program compresses.
+    fn is_files(self) -> bool {
+        matches!(self, Self::Base | Self::Incremental | Self::Pitr)
+    }
+
+    /// Whether a trial changes the database, if pgrig has made it.
+    pub(crate) fn changes_data(self) -> bool {
+        matches!(self, Self::Incremental | Self::Pitr)
     }
 }
 
@@ -166,7 +187,7 @@ impl Compression {
     fn default_of(format: Format) -> Self {
         match format {
             Format::Custom | Format::Directory => Self { method: Method::Gzip, ..Self::NONE },
-            Format::Plain | Format::Base | Format::BaseTar | Format::Incremental => Self::NONE,
+            Format::Plain | Format::Base | Format::BaseTar | Format::Incremental | Format::Pitr => Self::NONE,
         }
     }
 }
@@ -226,7 +247,7 @@ impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.format.name())?;
         let Compression { method, level, place } = self.compression;
-        if !matches!(self.format, Format::Base | Format::Incremental) {
+        if !self.format.is_files() {
             let place = match (self.is_base() && method != Method::None, place) {
                 (false, _) => "",
                 (true, Place::Client) => "client-",
@@ -261,6 +282,7 @@ mod tests {
             ("base", "base"),
             ("base-tar", "base-tar:none"),
             ("incremental", "incremental"),
+            ("pitr", "pitr"),
             ("base-tar:gzip", "base-tar:client-gzip"),
             ("base-tar:server-zstd=3", "base-tar:server-zstd=3"),
         ] {
@@ -278,6 +300,7 @@ mod tests {
             ("base:gzip", "base-tar"),
             ("incremental:gzip", "base-tar"),
             ("incremental,jobs=2", "has no jobs"),
+            ("pitr:zstd", "or pitr without one"),
             ("custom:server-gzip", "custom:gzip"),
             ("custom:gzip=10", "1 to 9"),
             ("custom:none=1", "none has no level"),

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 const UNPACKED: &str = ".restored";
 /// Files of the server that was backed up. They would make this one a replica, or apply its ALTER SYSTEM settings.
 const FOREIGN: [&str; 5] =
-    ["standby.signal", "recovery.signal", "postgresql.auto.conf", "postmaster.pid", "postmaster.opts"];
+    ["standby.signal", RECOVERY_SIGNAL, "postgresql.auto.conf", "postmaster.pid", "postmaster.opts"];
+/// Makes the server recover from an archive, and then work as a primary.
+const RECOVERY_SIGNAL: &str = "recovery.signal";
 /// Only this machine's accounts that can enter the directory of the socket can connect.
 const HBA: &str = "# written by pgrig for a restored backup\nlocal all all trust\n";
 
@@ -40,6 +42,20 @@ impl Instance {
     /// # Errors
     /// If its files cannot be changed, or if the instance has data.
     pub fn adopt_restored(&self) -> Result<()> {
+        self.adopt(&[])
+    }
+
+    /// The same, but at its first start the server recovers from an archive, as the spec's settings `restore_command` and
+    /// `recovery_target_…` say.
+    ///
+    /// # Errors
+    /// As for [`Instance::adopt_restored`].
+    pub fn adopt_restored_for_recovery(&self) -> Result<()> {
+        self.adopt(&[RECOVERY_SIGNAL])
+    }
+
+    /// `signals` are empty files that tell the server how to start.
+    fn adopt(&self, signals: &[&str]) -> Result<()> {
         let account = Account::choose()?;
         let place = self.dir.join(UNPACKED);
         for name in FOREIGN {
@@ -47,6 +63,9 @@ impl Instance {
             if path.exists() {
                 fs::remove_file(&path).on("delete", &path)?;
             }
+        }
+        for name in signals {
+            replace(&place.join(name), b"", 0o600, Some(&account))?;
         }
         replace(&place.join("postgresql.conf"), b"", 0o600, Some(&account))?;
         replace(&place.join("pg_hba.conf"), HBA.as_bytes(), 0o600, Some(&account))?;

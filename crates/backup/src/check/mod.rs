@@ -12,7 +12,7 @@
 //! one cannot hold it up. Start reading at [`check()`].
 
 mod error;
-mod format;
+pub(crate) mod format;
 mod outcome;
 mod plan;
 mod recipe;

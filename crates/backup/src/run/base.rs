@@ -38,7 +38,7 @@ fn compression(Compression { method, level, place }: Compression, major: u16) ->
 
 /// The commands that unpack the backup into the place; each inner list is joined by pipes.
 pub(crate) fn unpack(way: &Way, directory: &Path, place: &Path) -> Vec<Vec<Command>> {
-    if way.format == Format::Base {
+    if way.format != Format::BaseTar {
         let mut copy = Command::new("cp");
         copy.arg("-a").arg(directory.join(".")).arg(place);
         return vec![vec![copy]];

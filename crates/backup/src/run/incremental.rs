@@ -151,7 +151,15 @@ impl Run<'_> {
         let mut backup = first;
         backup.add(second);
         let size = increment.full_size + increment.size;
-        Ok(Restored { backup, restore, size, verified, increment: Some(increment), beside: None })
+        Ok(Restored {
+            backup,
+            restore,
+            size,
+            verified,
+            increment: Some(increment),
+            recovery: None,
+            beside: None,
+        })
     }
 }
 
@@ -171,7 +179,7 @@ async fn wal_so_far(target: &Target) -> Result<u64, BackupError> {
 }
 
 /// Makes the space of dead rows free again, so that the tables do not grow from trial to trial.
-async fn vacuum(target: &Target) -> Result<(), BackupError> {
+pub(super) async fn vacuum(target: &Target) -> Result<(), BackupError> {
     let session = Session::open(target).await?;
     session.run("VACUUM").await?;
     session.close().await;

@@ -4,12 +4,17 @@ pub(crate) mod base;
 pub(crate) mod dump;
 mod fill;
 pub(crate) mod incremental;
+pub(crate) mod pitr;
 mod probe;
+mod receiver;
+mod replay;
 pub(crate) mod scratch;
 mod sized;
 pub(crate) mod source;
 pub(crate) mod step;
+mod transactions;
 pub(crate) mod verify;
+mod wal;
 
 use std::cell::Cell;
 use std::fs;
@@ -25,7 +30,8 @@ use server::interruption::{Ended, until_stopped};
 
 use crate::beside::Beside;
 use crate::error::{BackupError, OnPath};
-use crate::outcome::{DataSize, Increment, Outcome, Trial, Verified, Witness};
+use crate::load::WalOfLoad;
+use crate::outcome::{DataSize, Increment, Outcome, Recovery, Trial, Verified, Witness};
 use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::request::Request;
@@ -71,6 +77,8 @@ pub trait Observer {
     fn begins(&mut self, way: &Way, round: u32, at: Option<DataSize>);
     /// A trial is done, and this time is left.
     fn done(&mut self, trial: &Trial, left: Duration);
+    /// The WAL of the load was measured.
+    fn measured(&mut self, _wal: &WalOfLoad) {}
     /// A way has failed and is not tried again.
     fn failed(&mut self, way: &Way, why: &str);
 }
@@ -110,7 +118,7 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Facts, Plan), Ba
     let facts = Facts::of(&session, site.version_num).await?;
     session.close().await;
     let programs = Programs::find(request.bin.as_deref(), facts.major)?;
-    let plan = possible(Plan::new(&facts, programs, &request.ways, request.trials, site.cores))?;
+    let plan = possible(Plan::new(&facts, programs, (&request.ways, request.trials, None), site.cores))?;
     Ok((facts, plan))
 }
 
@@ -220,6 +228,7 @@ struct Restored {
     size: u64,
     verified: Verified,
     increment: Option<Increment>,
+    recovery: Option<Recovery>,
     beside: Option<Beside>,
 }
 
@@ -284,22 +293,21 @@ impl Run<'_> {
         let mut all: Vec<_> = (0..self.plan.trials).flat_map(in_round).collect();
         if self.changes.is_some() {
             // After these changes, there is no snapshot to dump.
-            all.sort_by_key(|(_, _, way)| way.format == Format::Incremental);
+            all.sort_by_key(|(_, _, way)| way.format.changes_data());
         }
         all
     }
 
     async fn trial(&self, way: &Way, subject: &Subject) -> Result<Trial, Trouble> {
         let file = self.scratch.work.join("backup");
-        let tried = if way.format == Format::Incremental {
-            self.incremental(way, subject, &file).await
-        } else if way.is_base() {
-            self.base(way, subject, &file).await
-        } else {
-            self.dump(way, subject, &file).await
+        let tried = match way.format {
+            Format::Plain | Format::Custom | Format::Directory => self.dump(way, subject, &file).await,
+            Format::Base | Format::BaseTar => self.base(way, subject, &file).await,
+            Format::Incremental => self.incremental(way, subject, &file).await,
+            Format::Pitr => self.pitr(way, subject, &file).await,
         };
         remove(&file)?;
-        let Restored { backup, restore, size, verified, increment, beside } = tried?;
+        let Restored { backup, restore, size, verified, increment, recovery, beside } = tried?;
         Ok(Trial {
             way: way.clone(),
             backup: backup.seconds,
@@ -312,6 +320,7 @@ impl Run<'_> {
             beside,
             at: subject.at,
             increment,
+            recovery,
         })
     }
 
@@ -342,7 +351,7 @@ impl Run<'_> {
         restore.peak = restore.peak.saturating_sub(before);
         let verified = verify::verify(&restored, &source.content, Witness::SameSnapshot, false).await?;
         self.scratch.drop_database().await?;
-        Ok(Restored { backup, restore, size, verified, increment: None, beside })
+        Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
     }
 
     async fn base(&self, way: &Way, subject: &Subject, directory: &Path) -> Result<Restored, Trouble> {
@@ -366,7 +375,7 @@ impl Run<'_> {
         }
         watch.run(vec![base::verify(programs, facts.major, directory, &place)]).await?;
         let verified = self.start_and_verify(facts, source, witness, &mut restore).await?;
-        Ok(Restored { backup, restore, size, verified, increment: None, beside })
+        Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
     }
 
     /// Starts a server on the unpacked base backup, which is part of the restore, and compares its content.

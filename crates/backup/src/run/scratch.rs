@@ -36,6 +36,8 @@ pub(crate) struct Scratch {
     pub(crate) work: PathBuf,
     dumps: Instance,
     pub(crate) base: Instance,
+    /// Its properties.
+    of_base: Spec,
     running: Option<Running>,
     /// Servers with data of one size each, that pgrig makes.
     filled: Vec<(Instance, Option<Running>)>,
@@ -58,29 +60,21 @@ impl Scratch {
             return Err(BackupError::UnknownMajor(facts.major));
         }
         let home = &home.twin(&home.root().join(OWN))?;
-        let open = |name: &str, set: &[(&str, &str)]| {
+        let spec = |name: &str, set: &[(&str, &str)]| {
             let own = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             let set = own.chain(settings.iter().cloned()).collect();
             let version = version.filter(|_| pg_bin.is_none());
             let pg_bin = pg_bin.map(Path::to_owned);
-            Instance::open(
-                home,
-                Spec {
-                    name: name.to_owned(),
-                    version,
-                    pg_bin,
-                    profile: Some(Profile::Stock),
-                    set,
-                    tcp: None,
-                },
-            )
+            Spec { name: name.to_owned(), version, pg_bin, profile: Some(Profile::Stock), set, tcp: None }
         };
+        let open = |name: &str, set: &[(&str, &str)]| Instance::open(home, spec(name, set));
         // Recovery needs room for the transactions that were prepared. A subscription of the original must not take changes from its
         // publisher, which keeps them for the original.
-        let base = open(
+        let of_base = spec(
             BASE,
             &[("max_prepared_transactions", &facts.prepared), ("max_logical_replication_workers", "0")],
-        )?;
+        );
+        let base = Instance::open(home, of_base.clone())?;
         // Autovacuum's transactions would hinder the comparison of base backups.
         let set: Vec<(&str, &str)> = [("autovacuum", "off")].iter().chain(more).copied().collect();
         let filled = (0..sizes).map(|number| Ok((open(&size(number), &set)?, None)));
@@ -90,6 +84,7 @@ impl Scratch {
             work: home.root().join(WORK),
             dumps: open(DUMPS, &[])?,
             base,
+            of_base,
             running: None,
             filled,
             ending: Arc::default(),
@@ -194,13 +189,29 @@ impl Scratch {
 
     /// Starts the server of a base backup.
     pub(crate) async fn start_base(&self) -> Result<Running, BackupError> {
-        let (base, ending) = (self.base.clone(), Arc::clone(&self.ending));
+        self.start_restored(self.base.clone(), Instance::adopt_restored).await
+    }
+
+    /// Starts the server of a base backup, which then replays WAL as these settings say. Returns before all of it is replayed.
+    pub(crate) async fn start_recovery(&self, settings: &[(String, String)]) -> Result<Running, BackupError> {
+        let mut spec = self.of_base.clone();
+        spec.set.extend_from_slice(settings);
+        let base = Instance::open(&self.home, spec)?;
+        self.start_restored(base, Instance::adopt_restored_for_recovery).await
+    }
+
+    async fn start_restored(
+        &self,
+        base: Instance,
+        adopt: fn(&Instance) -> pgserver::Result<()>,
+    ) -> Result<Running, BackupError> {
+        let ending = Arc::clone(&self.ending);
         let started = blocking(move || {
             let ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
             if *ending {
                 return Ok(None);
             }
-            base.adopt_restored()?;
+            adopt(&base)?;
             base.attach_or_start(&|_| ()).map(Some)
         });
         started.await?.ok_or(BackupError::Interrupted)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use connect::{ConnectError, Target};
+use failure::Class;
 use measure::forecast::Memory;
 use pgserver::{Binaries, Home, Major};
 use server::interruption::{Ended, GRACE};
@@ -12,10 +13,11 @@ use server::{DataDirectory, Session};
 
 use super::scratch::{SIZES, Scratch};
 use super::source::{Facts, Source};
-use super::step::Watch;
-use super::{Observer, Run, SMALL, STARTING, Subject, WAL, incremental, possible, result};
+use super::step::{Trouble, Watch};
+use super::{Observer, Run, SMALL, STARTING, Subject, WAL, incremental, possible, result, wal};
 use crate::error::BackupError;
 use crate::forecast::{Asked, Conditions, forecast};
+use crate::load::{WalOfLoad, spread};
 use crate::outcome::{DataSize, Outcome, Trial};
 use crate::plan::Plan;
 use crate::programs::Programs;
@@ -63,7 +65,12 @@ fn prepare(ground: &Ground, asked: &SizesRequest) -> Result<(Facts, Plan), Backu
     let major = given.unwrap_or(programs.major.min(newest));
     let facts = Facts::of_scratch(major, &asked.shape.origin, largest);
     let request = &asked.request;
-    let plan = possible(Plan::new(&facts, programs, &request.ways, request.trials, ground.cores))?;
+    let plan = possible(Plan::new(
+        &facts,
+        programs,
+        (&request.ways, request.trials, asked.load.as_ref()),
+        ground.cores,
+    ))?;
     let plan = plan.at_sizes(asked, &facts);
     Ok((facts, plan))
 }
@@ -135,7 +142,9 @@ async fn work(
     let changes = Some(asked.changes);
     let run = Run { plan, scratch, stop, has_other_locale: Cell::new(false), changes, prober: None };
     let mut outcome = run.rounds(&subjects, observer).await?;
-    let question = Asked { bytes: asked.size, price: asked.price, rto: asked.rto };
+    run.load(largest, &mut outcome, observer).await?;
+    let wal = spread(outcome.wal.iter().map(WalOfLoad::per_day).collect());
+    let question = Asked { bytes: asked.size, price: asked.price, rto: asked.rto, wal };
     let of_way = |way: &Way| {
         let trials: Vec<&Trial> = outcome.trials.iter().filter(|trial| trial.way == *way).collect();
         forecast(way, &trials, question, Conditions { memory, sorted })
@@ -145,6 +154,48 @@ async fn work(
         subject.source.close().await;
     }
     Ok(outcome)
+}
+
+impl Run<'_> {
+    /// Measures the WAL of the load, if there is one, on the largest database.
+    async fn load(
+        &self,
+        subject: &Subject,
+        outcome: &mut Outcome,
+        observer: &mut impl Observer,
+    ) -> Result<(), BackupError> {
+        let Some(load) = &self.plan.load else { return Ok(()) };
+        for number in 1..=self.plan.trials {
+            observer.stage(&format!("measuring the WAL of the load, {number} of {}", self.plan.trials));
+            let measured = self.measure_wal(load, subject).await;
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(BackupError::Interrupted);
+            }
+            match measured {
+                Ok(wal) => {
+                    observer.measured(&wal);
+                    outcome.wal.push(wal);
+                }
+                Err(Trouble::Run(error)) => return Err(error),
+                Err(Trouble::Way(why)) => {
+                    let class = Class::Machine;
+                    return Err(BackupError::Load { script: load.script(), why, class });
+                }
+            }
+        }
+        outcome.notes.extend(wal::notes(load, &outcome.wal, checkpoint_timeout(&subject.target).await?));
+        Ok(())
+    }
+}
+
+/// Seconds between two checkpoints.
+async fn checkpoint_timeout(target: &Target) -> Result<f64, ConnectError> {
+    let session = Session::open(target).await?;
+    let query =
+        "SELECT extract(epoch FROM current_setting('checkpoint_timeout')::interval)::float8 AS seconds";
+    let seconds = session.row(query, &[]).await?.get("seconds");
+    session.close().await;
+    Ok(seconds)
 }
 
 /// Refuses to fill if the databases would not fit.

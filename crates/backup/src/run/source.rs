@@ -142,6 +142,12 @@ impl Source {
     pub(crate) async fn close(self) {
         self.session.close().await;
     }
+
+    /// The content alone, without the snapshot and its locks.
+    pub(crate) async fn into_content(self) -> Content {
+        self.session.close().await;
+        self.content
+    }
 }
 
 /// Whether no transaction runs in this snapshot, `xmin:xmax:running`.

@@ -15,7 +15,7 @@ use server::volume::Volume;
 use crate::error::{BackupError, OnPath};
 
 /// Interval of checks whether a program has ended. The time of its end does not depend on it.
-const LOOK: Duration = Duration::from_millis(10);
+pub(crate) const LOOK: Duration = Duration::from_millis(10);
 /// Interval of readings of files and volumes.
 const READ: Duration = Duration::from_millis(500);
 /// Time without progress after which a backup counts as stuck.
@@ -130,7 +130,7 @@ impl Watch<'_> {
     }
 
     /// Each program reads what the one before it writes.
-    fn start(&self, commands: Vec<Command>) -> Result<Vec<Program>, BackupError> {
+    pub(crate) fn start(&self, commands: Vec<Command>) -> Result<Vec<Program>, BackupError> {
         let log = File::create(&self.log).on("create", &self.log)?;
         let mut programs: Vec<Program> = Vec::new();
         let last = commands.len() - 1;
@@ -180,7 +180,8 @@ impl Watch<'_> {
         Ok(peak)
     }
 
-    fn full(&self) -> Option<BackupError> {
+    /// The error if one of the volumes gets full.
+    pub(crate) fn full(&self) -> Option<BackupError> {
         self.directories.iter().find_map(|directory| {
             let (free, headroom) = room(directory)?;
             let path = directory.display().to_string();
@@ -193,7 +194,7 @@ impl Watch<'_> {
     }
 
     /// The last messages of the programs, in one line.
-    fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

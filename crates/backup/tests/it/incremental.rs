@@ -40,6 +40,7 @@ fn an_incremental_backup_holds_a_stated_share_of_changes() {
         price: None,
         rto: None,
         changes: 0.01,
+        load: None,
     };
     let mut observer = Unwatched;
     let rehearsed = backup::rehearse_sizes(&ground, &asked, &mut observer, std::future::pending());

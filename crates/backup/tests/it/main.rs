@@ -3,6 +3,7 @@
 mod check;
 mod damage;
 mod incremental;
+mod pitr;
 mod probe;
 mod rehearse;
 mod restore;

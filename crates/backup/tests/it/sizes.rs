@@ -24,6 +24,7 @@ async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]
         price: Some(1000.0),
         rto: Some(1e6),
         changes: 0.05,
+        load: None,
     };
     let never = std::future::pending();
     let outcome = Box::pin(backup::rehearse_sizes(&ground, &asked, &mut Unwatched, never)).await.unwrap();

@@ -350,6 +350,12 @@ fn missing(words: &[String]) -> Option<String> {
             "give two commands or more, each in quotes, for example: pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'"
         }
         ["merge", ..] => "give the runs of all parts, for example: pgrig merge 1.json 2.json",
+        ["backup", "rehearse", ..] if has("--load") => {
+            "--load needs a rate: give its transactions per second, for example -R 500"
+        }
+        ["backup", "rehearse", ..] => {
+            "-R, -T and -c are for a load: give its script, too, for example --load simple-update -R 500"
+        }
         ["backup", "check", ..] => {
             "give the file or directory of a backup, or - for standard input, for example: pgrig backup check shop.dump"
         }

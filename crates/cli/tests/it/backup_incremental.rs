@@ -40,7 +40,7 @@ fn incremental_backups_are_recorded_and_interrupted_or_killed_leave_nothing() {
     assert_says(&page.stdout, &["incremental", "Forecast"]);
 
     for (line, says) in [
-        ("--way incremental:gzip", "base-tar with a compression, or base or incremental without one"),
+        ("--way incremental:gzip", "base-tar with a compression, or incremental without one"),
         ("--changes 5", "--changes is for databases that pgrig fills"),
         ("--changes 5 --size 1TB", "add --way incremental"),
         ("--changes 0 --size 1TB", "above 0 and at most 100"),

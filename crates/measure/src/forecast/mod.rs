@@ -63,6 +63,17 @@ impl Figure {
             unknown => unknown,
         }
     }
+
+    /// The sum of both. Its bounds are the sums of the bounds, as if both were wrong in the same direction.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Value { value, low, high }, Self::Value { value: more, low: least, high: most }) => {
+                Self::Value { value: value + more, low: low + least, high: high + most }
+            }
+            (Self::Value { .. }, unknown) | (unknown, _) => unknown,
+        }
+    }
 }
 
 /// The facts that are known of a quantity beforehand.

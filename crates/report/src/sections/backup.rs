@@ -13,6 +13,8 @@ use crate::quantity::Quantity;
 /// The costs by which ways are compared.
 const COSTS: [(&str, Quantity); 3] =
     [("size", Quantity::Bytes), ("backup", Quantity::Seconds), ("restore", Quantity::Seconds)];
+/// Configuration of the trials that measure the WAL of a load.
+const WAL: &str = "wal";
 const FRONT: &str = "(front)";
 const MEANING: &str =
     "front: no other way is better in size, backup or restore without being worse in another of them";
@@ -28,6 +30,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     overview.text.extend(missing(run, &ways));
     overview.first = Some(("All ways".to_owned(), table(run, &costs, &front)));
     let mut sections = vec![overview];
+    sections.extend(wal(run));
     sections.extend(forecast(run, &ways));
     sections.extend(verification(run, &ways));
     Shown { result: result(&costs), sections }
@@ -42,6 +45,31 @@ fn ways(run: &Run) -> Vec<String> {
         return all;
     }
     all.into_iter().filter(|config| planned.contains(&config.as_str())).collect()
+}
+
+/// The WAL that a load wrote, and the space that it takes.
+fn wal(run: &Run) -> Option<Section> {
+    let per_day = median(&values(run, WAL, "wal-per-day"))?;
+    let mut table = Table::new(&["WAL of a day", "size"]);
+    table.add(["not compressed".to_owned(), Quantity::Bytes.text(per_day)]);
+    for method in ["gzip", "lz4", "zstd"] {
+        if let Some(size) = median(&values(run, WAL, &format!("wal-per-day-{method}"))) {
+            table.add([method.to_owned(), Quantity::Bytes.text(size)]);
+        }
+    }
+    let load = &run.plan["load"];
+    let text = format!(
+        "Of {} transactions a second by {} clients, measured for {} on {} of tables and indexes; each segment is compressed alone.",
+        load["rate"].as_f64().unwrap_or_default(),
+        load["clients"],
+        load["seconds"].as_f64().map_or_else(|| "–".to_owned(), |seconds| Quantity::Seconds.text(seconds)),
+        median(&values(run, WAL, "data")).map_or_else(|| "–".to_owned(), |data| Quantity::Bytes.text(data))
+    );
+    Some(Section {
+        text: vec![text],
+        first: Some(("Space for WAL".to_owned(), table)),
+        ..Section::new("WAL of the load", Vec::new())
+    })
 }
 
 /// The costs at the size of the user.
@@ -211,6 +239,10 @@ fn verification(run: &Run, ways: &[String]) -> Option<Section> {
             Some("same-snapshot") => "hashes are those of the dumped snapshot".to_owned(),
             Some("unchanged") => {
                 "hashes are the original's, in which no transaction ran meanwhile".to_owned()
+            }
+            Some("point-in-time") => {
+                "hashes are those of the target time; all rows committed before are there, and none committed after"
+                    .to_owned()
             }
             Some("changed") => "read, not compared: transactions ran in the original".to_owned(),
             _ => text(&verified["witness"]),

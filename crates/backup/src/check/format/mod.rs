@@ -5,7 +5,7 @@ pub(super) mod compression;
 pub(super) mod manifest;
 pub(super) mod rows;
 pub(super) mod tar;
-pub(super) mod wal;
+pub(crate) mod wal;
 
 use std::io;
 

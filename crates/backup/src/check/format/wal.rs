@@ -53,7 +53,7 @@ pub(in crate::check) fn segment_size(first: &[u8]) -> Option<u64> {
 }
 
 /// Whether it is the name of a segment.
-pub(in crate::check) fn is_segment(name: &str) -> bool {
+pub(crate) fn is_segment(name: &str) -> bool {
     name.len() == 24 && name.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_lowercase())
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use backup::{Request, Way, check};
+use backup::{Format, Request, Way, check};
 use clap::{Args, Subcommand};
 use pgserver::{Home, Major};
 use server::machine::cores;
@@ -46,14 +46,17 @@ pub(crate) enum BackupAction {
     base-tar:client-gzip=1   pg_basebackup, tar files that the client compresses\n  \
     base-tar:server-zstd     pg_basebackup, tar files that the server compresses\n  \
     incremental              pg_basebackup, full and then incremental, and\n                           \
-    pg_combinebackup (PostgreSQL 17 or later)\n\n\
+    pg_combinebackup (PostgreSQL 17 or later)\n  \
+    pitr                     pg_basebackup and pg_receivewal; WAL of a load (--load) is\n                           \
+    replayed up to a point in time\n\n\
     Compressions: none, gzip, lz4, zstd. Without one: gzip for custom and\n\
     directory, as for pg_dump; none for the others.\n\n\
     Examples:\n  \
     pgrig backup rehearse -d shop\n  \
     pgrig backup rehearse -d shop --way plain:gzip --way directory:zstd=1,jobs=4\n  \
     pgrig backup rehearse -d shop --bin /usr/lib/postgresql/18/bin --trials 6\n  \
-    pgrig backup rehearse --model shop.model.toml --size 5TB --rto 4h")]
+    pgrig backup rehearse --model shop.model.toml --size 5TB --rto 4h\n  \
+    pgrig backup rehearse --size 100GB --way pitr --load simple-update -R 500")]
 pub(crate) struct RehearseArgs {
     /// Rehearse this way (see below); may be repeated [default: five ways that are possible here]
     #[arg(long, value_name = "WAY", help_heading = "Backups")]
@@ -217,6 +220,11 @@ impl RehearseArgs {
             "--price-per-gb-month is for a forecast: give the size, too, for example --size 5TB"
         } else if self.sized.changes.is_some() {
             "--changes is for databases that pgrig fills: give the size, too, for example --size 5TB"
+        } else if self.sized.load.load.is_some() {
+            "--load is for databases that pgrig fills, because it changes them: give the size, too, for example --size 5TB"
+        } else if self.way.iter().any(|way| way.format == Format::Pitr) {
+            "--way pitr changes the database, so it is for databases that pgrig fills: give the size and a load, too, for example --size 5TB \
+             --load simple-update -R 500"
         } else {
             return Ok(());
         };

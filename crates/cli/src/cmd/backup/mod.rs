@@ -4,6 +4,8 @@ pub(crate) mod args;
 mod beside;
 mod check;
 mod incremental;
+pub(crate) mod load;
+mod pitr;
 mod progress;
 mod restore;
 mod rto;

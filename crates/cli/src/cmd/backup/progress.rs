@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backup::{DataSize, Observer, Plan, Trial, Way};
+use backup::{DataSize, Observer, Plan, Trial, WalOfLoad, Way};
 use measure::human::{bytes, time};
 
 use crate::app::conduct::Recording;
@@ -72,6 +72,16 @@ impl Observer for Progress<'_> {
             time(*restore)
         ));
         self.recording.add(trial.document());
+    }
+
+    fn measured(&mut self, wal: &WalOfLoad) {
+        self.printer.say(format!(
+            "  {} of WAL in {}, {:.0} transactions a second",
+            bytes(wal.bytes),
+            time(wal.seconds),
+            wal.tps()
+        ));
+        self.recording.add(wal.document());
     }
 
     fn failed(&mut self, way: &Way, why: &str) {

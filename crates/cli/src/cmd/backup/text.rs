@@ -8,7 +8,7 @@ use measure::{IntervalKind, Median};
 
 use crate::app::numbers::clock;
 use crate::app::table::{align_right, new_table, trimmed};
-use crate::cmd::backup::incremental;
+use crate::cmd::backup::{incremental, load};
 
 /// The plan.
 pub(super) fn plan(plan: &Plan) -> String {
@@ -26,6 +26,9 @@ pub(super) fn plan(plan: &Plan) -> String {
         ways.join("\n             "),
         clock(*seconds)
     );
+    if let Some(load) = &plan.load {
+        let _ = write!(text, "\n  load       {}", load::described(load));
+    }
     if plan.sizes.is_some() {
         return text + &left_out(plan);
     }
@@ -120,6 +123,11 @@ pub(super) fn verified(all: &[Summary]) -> String {
         (
             Witness::Unchanged,
             "pg_verifybackup; the hash of each logged table is the original's, in which no transaction ran meanwhile",
+        ),
+        (
+            Witness::PointInTime,
+            "pg_verifybackup; the hash of each logged table is that of the target time; all rows that were committed before are there, and none \
+             that was committed after",
         ),
         (
             Witness::Changed,

@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::app::duration::Length;
 use crate::app::size::Size;
+use crate::cmd::backup::load::LoadArgs;
 
 /// Size that is measured at most, if nothing else is asked for.
 pub(crate) const UP_TO: u64 = 256_000_000;
@@ -38,6 +39,9 @@ pub(crate) struct SizedArgs {
     /// For incremental backups, update PERCENT of the rows of each table after the full backup, chosen at random [default: 1]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) changes: Option<Percent>,
+
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
 
     /// Print the price of each backup for a month, if 10^9 bytes cost PRICE
     #[arg(long, value_name = "PRICE")]

@@ -6,7 +6,9 @@ mod text;
 
 use std::time::Duration;
 
-use backup::{DataSize, Format, Ground, Observer, Outcome, Plan, Rto, Shape, SizesRequest, Trial, Way};
+use backup::{
+    DataSize, Format, Ground, Observer, Outcome, Plan, Rto, Shape, SizesRequest, Trial, WalOfLoad, Way,
+};
 use measure::{Environment, Note, Trial as Document};
 use pgserver::{Home, Profile};
 use serde_json::{Value, json};
@@ -56,6 +58,11 @@ fn asked(arguments: &RehearseArgs, shape: Shape) -> Result<SizesRequest, Usage> 
     if sized.changes.is_some() && !arguments.way.iter().any(|way| way.format == Format::Incremental) {
         return Err(Usage("--changes is for incremental backups: add --way incremental".to_owned()));
     }
+    let load = sized.load.load()?;
+    if load.is_none() && arguments.way.iter().any(|way| way.format == Format::Pitr) {
+        let text = "--way pitr replays the WAL of a load: give one, for example --load simple-update -R 500";
+        return Err(Usage(text.to_owned()));
+    }
     let size = sized.size.map(|size| size.0).or(shape.bytes).ok_or_else(|| {
         Usage(format!("no size is given, and that of {} is not known: give --size SIZE", shape.origin))
     })?;
@@ -67,6 +74,7 @@ fn asked(arguments: &RehearseArgs, shape: Shape) -> Result<SizesRequest, Usage> 
         price: sized.price_per_gb_month.map(|price| price.0),
         rto: sized.rto.map(|rto| rto.0.as_secs_f64()),
         changes: sized.changes.map_or(CHANGES, |changes| changes.0) / 100.0,
+        load,
     })
 }
 
@@ -192,6 +200,10 @@ impl Observer for SizedProgress<'_> {
 
     fn done(&mut self, trial: &Trial, left: Duration) {
         self.measuring(|progress| progress.done(trial, left));
+    }
+
+    fn measured(&mut self, wal: &WalOfLoad) {
+        self.measuring(|progress| progress.measured(wal));
     }
 
     fn failed(&mut self, way: &Way, why: &str) {

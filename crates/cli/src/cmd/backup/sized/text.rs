@@ -8,8 +8,8 @@ use measure::human::{bytes, time};
 use crate::app::command_line;
 use crate::app::numbers::clock;
 use crate::app::table::{align_right, new_table, trimmed};
-use crate::cmd::backup::incremental;
 use crate::cmd::backup::text::{further, range, verified, whole};
+use crate::cmd::backup::{incremental, load, pitr};
 
 /// The limits of data that are made.
 pub(super) fn caution(asked: &SizesRequest) -> String {
@@ -37,6 +37,8 @@ pub(super) fn results(outcome: &Outcome, plan: &Plan, asked: &SizesRequest) -> V
     let measured = measured(&all, &sizes.iter().map(|size| size.bytes).collect::<Vec<_>>());
     let mut texts = vec![measured, further(largest)];
     texts.extend(incremental::parts(outcome));
+    texts.extend(pitr::parts(outcome));
+    texts.extend(asked.load.as_ref().and_then(|asked| load::text(asked, &outcome.wal)));
     texts.extend([verified(largest), forecasts(&outcome.forecasts, asked)]);
     texts
 }
@@ -88,6 +90,16 @@ fn forecasts(forecasts: &[Forecast], asked: &SizesRequest) -> String {
         bytes(asked.size),
         trimmed(&table)
     );
+    for one in forecasts {
+        let Some(day) = one.day else { continue };
+        let _ = write!(
+            text,
+            "\n  {}: with the WAL of a day of the load, {}, which is replayed in {}",
+            one.way,
+            shown(day.wal, &|size| bytes(whole(size))),
+            shown(day.replay, &time)
+        );
+    }
     if !reasons.is_empty() {
         text += "\n\nnot known";
         for reason in &reasons {

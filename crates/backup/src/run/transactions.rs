@@ -1,0 +1,96 @@
+//! The transactions of a load, on a database that pgrig has made.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use connect::Target;
+use tps::{End, Outcome, Second, TpsError};
+
+use super::pitr::Witness;
+use super::receiver::Receiver;
+use super::step::{LOOK, Trouble};
+use crate::error::BackupError;
+use crate::load::Load;
+
+/// Interval of checks, and of the rows of the witness.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Prepares pgbench's tables, as pgbench does before a run.
+pub(super) async fn prepare(load: &Load, target: &Target) -> Result<(), BackupError> {
+    let connection = target.connect().await?;
+    let plan = tps::Plan::new(&connection, load.request.clone()).await?;
+    plan.prepare(&connection).await?;
+    connection.close().await;
+    Ok(())
+}
+
+/// Runs the transactions for this time, while their WAL is received. The witness gets rows meanwhile.
+pub(super) async fn run(
+    load: &Load,
+    time: Duration,
+    target: &Target,
+    receiver: &Receiver<'_>,
+    mut witness: Option<&mut Witness>,
+    stop: &AtomicBool,
+) -> Result<Outcome, Trouble> {
+    let connection = target.connect().await.map_err(BackupError::from)?;
+    let plan = tps::Plan::new(&connection, load.lasting(time)).await.map_err(BackupError::from)?;
+    connection.close().await;
+    let targets = std::slice::from_ref(target);
+    let ended = AtomicBool::new(false);
+    let mut running = tps::run(targets, &plan, &Unwatched, Box::pin(stopped([stop, &ended])));
+    let mut found = Ok(());
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            outcome = &mut running => break outcome,
+            () = tokio::time::sleep(INTERVAL) => {}
+        }
+        if found.is_err() {
+            continue;
+        }
+        found = receiver.check();
+        if let (Ok(()), Some(witness)) = (&found, witness.as_deref_mut()) {
+            found = witness.write().await.map_err(Trouble::from);
+        }
+        if found.is_err() {
+            ended.store(true, Ordering::Relaxed);
+        }
+    };
+    found?;
+    match outcome {
+        Err(TpsError::Interrupted) => Err(BackupError::Interrupted.into()),
+        outcome => completed(load, outcome.map_err(BackupError::from)?),
+    }
+}
+
+/// Refuses the results of a load that was not put on the server as asked for.
+fn completed(load: &Load, outcome: Outcome) -> Result<Outcome, Trouble> {
+    let failed = |why: String| {
+        let class = outcome.class_of_loss();
+        Err(BackupError::Load { script: load.script(), why, class }.into())
+    };
+    if matches!(outcome.end, End::Interrupted) {
+        return Err(BackupError::Interrupted.into());
+    }
+    if let Some(lost) = outcome.lost.first() {
+        return failed(lost.why.clone());
+    }
+    if outcome.all.counts.succeeded == 0 {
+        return failed("no transaction succeeded".to_owned());
+    }
+    Ok(outcome)
+}
+
+/// Resolves when one of these is set.
+async fn stopped(any: [&AtomicBool; 2]) {
+    while !any.iter().any(|stop| stop.load(Ordering::Relaxed)) {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+struct Unwatched;
+
+impl tps::Observer for Unwatched {
+    fn second(&self, _second: &Second) {}
+}

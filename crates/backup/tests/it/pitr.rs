@@ -1,0 +1,183 @@
+//! Recovery to a point in time, on the oldest server and on one of the newest, and the WAL of a load.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use backup::{
+    BackupError, Day, Figure, Ground, Load, Method, Outcome, Programs, Request, Shape, SizesRequest, Witness,
+};
+use failure::{Class, Classified};
+use pgserver::Home;
+use script::Source;
+use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, templates, templates_of};
+use tps::{Connecting, Length, Protocol};
+
+use crate::support::{Unwatched, assert_nothing_is_left, ways};
+
+const MB: u64 = 1_000_000;
+const OLDEST: u16 = 13;
+/// Rows of pgbench's table of accounts, changed and added.
+const SCRIPT: &str = "\\set id random(1, 1000)\n\
+    UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :id;\n\
+    INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, 1, :id, 1, now());\n";
+
+/// Transactions of a script, 50 each second of 2 clients.
+fn load(script: &str, seconds: u64) -> Load {
+    let request = tps::Request {
+        sources: vec![Source::file("load.sql", script, 1)],
+        definitions: Vec::new(),
+        clients: 2,
+        jobs: 1,
+        length: Length::Time(Duration::from_secs(seconds)),
+        rate: Some(50.0),
+        latency_limit: None,
+        protocol: Protocol::Simple,
+        connecting: Connecting::Once,
+        vacuum: true,
+        max_tries: 1,
+        warmup: Duration::ZERO,
+        ramp: Duration::ZERO,
+        seed: 4711,
+        scale: None,
+        statements: false,
+        targets: Vec::new(),
+        part: None,
+    };
+    Load { request }
+}
+
+/// Rehearses on data of three sizes in a home of this directory.
+fn rehearsed(
+    directory: &Path,
+    (major, bin): (u16, Option<PathBuf>),
+    load: Option<Load>,
+) -> Result<Outcome, BackupError> {
+    let home = Home::at(directory).unwrap().with_postgresql_cache(&templates());
+    let ground = Ground { home: &home, pg_bin: None, major: Some(major), set: &[], cores: 2, pgrig: "test" };
+    let asked = SizesRequest {
+        request: Request { ways: ways(&["pitr"]), trials: 1, bin, probe: false },
+        shape: Shape::pgbench(),
+        size: 120 * MB,
+        up_to: 10 * MB,
+        price: None,
+        rto: None,
+        changes: 0.01,
+        load,
+    };
+    let never = std::future::pending();
+    let outcome = block_on(Box::pin(backup::rehearse_sizes(&ground, &asked, &mut Unwatched, never)));
+    assert_nothing_is_left(home.root());
+    outcome
+}
+
+fn assert_is_recovered(outcome: &Outcome) {
+    assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+    assert_eq!(outcome.trials.len(), 3);
+    for trial in &outcome.trials {
+        let parts = trial.recovery.as_ref().unwrap();
+        assert_eq!(trial.verified.witness, Witness::PointInTime);
+        assert!(trial.verified.indexes > Some(2), "{trial:#?}");
+        assert!(parts.before > 10 && parts.after > 10, "{parts:?}");
+        assert!(parts.replayed > 0 && parts.replay > 0.0 && parts.files < trial.restore, "{parts:?}");
+        assert_eq!(trial.size, parts.base_size + parts.wal_size);
+        assert!(parts.wal_size >= 16 << 20 && parts.target.ends_with("+00"), "{parts:?}");
+    }
+    let [wal] = &outcome.wal[..] else { panic!("{:#?}", outcome.wal) };
+    assert!((25..=75).contains(&wal.transactions) && wal.bytes > 10_000, "{wal:#?}");
+    assert!(wal.sample == wal.bytes && wal.per_day() > wal.bytes as f64 * 40_000.0, "{wal:#?}");
+    let ratio = wal.ratio(Method::Gzip).unwrap();
+    assert!((0.0..1.0).contains(&ratio), "{wal:#?}");
+    let forecast = &outcome.forecasts[0];
+    let Some(Day { wal: Figure::Value { value: day, .. }, replay: Figure::Value { value: replay, .. } }) =
+        forecast.day
+    else {
+        panic!("{forecast:#?}")
+    };
+    assert!((day - wal.per_day()).abs() < 1.0, "{forecast:#?}");
+    let Figure::Value { value: size, .. } = forecast.size else { panic!("{forecast:#?}") };
+    assert!(size > day, "{forecast:#?}");
+    if let Figure::Value { value, .. } = forecast.restore {
+        assert!(value > replay, "{forecast:#?}");
+    }
+    assert_says(&outcome.notes.join("\n"), &["checkpoint_timeout is 300 s"]);
+}
+
+#[test]
+fn the_oldest_server_is_recovered_to_a_point_between_two_transactions() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let directory = testkit::directory();
+    // The archive's path is in a shell command.
+    let home = directory.path().join("it's a \"home\" $HOME");
+    assert_is_recovered(&rehearsed(&home, (OLDEST, None), Some(load(SCRIPT, 1))).unwrap());
+}
+
+#[test]
+fn a_newer_server_is_recovered_to_a_point_between_two_transactions() {
+    if !require(Need::Clients17) {
+        return;
+    }
+    let _ = templates_of(CLIENTS_RELEASE);
+    let directory = testkit::directory();
+    let newest = (CLIENTS_RELEASE, Some(clients()));
+    assert_is_recovered(&rehearsed(directory.path(), newest, Some(load(SCRIPT, 1))).unwrap());
+}
+
+/// Client programs of which pg_receivewal loses the last segment when it ends.
+fn losing_a_segment(directory: &Path) -> PathBuf {
+    let real = Programs::find(None, OLDEST).unwrap().dir;
+    let bin = directory.join("bin");
+    fs::create_dir(&bin).unwrap();
+    for entry in fs::read_dir(&real).unwrap().flatten() {
+        symlink(entry.path(), bin.join(entry.file_name())).unwrap();
+    }
+    let receiver = bin.join("pg_receivewal");
+    fs::remove_file(&receiver).unwrap();
+    let script = format!(
+        "#!/bin/sh\n\
+         for word; do test \"$before\" = --directory && directory=$word; before=$word; done\n\
+         lose() {{\n  wait $child\n  cd \"$directory\" && rm $(ls | grep -E '^[0-9A-F]{{24}}$' | tail -1)\n  exit 0\n}}\n\
+         trap lose TERM\n\
+         {}/pg_receivewal \"$@\" &\n\
+         child=$!\n\
+         wait $child\n",
+        real.display()
+    );
+    fs::write(&receiver, script).unwrap();
+    fs::set_permissions(&receiver, Permissions::from_mode(0o755)).unwrap();
+    bin
+}
+
+#[test]
+fn a_missing_segment_is_noticed() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let directory = testkit::directory();
+    let programs = (OLDEST, Some(losing_a_segment(directory.path())));
+    let outcome = rehearsed(&directory.path().join("home"), programs, Some(load(SCRIPT, 1))).unwrap();
+    let [(way, why)] = &outcome.failed[..] else { panic!("{outcome:#?}") };
+    assert_eq!(way.to_string(), "pitr");
+    assert_says(
+        why,
+        &["its recovery failed", "recovery ended before configured recovery target was reached"],
+    );
+    assert!(outcome.trials.is_empty(), "{outcome:#?}");
+}
+
+#[test]
+fn a_load_that_cannot_run_is_refused() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let directory = testkit::directory();
+    let refused = rehearsed(directory.path(), (OLDEST, None), None).unwrap_err();
+    assert_says(&refused.to_string(), &["no way of backup is possible: pitr:", "--load FILE -R 500"]);
+    let failed = rehearsed(directory.path(), (OLDEST, None), Some(load("SELECT * FROM nothing;\n", 1)));
+    let failed = failed.unwrap_err();
+    assert_eq!(failed.class(), Class::Request, "{failed}");
+    assert_says(&failed.to_string(), &["the load load.sql failed", "\"nothing\" does not exist"]);
+}
