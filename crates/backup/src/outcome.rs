@@ -50,7 +50,7 @@ pub struct Recovery {
     pub files: f64,
     /// Seconds of the replay.
     pub replay: f64,
-    /// Bytes of WAL that were replayed.
+    /// Bytes of WAL that were replayed: from the end of the base backup to the target time.
     pub replayed: u64,
     /// The target time, by the server's clock.
     pub target: String,

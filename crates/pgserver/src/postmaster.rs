@@ -181,6 +181,16 @@ impl Postmaster {
         self.exited().ok_or(Error::Stop { instance, pid })
     }
 
+    /// Stops the server with an immediate shutdown, and waits for its end.
+    pub(crate) fn quit(&mut self, instance: &Path) -> Result<()> {
+        let pid = self.pid();
+        if self.exited().is_none() {
+            process::signal(pid, Signal::SIGQUIT);
+        }
+        let ended = poll(IMMEDIATE_DEADLINE, EVERY, || self.exited());
+        ended.map(drop).ok_or_else(|| Error::Stop { instance: name_of(instance), pid })
+    }
+
     pub(crate) fn log(&self) -> &Log {
         &self.log
     }

@@ -156,6 +156,18 @@ impl Running {
         self.end(events).map(drop)
     }
 
+    /// Ends the server, if this process started it, without a checkpoint: its data are deleted next.
+    ///
+    /// # Errors
+    /// [`Error::Stop`] if it does not end.
+    pub fn discard(mut self) -> Result<()> {
+        let Some((mut postmaster, _lock)) = self.owned.take() else { return Ok(()) };
+        postmaster.quit(&self.dir)?;
+        crate::launch::clear_leftovers(&self.dir, &|_| ())?;
+        ServerRecord::remove(&self.dir);
+        Ok(())
+    }
+
     /// Ends the server, if this process started it. The caller still holds the instance through the
     /// returned lock.
     pub(crate) fn end(&mut self, events: Events) -> Result<Option<InUse>> {

@@ -328,6 +328,11 @@ impl Run<'_> {
         Watch { doing, directories, log: self.scratch.work.join("messages"), stop: self.stop, stuck }
     }
 
+    /// Whether the user wants the run to end.
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
     async fn dump(&self, way: &Way, subject: &Subject, file: &Path) -> Result<Restored, Trouble> {
         let programs = &self.plan.programs;
         let Subject { target, facts, source, .. } = subject;

@@ -9,7 +9,7 @@ use pgserver::Running;
 use server::Session;
 
 use super::receiver::{Receiver, drop_slot};
-use super::replay::{Replayed, last_words};
+use super::replay::{self, last_words};
 use super::step::{LOOK, Measured, STUCK, Trouble, Watch, size};
 use super::{Restored, Run, SMALL, Subject, base, incremental, of_restore, transactions, verify, wal};
 use crate::error::{BackupError, OnPath};
@@ -71,6 +71,8 @@ struct Point {
     before: i64,
     /// Those that were committed after, once the load is over.
     after: i64,
+    /// Bytes of WAL since the end of the base backup.
+    wal: u64,
     /// The content of all tables.
     content: Content,
 }
@@ -87,6 +89,10 @@ impl Run<'_> {
         let [files, archive] = ["base", "wal"].map(|name| directory.join(name));
         fs::create_dir_all(&archive).on("create", &archive)?;
         let made = self.back_up_with_wal((way, load), subject, &files, &archive).await;
+        if self.is_stopped() {
+            // The server is removed, with all of it.
+            return Err(BackupError::Interrupted.into());
+        }
         let cleared = clear(&subject.target).await;
         let (backup, point) = made?;
         cleared?;
@@ -113,9 +119,11 @@ impl Run<'_> {
         let run = async |time, witness: &mut Witness| {
             transactions::run(load, time, target, &receiver, Some(witness), self.stop).await.map(drop)
         };
+        let (_, begin) = wal::position(target).await?;
         run(load.time(), &mut witness).await?;
         witness.write().await?;
         let mut point = pause(target, &witness).await?;
+        point.wal = wal::position(target).await?.1.saturating_sub(begin);
         let more = (load.time().as_secs_f64() * AFTER).clamp(LEAST, MOST);
         run(Duration::from_secs_f64(more), &mut witness).await?;
         witness.write().await?;
@@ -163,21 +171,21 @@ impl Run<'_> {
         restore.seconds += began.elapsed().as_secs_f64();
         restore.peak = restore.peak.max(size(&self.scratch.work) + size(&data));
         let compared = match ended {
-            Ok(replayed) => compare(&target, point).await.map(|verified| (verified, replayed)),
+            Ok(replay) => compare(&target, point).await.map(|verified| (verified, replay)),
             Err(trouble) => Err(trouble),
         };
         let stopped = self.scratch.end_base(Some(running)).await;
         // A server that has ended by itself is not deleted yet.
         self.scratch.end_base(None).await?;
-        let (verified, replayed) = compared?;
+        let (verified, replay) = compared?;
         stopped?;
         let [before, after] = [point.before, point.after].map(|rows| u64::try_from(rows).unwrap_or_default());
         let recovery = Recovery {
             base_size,
             wal_size,
-            files: (restore.seconds - replayed.seconds).max(0.0),
-            replay: replayed.seconds,
-            replayed: replayed.bytes,
+            files: (restore.seconds - replay).max(0.0),
+            replay,
+            replayed: point.wal,
             target: point.time.clone(),
             before,
             after,
@@ -187,13 +195,13 @@ impl Run<'_> {
         Ok(Restored { backup, restore, size, verified, increment: None, recovery, beside: None })
     }
 
-    /// Waits until the server has replayed WAL up to its target, and accepts writes.
+    /// Waits until the server has replayed WAL up to its target, and accepts writes. Returns the seconds of the replay.
     async fn wait_until_recovered(
         &self,
         watch: &Watch<'_>,
         target: &Target,
         running: &Running,
-    ) -> Result<Replayed, Trouble> {
+    ) -> Result<f64, Trouble> {
         let log = running.log_path();
         let failed = |error: ConnectError| {
             let words = last_words(&log).unwrap_or_else(|| error.to_string());
@@ -202,7 +210,7 @@ impl Run<'_> {
         let session = Session::open(target).await.map_err(failed)?;
         let (mut last, mut since) = (String::new(), Instant::now());
         loop {
-            if self.stop.load(std::sync::atomic::Ordering::Relaxed) {
+            if self.is_stopped() {
                 return Err(BackupError::Interrupted.into());
             }
             let row = session.row(include_str!("../sql/replay.sql"), &[]).await.map_err(failed)?;
@@ -226,8 +234,9 @@ impl Run<'_> {
             tokio::time::sleep(LOOK).await;
         }
         session.close().await;
-        Replayed::read(&log)
-            .ok_or_else(|| Trouble::Way("the restored server's log does not say what it replayed".to_owned()))
+        replay::seconds(&log).ok_or_else(|| {
+            Trouble::Way("the restored server's log does not say when it replayed WAL".to_owned())
+        })
     }
 }
 
@@ -262,7 +271,7 @@ async fn pause(target: &Target, witness: &Witness) -> Result<Point, Trouble> {
         tokio::time::sleep(LOOK).await;
     }
     session.close().await;
-    Ok(Point { time, before: witness.committed, after: 0, content })
+    Ok(Point { time, before: witness.committed, after: 0, wal: 0, content })
 }
 
 /// Settings of the server that recovers. They come last, so that the user's do not replace them.
@@ -277,7 +286,7 @@ fn settings(time: &str) -> Vec<(String, String)> {
         ("archive_mode", "off"),
         ("lc_messages", "C"),
         ("log_min_messages", "warning"),
-        ("log_line_prefix", super::replay::PREFIX),
+        ("log_line_prefix", replay::PREFIX),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into()

@@ -241,10 +241,10 @@ impl Scratch {
             if self.work.exists() { fs::remove_dir_all(&self.work).on("delete", &self.work) } else { Ok(()) };
         let mut destroyed = destroy(&self.base);
         for (instance, running) in self.filled {
-            let stopped = running.map_or(Ok(()), Running::stop).map_err(BackupError::from);
+            let stopped = running.map_or(Ok(()), Running::discard).map_err(BackupError::from);
             destroyed = destroyed.and(stopped).and(destroy(&instance));
         }
-        running.stop()?;
+        running.discard()?;
         destroyed.and(destroy(&self.dumps)).and(removed)?;
         // Empty directories; if another run has begun, they are not.
         let root = self.home.server_root();

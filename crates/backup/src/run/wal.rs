@@ -1,6 +1,6 @@
 //! The WAL that a load writes: how much, and how well it is compressed.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -27,6 +27,10 @@ impl Run<'_> {
     pub(super) async fn measure_wal(&self, load: &Load, subject: &Subject) -> Result<WalOfLoad, Trouble> {
         let directory = self.scratch.work.join("wal");
         let measured = self.receive_wal(load, subject, &directory).await;
+        if self.is_stopped() {
+            // The server is removed, with all of it.
+            return Err(BackupError::Interrupted.into());
+        }
         let dropped = drop_slot(&subject.target).await;
         remove(&directory)?;
         let measured = measured?;
@@ -51,8 +55,10 @@ impl Run<'_> {
             Receiver::start(&self.plan.programs, target, directory, self.watch_receiver(directory)).await?;
         let (first, before) = begin(target).await?;
         let outcome = transactions::run(load, load.time(), target, &receiver, None, self.stop).await?;
-        let bytes = position(target).await?.saturating_sub(before);
+        let (end, after) = position(target).await?;
+        let bytes = after.saturating_sub(before);
         let last = receiver.complete(target).await?;
+        cut(&directory.join(end), after)?;
         let segments: Vec<PathBuf> = files(directory)?
             .into_iter()
             .filter(|file| (first.as_str()..=last.as_str()).contains(&name(file).as_str()))
@@ -123,17 +129,26 @@ async fn begin(target: &Target) -> Result<(String, u64), BackupError> {
     session.run("CHECKPOINT").await?;
     switch(&session).await?;
     emit(&session).await?;
+    session.close().await;
+    Ok(position(target).await?)
+}
+
+/// The segment to which WAL is written next, and the place.
+pub(super) async fn position(target: &Target) -> Result<(String, u64), ConnectError> {
+    let session = Session::open(target).await?;
     let row = session.row(include_str!("../sql/position.sql"), &[]).await?;
     session.close().await;
     Ok((row.get("segment"), u64::try_from(row.get::<_, i64>("position")).unwrap_or_default()))
 }
 
-/// The place at which WAL is written next.
-async fn position(target: &Target) -> Result<u64, ConnectError> {
-    let session = Session::open(target).await?;
-    let row = session.row(include_str!("../sql/position.sql"), &[]).await?;
-    session.close().await;
-    Ok(u64::try_from(row.get::<_, i64>("position")).unwrap_or_default())
+/// Cuts off the rest of a received segment from this place in WAL on: it was ended early, and its zeros compress to almost nothing.
+fn cut(segment: &Path, place: u64) -> Result<(), BackupError> {
+    let length = size(segment);
+    if length.is_power_of_two() && place % length > 0 {
+        let file = File::options().write(true).open(segment).on("open", segment)?;
+        file.set_len(place % length).on("cut", segment)?;
+    }
+    Ok(())
 }
 
 /// The limits of what was measured.

@@ -87,8 +87,9 @@ fn assert_is_recovered(outcome: &Outcome) {
     let [wal] = &outcome.wal[..] else { panic!("{:#?}", outcome.wal) };
     assert!((25..=75).contains(&wal.transactions) && wal.bytes > 10_000, "{wal:#?}");
     assert!(wal.sample == wal.bytes && wal.per_day() > wal.bytes as f64 * 40_000.0, "{wal:#?}");
-    let ratio = wal.ratio(Method::Gzip).unwrap();
-    assert!((0.0..1.0).contains(&ratio), "{wal:#?}");
+    assert!(wal.ratio(Method::Gzip) < Some(1.0), "{wal:#?}");
+    // Without the zeros of the last segment: these alone would be larger than this WAL.
+    assert!(wal.compressed.iter().all(|one| one.bytes > 0 && one.bytes < wal.bytes), "{wal:#?}");
     let forecast = &outcome.forecasts[0];
     let Some(Day { wal: Figure::Value { value: day, .. }, replay: Figure::Value { value: replay, .. } }) =
         forecast.day

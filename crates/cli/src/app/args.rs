@@ -167,6 +167,8 @@ impl EmbeddedArgs {
 
 /// Most trials of any verb; more would take years.
 pub(crate) const MOST_TRIALS: u64 = 10_000;
+/// Allowed rates, transactions per second.
+const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 /// PostgreSQL's MAX_BACKENDS (src/include/postmaster/postmaster.h, procnumber.h).
 pub(crate) const MOST_CONNECTIONS: i64 = (1 << 18) - 1;
 /// Each is a table that the server keeps in memory while it plans.
@@ -182,6 +184,12 @@ pub(crate) fn up_to<T: TryFrom<u64> + Clone + Send + Sync>(most: u64) -> RangedU
 /// Connections: no server has more than the most.
 pub(crate) fn connections() -> RangedI64ValueParser<u32> {
     RangedI64ValueParser::new().range(1..=MOST_CONNECTIONS)
+}
+
+/// Transactions per second, for -R.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| RATES.contains(rate));
+    rate.ok_or_else(|| "give transactions per second, 0.000001 to 1000000000: 500, or 0.5".to_owned())
 }
 
 /// A share of something, given in percent: `5%`. Without the sign it could be a fraction.

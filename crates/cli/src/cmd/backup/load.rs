@@ -11,13 +11,12 @@ use measure::{Median, Sample};
 use script::Source;
 use tps::{Connecting, Length, Protocol, Request};
 
-use crate::app::args::connections;
+use crate::app::args::{connections, rate};
 use crate::app::duration::seconds;
 use crate::app::failure::Usage;
 use crate::app::input;
 use crate::app::numbers::duration;
 use crate::cmd::backup::text::whole;
-use crate::cmd::tps::args::rate;
 
 /// Time of the load, if none is given.
 const TIME: Duration = Duration::from_secs(30);

@@ -10,7 +10,9 @@ use measure::Threshold;
 use script::{Definition, OptionError, Source};
 use tps::{Connecting, Length, Protocol, Request};
 
-use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerAddress, ServerChoice, connections, up_to};
+use crate::app::args::{
+    EXPLAIN, MOST_TRIALS, SaveArgs, ServerAddress, ServerChoice, connections, rate, up_to,
+};
 use crate::app::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
 use crate::app::failure::Usage;
 use crate::app::input;
@@ -21,8 +23,6 @@ use crate::cmd::tps::matrix::args::MatrixArgs;
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// Limit of `-t`: transactions of each client, as pgbench counts them.
 const MOST_TRANSACTIONS: u64 = i32::MAX as u64;
-/// Allowed rates, transactions per second.
-const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 /// Seeds that pgrig chooses are below this, so that they are short enough to type.
 const SEEDS: u64 = 1 << 32;
 
@@ -251,12 +251,6 @@ impl FromStr for Seed {
 
 fn definition(text: &str) -> Result<Definition, String> {
     Definition::parse(text).map_err(|error| format!("{error}; give NAME=VALUE, for example limit=100"))
-}
-
-/// Transactions per second.
-pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate: &f64| RATES.contains(rate));
-    rate.ok_or_else(|| "give transactions per second, 0.000001 to 1000000000: 500, or 0.5".to_owned())
 }
 
 impl TpsArgs {

@@ -40,9 +40,6 @@ pub(crate) struct SizedArgs {
     #[arg(long, value_name = "PERCENT")]
     pub(crate) changes: Option<Percent>,
 
-    #[command(flatten)]
-    pub(crate) load: LoadArgs,
-
     /// Print the price of each backup for a month, if 10^9 bytes cost PRICE
     #[arg(long, value_name = "PRICE")]
     pub(crate) price_per_gb_month: Option<Price>,
@@ -51,6 +48,9 @@ pub(crate) struct SizedArgs {
     /// exit with status 3 if that is true of no way
     #[arg(long, value_name = "DURATION")]
     pub(crate) rto: Option<Length>,
+
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
 }
 
 impl SizedArgs {
