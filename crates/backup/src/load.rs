@@ -24,8 +24,11 @@ pub struct Load {
 impl Load {
     /// The names of its scripts.
     pub fn script(&self) -> String {
-        let names = self.request.sources.iter().map(|source| source.name());
-        names.collect::<Vec<_>>().join(", ")
+        let mut names = Vec::new();
+        for source in &self.request.sources {
+            names.push(source.name());
+        }
+        names.join(", ")
     }
 
     /// Transactions each second.

@@ -15,7 +15,7 @@ use crate::error::{BackupError, OnPath};
 use crate::programs::Programs;
 
 /// Time in which the program begins to receive, and in which its slot can be dropped.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A running `pg_receivewal`. It is killed when this value is dropped; [`drop_slot`] does the rest.
 pub(super) struct Receiver<'a> {

@@ -231,6 +231,16 @@ impl Scratch {
         .await
     }
 
+    /// Opens the last session of the run in the server that ends last. The handler of Ctrl-C asks the server of the last session whether it
+    /// answers, and ends pgrig at once if it does not: not before all of this is deleted.
+    pub(crate) async fn answer_until_the_end(&self) {
+        if self.running.is_some()
+            && let Ok(session) = Session::open(&self.target("postgres")).await
+        {
+            session.close().await;
+        }
+    }
+
     /// Stops and deletes everything.
     pub(crate) fn end(self) -> Result<(), BackupError> {
         let Some(running) = self.running else { return Ok(()) };

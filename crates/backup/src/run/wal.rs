@@ -144,7 +144,7 @@ pub(super) async fn position(target: &Target) -> Result<(String, u64), ConnectEr
 /// Cuts off the rest of a received segment from this place in WAL on: it was ended early, and its zeros compress to almost nothing.
 fn cut(segment: &Path, place: u64) -> Result<(), BackupError> {
     let length = size(segment);
-    if length.is_power_of_two() && place % length > 0 {
+    if length.is_power_of_two() && !place.is_multiple_of(length) {
         let file = File::options().write(true).open(segment).on("open", segment)?;
         file.set_len(place % length).on("cut", segment)?;
     }
