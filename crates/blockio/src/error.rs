@@ -170,13 +170,13 @@ pub struct Needed {
     /// Tables and indexes, twice while CLUSTER runs.
     pub tables: u64,
     /// Temporary files of index builds and CLUSTER.
-    pub sorting: u64,
+    pub(crate) sorting: u64,
     /// Most WAL that may exist at once.
     pub wal: u64,
 }
 
 impl Needed {
-    /// The sum.
+    /// Bytes of tables, temporary files and WAL together.
     pub fn total(&self) -> u64 {
         self.tables + self.sorting + self.wal
     }

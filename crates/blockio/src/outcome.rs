@@ -19,7 +19,7 @@ pub fn client_config(client: usize) -> String {
     format!("client {client}")
 }
 
-/// One trial.
+/// Results of one trial: all of its steps, on the tables of all clients.
 #[derive(Debug)]
 pub struct Outcome {
     /// The steps, in order.
@@ -29,7 +29,7 @@ pub struct Outcome {
     /// Sizes of all clients' relations when they were made.
     pub sizes: Sizes,
     /// Sizes after CLUSTER.
-    pub sizes_after: Sizes,
+    pub(crate) sizes_after: Sizes,
     /// Disturbances and limits of the results.
     pub notes: Vec<String>,
 }
@@ -37,16 +37,16 @@ pub struct Outcome {
 /// Sizes of relations, main forks only (`pg_relation_size`), bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Tables.
+    /// Bytes of the tables.
     pub heap: u64,
-    /// Indexes.
+    /// Bytes of the indexes.
     pub index: u64,
 }
 
 /// A step that was carried out, or left out.
 #[derive(Debug)]
 pub struct Done {
-    /// The step.
+    /// The step as it was planned.
     pub step: &'static Step,
     /// Its end, as time since the trial began.
     pub at: Duration,
@@ -76,19 +76,19 @@ pub struct Timed {
     /// Time of each client.
     pub clients: Vec<Duration>,
     /// Least number of bytes that the step must read.
-    pub must_read: u64,
+    pub(crate) must_read: u64,
     /// Least number of bytes that the step must write.
-    pub must_write: u64,
+    pub(crate) must_write: u64,
     /// Blocks found in shared_buffers and not found there, where that is known.
     pub blocks: Option<Blocks>,
     /// Seconds waited for reads and writes, all processes together; none without track_io_timing.
     pub waited: Option<(f64, f64)>,
     /// I/O as the server counted it.
     pub io: Option<Io>,
-    /// WAL, bytes.
+    /// Bytes of WAL that the whole server wrote meanwhile; none if the server does not tell.
     pub wal: Option<u64>,
     /// Number of parallel workers, for queries.
-    pub workers: Option<u64>,
+    pub(crate) workers: Option<u64>,
     /// Source of the data: storage or a cache.
     pub state: Option<CacheState>,
     /// The rates that the server reports, for VACUUM.

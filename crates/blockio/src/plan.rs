@@ -34,7 +34,7 @@ const OTHER_SESSIONS: u32 = 5;
 /// The plan of a run, as data: printed by `--explain`, stored in the run document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
-    /// The request.
+    /// The request that this plan carries out.
     pub request: Request,
     /// Schema of the tables.
     pub schema: String,
@@ -65,7 +65,7 @@ pub struct Plan {
 /// A client's relations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Names {
-    /// The table.
+    /// The table's name, without the schema.
     pub table: String,
     /// Its index, on the settings' names.
     pub index: String,
@@ -76,7 +76,7 @@ pub struct Names {
 pub struct Predicted {
     /// The table's main fork.
     pub heap: u64,
-    /// The index.
+    /// The index's main fork.
     pub index: u64,
 }
 

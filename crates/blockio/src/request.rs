@@ -38,7 +38,7 @@ pub struct Request {
     /// Size of each client's table, bytes; in [`Mode::Compat`] 10⁹ for each "GB" of the article, which makes about 9
     /// % more.
     pub size: u64,
-    /// Repetitions.
+    /// Number of trials; each runs all steps.
     pub trials: u16,
     /// Number of connections at once, each with a table of its own.
     pub clients: u16,

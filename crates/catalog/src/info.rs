@@ -35,7 +35,7 @@ pub struct TableInfo {
     /// Whether the role may read the table, so that the present keys can be asked for.
     pub may_select: bool,
     /// Whether the role may create temporary tables in this database.
-    pub may_create_temporary: bool,
+    pub(crate) may_create_temporary: bool,
     /// User triggers that fire on INSERT, and so on every row of a COPY.
     pub triggers: Vec<String>,
     /// Columns in the table's order, without dropped ones.
@@ -52,19 +52,19 @@ pub struct TableInfo {
     pub partition_of: Option<String>,
 }
 
-/// One column.
+/// A column, as the catalogs describe it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnInfo {
     /// Unquoted name.
     pub name: String,
-    /// Its type.
+    /// Its type, with modifiers.
     pub data_type: DataType,
     /// The collation as SQL has it, where it is not the database's.
     pub collation: Option<String>,
     /// Whether NULL is refused, by the column or by its domain.
     pub not_null: bool,
     /// Whether the role may give it a value.
-    pub may_insert: bool,
+    pub(crate) may_insert: bool,
     /// Source of the value if a row gives none.
     pub source: Source,
     /// The sequence that it comes from, if the role may read and set it, and it serves this column only.
@@ -82,11 +82,11 @@ pub struct SequenceInfo {
     pub next: i64,
     /// INCREMENT, not 0.
     pub increment: i64,
-    /// MINVALUE.
+    /// MINVALUE: the least value that it gives.
     pub least: i64,
-    /// MAXVALUE.
+    /// MAXVALUE: the greatest value that it gives.
     pub greatest: i64,
-    /// CYCLE.
+    /// CYCLE: whether it begins again after the last value.
     pub cycles: bool,
 }
 
@@ -98,7 +98,7 @@ pub enum Source {
     Nothing,
     /// `DEFAULT expression`.
     Default {
-        /// As SQL.
+        /// The expression, as SQL.
         expression: String,
         /// Whether the expression takes its value from a sequence (serial).
         sequence: bool,
@@ -110,7 +110,7 @@ pub enum Source {
     },
     /// `GENERATED ALWAYS AS (expression)`: no row may give a value.
     Generated {
-        /// As SQL.
+        /// The expression, as SQL.
         expression: String,
         /// STORED rather than VIRTUAL.
         stored: bool,
@@ -139,7 +139,7 @@ pub enum TypeShape {
         /// Whether it lives in pg_catalog.
         built_in: bool,
     },
-    /// An enum.
+    /// An enum type.
     Enum {
         /// In the enum's order.
         labels: Vec<String>,
@@ -156,12 +156,12 @@ pub enum TypeShape {
         /// Type of the elements.
         element: Box<DataType>,
     },
-    /// A range.
+    /// A range type.
     Range {
         /// Type of the bounds.
         subtype: Box<DataType>,
     },
-    /// A multirange.
+    /// A multirange type.
     Multirange {
         /// Type of the bounds.
         subtype: Box<DataType>,
@@ -205,7 +205,7 @@ pub struct KeyInfo {
 /// One column or expression of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyElement {
-    /// The column.
+    /// The column's unquoted name; none for an expression.
     pub column: Option<String>,
     /// The expression, if it is no column.
     pub expression: Option<String>,
@@ -214,7 +214,7 @@ pub struct KeyElement {
     pub equality: bool,
     /// Whether values must not overlap.
     #[serde(default)]
-    pub overlap: bool,
+    pub(crate) overlap: bool,
 }
 
 /// A foreign key.

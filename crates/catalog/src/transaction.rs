@@ -7,7 +7,7 @@ use super::error::CatalogError;
 /// The access of a transaction that is rolled back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Read only.
+    /// The transaction only reads.
     ReadOnly,
     /// Temporary tables may be created.
     ReadWrite,

@@ -1,7 +1,7 @@
 //! A better way, where one is known for work that was measured: in words, and as statements that can be measured, too.
 
 use crate::find::{Class, WorkKind};
-use crate::outcome::{Found, StatementOutcome};
+use crate::outcome::{Effects, StatementOutcome};
 use crate::parted;
 use crate::parts::{Action, Parts};
 use crate::script::{Statement, StatementKind};
@@ -12,7 +12,7 @@ const BATCHES: u32 = 4;
 const RANGES: u32 = 140_000;
 
 /// A better way of a statement, in words; none if none is known, or the statement blocks nobody.
-pub fn better_way(found: &Found, statement: &Statement) -> Option<String> {
+pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
     let text = statement.in_one_line().to_ascii_lowercase();
     let has = |words: &str| text.contains(words);
     let builds = found.works.iter().any(|work| work.kind == WorkKind::IndexBuild);
@@ -71,7 +71,7 @@ pub fn better_way(found: &Found, statement: &Statement) -> Option<String> {
 }
 
 /// The better way of ATTACH PARTITION.
-fn attached(found: &Found, text: &str) -> String {
+fn attached(found: &Effects, text: &str) -> String {
     let is_several = found.class == Class::SeveralTables;
     let scanned = |is_it: bool| {
         let mut of = found.works.iter().filter(|work| is_attached(&work.relation, text) == is_it);
@@ -95,7 +95,7 @@ fn attached(found: &Found, text: &str) -> String {
 
 /// The better way as statements to paste, each in one line; none if pgrig cannot write it. `version` is the server's.
 pub fn better_statements(one: &StatementOutcome, version: u32) -> Vec<String> {
-    let is_known = |found: &&Found| better_way(found, &one.statement).is_some();
+    let is_known = |found: &&Effects| better_way(found, &one.statement).is_some();
     let found = one.found.as_ref().filter(is_known);
     let ways = found.and_then(|found| written(found, &one.statement, one.number, version));
     let in_one_line = |sql: String| Statement { sql, ..one.statement.clone() }.in_one_line();
@@ -112,7 +112,7 @@ fn is_attached(relation: &str, text: &str) -> bool {
 
 /// A migration in which better ways replace statements.
 pub(crate) struct Better {
-    /// Its statements.
+    /// The statements that replace the original one.
     pub(crate) statements: Vec<Statement>,
     /// For each the number of the statement that it replaces, if it does.
     pub(crate) of: Vec<Option<usize>>,
@@ -186,7 +186,7 @@ fn transaction(statements: &[StatementOutcome], place: usize) -> Transaction {
 }
 
 /// The better way of a statement as statements; none if pgrig cannot write it.
-fn written(found: &Found, statement: &Statement, number: usize, version: u32) -> Option<Vec<String>> {
+fn written(found: &Effects, statement: &Statement, number: usize, version: u32) -> Option<Vec<String>> {
     let parts = Parts::of(&statement.sql);
     let own = format!("pgrig_better_{number}");
     if let (true, Some(create)) = (found.is_partitioned, parts.create_index()) {
@@ -273,10 +273,10 @@ mod tests {
     use crate::outcome::Space;
     use crate::script::Script;
 
-    fn found(class: Class, kind: WorkKind) -> Found {
+    fn found(class: Class, kind: WorkKind) -> Effects {
         let lock = Lock { relation: "t".to_owned(), kind: Kind::Table, mode: LockMode::Share, is_new: false };
         let proof = Proof { file: None, read: None, is_event: false, is_vacuumed: false };
-        Found {
+        Effects {
             class,
             works: vec![Work { oid: 1, table: 1, relation: "t".to_owned(), kind, proof }],
             locks: vec![lock],

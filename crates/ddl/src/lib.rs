@@ -35,7 +35,7 @@ pub use better::{better_statements, better_way, is_in_transaction};
 pub use error::{DdlError, ProbingError, ScriptError};
 pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
 pub use outcome::{
-    Alternative, AtSize, Baseline, Cost, Failed, Found, Outcome, ProbeKind, Probed, Space, Spread, Stall,
+    Alternative, AtSize, Baseline, Cost, Effects, Failed, Outcome, ProbeKind, Probed, Space, Spread, Stall,
     StatementOutcome, Stopped, TableAt, Wait,
 };
 pub use plan::{Plan, PlannedSize, PlannedTable};

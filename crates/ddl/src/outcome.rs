@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::find::{Class, Lock, LockMode, Work};
 use crate::forecast::Forecast;
 use crate::parted::Node;
-use crate::script::{Statement, StatementKind};
+use crate::script::Statement;
 
 /// A migration that was measured, as far as it ran.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -34,7 +34,7 @@ pub struct Alternative {
     pub number: usize,
     /// Whether that statement shares a transaction: this way needs a migration of its own, without a transaction.
     pub needs_own_migration: bool,
-    /// Its statements.
+    /// The statements of the better way, measured like those of the migration.
     pub statements: Vec<StatementOutcome>,
 }
 
@@ -43,11 +43,11 @@ pub struct Alternative {
 pub struct StatementOutcome {
     /// Its number, from 1.
     pub number: usize,
-    /// The statement.
+    /// Its text, and where the text stands.
     #[serde(flatten)]
     pub statement: Statement,
     /// Work and locks; none if it did not run, or concerns only the session or the transaction.
-    pub found: Option<Found>,
+    pub found: Option<Effects>,
     /// Why it failed, if it did.
     pub failed: Option<Failed>,
     /// The tables with rows that decide on its cost, `schema.name`.
@@ -67,8 +67,8 @@ pub struct StatementOutcome {
 
 /// Effects of a statement.
 #[derive(Clone, Debug, Serialize)]
-pub struct Found {
-    /// Its class.
+pub struct Effects {
+    /// Class of the statement, decided by the heaviest part of its work.
     pub class: Class,
     /// Its work on relations, the heaviest first.
     pub works: Vec<Work>,
@@ -77,7 +77,7 @@ pub struct Found {
     /// Whether it runs only outside of transactions.
     pub is_alone: bool,
     /// Whether it concerns all partitions of a table.
-    pub is_partitioned: bool,
+    pub(crate) is_partitioned: bool,
     /// The partitioned table that it names, and its partitions, each after the one of which it is a part.
     #[serde(skip)]
     pub(crate) partitions: Vec<Node>,
@@ -93,7 +93,7 @@ pub struct Found {
     pub(crate) held: BTreeMap<u32, Vec<LockMode>>,
 }
 
-impl Found {
+impl Effects {
     /// The strongest lock on a relation that others may use.
     pub fn strongest(&self) -> Option<LockMode> {
         self.locks.iter().filter(|lock| !lock.is_new).map(|lock| lock.mode).max()
@@ -141,7 +141,7 @@ pub struct Failed {
 pub struct AtSize {
     /// Bytes of the tables that it works on, with their indexes, before the migration.
     pub bytes: u64,
-    /// Their rows.
+    /// Rows of these tables.
     pub rows: u64,
     /// The cost in each run.
     pub runs: Vec<Cost>,
@@ -161,9 +161,9 @@ pub struct Cost {
 /// The longest waits of readers and writers while a statement ran.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stall {
-    /// Of a reader; none if there was none.
+    /// The longest wait of a reader; none if there was no reader.
     pub read: Option<Wait>,
-    /// Of a writer.
+    /// The longest wait of a writer; none if there was no writer.
     pub write: Option<Wait>,
     /// Seconds of the statement in this run.
     pub seconds: f64,
@@ -171,7 +171,7 @@ pub struct Stall {
     pub failed: Option<String>,
 }
 
-/// A wait.
+/// The longest wait of a probe for its answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Wait {
     /// Seconds from the scheduled start to the answer.
@@ -210,9 +210,9 @@ pub struct Probed {
 /// The longest waits before the migration, seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Baseline {
-    /// Of readers.
+    /// The longest wait of a reader, seconds; none if there was no reader.
     pub read: Option<f64>,
-    /// Of writers.
+    /// The longest wait of a writer, seconds; none if there was no writer.
     pub write: Option<f64>,
 }
 
@@ -221,7 +221,7 @@ pub struct Baseline {
 pub struct Stopped {
     /// The table.
     pub name: String,
-    /// Its kind.
+    /// Whether it read or wrote.
     pub kind: ProbeKind,
     /// The statement of the migration that ran, or ran last.
     pub number: Option<usize>,
@@ -254,7 +254,7 @@ pub struct TableAt {
     pub(crate) oid: u32,
     /// `schema.name`.
     pub name: String,
-    /// Its rows.
+    /// Number of its rows.
     pub rows: u64,
     /// Its bytes with its indexes.
     pub bytes: u64,
@@ -263,11 +263,11 @@ pub struct TableAt {
 /// A median with the least and the greatest value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The least.
+    /// The least value.
     pub low: f64,
-    /// The median.
+    /// The median of all values.
     pub median: f64,
-    /// The greatest.
+    /// The greatest value.
     pub high: f64,
 }
 
@@ -342,11 +342,6 @@ impl StatementOutcome {
             blocked: None,
         };
         statements.iter().zip(1..).map(outcome).collect()
-    }
-
-    /// Whether it concerns only the session or the transaction.
-    pub fn is_aside(&self) -> bool {
-        matches!(self.statement.kind, StatementKind::Transaction | StatementKind::Session)
     }
 
     /// Its cost at the largest size.

@@ -7,11 +7,11 @@ use crate::script::tokens;
 /// A statement's tokens, without blanks and comments.
 pub(crate) struct Parts<'a> {
     text: &'a str,
-    tokens: Vec<Part<'a>>,
+    tokens: Vec<Token<'a>>,
 }
 
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct Token<'a> {
     kind: Kind,
     text: &'a str,
     at: usize,
@@ -46,7 +46,7 @@ impl<'a> Parts<'a> {
         let mut parts = Vec::new();
         for (kind, token) in tokens(text) {
             if !matches!(kind, Kind::Blank | Kind::Comment) {
-                parts.push(Part { kind, text: token, at });
+                parts.push(Token { kind, text: token, at });
             }
             at += token.len();
         }

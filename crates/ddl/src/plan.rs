@@ -27,7 +27,7 @@ pub struct Plan {
 pub struct PlannedTable {
     /// Schema and name.
     pub name: String,
-    /// Its rows.
+    /// Number of rows that it gets.
     pub rows: u64,
     /// Its size with indexes, about.
     pub bytes: u64,
@@ -38,7 +38,7 @@ pub struct PlannedTable {
 pub struct PlannedSize {
     /// Bytes of all tables and indexes, about.
     pub bytes: u64,
-    /// Runs.
+    /// Number of times that the migration runs at this size.
     pub runs: usize,
 }
 

@@ -14,7 +14,7 @@ use crate::script::Script;
 pub struct Request {
     /// The tables that the migration finds.
     pub schema: Schema,
-    /// The migration.
+    /// The statements of the migration.
     pub script: Script,
     /// The amount of data for which the user wants to know.
     pub amount: Amount,
@@ -71,7 +71,7 @@ pub enum Amount {
 pub struct TableSize {
     /// `name` or `schema.name`.
     pub table: String,
-    /// Bytes.
+    /// Bytes of the table and its indexes.
     pub bytes: u64,
 }
 

@@ -6,7 +6,7 @@ use sql::{Kind, Text};
 
 use crate::error::ScriptError;
 
-/// A migration.
+/// A migration, cut into its statements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Script {

@@ -49,13 +49,13 @@ pub struct Outcome {
     /// WAL that the server wrote meanwhile (all of it, also others'), bytes.
     pub wal: u64,
     /// Processor time that pgrig itself took to generate and send, user and system.
-    pub client_cpu: Duration,
+    pub(crate) client_cpu: Duration,
     /// Where that WAL begins and ends, bytes since the beginning of the server's.
-    pub wal_positions: Vec<[u64; 2]>,
+    pub(crate) wal_positions: Vec<[u64; 2]>,
     /// How this part of the fill ended; none if there is but one process.
     pub part_end: Option<PartEnd>,
     /// When this part worked on the rows; none if there is but one process.
-    pub part_work: Option<PartWork>,
+    pub(crate) part_work: Option<PartWork>,
     /// The fill of the table that this is a part of.
     pub fill: Option<FillId>,
     /// Checkpoints that the fill itself forced.

@@ -17,7 +17,7 @@ pub struct Figure {
     pub config: String,
     /// The observation's name, or that of a derived figure: `tps`, `total`, `times`.
     pub name: String,
-    /// Unit.
+    /// Unit of the value.
     pub unit: FigureUnit,
 }
 

@@ -11,7 +11,7 @@ use crate::latencies::{Latencies, LatenciesError};
 pub struct Increment {
     /// Its beginning, seconds since the trial began.
     pub from: f64,
-    /// Its end.
+    /// Its end, seconds since the trial began.
     pub until: f64,
     /// Counts, with the names of the trial's observations; those that are 0 are left out.
     pub counts: BTreeMap<String, u64>,

@@ -42,7 +42,7 @@ pub enum Percentile {
     P99_9,
     /// One in ten thousand.
     P99_99,
-    /// The longest.
+    /// The longest latency.
     Max,
 }
 

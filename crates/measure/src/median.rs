@@ -21,9 +21,9 @@ pub struct Median {
 /// An interval between two of the observations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// Lower bound.
+    /// Lower bound, in the observations' unit.
     pub low: f64,
-    /// Upper bound.
+    /// Upper bound, in the observations' unit.
     pub high: f64,
     /// Confidence interval or range.
     pub kind: IntervalKind,
@@ -36,7 +36,7 @@ pub enum IntervalKind {
     /// It contains the true median with at least this probability (0.95 or more), whatever the
     /// distribution of the trials.
     Confidence {
-        /// The probability.
+        /// The probability, 0.95 to 1.
         level: f64,
     },
     /// It reaches from the least to the greatest observation, because fewer than six observations

@@ -144,7 +144,7 @@ impl Status {
 pub struct Trial {
     /// The configuration of the run that this repeats.
     pub config: String,
-    /// Observations.
+    /// Values that were observed once.
     pub observations: Vec<Observation>,
     /// Values that were observed more than once; none in documents from before there were series.
     #[serde(default)]
@@ -244,7 +244,7 @@ pub struct Environment {
     pub pgrig: String,
     /// The PostgreSQL server.
     pub server: Server,
-    /// The database.
+    /// The database connected to.
     pub database: String,
     /// The role connected as.
     pub role: String,
@@ -263,7 +263,7 @@ pub struct Environment {
 pub struct Server {
     /// `version()`: release, platform and compiler.
     pub version: String,
-    /// `server_version_num`.
+    /// `server_version_num`, for instance 180006.
     pub version_num: u32,
     /// Bytes in a block.
     pub block_size: u32,
@@ -289,23 +289,23 @@ pub struct Setting {
     pub source: String,
 }
 
-/// A machine.
+/// A machine, as its operating system describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Operating system, release and kernel.
     pub system: String,
-    /// Processor model.
+    /// Model of the processor.
     pub cpu: String,
-    /// Logical processors.
+    /// Number of logical processors.
     pub cores: u32,
     /// Memory in bytes.
     pub memory: u64,
 }
 
-/// A volume.
+/// A volume: a mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// Mount point.
+    /// The directory on which it is mounted.
     pub mount: String,
     /// File system type.
     pub file_system: String,

@@ -32,7 +32,7 @@ mod suite;
 pub use candidate::{Body, Candidate, FILL, ROWS, TABLE};
 pub use error::MicroError;
 pub use outcome::{Outcome, ROUND};
-pub use plan::arms::{EMPTY, REPEAT};
+pub use plan::arms::EMPTY;
 pub use plan::finding::{Finding, Kind};
 pub use plan::{ArmPlan, LeftOut, Plan, Role};
 pub use request::{MOST_ROWS, Request};

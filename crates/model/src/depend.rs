@@ -6,7 +6,7 @@
 //! "Approximating discrete probability distributions with dependence trees", 1968). NULLs may have a tree of their own:
 //! [`crate::nulls`].
 
-use crate::estimate::Rows;
+use crate::estimate::RowCounts;
 use crate::facts::{Joint, Pair, TableFacts};
 use crate::file::{Column, Follows, How, Values};
 use crate::nulls;
@@ -124,7 +124,7 @@ fn different(column: &Column, rows: u64) -> f64 {
     }
 }
 
-fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: Rows, k: f64) -> Option<Edge> {
+fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f64) -> Option<Edge> {
     let place = |name: &str| columns.iter().position(|column| column.name == name);
     let (one, other) = (place(&pair.columns.0)?, place(&pair.columns.1)?);
     if one == other || !nodes[one].is_ranked || !nodes[other].is_ranked {

@@ -2,13 +2,13 @@
 
 /// Numbers of rows of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowCounts {
     pub(crate) all: u64,
     /// Rows that ANALYZE samples.
     pub(crate) sampled: u64,
 }
 
-impl Rows {
+impl RowCounts {
     /// Rows that ANALYZE reads.
     pub(crate) fn read(self) -> f64 {
         self.all.min(self.sampled) as f64
@@ -22,7 +22,7 @@ impl Rows {
 /// ANALYZE estimates `n d / (n - f + f n / N)` from n of N rows with d different values, of which f occur once (Haas and
 /// Stokes, IBM Research Report RJ 10025). Where values occur a few times each, it misses some of them. This finds the number of equally
 /// frequent values from which rows drawn by chance give this estimate.
-pub(crate) fn different(distinct: f64, rows: Rows, nulls: f64, common: &[f64]) -> f64 {
+pub(crate) fn different(distinct: f64, rows: RowCounts, nulls: f64, common: &[f64]) -> f64 {
     let (all, drawn) = (rows.all as f64 * (1.0 - nulls), rows.sampled as f64 * (1.0 - nulls));
     let estimate = if distinct < 0.0 { -distinct * all } else { distinct };
     let frequent = common.len() as f64;
@@ -93,7 +93,7 @@ mod tests {
             let mut all = table.clone();
             all.sort_unstable();
             all.dedup();
-            let rows = Rows { all: rows.into(), sampled: sampled.into() };
+            let rows = RowCounts { all: rows.into(), sampled: sampled.into() };
             let found = different(estimate, rows, 0.0, &[]);
             let off = found / all.len() as f64;
             assert!(
@@ -128,13 +128,13 @@ mod tests {
     #[test]
     fn small_tables_and_keys_stay() {
         for (distinct, rows) in [(-0.4, 30_000), (-1.0, 1_000_000), (7.0, 100)] {
-            let rows = Rows { all: rows, sampled: 30_000 };
+            let rows = RowCounts { all: rows, sampled: 30_000 };
             assert!((different(distinct, rows, 0.0, &[]) - distinct).abs() < 1e-12);
         }
-        let rows = Rows { all: 1_000_000, sampled: 30_000 };
+        let rows = RowCounts { all: 1_000_000, sampled: 30_000 };
         assert!((different(3.0, rows, 0.1, &[0.5, 0.3, 0.2]) - 3.0).abs() < 1e-12);
         // ANALYZE reads the table whole.
-        let rows = Rows { all: 1_000_000, sampled: 3_000_000 };
+        let rows = RowCounts { all: 1_000_000, sampled: 3_000_000 };
         assert!((different(500_000.0, rows, 0.0, &[]) - 500_000.0).abs() < 1e-12);
     }
 }

@@ -2,7 +2,7 @@
 
 use rowgen::Kind;
 
-use crate::estimate::Rows;
+use crate::estimate::RowCounts;
 use crate::file::Bytes;
 
 /// All tables of a model, before anything is replaced.
@@ -46,8 +46,8 @@ pub struct TableFacts {
 }
 
 impl TableFacts {
-    pub(crate) fn counts(&self) -> Rows {
-        Rows { all: self.rows, sampled: self.sampled }
+    pub(crate) fn counts(&self) -> RowCounts {
+        RowCounts { all: self.rows, sampled: self.sampled }
     }
 }
 
@@ -107,7 +107,7 @@ pub struct ColumnFacts {
 /// Constraint or default that determines a column's values besides its statistics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ColumnRole {
-    /// Nothing.
+    /// No constraint: only its statistics determine its values.
     #[default]
     Free,
     /// A unique key of its own.

@@ -43,10 +43,10 @@ pub struct Field {
     /// Most by which the copy's value may differ.
     pub tolerance: f64,
     /// Whether the schema determines it, so that every copy has the same value.
-    pub is_fixed: bool,
+    pub(crate) is_fixed: bool,
     /// Whether a model promises it: of tables with fewer than k rows a model has only the number of
     /// rows.
-    pub is_promised: bool,
+    pub(crate) is_promised: bool,
 }
 
 /// Sizes of one table.

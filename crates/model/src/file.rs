@@ -39,7 +39,7 @@ pub struct Model {
 pub struct Table {
     /// `schema.name`.
     pub name: String,
-    /// Its rows.
+    /// Number of its rows.
     pub rows: u64,
     /// When it was last analysed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct Table {
     /// Rows that ANALYZE samples: 300 times the greatest statistics target of its columns.
     #[serde(default = "sampled_by_default", skip_serializing_if = "is_sampled_by_default")]
     pub sampled: u64,
-    /// Its size.
+    /// Bytes that it takes, with TOAST and indexes.
     #[serde(default)]
     pub bytes: Bytes,
     /// Its columns.
@@ -66,7 +66,7 @@ pub struct Bytes {
     pub heap: u64,
     /// The TOAST table with its index.
     pub toast: u64,
-    /// All indexes.
+    /// Bytes of all indexes.
     pub indexes: u64,
 }
 
@@ -101,7 +101,7 @@ pub struct Column {
     /// A column of the same row that its NULLs depend on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nulls_follow: Option<Follows>,
-    /// Its values.
+    /// Source of its values in a fill.
     pub values: Values,
 }
 

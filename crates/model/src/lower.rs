@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::depend::{common, untied};
-use crate::estimate::{Rows, different, hidden};
+use crate::estimate::{RowCounts, different, hidden};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, Follows, How, Model, Others, Table, Values};
 
@@ -88,8 +88,8 @@ fn places_as_values(common: &[(f64, f64)]) -> Vec<(String, f64)> {
 }
 
 impl Table {
-    fn counts(&self) -> Rows {
-        Rows { all: self.rows, sampled: self.sampled }
+    fn counts(&self) -> RowCounts {
+        RowCounts { all: self.rows, sampled: self.sampled }
     }
 
     /// Specifications of its columns, as `column=specification`; none for columns that the fill decides on.
@@ -282,7 +282,7 @@ fn line(column: &Column) -> String {
 
 impl Column {
     /// Its own specification, with its NULLs, and perhaps another correlation than its own. The table has so many rows.
-    fn spec(&self, correlation: Option<f64>, rows: Rows) -> Option<String> {
+    fn spec(&self, correlation: Option<f64>, rows: RowCounts) -> Option<String> {
         let spec = self.values_spec(correlation, rows)?;
         let nulls = self.ranked_nulls();
         Some(if nulls > 0.0 { format!("nulls({nulls},{spec})") } else { spec })
@@ -291,7 +291,7 @@ impl Column {
 
 impl Column {
     /// Without its NULLs.
-    pub(crate) fn values_spec(&self, correlation: Option<f64>, rows: Rows) -> Option<String> {
+    pub(crate) fn values_spec(&self, correlation: Option<f64>, rows: RowCounts) -> Option<String> {
         let different = |distinct: f64| {
             let distinct = different(distinct, rows, self.nulls, &common(self));
             // Ranked values are made for the rows that are not NULL, unless NULLs have an order of their own; others for all rows.

@@ -4,7 +4,7 @@
 //! that tells most of its NULLs, as in [`crate::depend`].
 
 use crate::depend::{LEAST, MOST_LINKS, MOST_PAIRS, Node, common, round};
-use crate::estimate::Rows;
+use crate::estimate::RowCounts;
 use crate::facts::{Joint, Pair, TableFacts};
 use crate::file::{Column, Follows, How};
 
@@ -71,7 +71,7 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
 }
 
 /// How well each column of a pair predicts the NULLs of the other.
-fn clues(pair: &Pair, columns: &[Column], nodes: &[Node], rows: Rows, k: f64) -> Vec<Clue> {
+fn clues(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f64) -> Vec<Clue> {
     let Joint::Common(combinations) = &pair.joint else { return Vec::new() };
     let place =
         |name: &str| columns.iter().position(|column| column.name == name).filter(|&at| nodes[at].is_ranked);
@@ -117,7 +117,7 @@ impl Clue {
 
     /// Mutual information of the column's NULLs with the other column, nats: values whose share is not known have the
     /// same share of NULLs.
-    fn information(&self, columns: &[Column], rows: Rows) -> f64 {
+    fn information(&self, columns: &[Column], rows: RowCounts) -> f64 {
         let (nulls, leader) = (columns[self.of].nulls, &columns[self.by]);
         let (mut information, mut all, mut with_nulls) = (0.0, 0.0, 0.0);
         let part = |of: f64, with_null: f64| {
@@ -142,7 +142,7 @@ impl Clue {
 
 /// The share of the rows that have both, set to the greatest possible share, or to the least one above 0, if it differs from that by no
 /// more than the error of a sample.
-fn snapped(both: f64, ours: f64, theirs: f64, rows: Rows) -> f64 {
+fn snapped(both: f64, ours: f64, theirs: f64, rows: RowCounts) -> f64 {
     let (least, most) = ((ours + theirs - 1.0).max(0.0), ours.min(theirs));
     let noise = 4.0 * (most * (1.0 - most) / rows.read()).sqrt();
     let is_of_most = most - both < noise && (both - least > most - both || least <= 0.0 && both > 0.0);
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn shares_of_a_sample_are_set_to_what_is_possible() {
-        let rows = Rows { all: 30_000, sampled: 30_000 };
+        let rows = RowCounts { all: 30_000, sampled: 30_000 };
         let is = |both, ours, theirs, wanted: f64| (snapped(both, ours, theirs, rows) - wanted).abs() < 1e-9;
         assert!(is(0.498, 0.5, 0.8, 0.5) && is(0.302, 0.5, 0.8, 0.3) && is(0.4, 0.5, 0.8, 0.4));
         assert!(is(0.005, 0.5, 0.3, 0.005) && is(0.0, 0.5, 0.3, 0.0));

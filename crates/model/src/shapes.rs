@@ -7,9 +7,9 @@ use fastrand::Rng;
 /// Rows that were drawn from a database's tables, and how many rows refer to each key.
 #[derive(Clone, Debug, Default)]
 pub struct Drawn {
-    /// The tables.
+    /// The tables of which rows were drawn.
     pub tables: Vec<DrawnTable>,
-    /// The foreign keys.
+    /// The foreign keys, with the numbers of rows that refer to a key.
     pub keys: Vec<DrawnKey>,
     /// Tables and keys that could not be read, with the reason: a sentence each.
     pub unseen: Vec<String>,
@@ -49,11 +49,11 @@ pub struct DrawnKey {
 /// Distances of distributions: 0 is the same, 1 has nothing in common.
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
-    /// Of single columns.
+    /// Distances of single columns.
     pub columns: Vec<Distance>,
-    /// Of pairs of columns.
+    /// Distances of pairs of columns.
     pub pairs: Vec<Distance>,
-    /// Of the numbers of rows that refer to a key.
+    /// Distances of the numbers of rows that refer to a key.
     pub keys: Vec<Distance>,
     /// Foreign keys of the copy with rows that refer to no key, and how many.
     pub orphans: Vec<(String, u64)>,
@@ -61,16 +61,16 @@ pub struct Shapes {
     pub unseen: Vec<String>,
 }
 
-/// One distance.
+/// How far one distribution of the copy is from the original's.
 #[derive(Clone, Debug)]
 pub struct Distance {
     /// The column, the two columns, or the foreign key.
     pub name: String,
     /// How it is measured.
     pub measure: Measure,
-    /// Of the copy from one half of the original's rows.
+    /// Distance of the copy from one half of the original's rows.
     pub copy: f64,
-    /// Of the original's other half from the same.
+    /// Distance of the original's other half from the same.
     pub itself: f64,
 }
 
@@ -101,7 +101,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Its name.
+    /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ks => "KS",

@@ -23,14 +23,14 @@ const MOST_EXTENSION: u64 = 64;
 pub enum Attribute {
     /// A fixed-length type: `typlen` and the alignment that `typalign` stands for, bytes.
     Fixed {
-        /// Bytes.
+        /// Length, bytes.
         length: u32,
-        /// Bytes.
+        /// Alignment, bytes.
         align: u32,
     },
     /// A varlena of so many bytes of payload, neither compressed nor toasted.
     Text {
-        /// Bytes.
+        /// Length of the payload, bytes.
         length: u32,
     },
     /// NULL: a bit in the null bitmap, no data.

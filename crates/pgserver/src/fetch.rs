@@ -31,7 +31,7 @@ const STAGING: &str = ".unpacking-";
 /// A version of PostgreSQL in a home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
-    /// The version.
+    /// The exact version.
     pub version: Version,
     /// The directory of its programs.
     pub dir: PathBuf,

@@ -9,12 +9,12 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Its end.
+/// The end of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
-    /// How.
+    /// Exit status, or the signal that ended it.
     pub status: ExitStatus,
-    /// When.
+    /// Time of the end.
     pub at: Instant,
 }
 

@@ -25,7 +25,7 @@ pub struct Connection {
 /// Address of a server over TCP.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tcp {
-    /// `127.0.0.1`.
+    /// The host: `127.0.0.1`.
     pub host: &'static str,
     /// Port, the same as the socket's.
     pub port: u16,

@@ -33,9 +33,9 @@ pub enum Formula {
     Coalesce(Vec<Self>),
     /// A value as another type.
     Cast {
-        /// The type.
+        /// The type that the value is converted to.
         to: Class,
-        /// The value.
+        /// The value that is converted.
         value: Box<Self>,
     },
 }
@@ -47,7 +47,7 @@ pub enum Scalar {
     Integer(i128),
     /// `number` × 10^-`scale`, with `scale` decimals shown.
     Decimal {
-        /// All digits.
+        /// All digits, as an integer.
         number: i128,
         /// Number of the digits after the decimal point.
         scale: u16,

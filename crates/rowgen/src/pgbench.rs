@@ -21,7 +21,7 @@ pub fn scale_for(accounts: u64) -> u64 {
     (accounts / ACCOUNTS_PER_SCALE).clamp(1, MAX_SCALE)
 }
 
-/// `pgbench_branches`.
+/// The table `pgbench_branches` at this scale: a row for each unit of it.
 pub fn branches(scale: u64) -> Table {
     Table {
         name: "pgbench_branches".to_owned(),
@@ -35,7 +35,7 @@ pub fn branches(scale: u64) -> Table {
     }
 }
 
-/// `pgbench_tellers`.
+/// The table `pgbench_tellers` at this scale: ten rows for each unit of it.
 pub fn tellers(scale: u64) -> Table {
     Table {
         name: "pgbench_tellers".to_owned(),

@@ -65,7 +65,7 @@ pub struct Buckets<T> {
 /// Text whose order is known: values ascend with the number that they are made from, compared byte by byte.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Letters {
-    /// Characters.
+    /// Characters of the texts.
     pub alphabet: Alphabet,
     /// Quantiles of the length, characters: equally many texts have a length between two
     /// neighbours.

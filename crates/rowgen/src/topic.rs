@@ -64,7 +64,7 @@ pub enum Topic {
 
 /// A part of a text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Part {
+pub(crate) enum TextPart {
     Literal(&'static str),
     /// One of these.
     Word(&'static [&'static str]),
@@ -94,7 +94,7 @@ pub(crate) struct Amounts {
 /// Generator of a topic's values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Make {
-    Text(&'static [Part]),
+    Text(&'static [TextPart]),
     Amounts(Amounts),
 }
 
@@ -107,7 +107,7 @@ const HOSTS: &[&str] = &["example.com", "example.net", "example.org"];
 /// One row for each topic: its word in specifications, and how it is made.
 const TOPICS: [(Topic, &str, Make); 25] = {
     use Make::Text;
-    use Part::{Byte, Digits, Letters, Literal, Lower, Number, Sentence, Word};
+    use TextPart::{Byte, Digits, Letters, Literal, Lower, Number, Sentence, Word};
     const fn amounts(low: i64, high: i64, decimals: i16) -> Make {
         Make::Amounts(Amounts { low, high, decimals })
     }
@@ -161,7 +161,7 @@ impl Topic {
     /// Whether its values can be made to differ in every row.
     pub fn can_be_unique(self) -> bool {
         match self.make() {
-            Make::Text(parts) => parts.iter().any(|part| matches!(part, Part::Number(_))),
+            Make::Text(parts) => parts.iter().any(|part| matches!(part, TextPart::Number(_))),
             Make::Amounts(_) => false,
         }
     }

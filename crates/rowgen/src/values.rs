@@ -26,9 +26,9 @@ pub enum Values {
     Text(String),
     /// `start + row × step`, beginning again where the type's values end.
     Serial {
-        /// Value of row 0, units.
+        /// Value of row 0, in the type's units.
         start: i64,
-        /// Units, not 0.
+        /// Difference from one row to the next, in the type's units; not 0.
         step: i64,
     },
     /// `row / size + 1`, and at most `groups`: each group has `size` members, the last one the rest.
@@ -42,16 +42,16 @@ pub enum Values {
     Unique(Turn),
     /// Each of `low` to `high` once, in a random order; then again from the beginning.
     Shuffle {
-        /// Units.
+        /// Least value, in the type's units.
         low: i64,
-        /// Units, included.
+        /// Greatest value, in the type's units.
         high: i64,
     },
     /// Each of `low` to `high` with the same probability.
     Between {
-        /// Units.
+        /// Least value, in the type's units.
         low: i64,
-        /// Units, included.
+        /// Greatest value, in the type's units.
         high: i64,
     },
     /// Random numbers, in units; rounded and clamped to the type's range.
@@ -66,7 +66,7 @@ pub enum Values {
         payload: Payload,
         /// Least length, characters (of `bytea`: bytes).
         low: u32,
-        /// Greatest length.
+        /// Greatest length, characters (of `bytea`: bytes).
         high: u32,
     },
     /// Values that suit the meaning of a column.
@@ -184,21 +184,21 @@ pub enum Member {
 pub enum Distribution {
     /// Evenly from `low` to `high`; for the types with whole units use [`Values::Between`].
     Uniform {
-        /// Least.
+        /// Least value.
         low: f64,
-        /// Greatest.
+        /// Greatest value.
         high: f64,
     },
-    /// Normal.
+    /// The normal distribution.
     Normal {
-        /// Mean.
+        /// Mean of the values.
         mean: f64,
-        /// Standard deviation.
+        /// Standard deviation of the values.
         sd: f64,
     },
     /// Exponential: many small, few large.
     Exponential {
-        /// Mean.
+        /// Mean of the values.
         mean: f64,
     },
     /// Zipf: value k of 1 to `n` with a probability proportional to 1/k^s.
@@ -214,11 +214,11 @@ pub enum Distribution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// The lesser.
+    /// The lesser of the two values.
     Lesser,
-    /// The greater, or either if they are equal.
+    /// The greater of the two values, or either if they are equal.
     Greater,
-    /// The greater, or the next value if they are equal.
+    /// The greater of the two values, or the next value if they are equal.
     Above,
 }
 
@@ -262,9 +262,9 @@ pub struct Reference {
 pub enum Keys {
     /// A single-column key that has every value from `low` to `high`.
     Interval {
-        /// Units.
+        /// Least value, in the type's units.
         low: i64,
-        /// Units, included.
+        /// Greatest value, in the type's units.
         high: i64,
     },
     /// Keys with all their columns, in the types' input syntax; none stands for NULL. Not empty.

@@ -32,7 +32,7 @@ pub struct Command {
 pub enum Action {
     /// Sends a statement.
     Sql(Sql),
-    /// `\set`.
+    /// `\set`: evaluates an expression into a variable.
     Set {
         /// The variable that gets the value.
         slot: Slot,
@@ -42,7 +42,7 @@ pub enum Action {
     /// `\if`, or `\elif` if no branch before it was taken. Continues with the next command if the
     /// condition is true.
     Test {
-        /// Condition.
+        /// The condition, as it is evaluated each time.
         condition: Expression,
         /// The command to continue with if it is not true.
         otherwise: usize,
@@ -51,22 +51,22 @@ pub enum Action {
     Jump(usize),
     /// `\endif`: continues with the next command.
     Nothing,
-    /// `\sleep`.
+    /// `\sleep`: the client waits.
     Sleep(Sleep),
-    /// `\shell`.
+    /// `\shell`: runs a command.
     Shell(Shell),
-    /// `\setshell`.
+    /// `\setshell`: runs a command whose output becomes a variable's value.
     SetShell {
         /// The variable that gets the command's output.
         slot: Slot,
         /// The command.
         shell: Shell,
     },
-    /// `\startpipeline`.
+    /// `\startpipeline`: statements are sent without waiting for results.
     StartPipeline,
-    /// `\syncpipeline`.
+    /// `\syncpipeline`: sends a Sync within the pipeline.
     SyncPipeline,
-    /// `\endpipeline`.
+    /// `\endpipeline`: waits for all results of the pipeline.
     EndPipeline,
 }
 

@@ -15,11 +15,11 @@ pub struct ScriptError {
     pub line: usize,
     /// Column in the line, in characters from 1, if known.
     pub column: Option<usize>,
-    /// The problem.
+    /// The problem that was found.
     pub problem: Problem,
     /// The meta command that it is in, as written.
     pub command: Option<Box<str>>,
-    /// The line.
+    /// The text of the line.
     pub text: Box<str>,
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn permute(value: i64, size: i64, seed: i64) -> i64 {
         return 0;
     }
     let size = size as u64;
-    let part = Part::below(size);
+    let part = BitRange::below(size);
     let mut random = Random::seeded(seed as u64);
     // As C has it: of the value's bits, not of the signed number.
     let mut place = value as u64 % size;
@@ -49,12 +49,12 @@ pub(crate) fn permute(value: i64, size: i64, seed: i64) -> i64 {
 }
 
 /// The numbers from 0 to `mask`, whose bits are all ones.
-struct Part {
+struct BitRange {
     bits: u32,
     mask: u64,
 }
 
-impl Part {
+impl BitRange {
     /// The part whose size is the greatest power of 2 up to `size`.
     fn below(size: u64) -> Self {
         let bits = size.ilog2();

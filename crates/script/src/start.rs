@@ -39,7 +39,7 @@ impl Default for Start<'_> {
 pub struct Started {
     /// The clients, by number.
     pub clients: Vec<Client>,
-    /// The threads.
+    /// The threads, by number.
     pub threads: Vec<Thread>,
 }
 

@@ -27,7 +27,7 @@ pub struct ServerInfo {
     /// Whether this session's transactions are read-only by default.
     pub read_only: bool,
     /// Whether the client's options make it so: those of the connection string, or else PGOPTIONS.
-    pub read_only_by_client: bool,
+    pub(crate) read_only_by_client: bool,
     /// Whether it is a standby, or otherwise in recovery: then it is read-only.
     pub in_recovery: bool,
     /// `wal_level`.
@@ -82,7 +82,7 @@ impl ServerInfo {
     ///
     /// # Errors
     /// If the server is too old.
-    pub fn check_version(&self) -> Result<(), SurveyError> {
+    pub(crate) fn check_version(&self) -> Result<(), SurveyError> {
         if self.major() < u32::from(OLDEST_MAJOR) {
             return Err(SurveyError::TooOld { version: self.version.clone() });
         }

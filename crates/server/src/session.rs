@@ -5,7 +5,7 @@ use tokio_postgres::types::ToSql;
 
 use connect::{ConnectError, Connection, Target};
 
-/// Opens sessions.
+/// Opens sessions of one target.
 #[derive(Clone, Copy)]
 pub struct Sessions<'a> {
     /// Server and database to connect to.
@@ -33,7 +33,7 @@ impl<'a> Sessions<'a> {
 
 /// One connection. Its errors contain the server's messages.
 pub struct Session {
-    /// Its connection.
+    /// The connection, for what a session does not offer.
     pub connection: Connection,
 }
 

@@ -22,9 +22,9 @@ const PG_GLOBAL: u32 = 1664;
 /// cannot have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Space {
-    /// Size of the file system.
+    /// Size of the file system, with what is reserved for root.
     pub size: u64,
-    /// Used space.
+    /// Space that files take.
     pub used: u64,
     /// Space that is free for an ordinary user.
     pub free: u64,
@@ -81,7 +81,7 @@ impl Volume {
         &self.directory
     }
 
-    /// Mount point.
+    /// The directory on which it is mounted.
     pub fn mount(&self) -> &str {
         &self.mount
     }

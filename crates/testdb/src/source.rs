@@ -41,7 +41,7 @@ enum Location {
 
 /// SQL that can be read.
 pub struct Opened {
-    /// The SQL.
+    /// The SQL as plain text, decompressed or converted.
     pub sql: Box<dyn Read + Send>,
     /// Format of the file.
     pub form: Form,

@@ -30,9 +30,9 @@ pub struct Counts {
 /// Failed transactions by the kind of their last error, as in pgbench.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failed {
-    /// SQLSTATE 40001.
+    /// Failures of serialization (SQLSTATE 40001).
     pub serialization: u64,
-    /// SQLSTATE 40P01.
+    /// Deadlocks (SQLSTATE 40P01).
     pub deadlock: u64,
     /// Any other error: pgbench ends the client then, and so does pgrig.
     pub other: u64,
@@ -50,10 +50,10 @@ pub struct Measured {
     pub lag: Latencies,
 }
 
-/// One script.
+/// Figures of one script's transactions.
 #[derive(Clone, Debug)]
 pub struct MeasuredScript {
-    /// Its transactions.
+    /// Counts and latencies of its transactions.
     pub measured: Measured,
     /// With `-r`, the figures of its commands, in the order of `script::Script::commands`. Empty
     /// otherwise.
@@ -123,7 +123,7 @@ pub struct LostClient {
     pub client: usize,
     /// Script and command (from 0) at which it ended, if it was carrying one out.
     pub at: Option<(usize, usize)>,
-    /// The reason.
+    /// The error that ended it.
     pub why: String,
     /// Whether its script or the server is the cause.
     pub class: Class,
@@ -189,7 +189,7 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// Time to connect all clients; with `-C`, the sum over all connections.
     pub connecting: Duration,
-    /// Connections made.
+    /// Number of connections made.
     pub connections: u64,
     /// Totals of all scripts.
     pub all: Measured,
@@ -204,11 +204,11 @@ pub struct Outcome {
     /// Clients that were lost.
     pub lost: Vec<LostClient>,
     /// For a part: counts and latencies of each second that was measured.
-    pub increments: Vec<Increment>,
+    pub(crate) increments: Vec<Increment>,
     /// For a part: readings of the server's clock.
     pub clock: Vec<ClockReading>,
     /// For a part: the second of the server's clock, since 1970, at which all parts agreed to begin.
-    pub agreed: Option<i64>,
+    pub(crate) agreed: Option<i64>,
     /// For a part: why it stopped early.
     pub parted: Option<Parted>,
     /// Time of the first transaction.

@@ -10,7 +10,7 @@ use connect::Connection;
 /// A checked request, ready to be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The request.
+    /// The request that this plan carries out.
     pub request: Request,
     /// The scripts, parsed.
     pub scripts: Scripts,

@@ -42,13 +42,13 @@ pub enum Connecting {
 pub struct Request {
     /// The scripts, with their weights.
     pub sources: Vec<Source>,
-    /// `-D`.
+    /// `-D`: variables that all clients begin with.
     pub definitions: Vec<Definition>,
     /// `-c`: connections, at least 1.
     pub clients: usize,
     /// `-j`: threads, at least 1.
     pub jobs: usize,
-    /// `-T` or `-t`.
+    /// `-T` or `-t`: when the measured part ends.
     pub length: Length,
     /// `-R`: number of transactions a second that all clients together begin, at random times of a
     /// schedule.
@@ -56,9 +56,9 @@ pub struct Request {
     /// `-L`: transactions that take longer are counted as late; with a rate, transactions that
     /// would begin later are skipped.
     pub latency_limit: Option<Duration>,
-    /// `-M`.
+    /// `-M`: protocol by which statements are sent.
     pub protocol: Protocol,
-    /// `-C`.
+    /// `-C`: whether a client connects once, or for each transaction.
     pub connecting: Connecting,
     /// Whether pgbench's tables are vacuumed, and its history emptied, first (not with `-n`).
     pub vacuum: bool,
@@ -69,7 +69,7 @@ pub struct Request {
     /// `--ramp`: time over which clients begin, evenly one after the other; it is not counted
     /// either.
     pub ramp: Duration,
-    /// `--random-seed`.
+    /// `--random-seed`: seed of all random numbers.
     pub seed: u64,
     /// `-s`: the variable `scale`. By default it is read from pgbench_branches for built-in
     /// scripts, and 1 for others.
@@ -99,7 +99,7 @@ pub struct Part {
 
 impl Part {
     /// Whether both numbers are possible.
-    pub fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         (1..=self.of).contains(&self.number)
     }
 

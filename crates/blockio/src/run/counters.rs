@@ -40,13 +40,13 @@ pub(crate) struct Database {
 /// pg_stat_io of the whole server: I/O through shared_buffers, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Io {
-    /// Read.
+    /// Bytes read.
     pub reads: u64,
     /// Bytes written to existing blocks.
     pub writes: u64,
     /// Bytes written as new blocks.
     pub extends: u64,
-    /// fsync calls.
+    /// Number of fsync calls.
     pub fsyncs: u64,
 }
 

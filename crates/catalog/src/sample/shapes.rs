@@ -22,7 +22,7 @@ const NEAR: [u64; 4] = [0, 100, 500, 900];
 
 /// The value of one unit in a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(super) enum UnitValue {
     /// Any value that conditions do not name.
     Other,
     /// A value of [`Unit::named`].
@@ -32,7 +32,7 @@ pub(super) enum Part {
 }
 
 /// The parts of all units.
-pub(super) type Shape = Vec<Part>;
+pub(super) type Shape = Vec<UnitValue>;
 
 /// The shapes that tuples of these units may have.
 pub(super) fn all(units: &[Unit]) -> Vec<Shape> {
@@ -40,12 +40,12 @@ pub(super) fn all(units: &[Unit]) -> Vec<Shape> {
     let is_plain = |at: &usize| units[*at].nullable && units[*at].named.is_empty();
     let plain: Vec<usize> = (0..units.len()).filter(is_plain).take(MOST_NULLABLE).collect();
     let nulls = nulls(plain.len());
-    let options: Vec<Vec<Part>> = named.iter().map(|&at| options(&units[at])).collect();
+    let options: Vec<Vec<UnitValue>> = named.iter().map(|&at| options(&units[at])).collect();
     let combinations = options.iter().fold(1_usize, |all, options| all.saturating_mul(options.len()));
     let count = combinations.saturating_mul(nulls.len());
     let taken = count.min(MOST);
     let shape = |number: usize| {
-        let mut shape = vec![Part::Other; units.len()];
+        let mut shape = vec![UnitValue::Other; units.len()];
         let (mut left, mask) = (number % combinations, nulls[number / combinations]);
         for (at, options) in named.iter().zip(&options) {
             shape[*at] = options[left % options.len()];
@@ -53,7 +53,7 @@ pub(super) fn all(units: &[Unit]) -> Vec<Shape> {
         }
         for (bit, at) in plain.iter().enumerate() {
             if mask >> bit & 1 == 1 {
-                shape[*at] = Part::Null;
+                shape[*at] = UnitValue::Null;
             }
         }
         shape
@@ -63,10 +63,10 @@ pub(super) fn all(units: &[Unit]) -> Vec<Shape> {
 }
 
 /// The parts that a unit with named values can have.
-fn options(unit: &Unit) -> Vec<Part> {
-    let named = (0..unit.named.len()).map(Part::Named);
-    let null = unit.nullable.then_some(Part::Null);
-    std::iter::once(Part::Other).chain(named).chain(null).collect()
+fn options(unit: &Unit) -> Vec<UnitValue> {
+    let named = (0..unit.named.len()).map(UnitValue::Named);
+    let null = unit.nullable.then_some(UnitValue::Null);
+    std::iter::once(UnitValue::Other).chain(named).chain(null).collect()
 }
 
 /// Sets of so many columns that are NULL, as bits; those of more columns begin with the sets of nearly all columns.
@@ -111,12 +111,12 @@ pub(super) fn mix(tuples: &mut [Tuple], plain: Vec<Tuple>, units: &[Unit], shape
 fn form(tuple: &mut Tuple, units: &[Unit], shape: &Shape, random: &mut Random, near: u64) {
     for (unit, part) in units.iter().zip(shape) {
         match *part {
-            Part::Null => unit.columns.iter().for_each(|&column| tuple[column] = None),
-            Part::Named(at) => tuple[unit.columns[0]] = Some(unit.named[at].clone()),
-            Part::Other if !unit.near.is_empty() && random.below(1000) < near => {
+            UnitValue::Null => unit.columns.iter().for_each(|&column| tuple[column] = None),
+            UnitValue::Named(at) => tuple[unit.columns[0]] = Some(unit.named[at].clone()),
+            UnitValue::Other if !unit.near.is_empty() && random.below(1000) < near => {
                 tuple[unit.columns[0]] = Some(random.one_of(&unit.near).clone());
             }
-            Part::Other => {}
+            UnitValue::Other => {}
         }
     }
 }
@@ -125,10 +125,10 @@ fn form(tuple: &mut Tuple, units: &[Unit], shape: &Shape, random: &mut Random, n
 pub(super) fn of(tuple: &Tuple, units: &[Unit]) -> Shape {
     let part = |unit: &Unit| {
         if unit.columns.iter().all(|&column| tuple[column].is_none()) {
-            return Part::Null;
+            return UnitValue::Null;
         }
         let is_value = |named: &String| tuple[unit.columns[0]].as_ref() == Some(named);
-        unit.named.iter().position(is_value).map_or(Part::Other, Part::Named)
+        unit.named.iter().position(is_value).map_or(UnitValue::Other, UnitValue::Named)
     };
     units.iter().map(part).collect()
 }
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(shapes.len(), 3 * 4);
         let tuple = vec![Some("y".to_owned()), None, Some("1".to_owned()), Some("2".to_owned())];
         let shape = of(&tuple, &units);
-        assert_eq!(shape, [Part::Named(1), Part::Null, Part::Other, Part::Other]);
+        assert_eq!(shape, [UnitValue::Named(1), UnitValue::Null, UnitValue::Other, UnitValue::Other]);
         assert!(shapes.contains(&shape));
     }
 
@@ -177,8 +177,8 @@ mod tests {
         let shapes = all(&units);
         assert!(shapes.len() < MOST, "{}", shapes.len());
         for at in 0..20 {
-            let mut shape = vec![Part::Null; 20];
-            shape[at] = Part::Other;
+            let mut shape = vec![UnitValue::Null; 20];
+            shape[at] = UnitValue::Other;
             assert!(shapes.contains(&shape), "{at}");
         }
     }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn tuples_get_their_shape() {
         let units = [unit(0, true, &["x"]), unit(1, true, &[])];
-        let shapes = [vec![Part::Named(0), Part::Null]];
+        let shapes = [vec![UnitValue::Named(0), UnitValue::Null]];
         let plain = || vec![vec![Some("1".to_owned()), Some("2".to_owned())]; 8];
         let mut tuples = plain();
         mix(&mut tuples, plain(), &units, &shapes, 0);

@@ -13,7 +13,7 @@ use super::relation::{Kind, Relations};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
 pub enum LockMode {
-    /// Of SELECT.
+    /// Of SELECT: conflicts only with ACCESS EXCLUSIVE.
     AccessShare,
     /// Of SELECT FOR UPDATE.
     RowShare,
@@ -59,7 +59,7 @@ impl LockMode {
     }
 
     /// By the name in `pg_locks.mode`: `AccessExclusiveLock`.
-    pub fn of_pg_locks(mode: &str) -> Option<Self> {
+    pub(crate) fn of_pg_locks(mode: &str) -> Option<Self> {
         let word = mode.strip_suffix("Lock")?;
         Self::ALL.into_iter().find(|known| known.name().replace(' ', "").eq_ignore_ascii_case(word))
     }
@@ -160,9 +160,9 @@ impl Held {
 /// A lock that a statement took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lock {
-    /// The relation.
+    /// Name of the relation for people.
     pub relation: String,
-    /// Its kind.
+    /// Kind of the relation.
     pub kind: Kind,
     /// The strongest mode.
     pub mode: LockMode,

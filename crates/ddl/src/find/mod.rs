@@ -11,5 +11,6 @@ mod work;
 
 pub use class::Class;
 pub use lock::{Held, Lock, LockMode};
-pub use relation::{Kind, Read, Relation, Relations, shown_relation};
+pub(crate) use relation::shown_relation;
+pub use relation::{Kind, Read, Relation, Relations};
 pub use work::{Proof, Work, WorkKind, works};

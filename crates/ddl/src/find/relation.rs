@@ -57,11 +57,11 @@ pub struct Read {
     pub returned: i64,
     /// Blocks that it asked the buffer manager for.
     pub blocks: i64,
-    /// Rows inserted.
+    /// Number of rows inserted.
     pub inserted: i64,
-    /// Rows updated.
+    /// Number of rows updated.
     pub updated: i64,
-    /// Rows deleted.
+    /// Number of rows deleted.
     pub deleted: i64,
 }
 
@@ -93,7 +93,7 @@ pub struct Relation {
     pub schema: String,
     /// Schema and name as SQL.
     pub sql: String,
-    /// Its kind.
+    /// Kind of the relation: `pg_class.relkind`.
     pub kind: Kind,
     /// `relfilenode`; 0 without a file.
     pub file: u32,
@@ -108,7 +108,7 @@ pub struct Relation {
     /// Rows that the planner assumes.
     pub rows: f64,
     /// Whether the server raised `table_rewrite` for it in the statement.
-    pub is_rewritten: bool,
+    pub(crate) is_rewritten: bool,
     /// Counters of the transaction.
     pub read: Read,
 }
@@ -120,7 +120,7 @@ pub struct Relations(pub BTreeMap<u32, Relation>);
 impl Relations {
     /// With names of TOAST tables and their indexes that say whose they are.
     #[must_use]
-    pub fn with_names_of_toast(mut self) -> Self {
+    pub(crate) fn with_names_of_toast(mut self) -> Self {
         let toast: Vec<(u32, String)> = self
             .0
             .iter()
@@ -171,6 +171,6 @@ impl Relations {
 }
 
 /// A relation's name for people: without the schema public.
-pub fn shown_relation(schema: &str, name: &str) -> String {
+pub(crate) fn shown_relation(schema: &str, name: &str) -> String {
     if schema == "public" { shown(name) } else { shown_qualified(schema, name) }
 }

@@ -15,9 +15,9 @@ pub struct Work {
     /// OID of the table, of an index its table's.
     #[serde(skip)]
     pub(crate) table: u32,
-    /// The table or index.
+    /// Name of the table or index for people.
     pub relation: String,
-    /// The work.
+    /// Kind of the work.
     pub kind: WorkKind,
     /// Why pgrig says so.
     pub proof: Proof,
@@ -49,7 +49,7 @@ pub struct Proof {
     /// Whether the server raised the event `table_rewrite` for it.
     pub is_event: bool,
     /// Whether the server counted a VACUUM or ANALYZE of the table.
-    pub is_vacuumed: bool,
+    pub(crate) is_vacuumed: bool,
 }
 
 /// The work between two readings. `is_counted` tells whether the counters of both are of the same transaction; `vacuumed`

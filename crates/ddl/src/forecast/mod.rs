@@ -32,11 +32,11 @@ const MEASURED: f64 = 1.02;
 pub struct Forecast {
     /// Bytes of its tables at that size, with their indexes.
     pub bytes: u64,
-    /// Their rows.
+    /// Rows of these tables at that size.
     pub rows: u64,
     /// Seconds, on a machine like this one.
     pub seconds: Figure,
-    /// Bytes of WAL.
+    /// Bytes of WAL that the server writes meanwhile.
     pub wal: Figure,
     /// Bytes of the database's files at their peak, beyond those before.
     pub space: Figure,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::find::{Class, LockMode};
-use crate::outcome::Found;
+use crate::outcome::Effects;
 use crate::plan::PlannedTable;
 
 /// Seconds of one copy, however small: the server makes a database and drops it.
@@ -66,7 +66,7 @@ impl Speeds {
 }
 
 /// The class of a statement that ran without rows, by which its time is estimated.
-pub(crate) fn class_of(found: &Found) -> Class {
+pub(crate) fn class_of(found: &Effects) -> Class {
     // Without rows, none was changed.
     let changes = found.held.values().any(|modes| modes.contains(&LockMode::RowExclusive));
     if changes { found.class.max(Class::Rows) } else { found.class }

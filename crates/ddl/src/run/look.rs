@@ -10,7 +10,7 @@ use server::{Session, quote};
 use crate::find::{
     Class, Held, Kind, Lock, Read, Relation, Relations, Work, WorkKind, shown_relation, works,
 };
-use crate::outcome::{Failed, Found};
+use crate::outcome::{Effects, Failed};
 use crate::parted;
 use crate::parts::Parts;
 use crate::run::blockers::Blockers;
@@ -30,7 +30,7 @@ const COUNTED_POLL: Duration = Duration::from_millis(50);
 /// A statement that was looked at.
 pub(crate) enum Looked {
     /// It ran. None if it concerns only the session or the transaction.
-    Ran(Option<Found>),
+    Ran(Option<Effects>),
     /// The server refused it.
     Failed(Failed),
 }
@@ -116,7 +116,7 @@ impl<'a> Look<'a> {
         let vacuumed = self.vacuumed(vacuums).await?;
         let works = works(&before.relations, &after.relations, true, &vacuumed);
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations]);
-        Ok(Looked::Ran(Some(Found {
+        Ok(Looked::Ran(Some(Effects {
             class: Class::of(&works, target, &before.relations, false),
             is_partitioned: is_partitioned(&works, target, &after.relations),
             partitions: named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations)),
@@ -150,7 +150,7 @@ impl<'a> Look<'a> {
         let vacuumed = self.vacuumed(vacuums).await?;
         let works = works(&before, &after, false, &vacuumed);
         let locks = held.since(&Held::default(), [&before, &after]);
-        Ok(Looked::Ran(Some(Found {
+        Ok(Looked::Ran(Some(Effects {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
             partitions: Vec::new(),

@@ -42,7 +42,7 @@ use crate::better::{self, Better, is_in_transaction};
 use crate::error::DdlError;
 use crate::find::{Class, shown_relation};
 use crate::forecast::{Memory, forecast};
-use crate::outcome::{Alternative, Found, Outcome, StatementOutcome, TableAt};
+use crate::outcome::{Alternative, Effects, Outcome, StatementOutcome, TableAt};
 use crate::plan::{Plan, PlannedSize, PlannedTable};
 use crate::request::{Amount, Request};
 use crate::script::Statement;
@@ -236,7 +236,7 @@ impl Measurement<'_> {
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
         let recipe = Filler { site: self.site, request: self.request, empty: empty_ones, additions, specs };
         let name = |oid: &u32| tables.get(tables.get(*oid)?.root()).map(Table::shown);
-        let work = |found: &Found| (class_of(found), found.tables.iter().filter_map(name).collect());
+        let work = |found: &Effects| (class_of(found), found.tables.iter().filter_map(name).collect());
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
         let better = better::migration(&statements, site.databases.version());
         Ok(Rehearsed { recipe, unused, works, has_better: self.request.alternatives && better.is_some() })

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use ddl::Amount;
-use ddl::Found;
+use ddl::Effects;
 use ddl::find::{Class, Kind, Lock, LockMode, WorkKind};
 
 use crate::support::{measured, request, server};
@@ -75,7 +75,7 @@ fn lines() -> Vec<Line> {
 }
 
 /// `class | work | locks`, as the file has it.
-fn found(found: &Found, is_vacuum: bool) -> String {
+fn found(found: &Effects, is_vacuum: bool) -> String {
     let mut works: BTreeMap<WorkKind, Vec<&str>> = BTreeMap::new();
     found.works.iter().for_each(|work| works.entry(work.kind).or_default().push(&work.relation));
     let work = |(kind, names): (&WorkKind, &Vec<&str>)| {

@@ -50,7 +50,7 @@ pub(crate) struct LedgerHeader {
     /// pgbench's scale.
     pub scale: u64,
     /// Branches that were there before.
-    pub scale_before: u64,
+    pub(crate) scale_before: u64,
     /// Number of the first row; see [`Chunking`].
     pub first_row: u64,
     /// Rows in all; see [`Chunking`].

@@ -24,9 +24,9 @@ pub(crate) struct Relation {
     bare_name: String,
     pub persistence: Persistence,
     /// Whether it had rows when the fill began; set only by fills that append.
-    pub had_rows: bool,
+    pub(crate) had_rows: bool,
     #[serde(skip)]
-    pub may_select: bool,
+    pub(crate) may_select: bool,
     /// Its partition constraint.
     #[serde(skip)]
     bound: Option<String>,
@@ -48,7 +48,7 @@ pub(crate) struct Relations {
     /// As SQL names it, with its schema.
     pub name: String,
     /// Whether rows go to the bulk table, which routes them to its leaves.
-    pub routes: bool,
+    pub(crate) routes: bool,
     /// The relations of its rows; unless it routes them, in the order of the chunks' leaves.
     pub leaves: Vec<Relation>,
     pub small: Option<SmallTables>,
@@ -66,7 +66,7 @@ pub(crate) struct Destination {
 /// The rows of a chunk that go to one destination.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkPart {
-    pub destination: Destination,
+    pub(crate) destination: Destination,
     pub rows: PartRows,
 }
 

@@ -26,7 +26,7 @@ pub struct Reading {
     /// Free on the fill's other volumes, bytes.
     pub others: Vec<u64>,
     /// Bytes that `pg_wal` takes; 0 where it cannot be seen.
-    pub wal_held: u64,
+    pub(crate) wal_held: u64,
 }
 
 impl Reading {

@@ -33,18 +33,18 @@ impl From<&Event> for measure::Event {
 pub enum EventKind {
     /// A mark had been passed before anything was loaded.
     MarkPassedBefore {
-        /// The mark.
+        /// The mark that was passed.
         mark: Mark,
         /// The volume then.
         space: Space,
     },
     /// A mark is reached.
     MarkCrossed {
-        /// The mark.
+        /// The mark that was passed.
         mark: Mark,
         /// The volume then.
         space: Space,
-        /// Bytes.
+        /// Heap bytes loaded until then.
         loaded: u64,
     },
     /// The volume has become larger.
@@ -69,7 +69,7 @@ pub enum EventKind {
         free: Option<u64>,
         /// Seconds that pgrig waits at most.
         up_to: f64,
-        /// Bytes.
+        /// Heap bytes loaded until then.
         loaded: u64,
     },
     /// The first chunk after a wait is loaded.
@@ -83,7 +83,7 @@ pub enum EventKind {
     Stopped {
         /// Why the load stopped.
         reason: StopReason,
-        /// Bytes.
+        /// Heap bytes loaded until then.
         loaded: u64,
     },
 }

@@ -43,7 +43,7 @@ pub struct Sight {
 /// How far a fill is from its end by space. Bytes of the tables' volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlook {
-    /// Free.
+    /// Bytes that are free now.
     pub free: u64,
     /// Bytes that chunks may still take, their keys included.
     pub to_go: u64,
@@ -142,12 +142,12 @@ impl<'a> Governor<'a> {
 
     /// Holds so many bytes beside the tables, which can be freed for the checkpoints' own files: that many fewer
     /// bytes have to stay free.
-    pub fn hold_ballast(&self, bytes: u64) {
+    pub(crate) fn hold_ballast(&self, bytes: u64) {
         self.lock().budget.hold_ballast(bytes);
     }
 
     /// Counts so many bytes of heap as loaded; they will be frozen.
-    pub fn hold_unfrozen(&self, bytes: u64) {
+    pub(crate) fn hold_unfrozen(&self, bytes: u64) {
         self.lock().budget.hold_unfrozen(bytes);
     }
 
@@ -163,7 +163,11 @@ impl<'a> Governor<'a> {
     ///
     /// # Errors
     /// If there is no room, and the user did not ask the fill to stop there.
-    pub async fn before_chunk_of(&self, chunk: ChunkSpace, group: Group) -> Result<Admission, OutOfSpace> {
+    pub(crate) async fn before_chunk_of(
+        &self,
+        chunk: ChunkSpace,
+        group: Group,
+    ) -> Result<Admission, OutOfSpace> {
         loop {
             let answer = {
                 let mut state = self.lock();
@@ -189,7 +193,7 @@ impl<'a> Governor<'a> {
     }
 
     /// To be called when the chunk failed for another reason than space.
-    pub fn chunk_failed(&self, ticket: Ticket) {
+    pub(crate) fn chunk_failed(&self, ticket: Ticket) {
         self.lock().budget.failed(ticket);
     }
 
@@ -198,7 +202,11 @@ impl<'a> Governor<'a> {
     ///
     /// # Errors
     /// If the user asked neither to stop there nor to wait (any longer).
-    pub async fn chunk_short(&self, ticket: Ticket, shortage: Shortage) -> Result<Admission, OutOfSpace> {
+    pub(crate) async fn chunk_short(
+        &self,
+        ticket: Ticket,
+        shortage: Shortage,
+    ) -> Result<Admission, OutOfSpace> {
         let chunk = ticket.chunk();
         let answer = {
             let mut state = self.lock();
@@ -215,7 +223,7 @@ impl<'a> Governor<'a> {
     }
 
     /// Whether a lack of space ends the fill successfully.
-    pub fn ends_at_space(&self) -> bool {
+    pub(crate) fn ends_at_space(&self) -> bool {
         self.lock().budget.ends_at_space()
     }
 

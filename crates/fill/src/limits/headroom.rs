@@ -90,7 +90,7 @@ enum Growth {
 /// Bytes that stay free, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Headroom {
-    /// Bytes.
+    /// Bytes that stay free.
     pub bytes: u64,
     /// A phrase for people.
     pub because: String,
@@ -154,9 +154,9 @@ fn removed_late(facts: &WalFacts, place: WalVolume) -> Growth {
 /// The use of the WAL volume by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WalVolume {
-    /// Something that the fill writes.
+    /// The fill writes other files than WAL to it, too.
     Shared,
-    /// Nothing.
+    /// The fill writes nothing but WAL to it.
     Alone,
     Unseen,
 }

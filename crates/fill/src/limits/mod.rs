@@ -22,9 +22,6 @@ pub use refusal::{LimitsError, OutOfSpace, VolumeRole};
 use serde::{Serialize, Serializer};
 pub use shortage::Shortage;
 
-/// Default of `--wait-for-space`, each time.
-pub const DEFAULT_WAIT: Duration = Duration::from_mins(10);
-
 /// The conditions that end an open-ended fill, and the marks that are announced on the way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Limits {
@@ -64,7 +61,7 @@ impl Limits {
 
     /// Whether the fill may continue, or end successfully, after the server has reported a full
     /// disk.
-    pub fn may_meet_full_disk(&self) -> bool {
+    pub(crate) fn may_meet_full_disk(&self) -> bool {
         matches!(self.space, SpaceLimit::Brim { .. }) || self.wait_for_space.is_some()
     }
 
@@ -79,7 +76,7 @@ impl Limits {
     }
 
     /// Bytes that the user wants free on the tables' volume.
-    pub fn asked_free(&self) -> u64 {
+    pub(crate) fn asked_free(&self) -> u64 {
         match self.space {
             SpaceLimit::MustFit => 0,
             SpaceLimit::Brim { reserve } => reserve,
@@ -173,13 +170,13 @@ impl ChunkSpace {
 /// Space that steps after the load take for the loaded rows, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
-    /// Keys.
+    /// Indexes that are built.
     pub keys: u64,
     /// Data that is sorted to build the keys.
     pub sort: u64,
     /// Up to this size the data is sorted in memory, else in temporary files.
-    pub sort_memory: u64,
-    /// WAL.
+    pub(crate) sort_memory: u64,
+    /// WAL that these steps write.
     pub wal: u64,
     /// Maps of the heap, which a vacuum writes: pgrig's, or autovacuum's.
     pub maps: u64,

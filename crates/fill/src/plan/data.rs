@@ -98,13 +98,13 @@ pub struct Plan {
     /// pgbench's scale: rows of pgbench_branches; of a fill without an end the scale so far.
     pub scale: u64,
     /// Branches that are there before.
-    pub scale_before: u64,
+    pub(crate) scale_before: u64,
     /// Whether ids are bigint, where the tables are there already.
     #[serde(skip)]
     pub(crate) wide_ids: Option<bool>,
-    /// Logged or unlogged.
+    /// Whether the tables are logged.
     pub persistence: Persistence,
-    /// Percent.
+    /// Fillfactor of the tables, percent.
     pub fillfactor: u8,
     /// Partitions of the bulk table.
     pub partitions: Option<Partitions>,
@@ -128,13 +128,13 @@ pub struct Plan {
     /// Connections that load at once; of the method direct, threads that write.
     pub streams: NonZeroU16,
     /// Rows that one COPY command loads at most.
-    pub copy_rows: u64,
+    pub(crate) copy_rows: u64,
     /// Whether the checkpointer is kept writing while rows come in, so that two cores are at work.
-    pub write_behind: bool,
+    pub(crate) write_behind: bool,
     /// Whether loading sessions have the kernel start writing early (`backend_flush_after`), so that
     /// the disk works while rows are made, not after. For unlogged tables, whose commit waits for no
     /// disk, that only makes the load wait: 8 GB come at 470 MB/s so, at 600 otherwise.
-    pub flush_early: bool,
+    pub(crate) flush_early: bool,
     /// Options of VACUUM; none without that step.
     pub vacuum: Option<&'static str>,
     /// Whether rows are frozen behind the load, if that ends where space does.
@@ -146,10 +146,10 @@ pub struct Plan {
     /// Triggers of a table of the user's that do not run for the rows, because the request says so.
     #[serde(skip)]
     pub(crate) silenced: Vec<String>,
-    /// COPY's format.
+    /// Format in which COPY gets the rows.
     pub format: CopyFormat,
     /// Method of building indexes; none without that step.
-    pub index_build: Option<IndexBuild>,
+    pub(crate) index_build: Option<IndexBuild>,
     /// Predicted sizes; for a fill without an end, those of a chunk.
     pub predicted: Prediction,
     /// The reasons for method, streams and format: a sentence each.
@@ -262,7 +262,7 @@ impl Plan {
     }
 
     /// The space of a chunk, including that of later steps for its rows.
-    pub fn chunk_space(&self) -> ChunkSpace {
+    pub(crate) fn chunk_space(&self) -> ChunkSpace {
         let rows = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
         let chunk = self.chunking.chunk_rows.min(rows);
         let share = |bytes: u64| u64::try_from(u128::from(bytes) * u128::from(chunk) / u128::from(rows));
@@ -365,7 +365,7 @@ impl Plan {
     }
 
     /// Whether chunks are recorded: whenever rows are generated in more than one statement.
-    pub fn has_ledger(&self) -> bool {
+    pub(crate) fn has_ledger(&self) -> bool {
         self.includes(InitStep::Generate) && self.method != Method::CreateTableAs
     }
 

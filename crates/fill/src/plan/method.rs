@@ -54,7 +54,7 @@ pub struct IndexBuild {
     /// `maintenance_work_mem`, bytes.
     pub maintenance_work_mem: u64,
     /// `max_parallel_maintenance_workers`; none leaves the server's own.
-    pub parallel_workers: Option<u32>,
+    pub(crate) parallel_workers: Option<u32>,
 }
 
 /// Memory per row that an index build needs to sort without temporary files, bytes: a 24-byte

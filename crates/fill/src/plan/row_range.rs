@@ -16,7 +16,7 @@ pub(crate) struct RowRange {
     /// pgbench's scale in the end.
     pub scale: u64,
     /// pgbench's scale before.
-    pub scale_before: u64,
+    pub(crate) scale_before: u64,
 }
 
 /// The rows that a request asks for, after `present` rows over `scale` branches.

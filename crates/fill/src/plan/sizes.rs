@@ -17,7 +17,7 @@ pub(crate) const MAX_BLOCKS: u64 = u32::MAX as u64;
 pub struct Sizes {
     /// Tables: main fork, free space and visibility maps.
     pub heap: u64,
-    /// Indexes.
+    /// Indexes: all their forks.
     pub index: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct Prediction {
     /// Finished tables and indexes.
     #[serde(flatten)]
     pub sizes: Sizes,
-    /// WAL written.
+    /// WAL that the whole fill writes.
     pub wal: u64,
     /// Temporary space that is taken and given back: sort files, or the dense copy of a table.
     pub temporary: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Layout {
     /// The kind of tables.
     pub subject: Subject,
     /// Geometry of the server's blocks.
-    pub geometry: Geometry,
+    pub(crate) geometry: Geometry,
     /// Fillfactor, percent.
     pub fillfactor: u8,
     /// Persistence: unlogged indexes have an init fork.
@@ -90,7 +90,7 @@ pub(crate) struct Layout {
 pub struct Calculation {
     /// Rows of the bulk table.
     pub rows: u64,
-    /// pgbench's scale.
+    /// pgbench's scale: as many branches.
     pub scale: u64,
     /// Rows in a page of the bulk table.
     pub rows_per_page: u32,

@@ -13,7 +13,7 @@ use super::ProbeKind;
 pub struct ProbePoint {
     /// Size of the table, bytes.
     pub table_bytes: u64,
-    /// Its rows.
+    /// Rows of the table.
     pub rows: u64,
     /// Number of timed executions.
     pub executions: u64,

@@ -19,16 +19,16 @@ const CACHED: f64 = 0.99;
 pub struct TurningPoint {
     kind: ProbeKind,
     /// The largest size at which the probe was still quick, bytes.
-    pub quick_up_to: u64,
+    pub(crate) quick_up_to: u64,
     /// The next size, from which on it was slow, bytes.
-    pub slow_from: u64,
+    pub(crate) slow_from: u64,
     /// The median latency of the last quick point, seconds.
     pub quick: f64,
     /// The median latency of the first slow point, seconds.
     pub slow: f64,
     /// Whether blocks had to be read in the slow ones, more than in the quick ones: the table has
     /// fallen out of the cache.
-    pub out_of_cache: bool,
+    pub(crate) out_of_cache: bool,
 }
 
 /// Finds the size from which on the probe took at least twice as long as ever before.

@@ -173,10 +173,10 @@ pub struct OwnTable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Triggers {
-    /// They do.
+    /// Triggers run as for any other INSERT or COPY.
     #[default]
     On,
-    /// They do not. Foreign keys are proved all the same.
+    /// Triggers do not run. Foreign keys are proved all the same.
     Off,
 }
 
@@ -210,7 +210,7 @@ pub enum Amount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistence {
-    /// Ordinary tables.
+    /// Ordinary tables, which survive a crash.
     Logged,
     /// No WAL; emptied by crash recovery.
     Unlogged,
@@ -221,7 +221,7 @@ pub enum Persistence {
 pub struct Partitions {
     /// Number of partitions.
     pub count: NonZeroU32,
-    /// The method.
+    /// Method by which a row gets its partition.
     pub method: PartitionMethod,
 }
 
@@ -253,7 +253,7 @@ pub enum IndexKind {
     Btree,
     /// A block range index: tiny, and the worst case for fetching by key (article 000).
     Brin,
-    /// None.
+    /// No index.
     None,
 }
 
@@ -263,7 +263,7 @@ pub enum IndexKind {
 pub enum MethodChoice {
     /// The planner's choice.
     Auto,
-    /// COPY.
+    /// COPY of rows that pgrig makes.
     Copy,
     /// INSERT … SELECT generate_series: nothing crosses the network.
     Server,
@@ -443,7 +443,7 @@ impl InitSteps {
 /// Steps as pgbench's letters say them, and whether rows are generated in the server (`G`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letters {
-    /// The steps.
+    /// The steps, in the order of the letters.
     pub steps: InitSteps,
     /// Whether the letter `G` was among them.
     pub server_side: bool,

@@ -5,7 +5,7 @@
 //! what it references: SHARE locks keep writers out of the referenced tables.
 
 use super::filler::Filler;
-use super::foreign_keys::{Broken, ForeignKey, Rows, broken};
+use super::foreign_keys::{Broken, ForeignKey, RowsToCheck, broken};
 use crate::error::Cause;
 use crate::run::direct::{self, Relation};
 use server::Session;
@@ -55,7 +55,7 @@ impl BySet {
         let found: i64 = session.row(&count, &[]).await?.get(0);
         // Some may have found room further ahead.
         let condition = if found.unsigned_abs() == rows { behind.as_str() } else { own };
-        match broken(session, &Rows { table, condition, count: rows }, &self.keys).await? {
+        match broken(session, &RowsToCheck { table, condition, count: rows }, &self.keys).await? {
             Some(Broken { constraint, row }) => {
                 Err(Cause::Broken { table: table.to_owned(), constraint, row })
             }

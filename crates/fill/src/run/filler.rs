@@ -112,7 +112,7 @@ pub(crate) struct Generated {
     /// Time of probes, including the wait for streams to pause.
     pub probing: Duration,
     /// When this part worked, if there are several.
-    pub part_work: Option<PartWork>,
+    pub(crate) part_work: Option<PartWork>,
     /// The fill that it is a part of.
     pub fill: Option<FillId>,
 }

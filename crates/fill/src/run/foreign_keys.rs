@@ -48,7 +48,7 @@ struct KeyColumn {
 
 /// Rows that are to be checked.
 #[derive(Debug)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct RowsToCheck<'a> {
     /// The table's qualified name.
     pub(crate) table: &'a str,
     /// The rows to check, a condition on `f`.
@@ -70,10 +70,10 @@ pub(crate) struct Broken {
 /// changing the referenced rows until the commit.
 pub(crate) async fn broken(
     session: &Session,
-    rows: &Rows<'_>,
+    rows: &RowsToCheck<'_>,
     keys: &[ForeignKey],
 ) -> Result<Option<Broken>, ConnectError> {
-    let Rows { table, condition, .. } = rows;
+    let RowsToCheck { table, condition, .. } = rows;
     let (mut intervals, mut others) = (Vec::new(), Vec::new());
     for key in keys {
         match key.interval(session, rows.count).await? {
@@ -102,8 +102,8 @@ pub(crate) async fn broken(
 
 /// Number of the rows that violate a key. The server uses parallel workers for a count, but not for
 /// a search for one row.
-async fn count(session: &Session, rows: &Rows<'_>, broken: &str) -> Result<i64, ConnectError> {
-    let Rows { table, condition, .. } = rows;
+async fn count(session: &Session, rows: &RowsToCheck<'_>, broken: &str) -> Result<i64, ConnectError> {
+    let RowsToCheck { table, condition, .. } = rows;
     let query = format!("SELECT count(*) AS broken FROM {table} f WHERE {condition} AND {broken}");
     Ok(session.row(&query, &[]).await?.get("broken"))
 }

@@ -8,12 +8,12 @@ use rowgen::hash_partition;
 /// Rows that are taken one after the other, from the beginning.
 #[derive(Clone, Debug)]
 pub(crate) struct RowSource {
-    rows: Rows,
+    rows: RowNumbers,
     left: u64,
 }
 
 #[derive(Clone, Debug)]
-enum Rows {
+enum RowNumbers {
     Range(Range<u64>),
     /// Rows of the range whose id (row number + 1) hashes to the partition.
     Hashed(Range<u64>, Partition),
@@ -67,22 +67,22 @@ impl RowSource {
     /// The rows of the range, or those of them that belong to the partition.
     pub(crate) fn new(range: Range<u64>, partition: Option<Partition>) -> Self {
         match partition {
-            None => Self { left: range.end - range.start, rows: Rows::Range(range) },
+            None => Self { left: range.end - range.start, rows: RowNumbers::Range(range) },
             Some(partition) => {
                 let left = range.clone().filter(|row| partition.holds(*row)).count() as u64;
-                Self { rows: Rows::Hashed(range, partition), left }
+                Self { rows: RowNumbers::Hashed(range, partition), left }
             }
         }
     }
 
     /// The first rows from `start` on that belong to the partition, so many of them.
     pub(crate) fn first(count: u64, start: u64, partition: Partition) -> Self {
-        Self { rows: Rows::Hashed(start..u64::MAX, partition), left: count }
+        Self { rows: RowNumbers::Hashed(start..u64::MAX, partition), left: count }
     }
 
     /// The rows of a list.
     pub(crate) fn listed(list: RowList) -> Self {
-        Self { left: list.rows, rows: Rows::Listed(Listed { list: Arc::new(list), at: 0, run: 0..0 }) }
+        Self { left: list.rows, rows: RowNumbers::Listed(Listed { list: Arc::new(list), at: 0, run: 0..0 }) }
     }
 
     /// Number of rows left.
@@ -99,17 +99,17 @@ impl RowSource {
         self.left -= taken;
         let wanted = usize::try_from(taken).unwrap_or(usize::MAX);
         Some(match &mut self.rows {
-            Rows::Range(range) => {
+            RowNumbers::Range(range) => {
                 let start = range.start;
                 range.start += taken;
                 Batch::Range(start..range.start)
             }
-            Rows::Hashed(range, partition) => {
+            RowNumbers::Hashed(range, partition) => {
                 let mut rows = Vec::with_capacity(wanted);
                 rows.extend(range.filter(|row| partition.holds(*row)).take(wanted));
                 Batch::Listed(rows)
             }
-            Rows::Listed(listed) => listed.take(taken, wanted),
+            RowNumbers::Listed(listed) => listed.take(taken, wanted),
         })
     }
 }

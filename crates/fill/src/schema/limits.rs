@@ -15,7 +15,7 @@ use crate::run::Arrival;
 pub struct SchemaLimits<'a> {
     /// As for a table. A limit of space that ends a fill is for one table.
     pub limits: Limits,
-    /// The server.
+    /// Survey of the server that is filled.
     pub survey: &'a Survey,
     /// The arrival, if this process is one of several parts.
     pub arrival: Option<Arrival>,

@@ -25,7 +25,7 @@ pub struct SchemaOutcome {
     /// How this part of the fill ended; none if there is but one process.
     pub part_end: Option<PartEnd>,
     /// When this part worked; none if there is but one process.
-    pub part_work: Option<PartWork>,
+    pub(crate) part_work: Option<PartWork>,
     /// The fill that it is a part of.
     pub fill: Option<FillId>,
     /// Parts whose chunks this one has loaded, because they were not there and other tables reference these rows.

@@ -76,7 +76,7 @@ pub(super) struct Begun {
 }
 
 /// A record that was found.
-pub(super) enum Found {
+pub(super) enum FoundRecord {
     /// The record of this request.
     Same(Begun),
     /// The record of another request, in this schema.
@@ -95,7 +95,7 @@ pub(super) fn name(schema: &str) -> String {
 pub(super) async fn find(
     connection: &Connection,
     request: &SchemaRequest,
-) -> Result<Option<Found>, FillError> {
+) -> Result<Option<FoundRecord>, FillError> {
     let query = include_str!("../sql/schema_records.sql");
     let rows = match connection.client.query(query, &[&NAME]).await {
         Ok(rows) => rows,
@@ -107,12 +107,12 @@ pub(super) async fn find(
         let of: Option<SchemaRequest> =
             comment.as_ref().and_then(|comment| serde_json::from_str(comment).ok());
         if of.as_ref() == Some(request) {
-            return Ok(Some(Found::Same(read(connection, schema).await?)));
+            return Ok(Some(FoundRecord::Same(read(connection, schema).await?)));
         }
         let same_schema = request.schema.as_ref().is_none_or(|asked| *asked == schema);
         other = other.or(same_schema.then_some(schema));
     }
-    Ok(other.map(Found::Other))
+    Ok(other.map(FoundRecord::Other))
 }
 
 /// Names of the tables of this schema's record whose postponed indexes and foreign keys have not
@@ -136,10 +136,12 @@ pub(super) async fn unmade(connection: &Connection, schema: &str) -> Result<Vec<
 }
 
 /// Number of tables that are marked as filled in a record of the request; none if there is no such record.
-pub(super) fn filled(found: Option<&Found>) -> Option<usize> {
+pub(super) fn filled(found: Option<&FoundRecord>) -> Option<usize> {
     match found {
-        Some(Found::Same(begun)) => Some(begun.tables.iter().filter(|(_, is_filled)| *is_filled).count()),
-        Some(Found::Other(_)) | None => None,
+        Some(FoundRecord::Same(begun)) => {
+            Some(begun.tables.iter().filter(|(_, is_filled)| *is_filled).count())
+        }
+        Some(FoundRecord::Other(_)) | None => None,
     }
 }
 

@@ -179,13 +179,13 @@ pub struct RowsRule {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableRows {
-    /// This number.
+    /// This number, whatever the size.
     Exactly(u64),
     /// This number times the scale, or times the factor that a size allows.
     InProportion(u64),
     /// This number for each row of another table.
     PerRow {
-        /// How many.
+        /// Rows for each row of the other table.
         number: f64,
         /// The other table, `name` or `schema.name`.
         of: String,

@@ -10,11 +10,11 @@ use crate::verdict::Verdict;
 /// Ratio of the candidate to the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// The estimate.
+    /// Estimate of the ratio: above 1 the candidate's value is greater.
     pub ratio: f64,
     /// Contains the true ratio in 95 of 100 cases; none if there are too few values.
     pub interval: Option<Estimate>,
-    /// Verdict.
+    /// Judgement of the ratio by the interval and the threshold.
     pub verdict: Verdict,
 }
 

@@ -12,7 +12,7 @@ const Z: f64 = 1.959_964;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Looks(Vec<Look>);
 
-/// One look.
+/// One look at the runs so far, after which a comparison may end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
     /// After this round, counted from 1.

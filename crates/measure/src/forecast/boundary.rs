@@ -14,7 +14,7 @@ const CACHED: f64 = 0.5;
 /// The server's memory, as far as the work depends on it. Bytes; 0 where it is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Memory {
-    /// `shared_buffers`.
+    /// `shared_buffers`, bytes.
     pub shared_buffers: u64,
     /// `maintenance_work_mem` of the session.
     pub maintenance_work_mem: u64,
@@ -44,7 +44,7 @@ impl Memory {
 /// A boundary that lies between the measured sizes and the size of the forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Boundary {
-    /// Its cause.
+    /// The resource that is exhausted there.
     pub cause: Cause,
     /// Bytes of the data at which it begins to act.
     pub at: u64,

@@ -5,9 +5,9 @@
 pub struct Point {
     /// Bytes of the data.
     pub bytes: f64,
-    /// Their rows.
+    /// Number of their rows.
     pub rows: f64,
-    /// The value.
+    /// The value that was measured, in the quantity's unit.
     pub value: f64,
 }
 
@@ -49,7 +49,7 @@ impl Fit {
     }
 
     /// The part of the value at a size that grows with it, from 0 to 1.
-    pub fn growing_share(&self, bytes: f64, rows: f64) -> f64 {
+    pub(crate) fn growing_share(&self, bytes: f64, rows: f64) -> f64 {
         let whole = self.at(bytes, rows);
         if whole > 0.0 { 1.0 - self.factors[0] / whole } else { 1.0 }
     }

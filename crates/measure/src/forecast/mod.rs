@@ -32,16 +32,16 @@ pub struct Least {
 pub enum Figure {
     /// A value with an interval that holds it with 90 % probability.
     Value {
-        /// The value.
+        /// The most probable value.
         value: f64,
-        /// Lower bound.
+        /// Lower bound of the interval.
         low: f64,
-        /// Upper bound.
+        /// Upper bound of the interval.
         high: f64,
     },
     /// None: this boundary lies between. To measure beyond it, this many bytes must be filled.
     Beyond {
-        /// The boundary.
+        /// The boundary across which no law holds.
         boundary: Boundary,
         /// Bytes of the data that must be measured.
         measure: u64,

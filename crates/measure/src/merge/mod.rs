@@ -26,7 +26,7 @@ pub struct MergedPart {
     /// Measured seconds before and after the time that all parts share, all trials together. They do not count.
     pub cut: (f64, f64),
     /// The greatest error of its readings of the server's clock, seconds.
-    pub clock_error: f64,
+    pub(crate) clock_error: f64,
     /// Rows that it loaded, if it is a part of a fill.
     pub rows: Option<f64>,
 }

@@ -46,7 +46,7 @@ pub struct Judgement {
     /// The difference as a share of the baseline's own time; none if that time is not significantly
     /// above 0.
     pub relative: Option<Estimate>,
-    /// Verdict.
+    /// Improved, regressed, no change or inconclusive: `difference` judged by `margin` and the noise floor.
     pub verdict: Verdict,
     /// The least difference that matters, seconds per row: the threshold times the baseline's own
     /// time (or times its whole time, if the own time is not significantly above 0).

@@ -17,7 +17,7 @@ pub(crate) struct Timed {
 /// Name of the arm without a candidate.
 pub const EMPTY: &str = "empty";
 /// Name of the arm that repeats the first candidate.
-pub const REPEAT: &str = "repeat";
+pub(crate) const REPEAT: &str = "repeat";
 
 /// The arms in the order of [`measure::paired::Rounds::arms`], without candidates that are left
 /// out.

@@ -3,7 +3,7 @@
 use rowgen::Kind;
 
 use super::{Maker, correlation, round};
-use crate::estimate::{Rows, different};
+use crate::estimate::{RowCounts, different};
 use crate::facts::{ColumnFacts, Statistics};
 use crate::file::Values;
 use crate::numbers::{Number, move_bounds, replace_rare, smooth, step};
@@ -76,7 +76,7 @@ impl Maker<'_> {
 /// The statistics without frequent values that may be frequent in ANALYZE's sample only. Of equally
 /// frequent values a sample has some more often than others, and the list names these: in the copy
 /// they would be more frequent indeed, and more of them in its sample.
-pub(super) fn without_chance(statistics: &Statistics, rows: Rows, nulls: f64) -> Statistics {
+pub(super) fn without_chance(statistics: &Statistics, rows: RowCounts, nulls: f64) -> Statistics {
     let sampled = rows.sampled as f64 * (1.0 - nulls);
     let shares: Vec<f64> = statistics.common.iter().map(|(_, share)| *share).collect();
     let distinct = different(statistics.n_distinct, rows, nulls, &shares);
@@ -204,7 +204,7 @@ mod tests {
             bounds: strings(&["0", "1000", "2500"]),
             ..Statistics::default()
         };
-        let kept = |all, sampled| without_chance(&statistics, Rows { all, sampled }, 0.0).common.len();
+        let kept = |all, sampled| without_chance(&statistics, RowCounts { all, sampled }, 0.0).common.len();
         assert_eq!(kept(1_000_000, 30_000), 1);
         assert_eq!(
             (kept(30_000, 30_000), kept(1_000_000, 3_000_000)),

@@ -503,7 +503,7 @@ impl Geometry {
     }
 
     /// Bytes of a value in a chunk, at most (`TOAST_MAX_CHUNK_SIZE` in `heaptoast.h`).
-    pub fn toast_chunk(self) -> u32 {
+    pub(crate) fn toast_chunk(self) -> u32 {
         self.toast_threshold() - TUPLE_HEADER - CHUNK_HEAD
     }
 }

@@ -25,7 +25,7 @@ const MANY: usize = 4;
 const NOTES: usize = 10;
 
 /// Runs of one verb, with the report's sections on them.
-pub(crate) struct Part<'a> {
+pub(crate) struct VerbRuns<'a> {
     /// The verb, with its mode.
     pub(crate) verb: String,
     pub(crate) runs: Vec<&'a Run>,
@@ -33,7 +33,7 @@ pub(crate) struct Part<'a> {
 }
 
 /// The parts of a report: runs by verb, in the order in which they began.
-pub(crate) fn parts(documents: &[Document]) -> Vec<Part<'_>> {
+pub(crate) fn parts(documents: &[Document]) -> Vec<VerbRuns<'_>> {
     let mut runs: Vec<&Run> = documents.iter().map(|document| &document.run).collect();
     runs.sort_by(|one, other| {
         one.started_at.trim_end_matches('Z').cmp(other.started_at.trim_end_matches('Z'))
@@ -47,7 +47,7 @@ pub(crate) fn parts(documents: &[Document]) -> Vec<Part<'_>> {
     }
     let part = |verb: String| {
         let runs: Vec<&Run> = runs.iter().copied().filter(|run| sections::kind(run) == verb).collect();
-        Part { verb, shown: sections::of(&runs), runs }
+        VerbRuns { verb, shown: sections::of(&runs), runs }
     };
     verbs.into_iter().map(part).collect()
 }
@@ -98,7 +98,7 @@ pub(crate) fn page(documents: &[Document]) -> String {
 }
 
 /// Appends the result, the conditions, and the command that repeats a run.
-fn head(page: &mut String, part: &Part<'_>) {
+fn head(page: &mut String, part: &VerbRuns<'_>) {
     let is_alone = part.runs.len() == 1;
     let when = if is_alone { name_and_start(part.runs[0]) } else { format!("{} runs", part.runs.len()) };
     let _ = writeln!(

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::payload::whole_words;
 use crate::random::Draw;
-use crate::topic::{Amounts, Make, Part, Topic};
+use crate::topic::{Amounts, Make, TextPart, Topic};
 use crate::units::decimals;
 use crate::value::Value;
 use crate::{Kind, Units};
@@ -35,7 +35,7 @@ pub(crate) enum Form {
     Divided { low: i64, count: u64, by: f64 },
 }
 
-/// A [`Part`] that fits.
+/// A [`TextPart`] that fits.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     Literal(&'static str),
@@ -153,21 +153,21 @@ pub(super) fn append(pieces: &[Piece], number: u64, mut draw: Draw, out: &mut Ve
 }
 
 /// The parts, with words of at most `cap` characters. None if too few words are left.
-fn pieces(parts: &[Part], numbered: bool, cap: usize, most: u32) -> Option<Vec<Piece>> {
+fn pieces(parts: &[TextPart], numbered: bool, cap: usize, most: u32) -> Option<Vec<Piece>> {
     parts
         .iter()
         .map(|part| {
             Some(match *part {
-                Part::Literal(text) => Piece::Literal(text),
-                Part::Word(words) => Piece::words(words, false, cap)?,
-                Part::Lower(words) => Piece::words(words, true, cap)?,
-                Part::Letters(count) => Piece::Letters(count),
-                Part::Byte => Piece::Byte,
-                Part::Number(_) if numbered => Piece::Number,
-                Part::Number(0) => Piece::Literal(""),
-                Part::Digits(count) | Part::Number(count) => Piece::Digits(count),
-                Part::Sentence if most < SHORTEST_SENTENCE => return None,
-                Part::Sentence => Piece::Sentence { longest: most.min(LONGEST_SENTENCE) },
+                TextPart::Literal(text) => Piece::Literal(text),
+                TextPart::Word(words) => Piece::words(words, false, cap)?,
+                TextPart::Lower(words) => Piece::words(words, true, cap)?,
+                TextPart::Letters(count) => Piece::Letters(count),
+                TextPart::Byte => Piece::Byte,
+                TextPart::Number(_) if numbered => Piece::Number,
+                TextPart::Number(0) => Piece::Literal(""),
+                TextPart::Digits(count) | TextPart::Number(count) => Piece::Digits(count),
+                TextPart::Sentence if most < SHORTEST_SENTENCE => return None,
+                TextPart::Sentence => Piece::Sentence { longest: most.min(LONGEST_SENTENCE) },
             })
         })
         .collect()

@@ -34,15 +34,15 @@ pub(super) enum Content {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     Fixed {
-        /// Bytes.
+        /// Length, bytes.
         length: u32,
-        /// Bytes.
+        /// Alignment, bytes.
         align: u32,
     },
     /// With a header of 1 byte if the payload has at most `short` bytes, else with an aligned
     /// header of 4 bytes.
     Varlena {
-        /// Bytes.
+        /// Alignment, bytes.
         align: u32,
         /// Bytes.
         short: Option<usize>,

@@ -7,7 +7,7 @@ use crate::error::Problem;
 use crate::expression::Expression;
 
 /// A command as it was read.
-pub(super) struct Part {
+pub(super) struct ReadCommand {
     pub(super) what: What,
     /// Offset of the first byte.
     pub(super) at: usize,
@@ -34,7 +34,7 @@ struct Open {
 }
 
 /// The commands with their jumps.
-pub(super) fn commands(parts: Vec<Part>, text: &str) -> Result<Vec<Command>, Fault> {
+pub(super) fn commands(parts: Vec<ReadCommand>, text: &str) -> Result<Vec<Command>, Fault> {
     let mut linker =
         Linker { text, places: Vec::new(), commands: Vec::new(), open: Vec::new(), counted: 0, line: 1 };
     for (number, part) in (1..).zip(parts) {
@@ -59,7 +59,7 @@ struct Linker<'a> {
 }
 
 impl Linker<'_> {
-    fn part(&mut self, number: usize, Part { what, at, end }: Part) -> Result<(), Fault> {
+    fn part(&mut self, number: usize, ReadCommand { what, at, end }: ReadCommand) -> Result<(), Fault> {
         let next = self.commands.len();
         // Parts come in order: a long script is counted once.
         self.line += self.text[self.counted..at].matches('\n').count();

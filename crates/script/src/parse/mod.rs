@@ -11,7 +11,7 @@ mod token;
 mod words;
 
 use fault::{Fault, Origin};
-use link::{Part, What};
+use link::{ReadCommand, What};
 use meta::Meta;
 use statement::{Ended, Statements};
 
@@ -32,14 +32,14 @@ pub(crate) fn script(source: &Source, names: &mut Names) -> Result<Script, Scrip
 }
 
 /// Reads all commands. `\gset` and `\aset` are joined to their statements.
-fn read(text: &str, names: &mut Names) -> Result<Vec<Part>, Fault> {
+fn read(text: &str, names: &mut Names) -> Result<Vec<ReadCommand>, Fault> {
     let mut statements = Statements::of(text);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<ReadCommand> = Vec::new();
     loop {
         let (statement, ended) = statements.read()?;
         if let Some(statement) = statement {
             let what = What::Action(Action::Sql(sql(statement.text, statement.at, names)?));
-            parts.push(Part { what, at: statement.at, end: statement.end });
+            parts.push(ReadCommand { what, at: statement.at, end: statement.end });
         }
         match ended {
             Ended::Semicolon => {}
@@ -51,7 +51,7 @@ fn read(text: &str, names: &mut Names) -> Result<Vec<Part>, Fault> {
                 statements.go_on(end);
                 match meta {
                     None => {}
-                    Some(Meta::What(what)) => parts.push(Part { what, at, end }),
+                    Some(Meta::What(what)) => parts.push(ReadCommand { what, at, end }),
                     Some(Meta::Receive(receive)) => {
                         let name = if receive.every { "aset" } else { "gset" };
                         let before = match parts.last_mut().map(|part| &mut part.what) {

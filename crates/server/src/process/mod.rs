@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// A process, identified uniquely among all processes that ever had or will have its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its id.
+    /// Process id, valid in the pid namespace of `machine`.
     pub pid: u32,
     /// Its start, in clock ticks since the machine was booted.
     pub start: u64,

@@ -35,9 +35,9 @@ pub struct Before {
 /// A table whose persistence is changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
-    /// Its schema.
+    /// Its schema, unquoted.
     pub schema: String,
-    /// Its name.
+    /// Its name, unquoted.
     pub name: String,
 }
 
@@ -80,7 +80,7 @@ pub struct Record {
     pub filled: Vec<Table>,
     /// Start of the server's statistics, which a crash of the server resets.
     #[serde(default)]
-    pub statistics_since: Option<String>,
+    pub(crate) statistics_since: Option<String>,
 }
 
 impl Record {

@@ -38,20 +38,20 @@ pub struct LendRequest {
 pub enum OwnerName {
     /// The process that has this id now.
     Pid(u32),
-    /// This process.
+    /// This process, and no other that gets the same id later.
     Exactly(Owner),
 }
 
 /// A database that is lent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// The database.
+    /// Name of the database.
     pub name: String,
     /// Its connection URI.
     pub url: String,
     /// The server's host, or its socket's directory.
     pub host: String,
-    /// Its port.
+    /// The server's port.
     pub port: String,
     /// The role to connect as.
     pub user: String,
@@ -132,7 +132,7 @@ fn quoted(text: &str) -> String {
 /// A database of pgrig's, in the answer of `GET /databases`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// The database.
+    /// Name of the database.
     pub name: String,
     /// State of the database.
     pub state: ListedState,
@@ -185,7 +185,7 @@ impl fmt::Display for ListedState {
 /// A process that a database is lent to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedOwner {
-    /// Its id.
+    /// Process id.
     pub pid: u32,
     /// Its command line; none if it is gone, or on another machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -257,7 +257,7 @@ pub struct Refusal {
     /// The HTTP status; not in the body.
     #[serde(skip)]
     pub status: u16,
-    /// The error.
+    /// The error, without its remedy.
     pub error: String,
     /// The remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::error::Severity;
 
 pub use error::LoadError;
-use parts::{Part, Parts, Text};
+use parts::{Parts, Step, Text};
 
 use crate::source::Source;
 use connect::{ConnectError, Connection, Target};
@@ -71,10 +71,10 @@ pub fn load<'a>(
         let mut loaded = Loaded::default();
         while let Some(part) = parts.next().await? {
             match part {
-                Part::Statement(text) => statement(&session, text, &mut loaded).await?,
-                Part::Copy(text) => copy(&session, text, &mut parts, &mut loaded).await?,
-                Part::Unlogged(summary) => loaded.unlogged = Some(summary),
-                Part::Data(_) | Part::End => unreachable!("data come after their COPY"),
+                Step::Statement(text) => statement(&session, text, &mut loaded).await?,
+                Step::Copy(text) => copy(&session, text, &mut parts, &mut loaded).await?,
+                Step::Unlogged(summary) => loaded.unlogged = Some(summary),
+                Step::Data(_) | Step::End => unreachable!("data come after their COPY"),
             }
             count_notices(&session.connection, &mut loaded);
         }
@@ -126,7 +126,7 @@ async fn copy(
         Err(error) => return Err(failed(connection, &text, error).await),
     };
     let mut sink = pin!(sink);
-    while let Some(Part::Data(data)) = parts.next().await? {
+    while let Some(Step::Data(data)) = parts.next().await? {
         loaded.copied_bytes += data.len() as u64;
         // The server reports its error only at the end of the COPY.
         if connection.heard_an_error() || sink.send(data).await.is_err() {

@@ -16,7 +16,7 @@ const AHEAD: usize = 8;
 const HARMLESS: [&str; 2] = ["\\restrict", "\\unrestrict"];
 
 /// The next action.
-pub(super) enum Part {
+pub(super) enum Step {
     /// A statement by itself.
     Statement(Text),
     /// COPY … FROM stdin: its data follow.
@@ -68,7 +68,7 @@ impl Text {
 
 /// The parts, in order.
 pub(super) struct Parts {
-    arriving: mpsc::Receiver<Result<Part, LoadError>>,
+    arriving: mpsc::Receiver<Result<Step, LoadError>>,
 }
 
 impl Parts {
@@ -88,7 +88,7 @@ impl Parts {
     }
 
     /// The next one; none at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<Part>, LoadError> {
+    pub(super) async fn next(&mut self) -> Result<Option<Step>, LoadError> {
         self.arriving.recv().await.transpose()
     }
 }
@@ -110,7 +110,7 @@ pub(super) async fn off_the_runtime<T: Send + 'static>(
 fn send_all(
     source: &Source,
     mut unlogger: Option<Unlogger>,
-    sender: &mpsc::Sender<Result<Part, LoadError>>,
+    sender: &mpsc::Sender<Result<Step, LoadError>>,
 ) -> Result<(), LoadError> {
     // Opening may take its time too: it starts pg_restore.
     let mut reader = Reader::new(source.open()?);
@@ -119,12 +119,12 @@ fn send_all(
     while let Some(piece) = reader.next()? {
         let insert_at = unlogger.as_mut().map(|unlogger| unlogger.look(piece)).transpose()?.flatten();
         let after = match piece {
-            Piece::CopyData(bytes) => Some(Part::Data(Bytes::copy_from_slice(bytes))),
-            Piece::CopyEnd(_) => Some(Part::End),
+            Piece::CopyData(bytes) => Some(Step::Data(Bytes::copy_from_slice(bytes))),
+            Piece::CopyEnd(_) => Some(Step::End),
             Piece::Between(_) | Piece::Statement(_) | Piece::Meta(_) => None,
         };
         let is_copy = after.is_some();
-        let before = held.take().map(|text| if is_copy { Part::Copy(text) } else { Part::Statement(text) });
+        let before = held.take().map(|text| if is_copy { Step::Copy(text) } else { Step::Statement(text) });
         for part in before.into_iter().chain(after) {
             if sender.blocking_send(Ok(part)).is_err() {
                 return Ok(());
@@ -146,7 +146,7 @@ fn send_all(
         }
     }
     let summary = unlogger.map(Unlogger::finish).transpose()?;
-    for part in held.map(Part::Statement).into_iter().chain(summary.map(Part::Unlogged)) {
+    for part in held.map(Step::Statement).into_iter().chain(summary.map(Step::Unlogged)) {
         if sender.blocking_send(Ok(part)).is_err() {
             break;
         }

@@ -17,7 +17,7 @@ pub struct Publication {
     /// Its name.
     pub name: String,
     /// `FOR ALL TABLES`: no table can be taken out of it.
-    pub is_of_all: bool,
+    pub(crate) is_of_all: bool,
 }
 
 /// Why nothing was changed.

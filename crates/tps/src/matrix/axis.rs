@@ -47,7 +47,7 @@ impl Durability {
 /// A parameter that is varied, and its values: at least one, all different.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// `durability`.
+    /// `durability`: levels of durability, each with its settings and kind of tables.
     Durability(Vec<Durability>),
     /// `clients`: instead of `-c`.
     Clients(Vec<usize>),

@@ -8,7 +8,7 @@ use crate::{Protocol, Request};
 pub struct Cell {
     /// Level of durability.
     pub durability: Option<Durability>,
-    /// Connections.
+    /// Number of connections.
     pub clients: Option<usize>,
     /// Protocol of statements.
     pub protocol: Option<Protocol>,

@@ -33,7 +33,8 @@ pub struct Matrix {
     pub trials: usize,
     /// `--tables`: the tables that the user's own scripts write.
     pub tables: Vec<String>,
-    /// `--allow-dangerous-settings`.
+    /// `--allow-dangerous-settings`: whether settings with which a crash can lose data are allowed on a server that is not
+    /// pgrig's own.
     pub allow_dangerous: bool,
 }
 

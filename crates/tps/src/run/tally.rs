@@ -15,10 +15,10 @@ use crate::run::pace::Timetable;
 /// only for an instant each second. It has a cache line of its own.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Tally(Mutex<Part>);
+pub(crate) struct Tally(Mutex<Counted>);
 
 #[derive(Debug)]
-struct Part {
+struct Counted {
     phase: Phase,
     scripts: Vec<MeasuredScript>,
     /// Succeeded transactions on each target.
@@ -37,10 +37,10 @@ pub(crate) enum Fate {
 impl Tally {
     /// Empty counts. `commands` says whether commands are timed too.
     pub(crate) fn new(scripts: &Scripts, commands: bool, phase: Phase, targets: usize) -> Self {
-        Self(Mutex::new(Part { phase, scripts: nothing(scripts, commands), targets: vec![0; targets] }))
+        Self(Mutex::new(Counted { phase, scripts: nothing(scripts, commands), targets: vec![0; targets] }))
     }
 
-    fn part(&self) -> MutexGuard<'_, Part> {
+    fn part(&self) -> MutexGuard<'_, Counted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,7 +119,7 @@ fn clear(scripts: &mut [MeasuredScript]) {
 pub(crate) struct Collector {
     timetable: Timetable,
     /// Empty counts to swap in, one for each job.
-    spare: Vec<Part>,
+    spare: Vec<Counted>,
     scripts: Vec<MeasuredScript>,
     targets: Vec<u64>,
     seconds: Vec<KeptSecond>,
@@ -152,8 +152,11 @@ impl Collector {
     ) -> Self {
         let commands = request.statements;
         let phase = timetable.phase(timetable.start());
-        let spare =
-            (0..jobs).map(|_| Part { phase, scripts: nothing(scripts, commands), targets: vec![0; targets] });
+        let spare = (0..jobs).map(|_| Counted {
+            phase,
+            scripts: nothing(scripts, commands),
+            targets: vec![0; targets],
+        });
         Self {
             spare: spare.collect(),
             scripts: nothing(scripts, commands),

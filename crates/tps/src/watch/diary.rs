@@ -10,7 +10,7 @@ use crate::watch::notes::{self, Unseen};
 use crate::watch::server::{Blind, Look, Server};
 use crate::watch::spell::{Checkpoints, Maintenances};
 use crate::watch::waits::Waits;
-use crate::watch::{Part, Watched, WatchedSecond};
+use crate::watch::{WatchPhase, Watched, WatchedSecond};
 use connect::ConnectError;
 
 /// Interval between two observations of server and machine.
@@ -70,21 +70,21 @@ impl Diary {
     }
 
     /// Observes until the run is over, or until the receiver of the result is gone.
-    pub(super) async fn keep(mut self, mut parts: watch::Receiver<Part>) -> Watched {
+    pub(super) async fn keep(mut self, mut parts: watch::Receiver<WatchPhase>) -> Watched {
         let mut next_look = Instant::now();
         let mut next_waits = next_look;
         loop {
             let part = *parts.borrow_and_update();
             match part {
-                Part::Measured if self.first.is_none() => {
+                WatchPhase::Measured if self.first.is_none() => {
                     self.look().await;
                     self.first.clone_from(&self.last);
                     self.seconds.clear();
                     next_look = Instant::now() + SECOND;
                     next_waits = Instant::now();
                 }
-                Part::Over => break,
-                Part::Before | Part::Measured => {}
+                WatchPhase::Over => break,
+                WatchPhase::Before | WatchPhase::Measured => {}
             }
             let next = if self.first.is_some() { next_look.min(next_waits) } else { next_look };
             tokio::select! {

@@ -67,7 +67,7 @@ pub struct ProcessorsUsed {
     /// Idle while a process waited for a disk.
     pub waiting: f64,
     /// Taken by the host of this virtual machine.
-    pub stolen: f64,
+    pub(crate) stolen: f64,
 }
 
 /// Use of a disk by all processes.
@@ -75,11 +75,11 @@ pub struct ProcessorsUsed {
 pub struct DiskUsed {
     /// Read requests finished.
     pub reads: u64,
-    /// Bytes read.
+    /// Bytes read from the disk.
     pub read: u64,
     /// Write requests finished.
     pub writes: u64,
-    /// Bytes written.
+    /// Bytes written to the disk.
     pub written: u64,
     /// Share of the time in which the disk was busy, 0 to 1. A disk that serves many requests at
     /// once may be far from its limit at 1.

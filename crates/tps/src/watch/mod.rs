@@ -40,13 +40,13 @@ pub struct Watching {
 /// A watch that runs until it is finished or dropped.
 #[derive(Debug)]
 pub struct Watch {
-    part: watch::Sender<Part>,
+    part: watch::Sender<WatchPhase>,
     task: JoinHandle<Watched>,
 }
 
 /// Part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum WatchPhase {
     /// Ramp or warm-up.
     Before,
     /// The measured part.
@@ -67,13 +67,13 @@ pub struct Watched {
     pub wait_samples: u64,
     /// The same looks over time.
     pub waits_over_time: WaitsOverTime,
-    /// Checkpoints.
+    /// Times at which a checkpoint was running.
     pub checkpoints: Vec<Spell>,
     /// Vacuums and the like.
-    pub maintenance: Vec<Maintained>,
+    pub(crate) maintenance: Vec<Maintained>,
     /// Bytes of WAL that the server wrote, for all sessions.
     pub wal: Option<u64>,
-    /// Use of this machine.
+    /// Use of this machine in all of the measured part; none where it is not known.
     pub used: Option<Used>,
     /// Findings second by second.
     pub seconds: Vec<WatchedSecond>,
@@ -89,7 +89,7 @@ pub struct WaitsOverTime {
     pub events: Vec<(String, Vec<(f64, u64)>)>,
 }
 
-/// About a second.
+/// Findings of about a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WatchedSecond {
     /// Its end, seconds.
@@ -100,7 +100,7 @@ pub struct WatchedSecond {
     pub wal: Option<u64>,
     /// Sessions at work at its end that are not the run's; none where they may not be seen.
     pub others: Option<u64>,
-    /// Use of this machine.
+    /// Use of this machine in it.
     pub used: Used,
 }
 
@@ -117,7 +117,7 @@ impl Watch {
     ///
     /// It takes one connection: where a run uses all that there are, start it after the clients connected.
     pub async fn start(target: &Target, watching: Watching) -> Self {
-        let (part, parts) = watch::channel(Part::Before);
+        let (part, parts) = watch::channel(WatchPhase::Before);
         let server = Server::open(target, &watching).await;
         let diary = Diary::new(server, watching.jobs).await;
         Self { part, task: tokio::spawn(diary.keep(parts)) }
@@ -125,12 +125,12 @@ impl Watch {
 
     /// Starts the measured part. From any thread, at once.
     pub fn measured(&self) {
-        self.part.send_replace(Part::Measured);
+        self.part.send_replace(WatchPhase::Measured);
     }
 
     /// Ends the measured part.
     pub fn over(&self) {
-        self.part.send_replace(Part::Over);
+        self.part.send_replace(WatchPhase::Over);
     }
 
     /// Observations until [`Self::over`], or until now. Nothing if nothing was measured.

@@ -21,10 +21,10 @@ pub struct Spell {
 pub struct Maintained {
     /// `autovacuum`, `VACUUM` or `ANALYZE`.
     pub who: String,
-    /// The table.
+    /// The table, as the server names it.
     pub relation: String,
     /// Times at which it ran.
-    pub spells: Vec<Spell>,
+    pub(crate) spells: Vec<Spell>,
 }
 
 /// Finds checkpoints.

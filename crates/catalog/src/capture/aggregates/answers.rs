@@ -4,7 +4,7 @@ use model::{Joint, Pair, TableFacts};
 use tokio_postgres::Row;
 
 use super::Aggregates;
-use super::questions::{Asks, By, Part, Question};
+use super::questions::{Asks, By, PairedColumn, Question};
 
 /// Most classes of keys with about as many rows, besides the classes that differ by [`APART`].
 const CLASSES: u64 = 24;
@@ -132,7 +132,7 @@ const ALL: f64 = 0.999;
 
 /// Numbers of rows for combinations of values.
 struct Counts<'a> {
-    parts: &'a [Part],
+    parts: &'a [PairedColumn],
     rows: &'a [Row],
     /// All rows.
     all: f64,
@@ -140,7 +140,7 @@ struct Counts<'a> {
 
 impl<'a> Counts<'a> {
     /// None if there are fewer than k rows.
-    fn of(parts: &'a [Part], rows: &'a [Row]) -> Option<Self> {
+    fn of(parts: &'a [PairedColumn], rows: &'a [Row]) -> Option<Self> {
         let counts = Self { parts, rows, all: 1.0 };
         let all = counts.of_columns(&[]).next().map(count)?;
         Some(Self { all, ..counts })
@@ -157,7 +157,11 @@ impl<'a> Counts<'a> {
     }
 
     /// Values of one column with strata of another one; none if these are not paired.
-    fn strata(&self, (at, one): (usize, &Part), (with, other): (usize, &Part)) -> Option<Pair> {
+    fn strata(
+        &self,
+        (at, one): (usize, &PairedColumn),
+        (with, other): (usize, &PairedColumn),
+    ) -> Option<Pair> {
         let own = [with];
         let all: Vec<(Option<String>, f64)> = self
             .of_columns(&own)
@@ -205,7 +209,7 @@ impl<'a> Counts<'a> {
                     .of_columns(&[at, with])
                     .filter_map(|row| {
                         let values: Vec<Option<String>> = row.get("pair");
-                        let value = |part: &Part, value: &Option<String>| match value.as_deref() {
+                        let value = |part: &PairedColumn, value: &Option<String>| match value.as_deref() {
                             Some("f") if part.by == By::Null => None,
                             Some("t") if part.by == By::Null => Some(None),
                             value => Some(value.map(str::to_owned)),

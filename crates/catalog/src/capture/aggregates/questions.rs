@@ -42,7 +42,7 @@ pub(super) enum Asks {
         every: u64,
     },
     /// Rows for each pair of values.
-    Pairs { parts: Vec<Part> },
+    Pairs { parts: Vec<PairedColumn> },
     /// Rows that are NULL in both of two columns, for all pairs of these columns in their order; and all rows.
     Nulls { columns: Vec<String> },
     /// Rank correlations of all pairs of these columns, in their order.
@@ -53,7 +53,7 @@ pub(super) enum Asks {
 
 /// A column of pairs.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct PairedColumn {
     pub(super) column: String,
     /// Values that the question counts apart.
     pub(super) by: By,
@@ -76,7 +76,7 @@ pub(super) enum By {
     Stratum,
 }
 
-impl Part {
+impl PairedColumn {
     /// Whether the question counts the pairs of two parts.
     pub(super) fn is_paired(&self, other: &Self) -> bool {
         match (self.by, other.by) {
@@ -249,10 +249,10 @@ fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> 
 }
 
 /// Columns whose pairs are counted.
-fn parts(facts: &TableFacts) -> Vec<Part> {
+fn parts(facts: &TableFacts) -> Vec<PairedColumn> {
     let parts = free(facts).filter_map(|(column, statistics)| {
         let is_varied = statistics.n_distinct.abs() > 0.0 && (statistics.n_distinct - 1.0).abs() > 0.0;
-        let part = |by| Part { column: column.name.clone(), by, bounds: Vec::new(), kind: None };
+        let part = |by| PairedColumn { column: column.name.clone(), by, bounds: Vec::new(), kind: None };
         // A single value beside NULL tells no more than NULL itself.
         if has_few(statistics, MOST_VALUES) && is_varied {
             let is_listed = statistics.bounds.len() < 2;
@@ -261,15 +261,15 @@ fn parts(facts: &TableFacts) -> Vec<Part> {
             has_nulls(statistics).then(|| part(By::Null))
         }
     });
-    let parts: Vec<Part> = parts.take(MOST_COLUMNS).collect();
+    let parts: Vec<PairedColumn> = parts.take(MOST_COLUMNS).collect();
     // Strata are paired with values only.
     let cut = free(facts).filter_map(|(column, statistics)| cut(column, statistics)).take(MOST_CUT);
-    let cut: Vec<Part> = cut.filter(|_| parts.iter().any(|part| part.by != By::Null)).collect();
+    let cut: Vec<PairedColumn> = cut.filter(|_| parts.iter().any(|part| part.by != By::Null)).collect();
     parts.into_iter().chain(cut).collect()
 }
 
 /// Strata with about equally many rows, of a number or time with many values.
-fn cut(column: &ColumnFacts, statistics: &model::Statistics) -> Option<Part> {
+fn cut(column: &ColumnFacts, statistics: &model::Statistics) -> Option<PairedColumn> {
     let kind = column.kind.clone().filter(is_measured)?;
     let buckets = statistics.bounds.len().checked_sub(1).filter(|buckets| *buckets >= STRATA)?;
     if has_few(statistics, MOST_VALUES) || matches!(column.role, ColumnRole::Reference { .. }) {
@@ -278,7 +278,7 @@ fn cut(column: &ColumnFacts, statistics: &model::Statistics) -> Option<Part> {
     let mut bounds: Vec<String> =
         (1..STRATA).map(|at| statistics.bounds[at * buckets / STRATA].clone()).collect();
     bounds.dedup();
-    Some(Part { column: column.name.clone(), by: By::Stratum, bounds, kind: Some(kind) })
+    Some(PairedColumn { column: column.name.clone(), by: By::Stratum, bounds, kind: Some(kind) })
 }
 
 fn is_measured(kind: &Kind) -> bool {

@@ -69,7 +69,7 @@ pub(crate) struct DdlArgs {
     /// --model, --rows N gives no table more rows than it has in the original [default: as many as the original; with
     /// --schema-file, 100000]
     #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
-    pub(crate) rows: Option<Rows>,
+    pub(crate) rows: Option<RowsArg>,
 
     /// Forecast for this size of all tables that the migration uses, with their indexes, or of individual tables:
     /// --size orders=500GB
@@ -176,19 +176,19 @@ pub(crate) struct DdlArgs {
 
 /// Rows of the tables.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Rows {
+pub(crate) enum RowsArg {
     /// Of each table.
     Each(u64),
     /// Of single tables.
     Rules(Vec<RowsRule>),
 }
 
-fn rows(text: &str) -> Result<Rows, String> {
+fn rows(text: &str) -> Result<RowsArg, String> {
     if text.contains('=') {
-        return text.split(',').map(str::parse).collect::<Result<_, _>>().map(Rows::Rules);
+        return text.split(',').map(str::parse).collect::<Result<_, _>>().map(RowsArg::Rules);
     }
     match text.parse() {
-        Ok(rows) if rows > 0 => Ok(Rows::Each(rows)),
+        Ok(rows) if rows > 0 => Ok(RowsArg::Each(rows)),
         _ => Err("give a number of rows, 1 or more, or TABLE=ROWS, for example orders=1000000".to_owned()),
     }
 }
@@ -343,8 +343,8 @@ impl DdlArgs {
         let amount = match (&self.size, &self.rows) {
             (Some(Sizes::All(size)), _) => Amount::Size(*size),
             (Some(Sizes::Single(sizes)), _) => Amount::Sizes(sizes.clone()),
-            (None, Some(Rows::Each(rows))) => Amount::Rows(*rows),
-            (None, Some(Rows::Rules(rules))) => Amount::Rules(rules.clone()),
+            (None, Some(RowsArg::Each(rows))) => Amount::Rows(*rows),
+            (None, Some(RowsArg::Rules(rules))) => Amount::Rules(rules.clone()),
             (None, None) if schema.rows.is_empty() => Amount::Rows(ROWS),
             (None, None) => Amount::AsOriginal,
         };

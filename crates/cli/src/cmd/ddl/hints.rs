@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ddl::find::LockMode;
 use ddl::{
-    Found, Outcome, StatementKind, StatementOutcome, better_statements, better_way, is_in_transaction,
+    Effects, Outcome, StatementKind, StatementOutcome, better_statements, better_way, is_in_transaction,
 };
 
 /// Most statements of a better way that a hint shows.
@@ -72,5 +72,5 @@ fn pasted(statements: &[String]) -> String {
 }
 
 fn blocks_readers(one: &StatementOutcome) -> bool {
-    one.found.as_ref().and_then(Found::strongest) == Some(LockMode::AccessExclusive)
+    one.found.as_ref().and_then(Effects::strongest) == Some(LockMode::AccessExclusive)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use comfy_table::Table;
 use ddl::find::{Lock, LockMode, Work, WorkKind};
 use ddl::{
-    Alternative, Amount, AtSize, Effort, Figure, Found, Outcome, Plan, PlannedSize, Probed, Request, Space,
+    Alternative, Amount, AtSize, Effects, Effort, Figure, Outcome, Plan, PlannedSize, Probed, Request, Space,
     Spread, Stall, StatementKind, StatementOutcome, Wait,
 };
 use measure::human::{bytes, counted, grouped, time};
@@ -126,7 +126,7 @@ fn table(outcome: &Outcome, shown: &dyn Fn(&StatementOutcome) -> String) -> Tabl
             (None, None) if one.measured.is_empty() => "not run".to_owned(),
             (None, None) => String::new(),
         };
-        let blocks = one.found.as_ref().and_then(Found::strongest).and_then(LockMode::blocks);
+        let blocks = one.found.as_ref().and_then(Effects::strongest).and_then(LockMode::blocks);
         let largest = one.largest();
         table.add_row([
             one.number.to_string(),

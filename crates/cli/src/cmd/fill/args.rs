@@ -47,7 +47,7 @@ pub(crate) struct FillArgs {
     /// Instead of SIZE: the number of rows of pgbench_accounts. With tables of your own: N rows for each table, or NAME=N
     /// and NAME=N*OTHER for individual tables: orders=5*customers,products=10000
     #[arg(long, value_name = "ROWS", help_heading = "How much")]
-    pub(crate) rows: Option<Rows>,
+    pub(crate) rows: Option<RowsArg>,
 
     /// Add SIZE (or --rows, --scale) to the existing tables; ids continue
     #[arg(long, help_heading = "How much")]
@@ -315,14 +315,14 @@ impl Factor {
 
 /// Rows, of each table or of single ones.
 #[derive(Clone, Debug)]
-pub(crate) enum Rows {
+pub(crate) enum RowsArg {
     /// Rows of the only table, or of each table.
     Each(u64),
     /// Of single tables.
     Rules(Vec<RowsRule>),
 }
 
-impl FromStr for Rows {
+impl FromStr for RowsArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

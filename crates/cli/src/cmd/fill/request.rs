@@ -14,7 +14,7 @@ use rowgen::Payload;
 
 use crate::app::failure::Usage;
 use crate::app::input;
-use crate::cmd::fill::args::{FillArgs, Filler, Format, Index, Method, Rows, Triggering, partitions};
+use crate::cmd::fill::args::{FillArgs, Filler, Format, Index, Method, RowsArg, Triggering, partitions};
 
 impl FillArgs {
     /// The request, after a check for errors that only the command line can contain.
@@ -51,7 +51,7 @@ impl FillArgs {
         let limits = self.limits();
         let open_ended = limits.is_open_ended();
         let amount = match (self.size, self.scale, &self.rows) {
-            (_, _, Some(Rows::Rules(_))) => {
+            (_, _, Some(RowsArg::Rules(_))) => {
                 let text =
                     "--rows TABLE=ROWS is for several tables: give --ddl or --all-tables, without --table";
                 return Err(Usage(text.to_owned()));
@@ -63,7 +63,7 @@ impl FillArgs {
             }
             (Some(size), _, _) => Amount::Size(size.0),
             (_, Some(scale), _) => Amount::Scale(scale.whole()?),
-            (_, _, Some(Rows::Each(rows))) => Amount::Rows(*rows),
+            (_, _, Some(RowsArg::Each(rows))) => Amount::Rows(*rows),
             _ if open_ended => Amount::Unbounded,
             _ => Amount::Nothing,
         };
@@ -204,12 +204,12 @@ impl FillArgs {
         }
         let steps = InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create);
         let amount = match (self.size, &self.rows) {
-            (Some(_), Some(Rows::Each(_))) => {
+            (Some(_), Some(RowsArg::Each(_))) => {
                 return Err(Usage("SIZE and --rows N each set the amount: give one of them".to_owned()));
             }
             (Some(size), _) => SchemaAmount::Size(size.0),
-            (None, Some(Rows::Each(rows))) => SchemaAmount::Rows(*rows),
-            (None, Some(Rows::Rules(_))) => SchemaAmount::Rules,
+            (None, Some(RowsArg::Each(rows))) => SchemaAmount::Rows(*rows),
+            (None, Some(RowsArg::Rules(_))) => SchemaAmount::Rules,
             (None, None) if self.scale.is_some() || self.model.is_some() => SchemaAmount::Rules,
             // A limit ends the fill of one table.
             (None, None) if is_limited && self.ddl.is_some() && !self.all_tables => {
@@ -220,7 +220,7 @@ impl FillArgs {
             }
         };
         let mut rules = match &self.rows {
-            Some(Rows::Rules(rules)) => rules.clone(),
+            Some(RowsArg::Rules(rules)) => rules.clone(),
             _ => Vec::new(),
         };
         let model = self.model()?;

@@ -39,7 +39,7 @@ const TABLES: usize = 4;
 const CALM: Duration = Duration::from_secs(10);
 
 /// Results of the probes.
-pub(crate) struct Found {
+pub(crate) struct ProbeResults {
     pub(crate) probed: Probed,
     /// The stall of each statement that ran, by its place.
     pub(crate) stalls: Vec<Option<Stall>>,
@@ -69,7 +69,7 @@ pub(crate) async fn measure(
     candidates: &Candidates<'_>,
     probes: &Probes,
     (blocker, seed): (Option<Duration>, u64),
-) -> Result<Found, ConnectError> {
+) -> Result<ProbeResults, ConnectError> {
     let (asked, unprobed) = asked(target, candidates, probes, seed).await?;
     let mut log = Vec::new();
     let mut tasks = JoinSet::new();
@@ -144,7 +144,7 @@ pub(crate) async fn measure(
         baseline: Baseline { read: baseline(ProbeKind::Read), write: baseline(ProbeKind::Write) },
         stopped: stopped.collect(),
     };
-    Ok(Found { probed: meanwhile, stalls })
+    Ok(ProbeResults { probed: meanwhile, stalls })
 }
 
 /// The time in which a statement ran, from the beginning of the probes.
@@ -203,7 +203,7 @@ async fn migrate(
             is_in_transaction = !ends;
         }
         is_failed = is_in_transaction && (is_failed || failed.is_some());
-        let strongest = one.found.as_ref().and_then(crate::outcome::Found::strongest);
+        let strongest = one.found.as_ref().and_then(crate::outcome::Effects::strongest);
         let blocks = strongest.is_some_and(|mode| mode.blocks().is_some());
         spans.push(Some(Span { start, end: began.elapsed(), blocks, goes_on: is_in_transaction, failed }));
     }

@@ -123,7 +123,7 @@ impl Heap {
             let goes_on = match &mut toasting {
                 Some(toasting) => {
                     let is_toasted = toasting.toast(&tuples, self.encoder.attributes())?;
-                    let rows = if is_toasted { Rows::Toasted } else { Rows::AsMade(&tuples) };
+                    let rows = if is_toasted { StoredRows::Toasted } else { StoredRows::AsMade(&tuples) };
                     self.write_toasted(rows, toasting, &piece, stop, behind)?
                 }
                 None => self.write(&tuples, &piece, stop, behind)?,
@@ -151,7 +151,7 @@ impl Heap {
     /// As [`Self::write`], for rows whose values may have been moved out.
     fn write_toasted<'h>(
         &'h self,
-        rows: Rows<'_>,
+        rows: StoredRows<'_>,
         toasting: &mut Toasting<'h>,
         piece: &Piece,
         stop: &Stop,
@@ -161,8 +161,8 @@ impl Heap {
             let chunks = places.chunks(toasting, piece.is_last, self.data_directory.geometry)?;
             let stored = &toasting.rows;
             let placed = match rows {
-                Rows::AsMade(tuples) => places.rows(|| self.as_made(tuples), tuples.len(), piece, self),
-                Rows::Toasted => places.rows(|| stored.iter(), stored.len(), piece, self),
+                StoredRows::AsMade(tuples) => places.rows(|| self.as_made(tuples), tuples.len(), piece, self),
+                StoredRows::Toasted => places.rows(|| stored.iter(), stored.len(), piece, self),
             };
             Ok((placed?, chunks))
         };
@@ -171,8 +171,8 @@ impl Heap {
         let goes_on = toasting.write_chunks(&chunks, &self.data_directory, behind);
         Ok(goes_on
             && match rows {
-                Rows::AsMade(tuples) => self.pages(&placed, self.as_made(tuples), piece, behind),
-                Rows::Toasted => self.pages(&placed, toasting.rows.iter(), piece, behind),
+                StoredRows::AsMade(tuples) => self.pages(&placed, self.as_made(tuples), piece, behind),
+                StoredRows::Toasted => self.pages(&placed, toasting.rows.iter(), piece, behind),
             })
     }
 
@@ -198,7 +198,7 @@ impl Heap {
 
 /// Rows of a piece as they are stored.
 #[derive(Clone, Copy)]
-enum Rows<'t> {
+enum StoredRows<'t> {
     AsMade(&'t Tuples),
     Toasted,
 }

@@ -154,9 +154,9 @@ pub enum Failure {
     Unseen {
         /// The relation, and its fork.
         relation: String,
-        /// Bytes.
+        /// Bytes of the fork that the server sees.
         found: u64,
-        /// Bytes.
+        /// Bytes that pgrig wrote into it.
         written: u64,
     },
 }
@@ -456,7 +456,7 @@ impl Direct<'_> {
 /// Checks foreign keys of rows that the session's transaction has written.
 pub(super) async fn prove(session: &Session, unproved: &[Unproved]) -> Result<(), Failure> {
     for Unproved { table, rows, keys } in unproved {
-        let rows = foreign_keys::Rows { table, condition: "true", count: *rows };
+        let rows = foreign_keys::RowsToCheck { table, condition: "true", count: *rows };
         if let Some(Broken { constraint, row }) = foreign_keys::broken(session, &rows, keys).await? {
             return Err(Failure::Broken { table: table.clone(), constraints: constraint, row });
         }

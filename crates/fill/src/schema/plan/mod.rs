@@ -31,7 +31,7 @@ use self::design::{Design, Designed};
 use self::postponed::Schedule;
 pub(super) use self::postponed::{Postponed, PostponedKey};
 pub(super) use self::whole::LANES;
-use super::record::{self, Begun, Found, RecordedTable};
+use super::record::{self, Begun, FoundRecord, RecordedTable};
 use super::request::{SchemaAmount, SchemaRequest};
 use crate::error::FillError;
 use crate::ledger;
@@ -113,7 +113,7 @@ impl SchemaPlan {
     }
 
     /// Tables that are filled side by side.
-    pub fn lanes(&self) -> usize {
+    pub(crate) fn lanes(&self) -> usize {
         // A table that is not loaded whole may have foreign keys, which tables before it must keep.
         let are_whole = self.tables.iter().filter_map(PlannedTable::plan).all(whole::is_whole);
         if are_whole { whole::LANES } else { 1 }
@@ -155,11 +155,11 @@ pub fn plan_schema<'a>(
         let found = record::find(connection, request).await?;
         let filled_before = record::filled(found.as_ref());
         match found {
-            Some(Found::Same(begun)) if resume => return planner.resumed(begun).await.map(Some),
-            Some(Found::Other(schema)) if resume => {
+            Some(FoundRecord::Same(begun)) if resume => return planner.resumed(begun).await.map(Some),
+            Some(FoundRecord::Other(schema)) if resume => {
                 return Err(FillError::UnfinishedSchema { schema });
             }
-            Some(Found::Same(Begun { schema, .. }) | Found::Other(schema)) => {
+            Some(FoundRecord::Same(Begun { schema, .. }) | FoundRecord::Other(schema)) => {
                 let unmade = record::unmade(connection, &schema).await?;
                 if !unmade.is_empty() {
                     return Err(FillError::Unmade { tables: unmade.join(", ") });

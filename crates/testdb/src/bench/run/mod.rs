@@ -125,7 +125,7 @@ pub fn run<'a>(
             observer.putting_back();
             Box::pin(bench.finish(result, observer)).await
         };
-        told_to_stop(interrupt, &stop, work).await
+        told_to_stop(interrupt, &stop, Box::pin(work)).await
     })
 }
 

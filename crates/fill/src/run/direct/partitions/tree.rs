@@ -145,11 +145,11 @@ struct Node {
     keys: Vec<usize>,
     rule: Rule,
     /// The partition of rows that no other partition takes.
-    default: Option<Part>,
+    default: Option<Child>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum Child {
     Node(usize),
     /// Its place among the leaves.
     Leaf(u32),
@@ -159,18 +159,18 @@ enum Rule {
     /// The stretches, in ascending order.
     Range(Vec<Stretch>),
     List {
-        parts: HashMap<Key, Part>,
-        null: Option<Part>,
+        parts: HashMap<Key, Child>,
+        null: Option<Child>,
     },
     /// The partition of each remainder of the greatest modulus, of which all others are divisors.
-    Hash(Vec<Option<Part>>),
+    Hash(Vec<Option<Child>>),
 }
 
 struct Stretch {
     from: Vec<Edge<Key>>,
     /// Upper bound, exclusive.
     to: Vec<Edge<Key>>,
-    part: Part,
+    part: Child,
 }
 
 impl Tree {
@@ -188,12 +188,12 @@ impl Tree {
             *nodes += usize::from(member.kind == "p");
             Some((member, *nodes))
         }) {
-            let part = if member.kind == "p" { Part::Node(nodes - 1) } else { Part::Leaf(leaves) };
+            let part = if member.kind == "p" { Child::Node(nodes - 1) } else { Child::Leaf(leaves) };
             leaves += u32::from(member.kind != "p");
             parts.insert(member.oid, part);
         }
         for member in found.0.iter().filter(|member| member.kind == "p") {
-            let children: Vec<(Bound, Part)> = found
+            let children: Vec<(Bound, Child)> = found
                 .0
                 .iter()
                 .filter(|child| child.parent == Some(member.oid))
@@ -227,8 +227,8 @@ impl Tree {
         let mut node = 0;
         loop {
             match self.nodes.get(node)?.part(keys, row)? {
-                Part::Node(next) => node = next,
-                Part::Leaf(leaf) => return Some(leaf),
+                Child::Node(next) => node = next,
+                Child::Leaf(leaf) => return Some(leaf),
             }
         }
     }
@@ -266,8 +266,8 @@ async fn values<'a>(
 }
 
 impl Node {
-    fn of(strategy: Option<&str>, keys: Vec<usize>, children: Vec<(Bound, Part)>, read: &[Read]) -> Self {
-        let is_default = |(bound, part): &(Bound, Part)| (*bound == Bound::Default).then_some(*part);
+    fn of(strategy: Option<&str>, keys: Vec<usize>, children: Vec<(Bound, Child)>, read: &[Read]) -> Self {
+        let is_default = |(bound, part): &(Bound, Child)| (*bound == Bound::Default).then_some(*part);
         let default = children.iter().find_map(is_default);
         let rule = match strategy {
             Some("h") => Rule::of_hash(&children),
@@ -277,7 +277,7 @@ impl Node {
         Self { keys, rule, default }
     }
 
-    fn part(&self, keys: &[Vec<Option<Key>>], row: usize) -> Option<Part> {
+    fn part(&self, keys: &[Vec<Option<Key>>], row: usize) -> Option<Child> {
         let key = |place: usize| keys[self.keys[place]][row].as_ref();
         let all = || (0..self.keys.len()).map(key);
         match &self.rule {
@@ -301,7 +301,7 @@ impl Node {
 fn stretch<'k, K: Iterator<Item = Option<&'k Key>>>(
     stretches: &[Stretch],
     key: impl Fn() -> K,
-) -> Option<Part> {
+) -> Option<Child> {
     if key().any(|key| key.is_none()) {
         return None;
     }
@@ -323,7 +323,7 @@ fn stretch<'k, K: Iterator<Item = Option<&'k Key>>>(
 }
 
 impl Rule {
-    fn of_ranges(children: Vec<(Bound, Part)>, read: &[Read]) -> Self {
+    fn of_ranges(children: Vec<(Bound, Child)>, read: &[Read]) -> Self {
         let edges = |edges: Vec<Edge<String>>| {
             let edge = |(place, edge): (usize, Edge<String>)| match edge {
                 Edge::Least => Edge::Least,
@@ -341,7 +341,7 @@ impl Rule {
         Self::Range(stretches)
     }
 
-    fn of_list(children: Vec<(Bound, Part)>, read: &Read) -> Self {
+    fn of_list(children: Vec<(Bound, Child)>, read: &Read) -> Self {
         let (mut parts, mut null) = (HashMap::new(), None);
         for (bound, part) in children {
             let Bound::List(values) = bound else { continue };
@@ -357,8 +357,8 @@ impl Rule {
         Self::List { parts, null }
     }
 
-    fn of_hash(children: &[(Bound, Part)]) -> Self {
-        let modulus = |(bound, _): &(Bound, Part)| match bound {
+    fn of_hash(children: &[(Bound, Child)]) -> Self {
+        let modulus = |(bound, _): &(Bound, Child)| match bound {
             Bound::Hash { modulus, .. } => Some(*modulus),
             _ => None,
         };
