@@ -57,7 +57,9 @@ pub use connection::{Canceller, Connection};
 pub use error::{CLOSED_WITHOUT_A_WORD, described, why_lost};
 pub use error::{ConnectError, ServerError};
 pub use handover::RawConnection;
-pub use open::{Silence, answers, cancel_everything, silences, silent_for, stop_everything};
+pub use open::{
+    Ending, Silence, answers, cancel_everything, is_ending, silences, silent_for, stop_everything,
+};
 pub use stream::Stream;
 pub use target::Target;
 pub use tokio_postgres::error::SqlState;

@@ -1,7 +1,7 @@
 //! The open sessions of this process: the requests that the server has not answered, and how to cancel them.
 //! One list for the whole process, because the handler of Ctrl-C does not know the sessions.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,14 @@ static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// The next family number. Sessions of one target and its clones have the same number.
 static FAMILIES: AtomicU64 = AtomicU64::new(1);
 
+/// Number of [`Ending`] values.
+static ENDING: AtomicUsize = AtomicUsize::new(0);
+
+/// While it lives, pgrig stops a server of its own or deletes its files. That no server answers means nothing meanwhile.
+#[derive(Debug)]
+#[must_use = "servers are expected to answer once it is dropped"]
+pub struct Ending(());
+
 struct Open {
     canceller: Canceller,
     /// None for a session that runs without the driver (see `handover`).
@@ -45,6 +53,21 @@ pub struct Silence {
     pub lasts: Duration,
     /// The beginning of the statement that it has not answered.
     pub statement: String,
+}
+
+impl Ending {
+    /// Begins to stop a server, or to delete its files.
+    #[expect(clippy::new_without_default, reason = "it has an effect")]
+    pub fn new() -> Self {
+        ENDING.fetch_add(1, Ordering::SeqCst);
+        Self(())
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        ENDING.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Registered {
@@ -89,6 +112,11 @@ pub(super) fn note_heard() {
 /// Time since any server sent something to any session.
 pub fn silent_for() -> Duration {
     BEGAN.elapsed().saturating_sub(Duration::from_millis(LAST_HEARD.load(Ordering::Relaxed)))
+}
+
+/// Whether pgrig stops a server of its own, or deletes its files.
+pub fn is_ending() -> bool {
+    ENDING.load(Ordering::SeqCst) > 0
 }
 
 /// Sessions that wait for their server, the longest silence first.

@@ -184,9 +184,6 @@ async fn result(
     ended: Ended<Result<Outcome, BackupError>>,
     scratch: Scratch,
 ) -> Result<Outcome, BackupError> {
-    if matches!(ended, Ended::Stopped(_)) {
-        scratch.answer_until_the_end().await;
-    }
     let removed = tokio::task::spawn_blocking(|| scratch.end()).await;
     let removed = removed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
     match ended {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use connect::Target;
+use connect::{Ending, Target};
 use pgserver::{Home, Instance, Major, Profile, Running, Spec};
 use server::Session;
 use server::quote::{identifier, literal};
@@ -221,7 +221,7 @@ impl Scratch {
     pub(crate) async fn end_base(&self, running: Option<Running>) -> Result<(), BackupError> {
         let (base, ending) = (self.base.clone(), Arc::clone(&self.ending));
         blocking(move || {
-            let _ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
+            let (_lock, _ending) = (ending.lock().unwrap_or_else(PoisonError::into_inner), Ending::new());
             running.map_or(Ok(()), Running::stop)?;
             match base.destroy(&|_| ()) {
                 Err(pgserver::Error::NotCreated { .. }) => Ok(()),
@@ -231,19 +231,10 @@ impl Scratch {
         .await
     }
 
-    /// Opens the last session of the run in the server that ends last. The handler of Ctrl-C asks the server of the last session whether it
-    /// answers, and ends pgrig at once if it does not: not before all of this is deleted.
-    pub(crate) async fn answer_until_the_end(&self) {
-        if self.running.is_some()
-            && let Ok(session) = Session::open(&self.target("postgres")).await
-        {
-            session.close().await;
-        }
-    }
-
     /// Stops and deletes everything.
     pub(crate) fn end(self) -> Result<(), BackupError> {
         let Some(running) = self.running else { return Ok(()) };
+        let _ending = Ending::new();
         // A start or a deletion that was under way when the run was interrupted.
         *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = true;
         // The lock is held until the last instance goes.

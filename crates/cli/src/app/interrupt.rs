@@ -2,8 +2,8 @@
 //!
 //! A verb that has to clean up waits for [`interrupted`] beside its work. Other work that
 //! [`block_on`] does is dropped at the first signal, and its statements in the server are
-//! cancelled. If the server does not answer, pgrig exits after two seconds; at a second signal it
-//! exits at once.
+//! cancelled. If the server does not answer, pgrig exits after two seconds, unless it is stopping a server of its own or
+//! deleting its files; at a second signal it exits at once.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -182,7 +182,7 @@ async fn hear(quiet: bool) {
 }
 
 /// Resolves when servers have not answered for a while, neither on a session nor on a new
-/// connection.
+/// connection, although pgrig ends none of them.
 async fn silence() {
     let mut heard = Instant::now();
     let mut knocking = Box::pin(connect::answers(SILENCE));
@@ -196,6 +196,9 @@ async fn silence() {
                 knocking = Box::pin(connect::answers(SILENCE));
             }
             () = tokio::time::sleep(LOOK_INTERVAL) => {}
+        }
+        if connect::is_ending() {
+            heard = Instant::now();
         }
         if heard.elapsed().min(connect::silent_for()) > SILENCE {
             return;

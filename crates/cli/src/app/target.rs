@@ -347,6 +347,7 @@ impl Chosen {
         };
         let Some(own) = own else { return Ok(()) };
         let running = own.running.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let _ending = connect::Ending::new();
         Ok(running.stop_telling(&|event| printer.say(event))?)
     }
 

@@ -1,8 +1,10 @@
 //! `pgrig backup rehearse --size`: forecasts, exit status, and the databases that are left after Ctrl-C and kill -9.
 
 use std::fs;
+use std::time::Duration;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use testkit::{Need, assert_says, require, until};
 
 use crate::support::Rig;
@@ -58,6 +60,30 @@ fn sizes_that_are_killed_or_interrupted_leave_no_processes() {
         assert_eq!(ran.code, (!is_killed).then_some(130), "{ran:#?}");
         assert_eq!(own.exists(), is_killed, "{at}");
     }
+}
+
+/// A stopped process stands for a disk on which shutdowns and deletions take long.
+#[test]
+fn a_scratch_server_that_ends_slowly_is_deleted_after_an_interruption() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let own = rig.home.path().join("backup");
+    let told = rig.home.path().join("told");
+    let running = rig.spawn_telling(&format!("backup rehearse {SMALL} --trials 1000 --way custom"), &told);
+    until("the first round begins", || fs::read_to_string(&told).is_ok_and(|told| told.contains("round 1")));
+    let run = fs::read_dir(&own).unwrap().flatten().next().unwrap().path();
+    let file = fs::read_to_string(run.join("instances/.dumps/data/postmaster.pid")).unwrap();
+    let server = Pid::from_raw(file.lines().next().unwrap().parse().unwrap());
+    kill(server, Signal::SIGSTOP).unwrap();
+    running.signal(Signal::SIGINT);
+    // Longer than a server may be silent after Ctrl-C.
+    std::thread::sleep(Duration::from_secs(4));
+    kill(server, Signal::SIGCONT).unwrap();
+    let ran = running.end();
+    assert_eq!(ran.code, Some(130), "{ran:#?}");
+    assert!(!own.exists(), "{ran:#?}");
 }
 
 #[test]
