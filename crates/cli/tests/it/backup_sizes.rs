@@ -73,8 +73,9 @@ fn a_scratch_server_that_ends_slowly_is_deleted_after_an_interruption() {
     let told = rig.home.path().join("told");
     let running = rig.spawn_telling(&format!("backup rehearse {SMALL} --trials 1000 --way custom"), &told);
     until("the first round begins", || fs::read_to_string(&told).is_ok_and(|told| told.contains("round 1")));
-    let run = fs::read_dir(&own).unwrap().flatten().next().unwrap().path();
-    let file = fs::read_to_string(run.join("instances/.dumps/data/postmaster.pid")).unwrap();
+    let runs = fs::read_dir(&own).unwrap().flatten();
+    let files = runs.map(|run| run.path().join("instances/dumps/data/postmaster.pid"));
+    let file = files.flat_map(fs::read_to_string).next().unwrap();
     let server = Pid::from_raw(file.lines().next().unwrap().parse().unwrap());
     kill(server, Signal::SIGSTOP).unwrap();
     running.signal(Signal::SIGINT);
