@@ -5,6 +5,7 @@
 //! ```
 //!
 //! - [`Way`] is one way to make a backup: format, compression, jobs. [`Programs`] are the client programs that make it.
+//! - [`Tool`] is another tool as a way: two commands with placeholders, which `run/tool.rs` runs.
 //! - `run/`: `source` holds the snapshot of the database and its content's hashes; `step` runs programs and measures them; `scratch`
 //!   owns the servers into which backups are restored; `dump` and `base` restore one; `verify` compares;
 //!   `probe` looks up rows meanwhile. `load` runs transactions on a database that pgrig has made, `receiver` receives their WAL, `wal`
@@ -27,6 +28,7 @@ mod programs;
 mod request;
 mod run;
 mod shape;
+mod tool;
 mod way;
 
 pub use beside::{Beside, Lookups};
@@ -42,4 +44,5 @@ pub use run::{
     Ground, Observer, Readiness, Site, bytes_of_tables, plan, plan_sizes, rehearse, rehearse_sizes,
 };
 pub use shape::Shape;
+pub use tool::{Tool, ToolError};
 pub use way::{Compression, Format, Method, Place, Way};

@@ -6,7 +6,7 @@ use crate::load::Load;
 use crate::programs::{ALL_METHODS, Programs, on_path};
 use crate::request::SizesRequest;
 use crate::run::source::Facts;
-use crate::run::{incremental, pitr};
+use crate::run::{incremental, pitr, tool};
 use crate::way::{Compression, Format, Method, Place, Way};
 
 /// Number of default ways.
@@ -149,6 +149,7 @@ fn default_ways(cores: u16) -> Vec<Way> {
         format,
         compression: Compression { method, level, place: Place::Client },
         jobs,
+        tool: None,
     };
     vec![
         way(Format::Plain, Method::Gzip, None, 1),
@@ -164,6 +165,9 @@ fn default_ways(cores: u16) -> Vec<Way> {
 
 /// Why a way is not possible, with the remedy.
 fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>) -> Option<String> {
+    if let Some(tool) = &way.tool {
+        return tool::hindrance(tool, facts);
+    }
     let Compression { method, place, .. } = way.compression;
     let client = programs.major;
     let modern = matches!(method, Method::Lz4 | Method::Zstd);

@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
+
+use crate::tool::Tool;
 
 /// Most jobs of pg_dump and pg_restore.
 const MOST_JOBS: u16 = 256;
@@ -20,6 +23,8 @@ pub struct Way {
     pub compression: Compression,
     /// Jobs of pg_dump (for a directory) and of pg_restore.
     pub jobs: u16,
+    /// The commands of [`Format::Tool`].
+    pub tool: Option<Arc<Tool>>,
 }
 
 /// Program and format.
@@ -39,6 +44,8 @@ pub enum Format {
     Incremental,
     /// `pg_basebackup` and `pg_receivewal`; restored to a point in time by replaying WAL.
     Pitr,
+    /// Commands of another tool, for example pgBackRest.
+    Tool,
 }
 
 /// Compression of a backup.
@@ -75,13 +82,21 @@ pub enum Place {
 }
 
 impl Way {
+    /// That of another tool.
+    pub fn of_tool(tool: Tool) -> Self {
+        Self { format: Format::Tool, compression: Compression::NONE, jobs: 1, tool: Some(Arc::new(tool)) }
+    }
+
     /// Whether it backs up the files of the whole server.
     pub fn is_base(&self) -> bool {
         matches!(self.format, Format::BaseTar) || self.format.is_files()
     }
 
     /// The program that makes it.
-    pub fn program(&self) -> &'static str {
+    pub fn program(&self) -> &str {
+        if let Some(tool) = &self.tool {
+            return tool.name();
+        }
         if self.is_base() { "pg_basebackup" } else { "pg_dump" }
     }
 
@@ -121,7 +136,8 @@ impl Way {
 }
 
 impl Format {
-    const ALL: [Self; 7] = [
+    /// Those that a way names.
+    pub(crate) const ALL: [Self; 7] = [
         Self::Plain,
         Self::Custom,
         Self::Directory,
@@ -141,12 +157,13 @@ impl Format {
             Self::BaseTar => "base-tar",
             Self::Incremental => "incremental",
             Self::Pitr => "pitr",
+            Self::Tool => "tool",
         }
     }
 
-    /// Whether the backup is a copy of the server's files, which no program compresses.
+    /// Whether the backup is a copy of the server's files, which pgrig lets no program compress.
     fn is_files(self) -> bool {
-        matches!(self, Self::Base | Self::Incremental | Self::Pitr)
+        matches!(self, Self::Base | Self::Incremental | Self::Pitr | Self::Tool)
     }
 
     /// Whether a trial changes the database, if pgrig has made it.
@@ -187,7 +204,7 @@ impl Compression {
     fn default_of(format: Format) -> Self {
         match format {
             Format::Custom | Format::Directory => Self { method: Method::Gzip, ..Self::NONE },
-            Format::Plain | Format::Base | Format::BaseTar | Format::Incremental | Format::Pitr => Self::NONE,
+            _ => Self::NONE,
         }
     }
 }
@@ -236,7 +253,7 @@ impl FromStr for Way {
         let format = Format::ALL.into_iter().find(|format| format.name() == name);
         let format = format.ok_or_else(|| format!("\"{name}\" is not a format: {FORMS}"))?;
         let compression = compression.map_or(Ok(Compression::default_of(format)), str::parse)?;
-        let way = Self { format, compression, jobs };
+        let way = Self { format, compression, jobs, tool: None };
         way.check()?;
         Ok(way)
     }
@@ -245,6 +262,9 @@ impl FromStr for Way {
 /// In full: the same way always has the same name.
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(tool) = &self.tool {
+            return f.write_str(tool.name());
+        }
         f.write_str(self.format.name())?;
         let Compression { method, level, place } = self.compression;
         if !self.format.is_files() {

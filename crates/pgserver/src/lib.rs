@@ -96,7 +96,7 @@ pub use home::Home;
 pub use instance::{Instance, Programs, Spec};
 pub use lock_file::{LockFile, TELL_AFTER};
 pub use profile::Profile;
-pub use program::{Ended, Program};
+pub use program::{Ended, GroupGuard, Program};
 pub use prune::prune;
 pub use running::{Connection, Running, Tcp};
 pub use status::{InstanceState, Lifetime, ServerStatus, Status};

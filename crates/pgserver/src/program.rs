@@ -3,8 +3,8 @@
 use crate::spawn::{OnParentDeath, detach};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use std::io;
-use std::process::{ChildStdout, Command, ExitStatus};
+use std::io::{self, Write};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -19,7 +19,8 @@ pub struct Ended {
 }
 
 /// A program that runs. It is in a session of its own, so that Ctrl-C of a terminal reaches only this process. The kernel kills
-/// it when this process dies in any way. It is killed, with the processes of its group, when this value is dropped.
+/// it when this process dies in any way. It is killed when this value is dropped. Processes that it leaves in its group are killed after
+/// its end.
 #[derive(Debug)]
 pub struct Program {
     group: Pid,
@@ -82,7 +83,10 @@ impl Program {
 
     fn join(&mut self) -> io::Result<Ended> {
         let thread = self.thread.take().ok_or(io::ErrorKind::NotFound)?;
-        thread.join().map_err(|_| io::Error::other("the thread of a program has panicked"))?
+        let ended = thread.join();
+        // What it has left in its group. An error means that there is nothing.
+        let _ = killpg(self.group, Signal::SIGKILL);
+        ended.map_err(|_| io::Error::other("the thread of a program has panicked"))?
     }
 
     fn signal(&self, signal: Signal) {
@@ -90,6 +94,39 @@ impl Program {
             // An error means that it is gone.
             let _ = killpg(self.group, signal);
         }
+    }
+}
+
+/// Kills the processes of a program's group when this process dies in any way. The kernel does so only for the program itself, not for
+/// the processes that it has started.
+#[derive(Debug)]
+pub struct GroupGuard(Child);
+
+impl GroupGuard {
+    /// The shell reads a line: it kills the group if there is none at the end.
+    const SCRIPT: &str = "read -r ended || kill -s KILL -- \"-$0\"";
+
+    /// That of a program that was just started.
+    ///
+    /// # Errors
+    /// If no shell can be run.
+    pub fn of(program: &Program) -> io::Result<Self> {
+        let mut command = Command::new("sh");
+        command.args(["-c", Self::SCRIPT, &program.group.to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        detach(&mut command, OnParentDeath::Nothing);
+        command.spawn().map(Self)
+    }
+}
+
+impl Drop for GroupGuard {
+    fn drop(&mut self) {
+        // Not its end of file: the number of the group may be another one's by now.
+        let told = self.0.stdin.take().map(|mut stdin| stdin.write_all(b"ended\n"));
+        if !matches!(told, Some(Ok(()))) {
+            let _ = self.0.kill();
+        }
+        let _ = self.0.wait();
     }
 }
 
@@ -105,7 +142,6 @@ impl Drop for Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Stdio;
 
     #[test]
     fn a_pipe_of_two_ends_and_a_dropped_program_is_killed() {

@@ -38,6 +38,10 @@ pub enum Need {
     PgBouncer,
     /// bash, fish, zsh and man are installed.
     Shells,
+    /// pgBackRest is installed.
+    PgBackRest,
+    /// barman is installed, with the client programs that it calls.
+    Barman,
 }
 
 impl Need {
@@ -61,6 +65,8 @@ impl Need {
             Self::Pytest => does("python3", &["-m", "pytest", "--version"]),
             Self::PgBouncer => Self::Root.is_met() && installed(&"pgbouncer"),
             Self::Shells => ["bash", "fish", "zsh", "man"].iter().all(installed),
+            Self::PgBackRest => does("pgbackrest", &["version"]),
+            Self::Barman => ["barman", "psql", "pg_receivewal", "pg_basebackup"].iter().all(installed),
         }
     }
 }
@@ -80,6 +86,8 @@ impl fmt::Display for Need {
             Self::Pytest => "python3 with pytest",
             Self::PgBouncer => "pgbouncer, as root",
             Self::Shells => "bash, fish, zsh and man",
+            Self::PgBackRest => "pgBackRest",
+            Self::Barman => "barman, with psql, pg_receivewal and pg_basebackup",
         })
     }
 }

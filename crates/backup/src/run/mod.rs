@@ -12,6 +12,7 @@ pub(crate) mod scratch;
 mod sized;
 pub(crate) mod source;
 pub(crate) mod step;
+pub(crate) mod tool;
 mod transactions;
 pub(crate) mod verify;
 mod wal;
@@ -61,6 +62,8 @@ pub struct Site<'a> {
     pub home: &'a Home,
     /// Directory of the programs of the scratch servers; none for those of `bin`, or for downloaded ones.
     pub pg_bin: Option<PathBuf>,
+    /// The server's data directory, if it is on this machine.
+    pub data: Option<PathBuf>,
     /// Processors of this machine.
     pub cores: u16,
 }
@@ -115,7 +118,8 @@ impl Readiness {
 
 async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Facts, Plan), BackupError> {
     let session = Session::open(site.target).await?;
-    let facts = Facts::of(&session, site.version_num).await?;
+    let mut facts = Facts::of(&session, site.version_num).await?;
+    facts.data.clone_from(&site.data);
     session.close().await;
     let programs = Programs::find(request.bin.as_deref(), facts.major)?;
     let plan = possible(Plan::new(&facts, programs, (&request.ways, request.trials, None), site.cores))?;
@@ -305,6 +309,7 @@ impl Run<'_> {
             Format::Base | Format::BaseTar => self.base(way, subject, &file).await,
             Format::Incremental => self.incremental(way, subject, &file).await,
             Format::Pitr => self.pitr(way, subject, &file).await,
+            Format::Tool => self.tool(way, subject, &file).await,
         };
         remove(&file)?;
         let Restored { backup, restore, size, verified, increment, recovery, beside } = tried?;

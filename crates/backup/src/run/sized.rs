@@ -133,7 +133,8 @@ async fn work(
         memory.machine = survey.site.memory.unwrap_or_default();
         observer.surveyed(&survey.environment);
         let is_largest = number + 1 == sizes.len();
-        subjects.push(subject(target, *bytes, is_largest).await?);
+        let data = scratch.filled_data_dir(number);
+        subjects.push(subject((target, data), *bytes, is_largest).await?);
     }
     let Some(largest) = subjects.last() else { return Ok(Outcome::default()) };
     scratch.create_roles(&largest.facts).await?;
@@ -207,11 +208,16 @@ fn check_room(scratch: &Scratch, sizes: &[u64], stop: &AtomicBool) -> Result<(),
 }
 
 /// A filled database.
-async fn subject(target: Target, asked: u64, is_largest: bool) -> Result<Subject, BackupError> {
+async fn subject(
+    (target, data): (Target, PathBuf),
+    asked: u64,
+    is_largest: bool,
+) -> Result<Subject, BackupError> {
     let session = Session::open(&target).await?;
     let version: i32 =
         session.row("SELECT current_setting('server_version_num')::int AS n", &[]).await?.get("n");
-    let facts = Facts::of(&session, version.unsigned_abs()).await?;
+    let mut facts = Facts::of(&session, version.unsigned_abs()).await?;
+    facts.data = Some(data);
     session.close().await;
     let bytes = bytes_of_tables(&target).await?;
     let source = Source::read(&target).await?;

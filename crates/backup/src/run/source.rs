@@ -1,6 +1,7 @@
 //! The database that is backed up: facts, the snapshot, and the content of its tables. Only read.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use connect::{ConnectError, Target};
 use server::Session;
@@ -32,6 +33,8 @@ pub(crate) struct Facts {
     tablespaces: i64,
     /// Whether the server summarizes WAL, for incremental backups; false before version 17.
     pub(crate) summarizes_wal: bool,
+    /// The server's data directory, if it is on this machine.
+    pub(crate) data: Option<PathBuf>,
 }
 
 impl Facts {
@@ -55,6 +58,7 @@ impl Facts {
             wal_level: row.get("wal_level"),
             tablespaces: row.get("tablespaces"),
             summarizes_wal: row.get("summarizes_wal"),
+            data: None,
         })
     }
 
@@ -77,7 +81,17 @@ impl Facts {
             wal_level: "replica".to_owned(),
             tablespaces: 0,
             summarizes_wal: major >= incremental::FIRST,
+            // Its place is known once it is started.
+            data: Some(PathBuf::new()),
         }
+    }
+
+    /// Why pgrig cannot start a copy of the server's files.
+    pub(crate) fn no_restore(&self) -> Option<String> {
+        if self.tablespaces > 0 {
+            return Some("the server has tablespaces, which pgrig does not restore".to_owned());
+        }
+        self.superuser.is_none().then(|| "the server has no superuser that may log in".to_owned())
     }
 
     /// Why no base backup can be made, with the remedy.
@@ -92,10 +106,7 @@ impl Facts {
                 self.wal_level, self.senders
             ));
         }
-        if self.tablespaces > 0 {
-            return Some("the server has tablespaces, which pgrig does not restore".to_owned());
-        }
-        self.superuser.is_none().then(|| "the server has no superuser that may log in".to_owned())
+        self.no_restore()
     }
 }
 

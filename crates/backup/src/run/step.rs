@@ -1,6 +1,7 @@
 //! A step: programs that are joined by pipes, run to their end, watched and measured.
 
 use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use connect::Target;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
-use pgserver::Program;
+use pgserver::{GroupGuard, Program};
 use server::volume::Volume;
 
 use crate::error::{BackupError, OnPath};
@@ -27,6 +28,8 @@ const HEADROOM: u64 = 1 << 30;
 const HEADROOM_SHARE: u64 = 20;
 /// Most bytes of a program's messages that an error shows.
 const TAIL: usize = 600;
+/// Most bytes that are read for it.
+const MOST_READ: u64 = 1 << 16;
 
 /// A step that was done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,9 +113,35 @@ impl Watch<'_> {
     ) -> Result<(Measured, Option<Failed>), Trouble> {
         let names: Vec<String> =
             commands.iter().map(|command| command.get_program().to_string_lossy().into_owned()).collect();
-        let before = cpu();
-        let began = Instant::now();
-        let mut programs = self.start(commands)?;
+        let (before, began) = (cpu(), Instant::now());
+        let programs = self.start(commands)?;
+        self.finish(programs, names, (before, began)).await
+    }
+
+    /// Runs a command of another tool. The processes of its group end with it, and with this process, even after kill -9.
+    pub(crate) async fn run_group(&self, command: Command) -> Result<Measured, Trouble> {
+        let names = vec![command.get_program().to_string_lossy().into_owned()];
+        let (before, began) = (cpu(), Instant::now());
+        let programs = self.start(vec![command])?;
+        let guards = programs.iter().map(GroupGuard::of).collect::<Result<Vec<_>, _>>();
+        let guards = guards.on("run", Path::new("sh"))?;
+        let ended = self.finish(programs, names, (before, began)).await;
+        drop(guards);
+        match ended? {
+            (_, Some(Failed { code: Some(code), .. })) => {
+                Err(Trouble::Way(format!("it ended with exit status {code}: {}", self.said())))
+            }
+            (_, Some(failed)) => Err(Trouble::Way(format!("{}: {}", failed.how, self.said()))),
+            (measured, None) => Ok(measured),
+        }
+    }
+
+    async fn finish(
+        &self,
+        mut programs: Vec<Program>,
+        names: Vec<String>,
+        (before, began): (f64, Instant),
+    ) -> Result<(Measured, Option<Failed>), Trouble> {
         let peak = self.watch(&mut programs).await?;
         let mut last = began;
         let mut failed = None;
@@ -195,7 +224,7 @@ impl Watch<'_> {
 
     /// The last messages of the programs, in one line.
     pub(crate) fn said(&self) -> String {
-        let bytes = fs::read(&self.log).unwrap_or_default();
+        let bytes = last_bytes(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let mut said = String::new();
@@ -212,17 +241,24 @@ impl Watch<'_> {
 /// A program that connects to this target, with English messages. It gives up a connection that is dead.
 pub(crate) fn client(program: &Path, target: &Target) -> Command {
     let mut command = Command::new(program);
+    connected(&mut command, target, |_| false);
+    command.arg("--no-password");
+    command
+}
+
+/// Sets libpq's environment variables for this target, and messages in English. Removes variables that could name another server, unless
+/// they are to be kept.
+pub(crate) fn connected(command: &mut Command, target: &Target, is_kept: impl Fn(&str) -> bool) {
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(Target::is_in_the_way) {
+        if name.to_str().is_some_and(|name| Target::is_in_the_way(name) && !is_kept(name)) {
             command.env_remove(name);
         }
     }
     command
         .envs(target.variables())
         .env("PGAPPNAME", connect::APPLICATION_NAME)
-        .env("PGCONNECT_TIMEOUT", "10");
-    command.env("LC_ALL", "C").arg("--no-password");
-    command
+        .env("PGCONNECT_TIMEOUT", "10")
+        .env("LC_ALL", "C");
 }
 
 /// A connection string that ends a dead connection within 30 s; host and database come from the environment.
@@ -237,6 +273,16 @@ async fn end(programs: &mut Vec<Program>) {
         tokio::time::sleep(LOOK).await;
     }
     programs.clear();
+}
+
+/// The end of a file, more than an error shows.
+fn last_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let skipped = file.metadata()?.len().saturating_sub(MOST_READ);
+    file.seek(SeekFrom::Start(skipped))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_READ).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn base_name(program: &str) -> String {

@@ -6,6 +6,7 @@ mod backup_incremental;
 mod backup_pitr;
 mod backup_restore;
 mod backup_sizes;
+mod backup_tools;
 mod blockio;
 mod ci_workflow;
 mod compare;

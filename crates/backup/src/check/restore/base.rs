@@ -92,7 +92,8 @@ impl Run<'_> {
                 Ok(vec![unpack.into_iter().chain([tar]).collect()])
             }
             _ => {
-                let way = Way { format: Format::BaseTar, compression: Compression::NONE, jobs: 1 };
+                let way =
+                    Way { format: Format::BaseTar, compression: Compression::NONE, jobs: 1, tool: None };
                 Ok(unpack(&way, path, place))
             }
         }

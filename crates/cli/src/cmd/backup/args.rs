@@ -10,6 +10,7 @@ use server::machine::cores;
 use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::app::failure::Usage;
 use crate::cmd::backup::sized::args::SizedArgs;
+use crate::cmd::backup::tool::ToolArgs;
 
 /// Measure backups and restores of a database; check whether a backup is whole
 ///
@@ -51,12 +52,22 @@ pub(crate) enum BackupAction {
     replayed up to a point in time\n\n\
     Compressions: none, gzip, lz4, zstd. Without one: gzip for custom and\n\
     directory, as for pg_dump; none for the others.\n\n\
+    Other tools: pgrig runs the commands by sh -c, with libpq's variables (PGHOST, PGPORT,\n\
+    PGUSER, PGDATABASE, PGPASSWORD) set for the database. It replaces, each by one word:\n  \
+    {backup}    directory of the backup; empty before the backup\n  \
+    {restore}   empty directory, into which --tool-restore has to restore the data\n              \
+    directory, with the WAL that it needs in pg_wal\n  \
+    {url}       URL of the database, without a password\n  \
+    {data}      data directory of the server, if it is on this machine\n\
+    Without --way, pgrig rehearses only the tools.\n\n\
     Examples:\n  \
     pgrig backup rehearse -d shop\n  \
     pgrig backup rehearse -d shop --way plain:gzip --way directory:zstd=1,jobs=4\n  \
     pgrig backup rehearse -d shop --bin /usr/lib/postgresql/18/bin --trials 6\n  \
     pgrig backup rehearse --model shop.model.toml --size 5TB --rto 4h\n  \
-    pgrig backup rehearse --size 100GB --way pitr --load simple-update -R 500")]
+    pgrig backup rehearse --size 100GB --way pitr --load simple-update -R 500\n  \
+    pgrig backup rehearse -d shop --way base --tool-name copy \\\n    \
+    --tool-backup 'pg_basebackup -D {backup}' --tool-restore 'cp -a {backup}/. {restore}'")]
 pub(crate) struct RehearseArgs {
     /// Rehearse this way (see below); may be repeated [default: five ways that are possible here]
     #[arg(long, value_name = "WAY", help_heading = "Backups")]
@@ -74,6 +85,9 @@ pub(crate) struct RehearseArgs {
     /// Do not look up rows by their primary keys beside the backups (50 each second, with one session; pgrig prints their latencies)
     #[arg(long, help_heading = "Backups")]
     pub(crate) no_probe: bool,
+
+    #[command(flatten)]
+    pub(crate) tools: ToolArgs,
 
     #[command(flatten)]
     pub(crate) sized: SizedArgs,
@@ -231,8 +245,10 @@ impl RehearseArgs {
         Err(Usage(text.to_owned()))
     }
 
-    /// The request.
-    pub(crate) fn request(&self) -> Request {
-        Request { ways: self.way.clone(), trials: self.trials, bin: self.bin.clone(), probe: !self.no_probe }
+    /// The request. Refuses commands of tools that cannot work.
+    pub(crate) fn request(&self) -> Result<Request, Usage> {
+        let mut ways = self.way.clone();
+        ways.extend(self.tools.ways()?);
+        Ok(Request { ways, trials: self.trials, bin: self.bin.clone(), probe: !self.no_probe })
     }
 }

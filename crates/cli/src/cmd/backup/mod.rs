@@ -11,6 +11,7 @@ mod restore;
 mod rto;
 pub(crate) mod sized;
 mod text;
+mod tool;
 
 use backup::{Outcome, Site};
 use failure::Class;
@@ -52,12 +53,13 @@ async fn rehearse(
     let connection = chosen.connect(printer).await?;
     let survey = Survey::for_reading(&connection, &chosen.data_directory(None)?, VERSION).await?;
     connection.close().await;
-    let request = arguments.request();
+    let request = arguments.request()?;
     let site = Site {
         target: &chosen.target,
         version_num: survey.server.version_num,
         home,
         pg_bin: arguments.server.address.embedded.pg_bin.clone(),
+        data: survey.data_directory,
         cores: u16::try_from(cores()).unwrap_or(u16::MAX),
     };
     if arguments.explain {

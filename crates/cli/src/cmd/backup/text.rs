@@ -134,23 +134,34 @@ pub(super) fn verified(all: &[Summary]) -> String {
             "pg_verifybackup; transactions ran in the original meanwhile, so no rows were compared",
         ),
     ] {
-        let ways: Vec<&Summary> = all.iter().filter(|one| one.verified.witness == witness).collect();
-        let Some(first) = ways.first() else { continue };
-        let names: Vec<String> = ways.iter().map(|one| one.way.to_string()).collect();
-        let found = &first.verified;
-        let indexes = found.indexes.map_or("no amcheck".to_owned(), |indexes| {
-            format!("amcheck of {} B-tree indexes", grouped(indexes))
-        });
-        let _ = write!(
-            text,
-            "\n  {}: {how}; {} of {}, {}, {indexes}",
-            names.join(", "),
-            counted(found.rows, "row"),
-            counted(found.tables, "table"),
-            counted(found.constraints, "constraint")
-        );
+        let (others, own): (Vec<&Summary>, Vec<&Summary>) =
+            all.iter().filter(|one| one.verified.witness == witness).partition(|one| one.way.tool.is_some());
+        for ways in [own, others] {
+            text += &proof(&ways, how);
+        }
     }
     text
+}
+
+/// The sentence of ways with the same kind of proof; empty without ways. pg_verifybackup does not check what other tools restore.
+fn proof(ways: &[&Summary], how: &str) -> String {
+    let Some(first) = ways.first() else { return String::new() };
+    let how = match (&first.way.tool, how.split_once("pg_verifybackup; ")) {
+        (Some(_), Some((_, how))) => how,
+        _ => how,
+    };
+    let names: Vec<String> = ways.iter().map(|one| one.way.to_string()).collect();
+    let found = &first.verified;
+    let indexes = found
+        .indexes
+        .map_or("no amcheck".to_owned(), |indexes| format!("amcheck of {} B-tree indexes", grouped(indexes)));
+    format!(
+        "\n  {}: {how}; {} of {}, {}, {indexes}",
+        names.join(", "),
+        counted(found.rows, "row"),
+        counted(found.tables, "table"),
+        counted(found.constraints, "constraint")
+    )
 }
 
 pub(super) fn range(median: &Median) -> String {

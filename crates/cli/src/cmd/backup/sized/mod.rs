@@ -67,7 +67,7 @@ fn asked(arguments: &RehearseArgs, shape: Shape) -> Result<SizesRequest, Usage> 
         Usage(format!("no size is given, and that of {} is not known: give --size SIZE", shape.origin))
     })?;
     Ok(SizesRequest {
-        request: arguments.request(),
+        request: arguments.request()?,
         shape,
         size,
         up_to: sized.up_to.map_or(UP_TO, |size| size.0),

@@ -1,0 +1,262 @@
+//! Backups by another tool: its commands, and what pgrig checks before it starts a server on what they have restored.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use connect::{ConnectError, Target};
+use server::Session;
+
+use super::probe::beside;
+use super::step::{Measured, STUCK, Trouble, connected, size};
+use super::{Restored, Run, SMALL, Subject, of_restore, remove, verify};
+use crate::error::{BackupError, OnPath};
+use crate::outcome::{Verified, Witness};
+use crate::run::source::{Facts, Source};
+use crate::tool::{Place, Tool, of_path};
+use crate::way::Way;
+
+/// Directory of the tool's temporary files, beside the backup.
+const TEMPORARY: &str = "tmp";
+/// Variables that belong to the tool, though they begin like those of libpq.
+const OF_TOOLS: &str = "PGBACKREST_";
+/// Segment of WAL, of which the last one is filled up.
+const SEGMENT: u64 = 16 << 20;
+
+/// Why the tool cannot be used here, with the remedy.
+pub(crate) fn hindrance(tool: &Tool, facts: &Facts) -> Option<String> {
+    if tool.needs_data() && facts.data.is_none() {
+        return Some(
+            "it needs {data}, but the server's data directory is not on this machine, or the role may not ask for it: run pgrig on the \
+             server's machine, with a superuser or a member of pg_monitor, or leave out {data}"
+                .to_owned(),
+        );
+    }
+    facts.no_restore()
+}
+
+/// A server's identity, and its position in WAL.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    system: i64,
+    bytes: i64,
+}
+
+impl Position {
+    async fn of(target: &Target) -> Result<Self, ConnectError> {
+        let session = Session::open(target).await?;
+        let row = session.row(include_str!("../sql/position.sql"), &[]).await?;
+        session.close().await;
+        Ok(Self { system: row.get("system"), bytes: row.get("position") })
+    }
+
+    /// Why a server that is here cannot be a backup that was begun there.
+    fn refuse(self, begun: Self) -> Option<String> {
+        if self.system != begun.system {
+            return Some(
+                "the restored files are those of another server (its system identifier differs)".to_owned(),
+            );
+        }
+        (self.bytes < begun.bytes).then(|| {
+            format!(
+                "the restored files are those of an older backup: they end at {} in WAL, and this backup began at {}",
+                lsn(self.bytes),
+                lsn(begun.bytes)
+            )
+        })
+    }
+}
+
+fn lsn(bytes: i64) -> String {
+    format!("{:X}/{:X}", bytes >> 32, bytes & 0xFFFF_FFFF)
+}
+
+impl Run<'_> {
+    pub(super) async fn tool(
+        &self,
+        way: &Way,
+        subject: &Subject,
+        directory: &Path,
+    ) -> Result<Restored, Trouble> {
+        let temporary = self.scratch.work.join(TEMPORARY);
+        for path in [directory, &temporary] {
+            remove(path)?;
+            fs::DirBuilder::new().mode(0o700).create(path).on("create", path)?;
+        }
+        let tried = self.tool_in(way, subject, directory, &temporary).await;
+        remove(&temporary)?;
+        tried
+    }
+
+    async fn tool_in(
+        &self,
+        way: &Way,
+        subject: &Subject,
+        directory: &Path,
+        temporary: &Path,
+    ) -> Result<Restored, Trouble> {
+        let Some(tool) = &way.tool else { return Err(Trouble::Way("it has no commands".to_owned())) };
+        let Subject { target: original, facts, source, .. } = subject;
+        let place = self.scratch.base.place_for_restored()?;
+        let value = |asked: Place| match asked {
+            Place::Backup => of_path(directory),
+            Place::Restore => of_path(&place),
+            Place::Url => original.url_without_password(),
+            Place::Data => facts.data.as_deref().map_or(String::new(), of_path),
+        };
+        let command = |text: &str, places: &[Place]| {
+            let mut command = shell(text, original);
+            command.env("TMPDIR", temporary);
+            for place in Place::ALL {
+                command.env_remove(place.variable());
+            }
+            command.envs(places.iter().map(|place| (place.variable(), value(*place))));
+            command
+        };
+
+        let begun = Position::of(original).await?;
+        let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
+        watch.check_room(&self.scratch.work, facts.server_bytes + SEGMENT + SMALL)?;
+        let places = [Place::Backup, Place::Url, Place::Data];
+        let work = watch.run_group(command(&tool.backup(&value), &places));
+        let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
+        let witness = witness(source, original).await?;
+        let size = size(directory);
+        if size == 0 || !directory.is_dir() {
+            return Err(Trouble::Way(
+                "its backup command succeeded, but there are no data in the directory {backup}".to_owned(),
+            ));
+        }
+
+        let watch =
+            self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], Some(STUCK));
+        watch.check_room(&place, facts.server_bytes + SEGMENT + SMALL)?;
+        let mut restore =
+            watch.run_group(command(&tool.restore(&value), &Place::ALL)).await.map_err(of_restore)?;
+        if let Some(why) = unfit(&place)? {
+            // Not the files to which it may lead.
+            remove(&place)?;
+            return Err(Trouble::Way(format!("its restore command succeeded, but {why}")));
+        }
+        let verified = self.started(subject, (witness, begun), &place, &mut restore).await?;
+        Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
+    }
+
+    /// Starts a server on the restored files.
+    async fn started(
+        &self,
+        subject: &Subject,
+        (witness, begun): (Witness, Position),
+        place: &Path,
+        restore: &mut Measured,
+    ) -> Result<Verified, Trouble> {
+        let Subject { facts, source, .. } = subject;
+        let fetches = place.join("recovery.signal").exists();
+        let began = std::time::Instant::now();
+        let started = self.scratch.start_base().await;
+        restore.seconds += began.elapsed().as_secs_f64();
+        let running = match started {
+            Ok(running) => running,
+            Err(error) => {
+                self.scratch.end_base(None).await?;
+                let hint = if fetches {
+                    "; pgrig does not run the restored restore_command: its restore command has to put WAL into pg_wal, too"
+                } else {
+                    ""
+                };
+                return Err(Trouble::Way(format!("its restore failed: {error}{hint}")));
+            }
+        };
+        let at = running.connection();
+        let role = facts.superuser.as_deref().unwrap_or(at.user);
+        let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);
+        let compared = async {
+            if let Some(why) = Position::of(&target).await?.refuse(begun) {
+                return Err(Trouble::Way(why));
+            }
+            verify::verify(&target, &source.content, witness, true).await
+        };
+        let verified = compared.await;
+        self.scratch.end_base(Some(running)).await?;
+        verified
+    }
+}
+
+async fn witness(source: &Source, original: &Target) -> Result<Witness, ConnectError> {
+    Ok(if source.is_unchanged(original).await? { Witness::Unchanged } else { Witness::Changed })
+}
+
+/// `sh -c`, with standard output among the messages.
+fn shell(text: &str, target: &Target) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("exec 1>&2\n{text}"));
+    connected(&mut command, target, |name| name.starts_with(OF_TOOLS));
+    command
+}
+
+/// Why no server can be started in this directory, or why it would change files elsewhere.
+fn unfit(place: &Path) -> Result<Option<String>, BackupError> {
+    let found = fs::symlink_metadata(place);
+    if !found.is_ok_and(|found| found.is_dir()) {
+        return Ok(Some("the directory {restore} is gone, or is a symbolic link".to_owned()));
+    }
+    if !place.join("PG_VERSION").is_file() {
+        return Ok(Some("there is no data directory in {restore}: it has no file PG_VERSION".to_owned()));
+    }
+    let mut left: Vec<PathBuf> = vec![place.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(&directory).on("read", &directory)? {
+            let path = entry.on("read", &directory)?.path();
+            let found = fs::symlink_metadata(&path).on("read", &path)?;
+            let name = path.strip_prefix(place).unwrap_or(&path).display().to_string();
+            if found.is_dir() {
+                left.push(path);
+            } else if found.is_symlink() {
+                return Ok(Some(format!(
+                    "{name} is a symbolic link, so its server would change other files"
+                )));
+            } else if found.nlink() > 1 {
+                return Ok(Some(format!(
+                    "{name} is a hard link, so its server would change another file, too"
+                )));
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restored_directory_is_a_copy_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let (place, other) = (directory.path().join("place"), directory.path().join("other"));
+        let why = || unfit(&place).unwrap().unwrap();
+        assert!(why().contains("is gone"));
+        fs::create_dir_all(place.join("base/1")).unwrap();
+        assert!(why().contains("no file PG_VERSION"));
+        fs::write(place.join("PG_VERSION"), "15\n").unwrap();
+        assert_eq!(unfit(&place).unwrap(), None);
+        fs::write(&other, "data").unwrap();
+        fs::hard_link(&other, place.join("base/1/1259")).unwrap();
+        assert!(why().starts_with("base/1/1259 is a hard link"));
+        fs::remove_file(place.join("base/1/1259")).unwrap();
+        std::os::unix::fs::symlink(&other, place.join("base/1/1249")).unwrap();
+        assert!(why().starts_with("base/1/1249 is a symbolic link"));
+        fs::remove_dir_all(&place).unwrap();
+        std::os::unix::fs::symlink(directory.path(), &place).unwrap();
+        assert!(why().contains("is a symbolic link"));
+    }
+
+    #[test]
+    fn an_older_backup_and_that_of_another_server_are_refused() {
+        let at = |system, bytes| Position { system, bytes };
+        assert_eq!(at(1, 10).refuse(at(1, 10)), None);
+        let why = at(1, 0x1_0000_0028).refuse(at(1, 0x1_0300_0028)).unwrap();
+        assert!(why.contains("they end at 1/28 in WAL, and this backup began at 1/3000028"), "{why}");
+        assert!(at(2, 10).refuse(at(1, 5)).unwrap().contains("another server"));
+    }
+}
