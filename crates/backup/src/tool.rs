@@ -209,7 +209,7 @@ fn parts(text: &str) -> Result<Vec<Part>, String> {
     while let Some(c) = rest.chars().next() {
         let is_variable = plain.ends_with('$');
         if let Some((word, after)) = word(rest, "{{", "}}").filter(|_| !is_variable) {
-            plain += &format!("{{{word}}}");
+            plain.extend(["{", word, "}"]);
             rest = after;
             continue;
         }

@@ -147,7 +147,7 @@ impl Run<'_> {
     async fn started(
         &self,
         subject: &Subject,
-        (witness, begun): (Witness, Position),
+        (witness, first): (Witness, Position),
         place: &Path,
         restore: &mut Measured,
     ) -> Result<Verified, Trouble> {
@@ -172,7 +172,7 @@ impl Run<'_> {
         let role = facts.superuser.as_deref().unwrap_or(at.user);
         let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);
         let compared = async {
-            if let Some(why) = Position::of(&target).await?.refuse(begun) {
+            if let Some(why) = Position::of(&target).await?.refuse(first) {
                 return Err(Trouble::Way(why));
             }
             verify::verify(&target, &source.content, witness, true).await

@@ -11,6 +11,7 @@ const NAME: &str = "tool";
 /// Options of other tools.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Other tools")]
+#[expect(clippy::struct_field_names, reason = "they are the names of the options")]
 pub(crate) struct ToolArgs {
     /// Rehearse another tool: back up with this shell command (see below). May be repeated, with as many --tool-restore
     #[arg(long, value_name = "COMMAND", requires = "tool_restore")]
