@@ -46,7 +46,7 @@ struct Position {
 impl Position {
     async fn of(target: &Target) -> Result<Self, ConnectError> {
         let session = Session::open(target).await?;
-        let row = session.row(include_str!("../sql/position.sql"), &[]).await?;
+        let row = session.row(include_str!("../sql/server_position.sql"), &[]).await?;
         session.close().await;
         Ok(Self { system: row.get("system"), bytes: row.get("position") })
     }

@@ -98,7 +98,7 @@ pub(crate) struct ServerChoice {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerAddress {
-    /// Host name, or directory of the Unix socket [default: PGHOST; without it, the local socket if another option or variable names a server (see pgrig --help), otherwise pgrig's own PostgreSQL]
+    /// Host name, or directory of the Unix socket [default: PGHOST; else the local socket if another option or variable names a server (see pgrig --help); else pgrig's own PostgreSQL]
     #[arg(short = 'h', long)]
     pub(crate) host: Option<String>,
 

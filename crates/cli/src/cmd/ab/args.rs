@@ -10,18 +10,16 @@ const MOST_ROUNDS: i64 = 1000;
 /// Run pgrig commands in turn, and judge whether their results differ
 ///
 /// Each round runs each COMMAND once, in random order. A slow phase of the machine then affects all commands alike. The
-/// first command is the baseline: pgrig compares each other command with it, round by round, with an exact test. All commands run the same pgrig command (fill, blockio, micro, tps or testdb bench); its options may differ: server, version, settings, script.
+/// first command is the baseline: pgrig compares each other command with it, round by round, with an exact test. All COMMANDs have the same verb (fill, blockio, micro, tps or testdb bench); their options may differ: server, version, settings, script.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "A COMMAND is pgrig fill, blockio, micro, tps or testdb bench with its options. A COMMAND that \
+#[command(after_help = "A COMMAND that \
     starts a server also stops it. To keep a server running between the rounds, run pgrig server start first. Do not do \
     this if a COMMAND has --set or --profile: such a COMMAND must start its server itself. The first round only warms up.\n\n\
     Examples:\n  \
     pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'\n  \
     pgrig ab 'pgrig fill 1GB --drop --instance pg17 --pg-version 17' \\\n           \
     'pgrig fill 1GB --drop'\n  \
-    pgrig ab --rounds 20 'pgrig tps -S -T 2' 'pgrig tps -S -T 2 -c 4'\n"
-)]
+    pgrig ab --rounds 20 'pgrig tps -S -T 2' 'pgrig tps -S -T 2 -c 4'\n")]
 pub(crate) struct AbArgs {
     /// Two or more pgrig command lines, each in quotes: 'pgrig tps -T 10'
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
@@ -32,7 +30,7 @@ pub(crate) struct AbArgs {
     pub(crate) rounds: u16,
 
     /// Test after this round, too, and stop if all judged figures differ; separate several rounds with commas. Each
-    /// additional test makes all tests stricter
+    /// additional test requires more evidence for a verdict
     #[arg(long, value_name = "ROUND", value_delimiter = ',', value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) look: Vec<u16>,
 

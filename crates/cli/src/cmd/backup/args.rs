@@ -15,12 +15,12 @@ use crate::cmd::backup::tool::ToolArgs;
 /// Measure backups and restores of a database; check whether a backup is whole
 ///
 /// rehearse measures size, time, CPU and disk space of backups. It restores each one and compares it with the original, so every
-/// result comes from a backup that works. check reads a backup that exists.
+/// result comes from a backup that works. check reads an existing backup; with --restore, it also restores it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig backup rehearse -d shop\n  \
     pgrig backup rehearse -d shop --way custom:gzip,jobs=4 --way base-tar:zstd=1\n  \
-    pgrig backup check shop.dump")]
+    pgrig backup check shop.dump --restore")]
 pub(crate) struct BackupArgs {
     #[command(subcommand)]
     pub(crate) action: BackupAction,
@@ -48,12 +48,13 @@ pub(crate) enum BackupAction {
     base-tar:server-zstd     pg_basebackup, tar files that the server compresses\n  \
     incremental              pg_basebackup, full and then incremental, and\n                           \
     pg_combinebackup (PostgreSQL 17 or later)\n  \
-    pitr                     pg_basebackup and pg_receivewal; WAL of a load (--load) is\n                           \
+    pitr                     pg_basebackup, pg_receivewal; WAL of a load (--load),\n                           \
     replayed up to a point in time\n\n\
     Compressions: none, gzip, lz4, zstd. Without one: gzip for custom and\n\
     directory, as for pg_dump; none for the others.\n\n\
-    Other tools: pgrig runs the commands by sh -c, with libpq's variables (PGHOST, PGPORT,\n\
-    PGUSER, PGDATABASE, PGPASSWORD) set for the database. It replaces, each by one word:\n  \
+    Other tools: pgrig runs the commands by sh -c, with libpq's variables\n\
+    (PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD) set for the database.\n\
+    It replaces, each by one quoted word:\n  \
     {backup}    directory of the backup; empty before the backup\n  \
     {restore}   empty directory, into which --tool-restore has to restore the data\n              \
     directory, with the WAL that it needs in pg_wal\n  \
@@ -67,9 +68,10 @@ pub(crate) enum BackupAction {
     pgrig backup rehearse --model shop.model.toml --size 5TB --rto 4h\n  \
     pgrig backup rehearse --size 100GB --way pitr --load simple-update -R 500\n  \
     pgrig backup rehearse -d shop --way base --tool-name copy \\\n    \
-    --tool-backup 'pg_basebackup -D {backup}' --tool-restore 'cp -a {backup}/. {restore}'")]
+    --tool-backup 'pg_basebackup -D {backup}' \\\n    \
+    --tool-restore 'cp -a {backup}/. {restore}'")]
 pub(crate) struct RehearseArgs {
-    /// Rehearse this way (see below); may be repeated [default: five ways that are possible here]
+    /// Back up in this way (see Ways); may be repeated [default: five ways that are possible here]
     #[arg(long, value_name = "WAY", help_heading = "Backups")]
     pub(crate) way: Vec<Way>,
 
@@ -82,7 +84,7 @@ pub(crate) struct RehearseArgs {
     #[arg(long, value_name = "DIR", help_heading = "Backups")]
     pub(crate) bin: Option<PathBuf>,
 
-    /// Do not look up rows by their primary keys beside the backups (50 each second, with one session; pgrig prints their latencies)
+    /// Do not look up rows by their primary keys while backups run (otherwise 50 each second, in one session; pgrig prints their latencies)
     #[arg(long, help_heading = "Backups")]
     pub(crate) no_probe: bool,
 
@@ -131,8 +133,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR", help_heading = "Check")]
     pub(crate) wal_directory: Option<PathBuf>,
 
-    /// Also restore a backup without damage into a scratch server, and read all rows, constraints and indexes there. An error of the
-    /// restore makes the exit status 3
+    /// If no damage is found, also restore the backup into a scratch server, and read all rows, constraints and indexes there. If that
+    /// fails, exit with status 3
     #[arg(long, help_heading = "Restore")]
     pub(crate) restore: bool,
 

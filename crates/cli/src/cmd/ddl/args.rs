@@ -66,12 +66,12 @@ pub(crate) struct DdlArgs {
     pub(crate) model: Option<PathBuf>,
 
     /// Forecast for this number of rows in each table, or in individual tables: --rows orders=1000000,items=3*orders. With -d or
-    /// --model, --rows N gives no table more rows than it has in the original [default: as many as the original; with
+    /// --model, N is a maximum: no table gets more rows than it has in the original [default: as many as the original; with
     /// --schema-file, 100000]
     #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
     pub(crate) rows: Option<RowsArg>,
 
-    /// Forecast for this size of all tables that the migration uses, with their indexes, or of individual tables:
+    /// Forecast for tables and indexes of SIZE in total (the tables that the migration uses), or for individual tables:
     /// --size orders=500GB
     #[arg(long, value_name = "SIZE|TABLE=SIZE", value_parser = sizes, help_heading = "Tables")]
     pub(crate) size: Option<Sizes>,

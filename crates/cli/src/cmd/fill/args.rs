@@ -39,8 +39,8 @@ pub(crate) struct FillArgs {
 
     /// Instead of SIZE: pgbench's scale. A unit is 100,000 rows of pgbench_accounts. With --model: multiply the
     /// original's number of rows of each table by SCALE, for example 0.1. With --ddl or --all-tables: multiply the
-    /// numbers of --rows by SCALE. Without --rows, these are 10,000 for a table that references no other table, and
-    /// otherwise 3 times the number of the largest table that it references
+    /// numbers of --rows by SCALE. Without --rows, a table without foreign keys gets 10,000 rows, and
+    /// another one 3 times the rows of the largest table that it references
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
@@ -145,7 +145,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Tables")]
     pub(crate) no_autovacuum: bool,
 
-    /// Content of the column filler; random content compresses less
+    /// Content of pgbench's column "filler"; random content compresses less
     #[arg(long, value_enum, default_value = "blank", help_heading = "Tables")]
     pub(crate) payload: Filler,
 
@@ -206,7 +206,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Tables")]
     pub(crate) series: bool,
 
-    /// Create the tables and load the rows, without vacuum, statistics and primary keys (as -I tg does)
+    /// Only create the tables and load the rows (as -I tg does): no vacuum, statistics or primary keys
     #[arg(long, overrides_with = "init_steps", help_heading = "Steps")]
     pub(crate) data_only: bool,
 
@@ -253,8 +253,8 @@ pub(crate) struct FillArgs {
 
     /// Fill as part I of N: 2/4. Start N processes with the same options and different numbers, on one machine or
     /// several. Each loads its share of the rows by COPY, as soon as one process has created the tables. The last
-    /// process to end runs the steps after that. auto: take the numbers from the variables of Slurm or Kubernetes, or
-    /// from PGRIG_PART, as pgrig tps does
+    /// process to finish runs vacuum and creates the keys. With auto, take I/N from the variables of Slurm or
+    /// Kubernetes, or from PGRIG_PART
     #[arg(long, value_name = "I/N", help_heading = "Parts")]
     pub(crate) part: Option<PartArg>,
 
@@ -422,11 +422,11 @@ pub(crate) enum Method {
     Copy,
     /// INSERT … SELECT in the server
     Server,
-    /// COPY of the same rows repeatedly, with new ids (in hash partitions, the ids repeat)
+    /// COPY of the same rows again and again, with new ids (in hash partitions, the ids repeat)
     Reinsert,
     /// COPY into full pages; then VACUUM FULL rewrites them at the fillfactor
     Explode,
-    /// Direct pages, written to the tables' files on the server's machine
+    /// Pages that pgrig makes and writes to the tables' files, on the server's machine
     Direct,
 }
 

@@ -5,16 +5,16 @@ use clap::Args;
 use crate::app::args::label;
 use crate::app::runs::RUN;
 
-/// Combine the parts of a run that several processes measured, or of a fill that they shared
+/// Combine the parts of a run of tps or fill that several processes shared
 ///
 /// The parts are runs of pgrig tps --part I/N, or of pgrig fill --part I/N, against one server. For tps, merge adds
 /// counts and histograms of latencies, second by second on the server's clock, so percentiles are those of all
 /// transactions. It uses only the seconds in which all parts ran, and prints how many seconds it leaves out. For fill,
-/// merge adds the rows; the rate is that of the time in which all parts loaded rows. merge saves the merged run, so
+/// merge adds the rows; the rate counts only the time in which all parts loaded rows. merge saves the merged run, so
 /// compare, report and runs can read it.
 #[derive(Debug, Args)]
 #[command(after_help = format!("merge needs no server. It refuses runs that differ in scripts, options, tables, rows, server, version, \
-    database or pgrig's commit, and names each difference. Runs of tps must also have the same settings, and runs of fill must be \
+    database or build of pgrig, and names each difference. Runs of tps must also have the same settings, and runs of fill must be \
     parts of the same fill. If a part is missing, the result is partial: a note names the part, the run is not complete, and the \
     exit status is 1.\n\n{RUN}\n\nExamples:\n  \
     for i in 1 2; do pgrig tps -n -T 9 --part $i/2 --label both & done; wait\n  \

@@ -62,7 +62,7 @@ pub(crate) struct CaptureArgs {
     pub(crate) schema: Option<String>,
 
     /// pgrig always replaces texts. Also replace each number, date or time that occurs in fewer than ROWS rows, if an
-    /// unused value lies between its neighbours. Replace the long numbers of a column, such as phone numbers, if on
+    /// unused value lies between the next lower and the next higher one. Replace the long numbers of a column, such as phone numbers, if on
     /// average fewer than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number
     /// of rows
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
@@ -70,7 +70,7 @@ pub(crate) struct CaptureArgs {
 
     /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the column's most
     /// common texts and the bounds of its histogram, even those that occur in fewer than --k rows. For a column of long numbers:
-    /// replace only the numbers that --k also replaces in columns of short numbers
+    /// replace only those that occur in fewer than --k rows
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 
@@ -150,8 +150,7 @@ pub(crate) struct CheckArgs {
     pub(crate) execute_timeout: u64,
 
     /// Also read both databases' tables (only a sample of the rows of large tables). Compare the distributions of columns, of pairs of
-    /// columns, and of the number of rows that refer to one row of a referenced table, and check that all foreign keys
-    /// hold
+    /// columns, and of the rows that reference one row, and check that all foreign keys hold
     #[arg(long, help_heading = "Check")]
     pub(crate) columns: bool,
 

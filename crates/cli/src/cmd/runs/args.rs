@@ -79,11 +79,11 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "LABEL")]
     pub(crate) label: Option<String>,
 
-    /// List only runs that began in the last 7d, 12h …, or since a date or time (UTC): 2026-11-01, 2026-11-01T12:00:00Z
+    /// List only runs that began since TIME: an age (7d, 12h), or a date or time in UTC (2026-11-01, 2026-11-01T12:00:00Z)
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub(crate) since: Option<Timestamp>,
 
-    /// List at most N runs, the newest
+    /// List only the newest N runs
     #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
 

@@ -118,8 +118,8 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(crate) max_tries: u32,
 
-    /// Do not prepare pgbench's tables. By default, if they exist, pgrig first vacuums pgbench_branches and pgbench_tellers,
-    /// and TRUNCATEs pgbench_history
+    /// Do not vacuum or empty pgbench's tables first. By default, if they exist, pgrig first vacuums pgbench_branches and
+    /// pgbench_tellers, and TRUNCATEs pgbench_history
     #[arg(short, long, help_heading = "Load")]
     pub(crate) no_vacuum: bool,
 
@@ -133,17 +133,17 @@ pub(crate) struct TpsArgs {
 
     /// Run as part I of N: 3/8. Start N processes with the same options and different numbers, on one machine or
     /// several. They wait for each other, and put load on the server at the same time; pgrig merge combines their runs.
-    /// Clients are numbered over all parts, so no two of them have the same random numbers. Needs -n [default: by
-    /// Slurm's variables, JOB_COMPLETION_INDEX and PGRIG_PARTS, or PGRIG_PART; otherwise no part]
+    /// Clients are numbered over all parts, so no two of them have the same random numbers. Needs -n [default:
+    /// from Slurm's variables, from JOB_COMPLETION_INDEX with PGRIG_PARTS, or from PGRIG_PART; otherwise no part]
     #[arg(long, value_name = "I/N", value_parser = numbers, conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) part: Option<Numbers>,
 
     /// Stop if parts are missing after this time
-    #[arg(long, value_name = "DURATION", default_value = "60", value_parser = seconds, help_heading = "Parts")]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = seconds, help_heading = "Parts")]
     pub(crate) parts_timeout: Duration,
 
-    /// In part 1, make one run of all parts at the end, as pgrig merge does, save it, and write its document to FILE (- is standard
-    /// output). The other parts send their documents through the server; they ignore FILE
+    /// Give this to all parts: at the end, part 1 makes one run of all, as pgrig merge does, saves it, and writes its document to FILE
+    /// (- is standard output). The other parts send their documents through the server
     #[arg(long, value_name = "FILE", conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) merge: Option<String>,
 

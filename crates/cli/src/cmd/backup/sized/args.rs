@@ -18,8 +18,8 @@ pub(crate) const CHANGES: f64 = 1.0;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Forecast")]
 pub(crate) struct SizedArgs {
-    /// Forecast for this size of all tables with their indexes: pgrig fills databases of three smaller sizes on its own PostgreSQL,
-    /// and rehearses each [default with -d or --model: the size of the original]
+    /// Forecast for tables and indexes of SIZE in total: pgrig fills three smaller databases on its own PostgreSQL, and rehearses
+    /// each [default with -d or --model: the size of the original]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Size>,
 
@@ -44,8 +44,8 @@ pub(crate) struct SizedArgs {
     #[arg(long, value_name = "PRICE")]
     pub(crate) price_per_gb_month: Option<Price>,
 
-    /// Print for each way whether its restore takes at most DURATION (with --size, the forecast), with the upper end of the interval;
-    /// exit with status 3 if that is true of no way
+    /// Print for each way whether its restore takes at most DURATION (with --size, by the upper end of the forecast); exit with
+    /// status 3 if no way does
     #[arg(long, value_name = "DURATION")]
     pub(crate) rto: Option<Length>,
 

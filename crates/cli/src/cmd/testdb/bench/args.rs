@@ -23,8 +23,7 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
 /// Measure which variant of the database makes your test command faster
 ///
 /// Each round runs COMMAND once for each variant, in random order, each time on a fresh database. COMMAND finds the
-/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. Without --from, each database is a copy of the database that -d, PGDATABASE or another variable names; pgrig does not change the original. If neither an option nor a variable names a
-/// server, pgrig uses the instance testdb-bench with the profile stock; without --from, each database is then empty.
+/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. Without --from, each database is a copy of the one that -d, PGDATABASE or another variable names; pgrig does not change the original. If nothing names a server, pgrig uses its instance testdb-bench (profile stock), and each database is empty without --from.
 #[derive(Debug, Args)]
 #[command(after_help = "Parts of a variant, joined by +:\n  \
     normal      the database unchanged; pgrig compares all variants with it\n  \
