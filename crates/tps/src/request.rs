@@ -192,21 +192,21 @@ impl Part {
     }
 }
 
-#[cfg(test)]
 impl Request {
-    /// Ten transactions of one client, of the built-in script select-only.
-    pub(super) fn simple() -> Self {
+    /// Transactions of this script as pgbench runs them by default: one client, one thread, no rate, the simple protocol, vacuum first.
+    /// The seed is 0.
+    pub fn of(source: Source, length: Length) -> Self {
         Self {
-            sources: vec![Source::builtin("select-only").unwrap()],
+            sources: vec![source],
             definitions: Vec::new(),
             clients: 1,
             jobs: 1,
-            length: Length::Transactions(10),
+            length,
             rate: None,
             latency_limit: None,
             protocol: Protocol::Simple,
             connecting: Connecting::Once,
-            vacuum: false,
+            vacuum: true,
             max_tries: 1,
             warmup: Duration::ZERO,
             ramp: Duration::ZERO,
@@ -216,6 +216,15 @@ impl Request {
             targets: Vec::new(),
             part: None,
         }
+    }
+}
+
+#[cfg(test)]
+impl Request {
+    /// Ten transactions of one client, of the built-in script select-only.
+    pub(super) fn simple() -> Self {
+        let source = Source::builtin("select-only").unwrap();
+        Self { vacuum: false, ..Self::of(source, Length::Transactions(10)) }
     }
 }
 

@@ -12,7 +12,7 @@ use failure::{Class, Classified};
 use pgserver::Home;
 use script::Source;
 use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, templates, templates_of};
-use tps::{Connecting, Length, Protocol};
+use tps::Length;
 
 use crate::support::{Unwatched, assert_nothing_is_left, ways};
 
@@ -25,26 +25,10 @@ const SCRIPT: &str = "\\set id random(1, 1000)\n\
 
 /// Transactions of a script, 50 each second of 2 clients.
 fn load(script: &str, seconds: u64) -> Load {
-    let request = tps::Request {
-        sources: vec![Source::file("load.sql", script, 1)],
-        definitions: Vec::new(),
-        clients: 2,
-        jobs: 1,
-        length: Length::Time(Duration::from_secs(seconds)),
-        rate: Some(50.0),
-        latency_limit: None,
-        protocol: Protocol::Simple,
-        connecting: Connecting::Once,
-        vacuum: true,
-        max_tries: 1,
-        warmup: Duration::ZERO,
-        ramp: Duration::ZERO,
-        seed: 4711,
-        scale: None,
-        statements: false,
-        targets: Vec::new(),
-        part: None,
-    };
+    let source = Source::file("load.sql", script, 1);
+    let length = Length::Time(Duration::from_secs(seconds));
+    let request =
+        tps::Request { clients: 2, rate: Some(50.0), seed: 4711, ..tps::Request::of(source, length) };
     Load { request }
 }
 

@@ -9,7 +9,7 @@ use clap::Args;
 use measure::human::{bytes, counted, time};
 use measure::{Median, Sample};
 use script::Source;
-use tps::{Connecting, Length, Protocol, Request};
+use tps::{Length, Request};
 
 use crate::app::args::{connections, rate};
 use crate::app::duration::seconds;
@@ -52,24 +52,10 @@ impl LoadArgs {
         let Some(name) = &self.load else { return Ok(None) };
         let source = source(name)?;
         let request = Request {
-            sources: vec![source],
-            definitions: Vec::new(),
             clients: self.client.unwrap_or(CLIENTS) as usize,
-            jobs: 1,
-            length: Length::Time(self.time.unwrap_or(TIME)),
             rate: self.rate,
-            latency_limit: None,
-            protocol: Protocol::Simple,
-            connecting: Connecting::Once,
-            vacuum: true,
-            max_tries: 1,
-            warmup: Duration::ZERO,
-            ramp: Duration::ZERO,
             seed: fastrand::u64(..),
-            scale: None,
-            statements: false,
-            targets: Vec::new(),
-            part: None,
+            ..Request::of(source, Length::Time(self.time.unwrap_or(TIME)))
         };
         tps::Plan::parse(request.clone()).map_err(|error| Usage(format!("--load {name}: {error}")))?;
         Ok(Some(Load { request }))

@@ -3,11 +3,10 @@
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 
 use connect::{Connection, Target};
 use script::Source;
-use tps::{Connecting, Length, Observer, Outcome, Plan, Protocol, Request, Second, TpsError, run};
+use tps::{Length, Observer, Outcome, Plan, Protocol, Request, Second, TpsError, run};
 
 /// The oldest release and the newest.
 pub(crate) const MAJORS: [u16; 2] = [13, 18];
@@ -111,26 +110,7 @@ pub(crate) fn request(script: &str) -> Request {
         Ok(source) => source,
         Err(_) => Source::file("test.sql", script, 1),
     };
-    Request {
-        sources: vec![source],
-        definitions: Vec::new(),
-        clients: 1,
-        jobs: 1,
-        length: Length::Transactions(10),
-        rate: None,
-        latency_limit: None,
-        protocol: Protocol::Simple,
-        connecting: Connecting::Once,
-        vacuum: true,
-        max_tries: 1,
-        warmup: Duration::ZERO,
-        ramp: Duration::ZERO,
-        seed: 42,
-        scale: None,
-        statements: false,
-        targets: Vec::new(),
-        part: None,
-    }
+    Request { seed: 42, ..Request::of(source, Length::Transactions(10)) }
 }
 
 /// Notes the seconds of a run.

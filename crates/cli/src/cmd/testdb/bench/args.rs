@@ -10,7 +10,7 @@ use connect::ConnectOptions;
 use pgserver::Profile;
 use script::Source;
 use testdb::bench::{TestCommand, Variant};
-use tps::{Connecting, Length, Protocol, Request};
+use tps::{Length, Request};
 
 use crate::app::args::{MOST_TRIALS, SaveArgs, ServerAddress, ServerChoice, connections, share, up_to};
 use crate::app::duration::seconds;
@@ -136,24 +136,9 @@ impl BenchArgs {
             })?,
         };
         Ok(Some(Request {
-            sources: vec![source],
-            definitions: Vec::new(),
-            clients: 1,
             jobs: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-            length: Length::Time(self.time),
-            rate: None,
-            latency_limit: None,
-            protocol: Protocol::Simple,
-            connecting: Connecting::Once,
-            vacuum: true,
-            max_tries: 1,
-            warmup: Duration::ZERO,
-            ramp: Duration::ZERO,
             seed: self.seed(),
-            scale: None,
-            statements: false,
-            targets: Vec::new(),
-            part: None,
+            ..Request::of(source, Length::Time(self.time))
         }))
     }
 

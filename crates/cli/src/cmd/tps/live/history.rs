@@ -132,32 +132,15 @@ impl Interval {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use tps::{Connecting, Protocol};
+    use script::Source;
 
     use super::*;
 
     /// Of two clients.
     pub(in crate::cmd::tps::live) fn request(length: Length, warmup: u64) -> Request {
-        Request {
-            sources: Vec::new(),
-            definitions: Vec::new(),
-            clients: 2,
-            jobs: 1,
-            length,
-            rate: None,
-            latency_limit: None,
-            protocol: Protocol::Simple,
-            connecting: Connecting::Once,
-            vacuum: false,
-            max_tries: 1,
-            warmup: Duration::from_secs(warmup),
-            ramp: Duration::ZERO,
-            seed: 0,
-            scale: None,
-            statements: false,
-            targets: Vec::new(),
-            part: None,
-        }
+        let source = Source::builtin("select-only").unwrap();
+        let warmup = Duration::from_secs(warmup);
+        Request { clients: 2, warmup, vacuum: false, ..Request::of(source, length) }
     }
 
     /// In which transactions took 0.01 to 1 ms, times `at`.
