@@ -5,11 +5,12 @@ use measure::human::{bytes, counted};
 use rowgen::SpecError;
 use thiserror::Error;
 
-use crate::limits::{LimitsError, OutOfSpace, Shortage};
+use crate::cause::Cause;
+use crate::limits::{LimitsError, Shortage};
 use crate::probe::ProbeError;
 use crate::remains::{Anew, Remains};
 use crate::request::InitStep;
-use crate::run::direct::{Failure, NotDirect};
+use crate::run::direct::NotDirect;
 use catalog::CatalogError;
 use connect::{ConnectError, SqlState};
 use server::SurveyError;
@@ -527,80 +528,6 @@ fn rounded_down(number: u64) -> u64 {
 /// The value of a one as the third digit.
 fn last_of_three(number: u64) -> u64 {
     10_u64.pow(number.checked_ilog10().unwrap_or_default().saturating_sub(2))
-}
-
-/// Why a step failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum Cause {
-    /// The server refused something, or is gone.
-    #[error(transparent)]
-    Server(#[from] ConnectError),
-    /// There is no room for the next chunk.
-    #[error(transparent)]
-    Space(#[from] OutOfSpace),
-    /// There is no room for the first chunk, even after tables were dropped.
-    #[error(transparent)]
-    Limits(#[from] LimitsError),
-    /// A step other than loading has run out of space.
-    #[error("{0}. Free some space there, or give a smaller SIZE")]
-    Full(ConnectError),
-    /// Pages could not be written.
-    #[error(transparent)]
-    Direct(Failure),
-    /// A row violates a foreign key. Its chunk is rolled back.
-    #[error(
-        "a row of {table} violates {constraint}: {row}. The referenced rows have changed since the fill began: run \
-         TRUNCATE {table}, then repeat the command with --no-resume"
-    )]
-    Broken {
-        /// The table's qualified name.
-        table: String,
-        /// The foreign key's name.
-        constraint: String,
-        /// The row as text.
-        row: String,
-    },
-    /// A probe cannot be run.
-    #[error(transparent)]
-    Probe(#[from] ProbeError),
-    /// The user wants to stop.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl Cause {
-    /// Whether a row, a constraint or a trigger is at fault, so that the same rows fail again.
-    pub(super) fn is_of_rows(&self) -> bool {
-        match self {
-            Self::Server(error @ ConnectError::Query { .. }) => error.class_of_own_sql() == Class::Request,
-            Self::Broken { .. } => true,
-            _ => false,
-        }
-    }
-
-    /// Adds a remedy where the server's error has none.
-    pub(super) fn with_remedy(self) -> Self {
-        match self {
-            Self::Server(error) if Shortage::of(&error).is_some() => Self::Full(error),
-            other => other,
-        }
-    }
-}
-
-impl From<Failure> for Cause {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Server(error) => Self::Server(error),
-            failure => Self::Direct(failure),
-        }
-    }
-}
-
-impl From<NotDirect> for Cause {
-    fn from(why: NotDirect) -> Self {
-        Self::Direct(why.into())
-    }
 }
 
 impl From<CatalogError> for FillError {

@@ -23,6 +23,7 @@
 //! After article 000 ("Generating lots of test data with Postgres, fast and faster") and 002
 //! ("Speeding up pgbench using COPY FREEZE").
 
+mod cause;
 mod error;
 mod leaf;
 mod ledger;
@@ -37,7 +38,8 @@ mod run;
 mod schema;
 mod sql;
 
-pub use error::{Cause, FillError};
+pub use cause::Cause;
+pub use error::FillError;
 pub use outcome::Outcome;
 pub use part_work::{FillId, PartWork};
 pub use plan::{Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, sight};

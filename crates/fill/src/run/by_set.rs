@@ -6,7 +6,7 @@
 
 use super::filler::Filler;
 use super::foreign_keys::{Broken, ForeignKey, RowsToCheck, broken};
-use crate::error::Cause;
+use crate::cause::Cause;
 use crate::run::direct::{self, Relation};
 use server::Session;
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tokio::sync::{Mutex, RwLock};
 
-use crate::error::Cause;
+use crate::cause::Cause;
 use crate::ledger::Ledger;
 use crate::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
 use crate::request::InitStep;

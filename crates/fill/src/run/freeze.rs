@@ -6,7 +6,7 @@
 //! much WAL. Pages that are frozen shortly after their load need no images, and reading never
 //! changes frozen pages.
 
-use crate::error::Cause;
+use crate::cause::Cause;
 use crate::limits::{Governor, Shortage};
 use crate::run::filler::Filler;
 use connect::ConnectError;

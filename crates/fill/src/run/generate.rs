@@ -9,7 +9,7 @@ use futures_util::future::try_join_all;
 use measure::Unit;
 use tokio::sync::{Mutex, RwLock};
 
-use crate::error::Cause;
+use crate::cause::Cause;
 use crate::ledger::Ledger;
 use crate::part_work::{FillId, PartWork};
 use crate::plan::Method;

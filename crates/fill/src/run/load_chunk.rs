@@ -5,7 +5,7 @@ use rowgen::pgbench::TELLERS_PER_SCALE;
 use super::by_set::BySet;
 use super::chunk_loop::ChunkLoop;
 use super::filler::Filler;
-use crate::error::Cause;
+use crate::cause::Cause;
 use crate::ledger::relations::{ChunkPart, Destination, PartRows};
 use crate::plan::chunks::Chunk;
 use crate::run::direct::{self, Loaded, Recorded, Unproved};

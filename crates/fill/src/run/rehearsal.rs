@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio_postgres::error::SqlState;
 
 use super::Observer;
-use crate::error::{Cause, FillError};
+use crate::cause::Cause;
+use crate::error::FillError;
 use crate::ledger::{self, Ledger};
 use crate::limits::{Event, Outlook};
 use crate::plan::Method;

@@ -8,7 +8,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use rowgen::Constants;
 
-use crate::error::Cause;
+use crate::cause::Cause;
 use crate::ledger::{self, Ledger};
 use crate::limits::{Governor, StopReason};
 use crate::outcome::Outcome;
