@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use testkit::{Need, assert_says, require, until};
 
-use crate::support::Rig;
+use crate::support::{Rig, Running};
 
 /// Processes that name this directory.
 pub(crate) fn processes_of(directory: &str) -> Vec<String> {
@@ -16,19 +17,29 @@ pub(crate) fn processes_of(directory: &str) -> Vec<String> {
     lines.filter(|line| line.contains(directory) && !line.starts_with(env!("CARGO_BIN_EXE_pgrig"))).collect()
 }
 
-/// Kills a run by SIGKILL, and then interrupts one by SIGINT, when it has said this: no process is left, nor a file after the second.
+/// As [`assert_ends_by_signals_when`], when the run has said this.
 pub(crate) fn assert_ends_by_signals(rig: &Rig, line: &str, says: &str) {
+    assert_ends_by_signals_when(rig, |told| rig.spawn_telling(line, told), |told| told.contains(says));
+}
+
+/// Interrupts a run by SIGINT, kills the next one by SIGKILL, and interrupts another one, each when its condition on the text that it has
+/// said holds. No process is left, and no file after an interruption. The last run removes the files of the one that was killed.
+pub(crate) fn assert_ends_by_signals_when(
+    rig: &Rig,
+    start: impl Fn(&Path) -> Running,
+    is_ready: impl Fn(&str) -> bool,
+) {
     let (own, told) = (rig.home.path().join("backup"), rig.home.path().join("told"));
-    for signal in [Signal::SIGKILL, Signal::SIGINT] {
-        let running = rig.spawn_telling(line, &told);
-        until(says, || fs::read_to_string(&told).is_ok_and(|told| told.contains(says)));
+    for signal in [Signal::SIGINT, Signal::SIGKILL, Signal::SIGINT] {
+        let running = start(&told);
+        until("it has come so far", || fs::read_to_string(&told).is_ok_and(|told| is_ready(&told)));
         running.signal(signal);
         let ran = running.end();
         // The kernel ends programs and servers of a killed one.
         until("its processes end", || processes_of(own.to_str().unwrap()).is_empty());
         let is_killed = signal == Signal::SIGKILL;
         assert_eq!(ran.code, (!is_killed).then_some(130), "{ran:#?}");
-        assert_eq!(own.exists(), is_killed);
+        assert_eq!(own.exists(), is_killed, "{ran:#?}");
     }
 }
 

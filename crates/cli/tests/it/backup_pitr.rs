@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nix::sys::signal::Signal;
-use testkit::{Need, assert_says, require, until};
+use testkit::{Need, assert_says, require};
 
-use crate::backup::processes_of;
+use crate::backup::assert_ends_by_signals_when;
 use crate::support::Rig;
 
 const SMALL: &str = "--size 60MB --up-to 10MB --pg-version 13 --load simple-update -R 100 -c 2";
@@ -72,22 +71,13 @@ fn loads_that_are_killed_or_interrupted_leave_no_processes() {
     }
     let rig = Rig::new();
     let own = rig.home.path().join("backup");
-    let told = rig.home.path().join("told");
     let many = format!("backup rehearse {SMALL} -T 20 --trials 1000 --way pitr");
-    for signal in [Signal::SIGINT, Signal::SIGKILL, Signal::SIGINT] {
-        let running = rig.spawn_telling(&many, &told);
-        // It has begun to receive WAL, and the load runs.
-        // A killed one has left files, which the next one removes before its first round.
-        until("WAL is received", || {
-            fs::read_to_string(&told).is_ok_and(|told| told.contains("round 1")) && receives(&own)
-        });
-        running.signal(signal);
-        let ran = running.end();
-        until("its processes end", || processes_of(own.to_str().unwrap()).is_empty());
-        let is_killed = signal == Signal::SIGKILL;
-        assert_eq!(ran.code, (!is_killed).then_some(130), "{ran:#?}");
-        assert_eq!(own.exists(), is_killed);
-    }
+    // It has begun to receive WAL, and the load runs. A killed one has left files, which the next one removes before its first round.
+    assert_ends_by_signals_when(
+        &rig,
+        |told| rig.spawn_telling(&many, told),
+        |told| told.contains("round 1") && receives(&own),
+    );
 }
 
 #[test]

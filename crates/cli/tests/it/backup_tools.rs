@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use nix::sys::signal::Signal;
-use testkit::{Need, assert_says, require, until};
+use testkit::{Need, assert_says, require};
 
-use crate::backup::processes_of;
-use crate::support::{Ran, Rig};
+use crate::backup::{assert_ends_by_signals_when, processes_of};
+use crate::support::{Ran, Rig, Running};
 
 /// A backup and a restore that work.
 const BACKUP: &str = "pg_basebackup --checkpoint=fast --pgdata={backup}/base";
@@ -177,27 +176,20 @@ fn an_interrupted_or_killed_rehearsal_ends_all_processes_of_the_tool() {
     }
     let rig = Rig::new();
     let server = rig.server("--pg-version 13 --profile stock");
-    let [own, told] = ["backup", "told"].map(|name| rig.home.path().join(name));
+    let own = rig.home.path().join("backup");
     // The first process ignores SIGTERM; both name the directory.
     let sleeps = "tail -f {backup}/a";
     let backup = format!("touch {{backup}}/a; (trap '' TERM; {sleeps}) & {sleeps}");
-    for signal in [Signal::SIGINT, Signal::SIGKILL] {
+    let start = |told: &Path| {
         let mut command = rig.command("backup rehearse --no-probe --trials 1 -d");
         command.arg(&server.url).args(["--tool-backup", &backup, "--tool-restore", RESTORE]);
-        command.stderr(fs::File::create(&told).unwrap());
-        let running = crate::support::Running::start_quietly(command);
-        let of_tool = || {
-            let all = processes_of(own.to_str().unwrap());
-            all.iter().filter(|line| line.starts_with("tail")).count()
-        };
-        until("the tool runs", || of_tool() == 2);
-        running.signal(signal);
-        let ran = running.end();
-        until("its processes end", || processes_of(own.to_str().unwrap()).is_empty());
-        let is_killed = signal == Signal::SIGKILL;
-        assert_eq!(ran.code, (!is_killed).then_some(130), "{ran:#?}");
-        assert_eq!(own.exists(), is_killed);
-    }
+        command.stderr(fs::File::create(told).unwrap());
+        Running::start_quietly(command)
+    };
+    assert_ends_by_signals_when(&rig, start, |_| {
+        let all = processes_of(own.to_str().unwrap());
+        all.iter().filter(|line| line.starts_with("tail")).count() == 2
+    });
     // A process that a tool leaves behind ends with the tool.
     let ran = of_tool(
         &rig,
