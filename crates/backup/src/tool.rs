@@ -30,7 +30,7 @@ pub(crate) enum Place {
     Data,
 }
 
-/// What is wrong with a tool's name or command.
+/// An error in the name or in a command of a tool.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ToolError {
     /// A way has this name, or it has other characters.
@@ -54,7 +54,7 @@ pub enum ToolError {
     },
     /// A placeholder is missing.
     #[error(
-        "the {command} command does not have {{{missing}}}, {what}: add it (a script can get it as an argument)"
+        "the {command} command does not have {{{missing}}}, {meaning}: add it (a script can get it as an argument)"
     )]
     Missing {
         /// `backup` or `restore`.
@@ -62,7 +62,7 @@ pub enum ToolError {
         /// The placeholder.
         missing: &'static str,
         /// The directory for which it stands.
-        what: &'static str,
+        meaning: &'static str,
     },
     /// A placeholder is within quotes.
     #[error(
@@ -148,7 +148,7 @@ impl Place {
         }
     }
 
-    fn what(self) -> &'static str {
+    fn meaning(self) -> &'static str {
         match self {
             Self::Backup => "the directory of the backup",
             Self::Restore => "the directory into which it has to restore",
@@ -178,7 +178,7 @@ fn check(command: &'static str, text: &str, needed: &[Place]) -> Result<(), Tool
         }
     }
     match needed.iter().find(|place| !has(text, **place)) {
-        Some(place) => Err(ToolError::Missing { command, missing: place.word(), what: place.what() }),
+        Some(place) => Err(ToolError::Missing { command, missing: place.word(), meaning: place.meaning() }),
         None => Ok(()),
     }
 }

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use connect::{ConnectError, Target};
 use measure::Environment;
-use pgserver::Home;
+use pgserver::{Home, Running};
 use server::Session;
 use server::interruption::{Ended, until_stopped};
 
@@ -388,14 +388,12 @@ impl Run<'_> {
         Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
     }
 
-    /// Starts a server on the unpacked base backup, which is part of the restore, and compares its content.
-    async fn start_and_verify(
+    /// Starts a server on the restored files, which is part of the restore.
+    async fn start_restored(
         &self,
         facts: &Facts,
-        source: &Source,
-        witness: Witness,
         restore: &mut Measured,
-    ) -> Result<Verified, Trouble> {
+    ) -> Result<(Running, Target), Trouble> {
         let began = Instant::now();
         let started = self.scratch.start_base().await;
         restore.seconds += began.elapsed().as_secs_f64();
@@ -409,6 +407,18 @@ impl Run<'_> {
         let at = running.connection();
         let role = facts.superuser.as_deref().unwrap_or(at.user);
         let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);
+        Ok((running, target))
+    }
+
+    /// Starts a server on the unpacked base backup, which is part of the restore, and compares its content.
+    async fn start_and_verify(
+        &self,
+        facts: &Facts,
+        source: &Source,
+        witness: Witness,
+        restore: &mut Measured,
+    ) -> Result<Verified, Trouble> {
+        let (running, target) = self.start_restored(facts, restore).await?;
         let verified = verify::verify(&target, &source.content, witness, true).await;
         self.scratch.end_base(Some(running)).await?;
         verified

@@ -306,7 +306,7 @@ async fn compare(target: &Target, point: &Point) -> Result<Verified, Trouble> {
     verify::verify(target, &point.content, crate::Witness::PointInTime, true).await
 }
 
-/// What is wrong with the rows of the witness that are there, if anything.
+/// Describes rows of the witness that are missing, or that should not be there; none if all are right.
 fn wrong_rows((before, after): (i64, i64), committed: i64) -> Option<String> {
     if before < committed {
         return Some(format!(

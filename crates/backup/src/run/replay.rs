@@ -1,4 +1,4 @@
-//! What the log of a server says of its recovery.
+//! Reads from the log of a server how much WAL its recovery has replayed.
 
 use std::fs;
 use std::path::Path;

@@ -21,6 +21,9 @@ use crate::way::Way;
 const TEMPORARY: &str = "tmp";
 /// Variables that belong to the tool, though they begin like those of libpq.
 const OF_TOOLS: &str = "PGBACKREST_";
+/// Hint for files that would fetch their WAL.
+const NO_FETCH: &str =
+    "; pgrig does not run the restored restore_command: its restore command has to put WAL into pg_wal, too";
 /// Segment of WAL, of which the last one is filled up.
 const SEGMENT: u64 = 16 << 20;
 
@@ -153,24 +156,11 @@ impl Run<'_> {
     ) -> Result<Verified, Trouble> {
         let Subject { facts, source, .. } = subject;
         let fetches = place.join("recovery.signal").exists();
-        let began = std::time::Instant::now();
-        let started = self.scratch.start_base().await;
-        restore.seconds += began.elapsed().as_secs_f64();
-        let running = match started {
-            Ok(running) => running,
-            Err(error) => {
-                self.scratch.end_base(None).await?;
-                let hint = if fetches {
-                    "; pgrig does not run the restored restore_command: its restore command has to put WAL into pg_wal, too"
-                } else {
-                    ""
-                };
-                return Err(Trouble::Way(format!("its restore failed: {error}{hint}")));
-            }
-        };
-        let at = running.connection();
-        let role = facts.superuser.as_deref().unwrap_or(at.user);
-        let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);
+        let started = self.start_restored(facts, restore).await;
+        let (running, target) = started.map_err(|trouble| match trouble {
+            Trouble::Way(why) if fetches => Trouble::Way(format!("{why}{NO_FETCH}")),
+            other => other,
+        })?;
         let compared = async {
             if let Some(why) = Position::of(&target).await?.refuse(first) {
                 return Err(Trouble::Way(why));
