@@ -1,4 +1,4 @@
-//! Reads from the log of a server how much WAL its recovery has replayed.
+//! Reads from the log of a server how long its recovery replayed WAL.
 
 use std::fs;
 use std::path::Path;
