@@ -12,6 +12,11 @@ use crate::app::runs;
 /// Help of --explain, wherever there is a plan.
 pub(crate) const EXPLAIN: &str = "Print what the command would do, and exit without doing it";
 
+/// Help of --profile where the instance is one for measuring.
+pub(crate) const STOCK: &str = "Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, \
+    tuned for loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy \
+    all data of the instance) [default: the profile of the last `server start`, else stock]";
+
 /// How a measuring verb saves its run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SaveArgs {
@@ -130,7 +135,7 @@ impl ServerChoice {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "pgrig's own PostgreSQL")]
 pub(crate) struct EmbeddedArgs {
-    /// Use this instance of pgrig's own PostgreSQL, even if PGHOST or another variable names a server; create it if it does not exist [default: the instance called default; testdb bench and ddl use those called testdb-bench and ddl]
+    /// Use this instance of pgrig's own PostgreSQL, even if PGHOST or another variable names a server; create it if it does not exist [default: the instance called default]
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
 
@@ -143,7 +148,7 @@ pub(crate) struct EmbeddedArgs {
     pub(crate) pg_bin: Option<PathBuf>,
 
     /// Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for
-    /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy all data of the instance) [default: the profile of the last `server start`, else bulk; for testdb bench and ddl: stock]
+    /// loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy all data of the instance) [default: the profile of the last `server start`, else bulk]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 

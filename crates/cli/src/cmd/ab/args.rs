@@ -29,6 +29,14 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "N", default_value = "10", value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u16,
 
+    /// Give the runs of the first command the label LABEL-a, those of the second LABEL-b … [default: the id of the
+    /// comparison instead of LABEL]
+    #[arg(long, value_name = "LABEL", value_parser = crate::app::args::label)]
+    pub(crate) label: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) judge: JudgeArgs,
+
     /// Test after this round, too, and stop if all judged figures differ; separate several rounds with commas. Each
     /// additional test requires more evidence for a verdict
     #[arg(long, value_name = "ROUND", value_delimiter = ',', value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
@@ -41,12 +49,4 @@ pub(crate) struct AbArgs {
     /// Seed of the random order in each round [default: random]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-
-    /// Give the runs of the first command the label LABEL-a, those of the second LABEL-b … [default: the id of the
-    /// comparison instead of LABEL]
-    #[arg(long, value_name = "LABEL", value_parser = crate::app::args::label)]
-    pub(crate) label: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) judge: JudgeArgs,
 }

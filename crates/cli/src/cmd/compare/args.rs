@@ -52,6 +52,9 @@ pub(crate) struct CompareArgs {
     #[arg(long = "candidate", value_name = "RUN", num_args = 1..)]
     pub(crate) candidates: Vec<String>,
 
+    #[command(flatten)]
+    pub(crate) judge: JudgeArgs,
+
     /// Compare in pairs, in the order of their start: the first baseline with the first candidate, and so on. The runs must
     /// have been measured in turn, as by pgrig ab
     #[arg(long)]
@@ -60,15 +63,12 @@ pub(crate) struct CompareArgs {
     /// Compare runs even if they differ in options, server version, settings, machine or transport
     #[arg(long)]
     pub(crate) anyway: bool,
-
-    #[command(flatten)]
-    pub(crate) judge: JudgeArgs,
 }
 
 /// How sides are judged.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// Least difference that matters, in percent of the baseline
+    /// Judge differences below PERCENT of the baseline as no change
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 

@@ -9,7 +9,7 @@ use model::Model;
 use pgserver::Profile;
 use server::quote::shell_word;
 
-use crate::app::args::{EXPLAIN, EmbeddedArgs, SaveArgs, ServerAddress, ServerChoice};
+use crate::app::args::{EXPLAIN, EmbeddedArgs, STOCK, SaveArgs, ServerAddress, ServerChoice};
 use crate::app::duration::Length;
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
@@ -37,7 +37,9 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 /// servers with the same major version and settings. To measure on the version of your server, give --pg-version, and
 /// --instance with a new name: --pg-version 15 --instance ddl15.
 #[derive(Clone, Debug, Args)]
-#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(STOCK)),
+    after_help = "Examples:\n  \
+    pgrig ddl migration.sql -d shop\n  \
     pgrig ddl migration.sql --schema-file app.sql\n  \
     pgrig ddl -c 'ALTER TABLE orders ADD COLUMN note text' -d shop\n  \
     pgrig ddl migration.sql --schema-file app.sql --size orders=500GB --up-to 2GB\n  \

@@ -18,18 +18,47 @@ use crate::cmd::fill::mark::Marks;
 
 /// Fill a server with test data of a given size
 ///
-/// Without --table, --ddl, --model or --all-tables, pgrig creates the four tables of `pgbench -i`, with the same values,
-/// primary keys and statistics. SIZE is the size of the finished tables and indexes (pg_total_relation_size).
-/// The result differs from SIZE by at most 1 % for pgbench's tables (from 50 MB on), 2 % for one table of your own (from 60 MB on; 5 % with GIN, GiST or hash indexes), and 2 % for a whole schema (from 100 MB on; 5 % with partitions). To complete an interrupted fill, run the same command again.
+/// By default, pgrig creates the four tables of `pgbench -i`, with the same values, primary keys and statistics. To fill
+/// tables of your own, give --ddl, --table, --all-tables or --model. To complete an interrupted fill, run the same
+/// command again.
+///
+/// SIZE is the size of the finished tables and indexes (pg_total_relation_size). The result differs from SIZE by at most
+/// 1 % for pgbench's tables (from 50 MB on), 2 % for one table of your own (from 60 MB on; 5 % with GIN, GiST or hash
+/// indexes), and 2 % for a whole schema (from 100 MB on; 5 % with partitions).
 #[derive(Clone, Debug, Args)]
 #[command(
     args_override_self = true,
-    after_help = "Examples:\n  \
+    after_help = concat!(
+        "Values of --column:\n  \
+        any, unique              random values of the type; values that all differ\n  \
+        serial(100,2)            100, 102, 104 …; serial alone: 1, 2, 3 …\n  \
+        timeseries(2024-01-01,1s) \n                           \
+        times from 2024-01-01, one second apart\n  \
+        shuffle(1,1000)          each of 1 to 1000 once, in random order\n  \
+        uniform(1,9.99)          1 to 9.99, all equally often\n  \
+        normal(170,10)           normal distribution: mean, standard deviation\n  \
+        exponential(30)          exponential distribution: mean\n  \
+        zipf(1000,1.2)           1 to 1000; the frequency of k falls as 1/k^1.2\n  \
+        list(new,paid*3)         one of these at random; paid 3 times as often\n  \
+        cycle(a,b), constant(x)  these in turn; the same in each row\n  \
+        null, nulls(0.1,SPEC)    NULL; NULL in a tenth of the rows, else SPEC\n  \
+        text(80), text(5,90)     80 characters of words; 5 to 90 characters\n  \
+        random(80), blank(80)    random characters; spaces\n  \
+        reference(t.c)           values of column c of table t\n  \
+        default                  the column's default, identity or expression\n\
+        Or a kind of values: email, user-name, first-name, last-name, full-name,\n\
+        company, city, country, country-code, street, postcode, phone, url, domain,\n\
+        ip, currency, sku, title, sentence, latitude, longitude, price, percent, age,\n\
+        year. email(unique): all differ. Model files contain further specifications;\n\
+        docs/src/verbs/fill.md in pgrig's source explains all.\n\n",
+        "Examples:\n  \
         pgrig fill 1GB                        # pgrig's own PostgreSQL\n  \
         pgrig fill 73GB --unlogged -d mydb    # the server that psql -d mydb reaches\n  \
-        pgrig fill --scale 100 --drop         # the tables of pgbench -i -s 100\n  \
         pgrig fill 5GB --append               # 5 GB more\n  \
-        pgrig fill 10GB --ddl shop.sql        # your own schema\n"
+        pgrig fill 10GB --ddl shop.sql        # your own schema, from a file\n  \
+        pgrig fill 10GB --all-tables -d copy  # the existing tables, all empty\n  \
+        pgrig fill --model shop.model.toml --scale 0.1    # a tenth of the original\n"
+    )
 )]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct FillArgs {
@@ -52,6 +81,137 @@ pub(crate) struct FillArgs {
     /// Add SIZE (or --rows, --scale) to the existing tables; ids continue
     #[arg(long, help_heading = "How much")]
     pub(crate) append: bool,
+
+    /// Fill this one table: TABLE or SCHEMA.TABLE. It must exist, or --ddl must create it. The rows satisfy its constraints
+    #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "series")]
+    pub(crate) table: Option<String>,
+
+    /// Run this SQL file to create the tables, then fill all of them, or only the one that --table names
+    #[arg(
+        long,
+        alias = "schema-file",
+        value_name = "FILE",
+        help_heading = "Your own tables",
+        conflicts_with = "series"
+    )]
+    pub(crate) ddl: Option<PathBuf>,
+
+    /// Fill all existing tables of the database, or of --schema. A table with rows is an error without --append
+    #[arg(long, help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
+    pub(crate) all_tables: bool,
+
+    /// Create the tables of this model (see `pgrig model capture`), and fill them with data like the original's. Without
+    /// SIZE, --scale and --rows, they get the original's number of rows. With --all-tables, pgrig fills the existing
+    /// tables and creates none
+    #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
+    pub(crate) model: Option<PathBuf>,
+
+    /// With --all-tables, --ddl or --model: do not fill this table; may be repeated
+    #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "table")]
+    pub(crate) exclude_table: Vec<String>,
+
+    /// Set the values of a column: 'price=uniform(1,999.99)'. With several tables, put the table's name first:
+    /// 'products.price=…'. May be repeated. See "Values of --column" below
+    #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own tables")]
+    pub(crate) column: Vec<String>,
+
+    /// Seed of the random values
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Your own tables")]
+    pub(crate) seed: u64,
+
+    /// Do not choose values by the names of columns. (By default, a column called email gets e-mail addresses.)
+    #[arg(long, help_heading = "Your own tables")]
+    pub(crate) plain: bool,
+
+    /// on: run the row-level INSERT triggers. off: skip them. --method direct cannot run triggers: if a table has
+    /// one, direct needs --triggers off. The rows satisfy foreign keys in any case
+    #[arg(long, value_enum, default_value = "on", value_name = "STATE", help_heading = "Your own tables")]
+    pub(crate) triggers: Triggering,
+
+    /// Create the roles that --ddl names and the server lacks. Without this option, pgrig skips OWNER TO, GRANT and CREATE
+    /// POLICY for them
+    #[arg(long, help_heading = "Your own tables", requires = "ddl")]
+    pub(crate) create_roles: bool,
+
+    /// Create the tables in this schema, and create the schema if it does not exist [default: the first of search_path].
+    /// With --all-tables: fill only the tables of this schema [default: all schemas]
+    #[arg(long, help_heading = "Tables")]
+    pub(crate) schema: Option<String>,
+
+    /// Make the tables unlogged: the server writes no WAL for them, and empties them after a crash
+    #[arg(long, overrides_with = "logged", help_heading = "Tables")]
+    pub(crate) unlogged: bool,
+
+    /// Make the tables logged: they survive a crash. Without --level, this is the default; with --level, --logged overrides the level
+    #[arg(long, overrides_with = "unlogged", help_heading = "Tables")]
+    pub(crate) logged: bool,
+
+    /// Drop the existing pgbench_accounts, pgbench_branches, pgbench_history and pgbench_tellers first (as -I d… does);
+    /// they are lost even if the fill fails. pgrig never drops tables of your own
+    #[arg(long, help_heading = "pgbench's tables")]
+    pub(crate) drop: bool,
+
+    /// Percentage of each page to fill
+    #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100, help_heading = "pgbench's tables",
+          value_parser = clap::value_parser!(u8).range(10..=100))]
+    pub(crate) fillfactor: u8,
+
+    /// Divide pgbench_accounts into N partitions [default: none]
+    #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "pgbench's tables")]
+    pub(crate) partitions: Option<u32>,
+
+    /// Partition by ranges of aid or by its hash [default: range; hash for a fill that ends at a limit such as --brim,
+    /// without SIZE, --scale and --rows]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "METHOD",
+        requires = "partitions",
+        help_heading = "pgbench's tables"
+    )]
+    pub(crate) partition_method: Option<PartitionBy>,
+
+    /// Index of pgbench_accounts: btree (its primary key), brin (a small BRIN index, no primary key), or none
+    #[arg(long, value_enum, default_value = "btree", help_heading = "pgbench's tables")]
+    pub(crate) index: Index,
+
+    /// Add pgbench's foreign keys
+    #[arg(long, help_heading = "pgbench's tables")]
+    pub(crate) foreign_keys: bool,
+
+    /// Content of pgbench's column "filler"; random content compresses less
+    #[arg(long, value_enum, default_value = "blank", help_heading = "pgbench's tables")]
+    pub(crate) payload: Filler,
+
+    /// Create the tables in this tablespace
+    #[arg(long, value_name = "NAME", help_heading = "pgbench's tables")]
+    pub(crate) tablespace: Option<String>,
+
+    /// Create the indexes in this tablespace
+    #[arg(long, value_name = "NAME", help_heading = "pgbench's tables")]
+    pub(crate) index_tablespace: Option<String>,
+
+    /// Create the tables with autovacuum_enabled=off, which stays after the fill
+    #[arg(long, help_heading = "pgbench's tables")]
+    pub(crate) no_autovacuum: bool,
+
+    /// Fill one table of one integer column by CREATE TABLE AS (level 0)
+    #[arg(long, help_heading = "pgbench's tables")]
+    pub(crate) series: bool,
+
+    /// Use the options of this level of the article "Generating lots of test data with Postgres, fast and faster". Other
+    /// options of the command line override them; --explain shows the result
+    #[arg(long, value_name = "LEVEL", help_heading = "pgbench's tables")]
+    pub(crate) level: Option<Level>,
+
+    /// Fill tables of SIZE at each level, drop them, and compare the times of the levels. Do not give another SIZE
+    #[arg(long, value_name = "SIZE", help_heading = "pgbench's tables",
+          conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
+    pub(crate) ladder: Option<Size>,
+
+    /// With --ladder: number of trials of each level [default: 3]
+    #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "pgbench's tables")]
+    pub(crate) trials: Option<u16>,
 
     /// Fill the data volume until only the space that the server needs for WAL and checkpoints is left (to leave more free, give --reserve). pgrig keeps this space free only if it runs on the server's machine as root or as the server's user
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
@@ -84,128 +244,6 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "PROBE", help_heading = "While it fills")]
     pub(crate) probe: Option<ProbeKind>,
 
-    /// Use the options of this level of the article "Generating lots of test data with Postgres, fast and faster". Other
-    /// options of the command line override them; --explain shows the result
-    #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
-    pub(crate) level: Option<Level>,
-
-    /// Fill tables of SIZE at each level, drop them, and compare the times of the levels. Do not give another SIZE
-    #[arg(long, value_name = "SIZE", help_heading = "Presets",
-          conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
-    pub(crate) ladder: Option<Size>,
-
-    /// With --ladder: number of trials of each level [default: 3]
-    #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Presets")]
-    pub(crate) trials: Option<u16>,
-
-    /// Create the tables in this schema, and create the schema if it does not exist [default: the first of search_path].
-    /// With --all-tables: fill only the tables of this schema [default: all schemas]
-    #[arg(long, help_heading = "Tables")]
-    pub(crate) schema: Option<String>,
-
-    /// Make the tables unlogged: the server writes no WAL for them, and empties them after a crash
-    #[arg(long, overrides_with = "logged", help_heading = "Tables")]
-    pub(crate) unlogged: bool,
-
-    /// Make the tables logged: they survive a crash. Without --level, this is the default; with --level, --logged overrides the level
-    #[arg(long, overrides_with = "unlogged", help_heading = "Tables")]
-    pub(crate) logged: bool,
-
-    /// Percentage of each page to fill
-    #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100, help_heading = "Tables",
-          value_parser = clap::value_parser!(u8).range(10..=100))]
-    pub(crate) fillfactor: u8,
-
-    /// Divide pgbench_accounts into N partitions [default: none]
-    #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "Tables")]
-    pub(crate) partitions: Option<u32>,
-
-    /// Partition by ranges of aid or by its hash [default: range; hash for a fill that ends at a limit such as --brim,
-    /// without SIZE, --scale and --rows]
-    #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
-    pub(crate) partition_method: Option<PartitionBy>,
-
-    /// Index of pgbench_accounts: btree (its primary key), brin (a small BRIN index, no primary key), or none
-    #[arg(long, value_enum, default_value = "btree", help_heading = "Tables")]
-    pub(crate) index: Index,
-
-    /// Add pgbench's foreign keys
-    #[arg(long, help_heading = "Tables")]
-    pub(crate) foreign_keys: bool,
-
-    /// Create the tables in this tablespace
-    #[arg(long, value_name = "NAME", help_heading = "Tables")]
-    pub(crate) tablespace: Option<String>,
-
-    /// Create the indexes in this tablespace
-    #[arg(long, value_name = "NAME", help_heading = "Tables")]
-    pub(crate) index_tablespace: Option<String>,
-
-    /// Create the tables with autovacuum_enabled=off, which stays after the fill
-    #[arg(long, help_heading = "Tables")]
-    pub(crate) no_autovacuum: bool,
-
-    /// Content of pgbench's column "filler"; random content compresses less
-    #[arg(long, value_enum, default_value = "blank", help_heading = "Tables")]
-    pub(crate) payload: Filler,
-
-    /// Fill this one table: TABLE or SCHEMA.TABLE. It must exist, or --ddl must create it. The rows satisfy its constraints
-    #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "series")]
-    pub(crate) table: Option<String>,
-
-    /// Run this SQL file to create the tables, then fill all of them, or only the one that --table names
-    #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with = "series")]
-    pub(crate) ddl: Option<PathBuf>,
-
-    /// Create the tables of this model (see `pgrig model capture`), and fill them with data like the original's. Without
-    /// SIZE, --scale and --rows, they get the original's number of rows. With --all-tables, pgrig fills the existing
-    /// tables and creates none
-    #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
-    pub(crate) model: Option<PathBuf>,
-
-    /// Create the roles that --ddl names and the server lacks. Without this option, pgrig skips OWNER TO, GRANT and CREATE
-    /// POLICY for them
-    #[arg(long, help_heading = "Your own tables", requires = "ddl")]
-    pub(crate) create_roles: bool,
-
-    /// Fill all existing tables of the database, or of --schema. A table with rows is an error without --append
-    #[arg(long, help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
-    pub(crate) all_tables: bool,
-
-    /// With --all-tables, --ddl or --model: do not fill this table; may be repeated
-    #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "table")]
-    pub(crate) exclude_table: Vec<String>,
-
-    /// Set the values of a column: 'price=uniform(1,999.99)'. With several tables, put the table's name first:
-    /// 'products.price=…'. May be repeated
-    ///
-    /// SPEC is one of any, unique, serial(start,step), timeseries(start,step), shuffle(low,high), uniform(low,high),
-    /// normal(mean,sd), exponential(mean), zipf(n,s), list(a,b*3,c), cycle(a,b), constant(value), null,
-    /// nulls(fraction,SPEC), text(n), random(n), blank(n), reference(table.column), default; or a kind of values:
-    /// email, user-name, first-name, last-name, full-name, company, city, country, country-code, street, postcode,
-    /// phone, url, domain, ip, currency, sku, title, sentence, latitude, longitude, price, percent, age, year.
-    /// email(unique) makes all values differ. Model files use further kinds of SPEC. "Values of
-    /// columns" in docs/src/verbs/fill.md of pgrig's source explains all of them.
-    #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own tables")]
-    pub(crate) column: Vec<String>,
-
-    /// Seed of the random values
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Your own tables")]
-    pub(crate) seed: u64,
-
-    /// Do not choose values by the names of columns. (By default, a column called email gets e-mail addresses.)
-    #[arg(long, help_heading = "Your own tables")]
-    pub(crate) plain: bool,
-
-    /// on: run the row-level INSERT triggers. off: skip them. --method direct cannot run triggers: if a table has
-    /// one, direct needs --triggers off. The rows satisfy foreign keys in any case
-    #[arg(long, value_enum, default_value = "on", value_name = "STATE", help_heading = "Your own tables")]
-    pub(crate) triggers: Triggering,
-
-    /// Fill one table of one integer column by CREATE TABLE AS (level 0)
-    #[arg(long, help_heading = "Tables")]
-    pub(crate) series: bool,
-
     /// Only create the tables and load the rows (as -I tg does): no vacuum, statistics or primary keys
     #[arg(long, overrides_with = "init_steps", help_heading = "Steps")]
     pub(crate) data_only: bool,
@@ -214,11 +252,6 @@ pub(crate) struct FillArgs {
     /// f foreign keys [default: tgvp]
     #[arg(short = 'I', long, value_name = "STEPS", overrides_with = "data_only", help_heading = "Steps")]
     pub(crate) init_steps: Option<Letters>,
-
-    /// Drop the existing pgbench_accounts, pgbench_branches, pgbench_history and pgbench_tellers first (as -I d… does);
-    /// they are lost even if the fill fails. pgrig never drops tables of your own
-    #[arg(long, help_heading = "Steps")]
-    pub(crate) drop: bool,
 
     /// Start an interrupted fill anew instead of completing it. pgrig does not delete the rows of your own tables:
     /// TRUNCATE them first

@@ -14,7 +14,7 @@ use crate::app::runs::RUN;
 /// runs, or the runs of two labels.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{RUN}\n\nExamples:\n  \
-    pgrig report    # the latest run, as report.html\n  \
+    pgrig report -o run.html    # the latest run\n  \
     pgrig report before after -o change.html\n  \
     pgrig report latest --format md\n  \
     pgrig report latest --format svg -o plots\n  \
@@ -24,9 +24,8 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
 
-    /// Write the report to FILE; an existing FILE is overwritten; with -, write it to standard output. For svg, FILE is a directory [default: for
-    /// html report.html, which pgrig does not overwrite; for md and csv standard output; for svg, -o is
-    /// required]
+    /// Write the report to FILE; an existing FILE is overwritten. With -, write it to standard output. With --format svg, give a
+    /// directory [default: a new file report.html; standard output for md and csv]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<String>,
 

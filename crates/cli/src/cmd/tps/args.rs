@@ -118,10 +118,9 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(crate) max_tries: u32,
 
-    /// Do not vacuum or empty pgbench's tables first. By default, if they exist, pgrig first vacuums pgbench_branches and
-    /// pgbench_tellers, and TRUNCATEs pgbench_history
-    #[arg(short, long, help_heading = "Load")]
-    pub(crate) no_vacuum: bool,
+    /// Number of trials; with --matrix, of each combination [default: 1; with --matrix 3]
+    #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
+    pub(crate) trials: Option<u16>,
 
     /// Run for this time before the measurement begins
     #[arg(long = "warm-up", alias = "warmup", value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
@@ -130,6 +129,30 @@ pub(crate) struct TpsArgs {
     /// Before the warm-up, start the clients one after the other over this time
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) ramp: Duration,
+
+    /// Do not vacuum or empty pgbench's tables first. By default, if they exist, pgrig first vacuums pgbench_branches and
+    /// pgbench_tellers, and TRUNCATEs pgbench_history
+    #[arg(short, long, help_heading = "Load")]
+    pub(crate) no_vacuum: bool,
+
+    /// Print the latency of each command of the scripts
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) report_per_command: bool,
+
+    /// Print failures by kind
+    #[arg(long, help_heading = "Results")]
+    pub(crate) failures_detailed: bool,
+
+    /// Exit with status 3 if the condition is true: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions that pgrig skips because of -R and -L count as slower than -L. pgrig judges all trials together
+    #[arg(long, value_name = "CONDITION", help_heading = "Results")]
+    pub(crate) fail_if: Vec<Threshold>,
+
+    /// Print a line of progress every SECONDS [default: a live chart on a terminal, otherwise a line every 5 s]
+    #[arg(short = 'P', long, value_name = "SECONDS", value_parser = whole_seconds, help_heading = "Results")]
+    pub(crate) progress: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) matrix: MatrixArgs,
 
     /// Run as part I of N: 3/8. Start N processes with the same options and different numbers, on one machine or
     /// several. They wait for each other, and put load on the server at the same time; pgrig merge combines their runs.
@@ -152,34 +175,11 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "ID", conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) run_id: Option<String>,
 
-    /// Number of trials; with --matrix, of each combination [default: 1; with --matrix 3]
-    #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
-    pub(crate) trials: Option<u16>,
-
-    /// Print the latency of each command of the scripts
-    #[arg(short, long, help_heading = "Results")]
-    pub(crate) report_per_command: bool,
-
-    /// Print failures by kind
-    #[arg(long, help_heading = "Results")]
-    pub(crate) failures_detailed: bool,
-
-    /// Exit with status 3 if the condition is true: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions that pgrig skips because of -R and -L count as slower than -L. pgrig judges all trials together
-    #[arg(long, value_name = "CONDITION", help_heading = "Results")]
-    pub(crate) fail_if: Vec<Threshold>,
-
-    /// Print a line of progress every SECONDS [default: a live chart on a terminal, otherwise a line every 5 s]
-    #[arg(short = 'P', long, value_name = "SECONDS", value_parser = whole_seconds, help_heading = "Results")]
-    pub(crate) progress: Option<u64>,
-
     #[arg(long, visible_alias = "dry-run", help = EXPLAIN, help_heading = "Output")]
     pub(crate) explain: bool,
 
     #[command(flatten, next_help_heading = "Results")]
     pub(crate) save: SaveArgs,
-
-    #[command(flatten)]
-    pub(crate) matrix: MatrixArgs,
 
     #[command(flatten)]
     pub(crate) server: TpsServer,

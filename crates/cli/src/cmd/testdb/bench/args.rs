@@ -12,7 +12,9 @@ use script::Source;
 use testdb::bench::{TestCommand, Variant};
 use tps::{Length, Request};
 
-use crate::app::args::{MOST_TRIALS, SaveArgs, ServerAddress, ServerChoice, connections, share, up_to};
+use crate::app::args::{
+    MOST_TRIALS, STOCK, SaveArgs, ServerAddress, ServerChoice, connections, share, up_to,
+};
 use crate::app::duration::seconds;
 use crate::app::failure::Usage;
 use crate::app::input;
@@ -20,12 +22,17 @@ use crate::app::input;
 /// Environment variables that name a server or a role; `pgrig testdb new` sets some of them.
 const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"];
 
+/// Help of --instance where it is not the server that other options name.
+const INSTANCE: &str = "Use this instance of pgrig's own PostgreSQL, even if PGHOST or another variable names a server; create it \
+                        if it does not exist [default: the instance called testdb-bench]";
+
 /// Measure which variant of the database makes your test command faster
 ///
 /// Each round runs COMMAND once for each variant, in random order, each time on a fresh database. COMMAND finds the
 /// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. Without --from, each database is a copy of the one that -d, PGDATABASE or another variable names; pgrig does not change the original. If nothing names a server, pgrig uses its instance testdb-bench (profile stock), and each database is empty without --from.
 #[derive(Debug, Args)]
-#[command(after_help = "Parts of a variant, joined by +:\n  \
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(STOCK)),
+    after_help = "Parts of a variant, joined by +:\n  \
     normal      the database unchanged; pgrig compares all variants with it\n  \
     unlogged    unlogged tables: a crash of the server empties them\n  \
     dangerous   no fsync: a crash of the machine may destroy all databases\n  \
