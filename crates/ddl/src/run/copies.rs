@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use connect::Target;
 
-use super::cost::{self, Run};
+use super::cost::{self, Costs, Run};
 use super::databases::Databases;
 use super::fill::Filled;
 use super::look::{Look, Looked};
@@ -26,14 +26,17 @@ pub(crate) struct Copies<'a> {
 }
 
 impl Copies<'_> {
+    /// Looks at the statements in a copy of the size at this place. If `is_timed`, this run is also one that counts.
     pub(crate) async fn look_at_all(
         &self,
-        filled: &Filled,
+        (all, place): (&[Filled], usize),
         statements: &mut [StatementOutcome],
+        is_timed: bool,
         observer: &mut dyn Observer,
     ) -> Result<(), DdlError> {
-        let copy = self.look(&filled.database, statements, observer).await?;
-        for one in statements {
+        let filled = &all[place];
+        let (copy, costs) = self.look(&filled.database, statements, observer).await?;
+        for one in statements.iter_mut() {
             let oids = one.found.as_ref().map(|found| &found.tables);
             let is_of = |table: &&TableAt| oids.is_some_and(|oids| oids.contains(&table.oid));
             one.tables = filled.tables.iter().filter(is_of).map(|table| table.name.clone()).collect();
@@ -42,50 +45,58 @@ impl Copies<'_> {
                 one.spaces.push(SpaceAt { bytes, rows, space: found.space });
             }
         }
+        if is_timed {
+            add(statements, costs, (all, place));
+        }
         Ok(self.databases.drop(&copy).await?)
     }
 
-    /// Looks at the statements in a copy, which it returns. If one fails, begins anew without it.
+    /// Looks at the statements in a copy, which it returns with their costs. If one fails, begins anew without it.
     pub(crate) async fn look(
         &self,
         original: &Target,
         statements: &mut [StatementOutcome],
         observer: &mut dyn Observer,
-    ) -> Result<Target, DdlError> {
+    ) -> Result<(Target, Costs), DdlError> {
         loop {
             let copy = self.databases.copy(original, "look").await?;
-            if self.look_once(&copy, statements, observer).await? {
-                return Ok(copy);
+            if let Some(costs) = self.look_once(&copy, statements, observer).await? {
+                return Ok((copy, costs));
             }
             self.databases.drop(&copy).await?;
         }
     }
 
-    /// Whether all statements ran that had not failed before.
+    /// The costs of the statements; none if one failed that had not before.
     pub(crate) async fn look_once(
         &self,
         copy: &Target,
         statements: &mut [StatementOutcome],
         observer: &mut dyn Observer,
-    ) -> Result<bool, DdlError> {
+    ) -> Result<Option<Costs>, DdlError> {
         let migrating = self.with_settings(copy);
         let mut look = Look::begin(copy, &migrating, self.databases.outside()).await?;
         let of = statements.len();
-        let mut all_ran = true;
+        let mut costs = Some(Costs::of(statements.len()));
         let until = runnable(statements);
-        for one in statements[..until].iter_mut().filter(|one| one.failed.is_none()) {
+        let to_run = statements[..until].iter_mut().enumerate().filter(|(_, one)| one.failed.is_none());
+        for (place, one) in to_run {
             observer.statement(one.number, of, &one.statement);
             match look.statement(&one.statement).await? {
-                Looked::Ran(found) => one.found = found,
+                Looked::Ran(ran) => {
+                    one.found = ran.effects;
+                    let costs = costs.iter_mut();
+                    costs.for_each(|costs| costs.ran(place, ran.took, ran.wal, ran.is_in_transaction));
+                }
                 Looked::Failed(failed) => {
                     (one.found, one.failed) = (None, Some(failed));
-                    all_ran = false;
+                    costs = None;
                     break;
                 }
             }
         }
         look.end().await;
-        Ok(all_ran)
+        Ok(costs)
     }
 
     /// Times the statements in a copy of the size at this place. If one fails that did not before, begins anew without it.
@@ -104,14 +115,7 @@ impl Copies<'_> {
             match run {
                 Run::Failed(number, failed) => statements[number].failed = Some(failed),
                 Run::Done(costs) => {
-                    for (one, cost) in statements.iter_mut().zip(costs) {
-                        let Some(cost) = cost else { continue };
-                        if one.measured.len() <= place {
-                            let (bytes, rows) = sized(&one.tables, &of.tables);
-                            one.measured.push(AtSize { bytes, rows, runs: Vec::new() });
-                        }
-                        one.measured[place].runs.push(cost);
-                    }
+                    add(statements, costs, (filled, place));
                     return Ok(());
                 }
             }
@@ -151,6 +155,18 @@ impl Copies<'_> {
 
     fn with_settings(&self, target: &Target) -> Target {
         with(target, self.settings)
+    }
+}
+
+/// Adds a run at the size at this place.
+fn add(statements: &mut [StatementOutcome], costs: Costs, (filled, place): (&[Filled], usize)) {
+    for (one, cost) in statements.iter_mut().zip(costs.all()) {
+        let Some(cost) = cost else { continue };
+        if one.measured.len() <= place {
+            let (bytes, rows) = sized(&one.tables, &filled[place].tables);
+            one.measured.push(AtSize { bytes, rows, runs: Vec::new() });
+        }
+        one.measured[place].runs.push(cost);
     }
 }
 

@@ -29,9 +29,28 @@ const COUNTED_POLL: Duration = Duration::from_millis(50);
 
 /// A statement that was looked at.
 pub(crate) enum Looked {
-    /// It ran. None if it concerns only the session or the transaction.
-    Ran(Option<Effects>),
+    /// It ran.
+    Ran(Ran),
     /// The server refused it.
+    Failed(Failed),
+}
+
+/// Results of a statement that ran.
+pub(crate) struct Ran {
+    /// None if it concerns only the session or the transaction.
+    pub(crate) effects: Option<Effects>,
+    /// Time from sending it to the server's answer; outside of a transaction with its commit.
+    pub(crate) took: Duration,
+    /// Bytes of WAL that the server wrote meanwhile.
+    pub(crate) wal: i64,
+    /// Whether a transaction is open after it.
+    pub(crate) is_in_transaction: bool,
+}
+
+/// A run that a look times.
+enum Timed {
+    /// What it did, its time and its bytes of WAL.
+    Ran(Option<Effects>, Duration, i64),
     Failed(Failed),
 }
 
@@ -71,22 +90,29 @@ impl<'a> Look<'a> {
     /// # Errors
     /// If the connection is lost. What the server says of the statement is no error.
     pub(crate) async fn statement(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
-        let looked = match statement.kind {
+        let timed = match statement.kind {
             StatementKind::Transaction | StatementKind::Session => {
-                match failure::refused(self.session.run(&statement.sql).await)? {
-                    Ok(()) => Looked::Ran(None),
-                    Err(error) => Looked::Failed(failure::of_statement(&error, statement)),
+                let before = self.watcher.wal().await?;
+                let (run, took) = timed(self.session.run(&statement.sql)).await;
+                match failure::refused(run)? {
+                    Ok(()) => Timed::Ran(None, took, self.watcher.wal().await? - before),
+                    Err(error) => Timed::Failed(failure::of_statement(&error, statement)),
                 }
             }
             StatementKind::MeasuredAlone if !self.is_in_transaction => self.alone(statement).await?,
             StatementKind::Measured | StatementKind::MeasuredAlone => self.measured(statement).await?,
         };
         self.is_in_transaction = self.watcher.is_in_transaction().await?;
-        Ok(looked)
+        Ok(match timed {
+            Timed::Failed(failed) => Looked::Failed(failed),
+            Timed::Ran(effects, took, wal) => {
+                Looked::Ran(Ran { effects, took, wal, is_in_transaction: self.is_in_transaction })
+            }
+        })
     }
 
     /// Runs a statement in its transaction, or in one around it alone if it has none and can run in one.
-    async fn measured(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
+    async fn measured(&mut self, statement: &Statement) -> Result<Timed, ConnectError> {
         let is_own = !self.is_in_transaction;
         if is_own {
             self.session.run("BEGIN").await?;
@@ -97,7 +123,8 @@ impl<'a> Look<'a> {
         let target = self.oid_of(statement.target()).await?;
         let indexed = Parts::of(&statement.sql).create_index().map(|create| create.table.to_owned());
         let named = target.or(self.oid_of(indexed).await?);
-        let (run, space) = self.sampler.during(self.session.run(&statement.sql)).await?;
+        let wal = self.watcher.wal().await?;
+        let ((run, mut took), space) = self.sampler.during(timed(self.session.run(&statement.sql))).await?;
         if let Err(error) = failure::refused(run)? {
             if is_own {
                 self.session.run("ROLLBACK").await?;
@@ -107,16 +134,21 @@ impl<'a> Look<'a> {
                     return self.alone(statement).await;
                 }
             }
-            return Ok(Looked::Failed(failure::of_statement(&error, statement)));
+            return Ok(Timed::Failed(failure::of_statement(&error, statement)));
         }
         let after = self.reading().await?;
-        if is_own && let Err(error) = failure::refused(self.session.run("COMMIT").await)? {
-            return Ok(Looked::Failed(failure::of_statement(&error, statement)));
+        if is_own {
+            let (run, committed) = timed(self.session.run("COMMIT")).await;
+            if let Err(error) = failure::refused(run)? {
+                return Ok(Timed::Failed(failure::of_statement(&error, statement)));
+            }
+            took += committed;
         }
+        let wal = self.watcher.wal().await? - wal;
         let vacuumed = self.vacuumed(vacuums).await?;
         let works = works(&before.relations, &after.relations, true, &vacuumed);
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations]);
-        Ok(Looked::Ran(Some(Effects {
+        let effects = Effects {
             class: Class::of(&works, target, &before.relations, false),
             is_partitioned: is_partitioned(&works, target, &after.relations),
             partitions: named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations)),
@@ -127,11 +159,12 @@ impl<'a> Look<'a> {
             is_alone: false,
             waits: 0,
             space,
-        })))
+        };
+        Ok(Timed::Ran(Some(effects), took, wal))
     }
 
     /// Runs a statement outside of transactions, and reads its locks whenever it waits.
-    async fn alone(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
+    async fn alone(&mut self, statement: &Statement) -> Result<Timed, ConnectError> {
         self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
         let vacuums = self.vacuums(statement).await?;
         let before = self.relations().await?;
@@ -140,17 +173,19 @@ impl<'a> Look<'a> {
         let mut blockers = Blockers::begin(self.target, &tables).await?;
         let mut held = Held::default();
         let mut waits = 0;
+        let wal = self.watcher.wal().await?;
         let held_up = self.held_up(&statement.sql, &mut blockers, &mut held, &mut waits);
-        let (run, space) = self.sampler.during(held_up).await?;
+        let ((run, took), space) = self.sampler.during(timed(held_up)).await?;
         blockers.end().await;
         if let Err(error) = failure::refused(run)? {
-            return Ok(Looked::Failed(failure::of_statement(&error, statement)));
+            return Ok(Timed::Failed(failure::of_statement(&error, statement)));
         }
+        let wal = self.watcher.wal().await? - wal;
         let after = self.relations().await?;
         let vacuumed = self.vacuumed(vacuums).await?;
         let works = works(&before, &after, false, &vacuumed);
         let locks = held.since(&Held::default(), [&before, &after]);
-        Ok(Looked::Ran(Some(Effects {
+        let effects = Effects {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
             partitions: Vec::new(),
@@ -161,7 +196,8 @@ impl<'a> Look<'a> {
             is_alone: true,
             waits,
             space,
-        })))
+        };
+        Ok(Timed::Ran(Some(effects), took, wal))
     }
 
     /// Runs a statement while blockers hold it up. Counts its waits for the end of transactions.
@@ -259,6 +295,13 @@ impl<'a> Look<'a> {
         self.watcher.close().await;
         self.session.close().await;
     }
+}
+
+/// The result of a future, and the time that it took.
+async fn timed<T>(run: impl Future<Output = T>) -> (T, Duration) {
+    let start = Instant::now();
+    let done = run.await;
+    (done, start.elapsed())
 }
 
 /// The tables with rows that were there before and decide on the cost of a statement: those that it works on, else those

@@ -28,9 +28,10 @@ pub(crate) type BothProbed = (Option<Probed>, Option<Probed>);
 pub(crate) fn works(effort: Effort, probes: Option<&Probes>) -> Vec<Work> {
     let sizes = effort.sizes();
     let runs = sizes.iter().flat_map(|(part, runs)| std::iter::repeat_n(Work::Run(*part), *runs));
-    // Looks at the smallest and at the largest.
-    let mut works: Vec<Work> = runs.chain(sizes.first().map(|(part, _)| Work::Run(*part))).collect();
-    if sizes.len() > 1 {
+    let mut works: Vec<Work> = runs.collect();
+    if effort != Effort::Quick {
+        // Looks at the smallest and at the largest.
+        works.extend(sizes.first().map(|(part, _)| Work::Run(*part)));
         works.push(Work::Run(1.0));
     }
     if let Some(probes) = probes {
@@ -49,7 +50,7 @@ impl Rounds<'_> {
         statements: &mut [StatementOutcome],
     ) -> Result<(), DdlError> {
         let part = self.effort.sizes()[0].0;
-        self.site.look_at_all(&filled[0], statements, self.observer).await?;
+        self.site.look_at_all((filled, 0), statements, false, self.observer).await?;
         self.clock.did(Work::Run(part));
         self.site.time(statements, filled, 0).await?;
         self.clock.did(Work::Run(part));
@@ -64,15 +65,24 @@ impl Rounds<'_> {
         statements: &mut [StatementOutcome],
     ) -> Result<BothProbed, DdlError> {
         let Some(largest) = filled.last() else { return Ok((None, None)) };
-        self.observer.stage("looking at each statement");
-        self.site.look_at_all(largest, statements, self.observer).await?;
+        let is_timed = self.effort == Effort::Quick;
+        self.observer.stage(if is_timed {
+            "looking at each statement, and timing it"
+        } else {
+            "looking at each statement"
+        });
+        self.site.look_at_all((filled, filled.len() - 1), statements, is_timed, self.observer).await?;
         self.clock.did(Work::Run(1.0));
-        self.observer.left(self.clock.left());
-        self.timed(filled, statements).await?;
+        if !is_timed || self.probes.is_some() {
+            self.observer.left(self.clock.left());
+        }
+        if !is_timed {
+            self.timed(filled, statements).await?;
+        }
         self.stalls(largest, statements).await
     }
 
-    /// Times the statements: the sizes in turn, so that a machine which becomes slower changes all sizes alike.
+    /// Times the statements at several sizes: in turn, so that a machine which becomes slower changes all sizes alike.
     async fn timed(
         &mut self,
         filled: &[Filled],
@@ -81,11 +91,11 @@ impl Rounds<'_> {
         let sizes = self.effort.sizes();
         let most = sizes.iter().map(|(_, runs)| *runs).max().unwrap_or_default();
         let all: usize = sizes.iter().map(|(_, runs)| runs).sum();
-        let mut done = usize::from(sizes.len() > 1);
+        // The first run at the smallest size was before.
+        let mut done = 1;
         for round in 0..most {
             for (place, (part, _)) in sizes.iter().enumerate().filter(|(_, (_, runs))| round < *runs) {
-                // The first run at the smallest size was before.
-                if round == 0 && place == 0 && sizes.len() > 1 {
+                if round == 0 && place == 0 {
                     continue;
                 }
                 done += 1;

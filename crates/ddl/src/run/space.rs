@@ -3,17 +3,20 @@
 //! The readings come from a session in another database: in the same one, CREATE INDEX CONCURRENTLY would wait for its
 //! snapshots.
 
-use std::future::Future;
-use std::pin::pin;
-use std::time::Duration;
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
 
 use connect::{ConnectError, Target};
 use server::Session;
 
 use crate::outcome::Space;
 
-/// Time between two readings.
+/// Time between the first two readings. The readings of a long statement are further apart, so that they do not slow it down.
 const POLL: Duration = Duration::from_millis(5);
+/// Longest time between two readings.
+const LONGEST_POLL: Duration = Duration::from_millis(100);
+/// Part of the time of a statement so far after which the next reading follows.
+const POLL_PART: u32 = 50;
 
 /// See the module.
 pub(crate) struct Sampler {
@@ -44,16 +47,24 @@ impl Sampler {
     pub(crate) async fn during<T>(&self, run: impl Future<Output = T>) -> Result<(T, Space), ConnectError> {
         let before = self.sizes().await?;
         let (mut files, mut temporary) = (before.files, 0);
-        let mut run = pin!(run);
-        let done = loop {
-            tokio::select! {
-                biased;
-                done = &mut run => break done,
-                () = tokio::time::sleep(POLL) => {}
+        let start = Instant::now();
+        let readings = async {
+            loop {
+                tokio::time::sleep((start.elapsed() / POLL_PART).clamp(POLL, LONGEST_POLL)).await;
+                let now = self.sizes().await?;
+                files = files.max(now.files);
+                temporary = temporary.max(now.temporary);
             }
-            let now = self.sizes().await?;
-            files = files.max(now.files);
-            temporary = temporary.max(now.temporary);
+        };
+        // Beside each other, so that the end is seen at once.
+        let done = tokio::select! {
+            biased;
+            done = run => done,
+            failed = readings => {
+                let failed: Result<Infallible, ConnectError> = failed;
+                let Err(error) = failed;
+                return Err(error);
+            }
         };
         files = files.max(self.sizes().await?.files);
         let bytes = |number: i64| u64::try_from(number).unwrap_or_default();
