@@ -107,7 +107,7 @@ pub(crate) struct RehearseArgs {
 /// Check whether a backup is whole: read all of it, and compare each checksum
 ///
 /// pgrig reads dumps of pg_dump (plain, custom, directory, tar) and pg_dumpall, also compressed by gzip, zstd or lz4, and base backups
-/// of pg_basebackup (plain files and tar). It needs no server and no client programs, and writes nothing.
+/// of pg_basebackup (plain files and tar). Without --restore, it needs no server and no client programs, and writes nothing.
 ///
 /// The verdict is "whole", "no damage found" or "damaged" (see below).
 ///
@@ -115,7 +115,7 @@ pub(crate) struct RehearseArgs {
 /// runs as a superuser of that server: restore only backups that you trust.
 #[derive(Debug, Args)]
 #[command(after_help = "Verdicts:\n  \
-    whole            all data have checksums, and each checksum is right\n  \
+    whole            all that a restore needs has checksums, and each is right\n  \
     no damage found  all data can be read; pgrig lists the parts without a\n                   \
     checksum, in which it cannot notice a changed value\n  \
     damaged          pgrig lists each damage; the exit status is 3\n\n\
