@@ -19,7 +19,7 @@ pub(crate) enum Run {
 
 /// The costs of the statements of one run. Its clock stops while pgrig reads from the server between two statements.
 pub(crate) struct Costs {
-    costs: Vec<Option<Cost>>,
+    by_place: Vec<Option<Cost>>,
     /// The time of all statements so far.
     spent: Duration,
     /// Starts of the statements whose transaction is not at its end, by their places.
@@ -29,7 +29,7 @@ pub(crate) struct Costs {
 impl Costs {
     /// Of so many statements.
     pub(crate) fn of(statements: usize) -> Self {
-        Self { costs: vec![None; statements], spent: Duration::ZERO, open: Vec::new() }
+        Self { by_place: vec![None; statements], spent: Duration::ZERO, open: Vec::new() }
     }
 
     /// The statement at this place took so long, and so many bytes of WAL.
@@ -37,20 +37,20 @@ impl Costs {
         let wal = u64::try_from(wal).unwrap_or_default();
         self.open.push((place, self.spent));
         self.spent += took;
-        self.costs[place] = Some(Cost { seconds: took.as_secs_f64(), wal, held: took.as_secs_f64() });
+        self.by_place[place] = Some(Cost { seconds: took.as_secs_f64(), wal, held: took.as_secs_f64() });
         if is_in_transaction {
             return;
         }
         for (place, start) in self.open.drain(..) {
-            if let Some(cost) = &mut self.costs[place] {
-                cost.held = (self.spent - start).as_secs_f64();
+            if let Some(cost) = &mut self.by_place[place] {
+                cost.held = self.spent.saturating_sub(start).as_secs_f64();
             }
         }
     }
 
     /// Of each statement that ran, by its place.
     pub(crate) fn all(self) -> Vec<Option<Cost>> {
-        self.costs
+        self.by_place
     }
 }
 

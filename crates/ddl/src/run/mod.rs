@@ -210,7 +210,7 @@ impl Measurement<'_> {
         let named = self.named().into_iter().map(|(option, name)| tables.named(option, name));
         let named: BTreeSet<u32> = named.collect::<Result<_, _>>()?;
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
-        let (migrated, _) = site.look(&empty, &mut statements, observer).await?;
+        let (migrated, _) = Box::pin(site.look(&empty, &mut statements, observer)).await?;
         if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
             && failed.is_certain
         {
