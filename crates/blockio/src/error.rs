@@ -23,7 +23,7 @@ pub enum BlockioError {
     #[error(transparent)]
     Unfit(#[from] SurveyError),
     /// A size that `blockio` does not accept.
-    #[error("SIZE {size} is out of range: give {} to {}", bytes(SMALLEST), bytes(LARGEST))]
+    #[error("SIZE {size} is out of range: give 10MB to 30TB")]
     Size {
         /// Asked for.
         size: String,

@@ -134,8 +134,8 @@ impl Request {
                 && !(ddl.contains(TABLE) && statement.contains(TABLE))
             {
                 return Err(MicroError::Request(format!(
-                    "\"{}\" has no {TABLE}: give SQL text, not a file: --ddl 'CREATE TABLE {TABLE} (n int)' --statement 'INSERT INTO {TABLE} VALUES \
-                     (1)': pgrig puts the name of its table there",
+                    "\"{}\" has no {TABLE}, which stands for the name of the table: give SQL text (not a file) like --ddl 'CREATE TABLE {TABLE} (n \
+                     int)' --statement 'INSERT INTO {TABLE} VALUES (1)'",
                     if ddl.contains(TABLE) { statement } else { ddl }
                 )));
             }

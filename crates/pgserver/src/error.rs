@@ -127,8 +127,8 @@ pub enum Error {
     },
     /// A directory given or found is no PostgreSQL installation.
     #[error(
-        "{path} is not a PostgreSQL installation for pgrig: {problem}; give --pg-bin the directory of postgres \
-         and initdb, version 13 or later"
+        "--pg-bin {path}: {problem}; give the directory of postgres and initdb, version {} or later",
+        Major::OLDEST
     )]
     NotAnInstallation {
         /// The directory.

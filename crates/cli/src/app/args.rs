@@ -12,10 +12,21 @@ use crate::app::runs;
 /// Help of --explain, wherever there is a plan.
 pub(crate) const EXPLAIN: &str = "Print what the command would do, and exit without doing it";
 
-/// Help of --profile where the instance is one for measuring.
-pub(crate) const STOCK: &str = "Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, \
-    tuned for loading) or dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy \
-    all data of the instance) [default: the profile of the last `server start`, else stock]";
+/// Default of --profile where the instance is one for measuring.
+pub(crate) const STOCK: &str = "the profile of the last `server start`, else stock";
+
+/// Help of --profile where the default is a different one.
+pub(crate) fn profile_help(default: &str) -> String {
+    format!(
+        "Start the instance with this profile of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for loading) or \
+         dangerous (fsync, full_page_writes and synchronous_commit off: a crash of the machine may destroy all data of the \
+         instance) [default: {default}]"
+    )
+}
+
+/// Help of --instance where pgrig uses its own PostgreSQL only if an option asks for it.
+pub(crate) const INSTANCE_IF_NAMED: &str = "Use this instance of pgrig's own PostgreSQL, even if PGHOST or another variable names a \
+                                            server; create it if it does not exist [default: none]";
 
 /// How a measuring verb saves its run.
 #[derive(Clone, Debug, Default, Args)]
@@ -44,7 +55,7 @@ fn report_file(name: &str) -> Result<String, String> {
     match directory {
         _ if name.is_empty() || name == "-" || path.is_dir() => Err("give the name of a file".to_owned()),
         Some(directory) if !directory.is_dir() => {
-            Err(format!("there is no directory {}", directory.display()))
+            Err(format!("there is no directory {}; check the path", directory.display()))
         }
         _ if path.extension().is_some_and(|ending| OTHER_FORMATS.iter().any(|other| ending == *other)) => {
             Err("the report is HTML: give a name like report.html; pgrig report writes other formats"
@@ -87,7 +98,7 @@ pub(crate) fn label(text: &str) -> Result<String, String> {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerChoice {
-    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…)
+    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…) [default: PGDATABASE, else as for psql; on pgrig's own PostgreSQL: postgres]
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Option<String>,
 

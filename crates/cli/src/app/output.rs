@@ -40,7 +40,10 @@ pub(crate) fn refuse_unwritable(option: &str, file: &Path, existing: Existing) -
         _ => Path::new("."),
     };
     if !directory.is_dir() {
-        return Err(Usage(format!("{option} {shown}: there is no directory {}", directory.display())));
+        return Err(Usage(format!(
+            "{option} {shown}: there is no directory {}; check the path",
+            directory.display()
+        )));
     }
     if access(directory, AccessFlags::W_OK).is_err() && !file.exists() {
         return Err(Usage(format!("{option} {shown}: this user may not write in {}", directory.display())));

@@ -8,16 +8,16 @@ Question                                 Command
 How do I fill my own schema?             pgrig fill 500GB --ddl app.sql
 How do I get test data like my own?      pgrig model capture -d mydb -o m.toml
 How many rows do pgbench's tables have?  pgrig size 73GB
-How fast is my storage for PostgreSQL?   pgrig blockio 10GB -d mydb
+How fast is my storage for PostgreSQL?   pgrig blockio 64GB -d mydb
 How many transactions per second?        pgrig tps -c 8 -T 60 -d mydb
 What does durability cost?               pgrig tps --matrix durability
 Which of two expressions is cheaper?     pgrig micro 'EXPR' 'EXPR'
 What does my migration lock or rewrite?  pgrig ddl migration.sql -d mydb
 What do backups and restores cost?       pgrig backup rehearse -d mydb
 Is this backup whole?                    pgrig backup check mydb.dump
-What makes my tests faster?              pgrig testdb bench -- COMMAND
-How does each test get a new database?   pgrig testdb new --from schema.sql
-Did my change make my queries slower?    pgrig ab 'COMMAND' 'COMMAND'
+What makes my tests faster?              pgrig testdb bench -- pytest
+How does each test get a new database?   eval \"$(pgrig testdb new)\"
+Did my change make my queries slower?    pgrig ab 'pgrig tps …' 'pgrig tps …'
 How do I see a run, or share it?         pgrig report latest
 What have I measured so far?             pgrig runs list
 

@@ -150,6 +150,28 @@ pub(crate) fn spec(embedded: &EmbeddedArgs) -> Spec {
     }
 }
 
+/// An instance that exists. The default instance need not exist yet.
+///
+/// # Errors
+/// If there is no instance of this name.
+pub(crate) fn existing(home: &Home, name: &str) -> Result<Instance, Failure> {
+    let instance = Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?;
+    let all = Instance::list(home)?;
+    if name == Spec::default().name || all.iter().any(|other| other.name() == name) {
+        return Ok(instance);
+    }
+    let names: Vec<&str> = all.iter().map(Instance::name).collect();
+    let there = if names.is_empty() {
+        "there is none".to_owned()
+    } else {
+        format!("instances: {}", names.join(", "))
+    };
+    Err(Usage(format!(
+        "there is no instance {name} ({there}); pgrig server start --instance {name} creates it"
+    ))
+    .into())
+}
+
 /// Says which server this is, where it lives, and if a crash may cost data.
 pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
     printer.say(format!(

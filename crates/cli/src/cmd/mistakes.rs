@@ -51,11 +51,11 @@ const INSTEAD: [(&[&str], &str); 19] = [
     (&["version"], "use pgrig --version"),
     (
         &["createdb", "create", "clone", "copy"],
-        "pgrig testdb new lends a fresh database; pgrig server psql runs CREATE DATABASE",
+        "pgrig testdb new lends a fresh database; pgrig server psql -- -c 'CREATE DATABASE shop' makes one on pgrig's own server",
     ),
     (
         &["dropdb", "drop"],
-        "pgrig testdb drop NAME drops a database that pgrig lent; pgrig server psql runs DROP DATABASE",
+        "pgrig testdb drop NAME drops a database that pgrig lent; pgrig server psql -- -c 'DROP DATABASE shop' drops one on pgrig's own server",
     ),
     (
         &["dump", "pg_dump", "restore", "pg_restore", "backup"],
@@ -80,12 +80,26 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         ErrorKind::ValueValidation => sql_file(&words, &error).or_else(|| number(&error)),
         ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing(&words),
         ErrorKind::InvalidUtf8 => not_text(arguments),
+        ErrorKind::ArgumentConflict => two_amounts(&error),
         _ => None,
     };
     if text.is_none() && error.kind() == ErrorKind::UnknownArgument {
         leave_out_escape(&mut error);
     }
     text.map_or_else(|| error, |text| Error::raw(ErrorKind::InvalidValue, text))
+}
+
+/// SIZE beside an option that also sets the amount.
+fn two_amounts(error: &Error) -> Option<String> {
+    let name = |kind| match error.get(kind)? {
+        ContextValue::String(one) => Some(one.clone()),
+        ContextValue::Strings(several) => several.first().cloned(),
+        _ => None,
+    };
+    let names = [name(ContextKind::InvalidArg)?, name(ContextKind::PriorArg)?];
+    let size = names.iter().position(|name| name == "[SIZE]" || name == "<SIZE>")?;
+    let option = names[1 - size].split(' ').next()?.to_owned();
+    Some(format!("SIZE and {option} each set the amount: give one of them\n"))
 }
 
 /// An argument that is not UTF-8, where only text is possible.
@@ -123,8 +137,9 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
     if let Some((_, instead)) = INSTEAD.iter().find(known) {
         return Some(format!("there is no command {word}: {instead}\n"));
     }
-    if error.get(ContextKind::SuggestedSubcommand).is_some() {
-        return None;
+    let path = path(words);
+    if let Some(suggested) = suggested(error) {
+        return Some(format!("there is no command {word}: did you mean {path} {suggested}?\n"));
     }
     if words.iter().find(|word| !word.starts_with('-')).is_some_and(|verb| verb == "backup") {
         let has_dot = word.contains(['.', '/']);
@@ -134,7 +149,34 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
         ));
     }
     let names = commands(words);
-    Some(format!("there is no command {word}: give one of {}\n", names.join(", ")))
+    Some(format!("{path} has no command {word}: give one of {}\n", names.join(", ")))
+}
+
+/// The command that clap proposes for one that does not exist.
+fn suggested(error: &Error) -> Option<&str> {
+    match error.get(ContextKind::SuggestedSubcommand)? {
+        ContextValue::String(one) => Some(one),
+        ContextValue::Strings(several) => several.first().map(String::as_str),
+        _ => None,
+    }
+}
+
+/// The commands before the first word that names none: `pgrig testdb`.
+fn path(words: &[String]) -> String {
+    let mut command = Cli::command();
+    let mut path = "pgrig".to_owned();
+    for word in words.iter().filter(|word| !word.starts_with('-')) {
+        let Some(found) = command.find_subcommand(word).cloned() else { break };
+        path = format!("{path} {word}");
+        command = found;
+    }
+    path
+}
+
+/// The command line without --json's file.
+fn without_file(words: &[String], file: &str) -> String {
+    let kept: Vec<String> = words.iter().filter(|word| *word != file).cloned().collect();
+    format!("pgrig {}", shown(&kept))
 }
 
 /// The commands that are possible where these words name one that does not exist.
@@ -221,7 +263,7 @@ fn misplaced(words: &[String], argument: &str) -> Option<String> {
         (file, [size, rest @ ..])
             if size == "size" && rest.windows(2).any(|pair| pair[0] == "--json" && pair[1] == file) =>
         {
-            Some(format!("--json of pgrig size writes to standard output: write > {file}\n"))
+            Some(format!("--json of pgrig size writes to standard output: write {} > {file}\n", without_file(words, file)))
         }
         (version, [server, fetch, ..])
             if server == "server" && fetch == "fetch" && !version.starts_with('-') =>
@@ -368,7 +410,7 @@ fn missing(words: &[String]) -> Option<String> {
         }
         ["runs", "rm", ..] => "give the runs to remove: their ids or labels (pgrig runs list shows them)",
         ["runs", "export", ..] => {
-            "give runs and a file, for example: pgrig runs export latest -o latest.runs.json"
+            "give the runs, and a file for them: pgrig runs export latest -o latest.runs.json"
         }
         ["testdb", "bench", ..] => {
             "give your test command after --, for example: pgrig testdb bench -- sh suite.sh; or --tps SCRIPT"

@@ -456,8 +456,8 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
     std::fs::write(rig.home.path().join("fill.json"), "{}").unwrap();
     let no_run = rig.home.path().join("fill.json");
     for (arguments, said) in [
-        ("blockio 1MB", "give 10.0 MB to"),
-        ("blockio 100TB", "give 10.0 MB to"),
+        ("blockio 1MB", "give 10MB to"),
+        ("blockio 100TB", "give 10MB to"),
         ("blockio 1", "has no unit"),
         ("blockio 10MB --trials 0", "invalid value"),
         ("blockio 10MB --clients 0", "invalid value"),

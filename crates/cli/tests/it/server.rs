@@ -200,6 +200,12 @@ fn an_instance_that_does_not_exist_is_named_with_those_that_do() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{action}: {ran:#?}");
         assert!(ran.stderr.contains("there is no instance typo (instances: default)"), "{action}: {ran:#?}");
     }
+    for action in ["list", "keep pgrig_1", "drop --all"] {
+        let ran = rig.run(&format!("testdb {action} --instance typo"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{action}: {ran:#?}");
+        assert!(ran.stderr.contains("there is no instance typo (instances: default)"), "{action}: {ran:#?}");
+    }
+    assert!(!rig.home.path().join("instances/typo").exists());
 }
 
 #[test]

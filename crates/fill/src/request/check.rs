@@ -94,7 +94,7 @@ fn amount(request: &Request) -> Checked {
     let generates = request.steps.include(InitStep::Generate);
     refuse(
         generates && request.amount == Amount::Nothing,
-        "no amount is given: give a SIZE, --scale or --rows, or a limit (--brim, --until-free or --for)",
+        "no amount is given: give SIZE, --scale N, --rows N, or a limit (--brim, --until-free or --for), for example: pgrig fill 1GB",
     )?;
     refuse(
         !generates && request.amount != Amount::Nothing,

@@ -7,12 +7,16 @@ use crate::cmd::compare::args::JudgeArgs;
 /// Most rounds: a comparison of n rounds computes n² pairs of values.
 const MOST_ROUNDS: i64 = 1000;
 
-/// Run pgrig commands in turn, and judge whether their results differ
+/// Help of --figures.
+const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. More figures need more rounds for a verdict \
+                       [default: the list in pgrig compare --help]";
+
+/// Run pgrig commands in alternating rounds, and judge whether their results differ
 ///
 /// Each round runs each COMMAND once, in random order. A slow phase of the machine then affects all commands alike. The
-/// first command is the baseline: pgrig compares each other command with it, round by round, with an exact test. All COMMANDs have the same verb (fill, blockio, micro, tps or testdb bench); their options may differ: server, version, settings, script.
+/// first command is the baseline: pgrig compares each other command with it, round by round, with an exact test. All COMMANDs must have the same verb (fill, blockio, micro, tps or testdb bench); their options may differ: server, version, settings, script.
 #[derive(Debug, Args)]
-#[command(after_help = "A COMMAND that \
+#[command(mut_arg("figures", |figures| figures.help(FIGURES)), after_help = "A COMMAND that \
     starts a server also stops it. To keep a server running between the rounds, run pgrig server start first. Do not do \
     this if a COMMAND has --set or --profile: such a COMMAND must start its server itself. The first round only warms up.\n\n\
     Examples:\n  \
@@ -25,7 +29,7 @@ pub(crate) struct AbArgs {
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     pub(crate) commands: Vec<String>,
 
-    /// Measure N rounds, after a warm-up round
+    /// Measure N rounds, after a warm-up round; a verdict on one figure needs at least 6, on two 7, on four 8
     #[arg(long, value_name = "N", default_value = "10", value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u16,
 

@@ -34,12 +34,13 @@ pub(crate) enum BackupAction {
 
 /// Back up a database in several ways, restore each backup into a scratch server, and compare
 ///
-/// pgrig only reads the database. It takes one snapshot and reads all tables in it. pg_dump dumps the same snapshot. pgrig restores
+/// pgrig only reads the database. Without a forecast (see --size), it takes one snapshot and reads all tables in it; pg_dump dumps the same snapshot. pgrig restores
 /// each backup into a scratch server of its own, and compares rows, constraints and indexes with the original. A backup that
 /// cannot be restored, or that differs, has no result, and the command exits with status 1. At the end, pgrig removes backups and
 /// scratch servers. Until then the snapshot stays open, so the server's vacuum does not remove rows that became dead after it.
 #[derive(Debug, Args)]
-#[command(after_help = "Ways:\n  \
+#[command(mut_arg("profile", |profile| profile.help(profile_help("the profile of the last `server start`, else bulk; a forecast always uses stock"))),
+    after_help = "Ways:\n  \
     plain:gzip=6             pg_dump, SQL; restored by psql\n  \
     custom:zstd=3,jobs=4     pg_dump, one file; restored by pg_restore with 4 jobs\n  \
     directory:lz4,jobs=4     pg_dump and pg_restore with 4 jobs\n  \
@@ -71,7 +72,7 @@ pub(crate) enum BackupAction {
     --tool-backup 'pg_basebackup -D {backup}' \\\n    \
     --tool-restore 'cp -a {backup}/. {restore}'")]
 pub(crate) struct RehearseArgs {
-    /// Back up in this way (see Ways); may be repeated [default: five ways that are possible here]
+    /// Back up in this way (see Ways); may be repeated [default: five ways, which --explain prints]
     #[arg(long, value_name = "WAY", help_heading = "Backups")]
     pub(crate) way: Vec<Way>,
 
@@ -106,7 +107,7 @@ pub(crate) struct RehearseArgs {
 
 /// Check whether a backup is whole: read all of it, and compare each checksum
 ///
-/// pgrig reads dumps of pg_dump (plain, custom, directory, tar) and pg_dumpall, also compressed by gzip, zstd or lz4, and base backups
+/// pgrig reads dumps that pg_dump (plain, custom, directory, tar) and pg_dumpall wrote, also compressed by gzip, zstd or lz4, and base backups
 /// of pg_basebackup (plain files and tar). Without --restore, it needs no server and no client programs, and writes nothing.
 ///
 /// The verdict is "whole", "no damage found" or "damaged" (see below).

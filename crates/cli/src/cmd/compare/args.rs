@@ -25,7 +25,7 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
         tps            tps, p95 of latency\n  \
         testdb bench   total time\n  \
         ddl            time of each statement\n  \
-        backup         size, time to back up and time to restore of each way\n\n\
+        backup         size, backup time and restore time of each --way\n\n\
         compare refuses incomplete runs, and runs that differ in server version, settings, machine, transport (Unix socket, TCP or TLS), \
         or an option that changes what they measure. It names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
         this, since it runs both sides in turn.\n\n{RUN}\n\n\

@@ -9,7 +9,7 @@ use model::Model;
 use pgserver::Profile;
 use server::quote::shell_word;
 
-use crate::app::args::{EXPLAIN, EmbeddedArgs, STOCK, SaveArgs, ServerAddress, ServerChoice};
+use crate::app::args::{EXPLAIN, EmbeddedArgs, STOCK, SaveArgs, ServerAddress, ServerChoice, profile_help};
 use crate::app::duration::Length;
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
@@ -37,8 +37,10 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 /// servers with the same major version and settings. To measure on the version of your server, give --pg-version, and
 /// --instance with a new name: --pg-version 15 --instance ddl15.
 #[derive(Clone, Debug, Args)]
-#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(STOCK)),
-    after_help = "Examples:\n  \
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(profile_help(STOCK))),
+    after_help = "Classes: catalog only, wait, scan, scan of another table, scan of several tables, rows,\n\
+    index build, copy, rewrite.\n\n\
+    Examples:\n  \
     pgrig ddl migration.sql -d shop\n  \
     pgrig ddl migration.sql --schema-file app.sql\n  \
     pgrig ddl -c 'ALTER TABLE orders ADD COLUMN note text' -d shop\n  \
@@ -47,7 +49,7 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
     pgrig ddl migration.sql --schema-file app.sql --fail-if class=rewrite")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct DdlArgs {
-    /// Files of the migration, in order
+    /// Migration files, in order
     #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -59,7 +61,7 @@ pub(crate) struct DdlArgs {
     #[arg(short = '1', long, help_heading = "Migration")]
     pub(crate) single_transaction: bool,
 
-    /// SQL file that creates the tables as they are before the migration, for example a dump of pg_dump --schema-only
+    /// SQL file that creates the tables as they are before the migration, for example the output of pg_dump --schema-only
     #[arg(long, value_name = "FILE", conflicts_with = "model", help_heading = "Tables")]
     pub(crate) schema_file: Option<PathBuf>,
 
@@ -162,7 +164,7 @@ pub(crate) struct DdlArgs {
     #[arg(long, help_heading = "Migration")]
     pub(crate) alternatives: bool,
 
-    /// Exit with status 3 if a statement has this class (class=rewrite), takes this lock or a stronger one (lock=SHARE), holds such a lock longer than a limit ('lock=ACCESS EXCLUSIVE>1s'), or makes a reader or writer wait longer than a limit ('stall>500ms'); may be repeated
+    /// Exit with status 3 if a statement has this class (class=rewrite; see Classes), takes this lock or a stronger one (lock=SHARE), holds such a lock longer than a limit ('lock=ACCESS EXCLUSIVE>1s'), or makes a reader or writer wait longer than a limit ('stall>500ms'); may be repeated
     #[arg(long, value_name = "CONDITION", help_heading = "Output")]
     pub(crate) fail_if: Vec<Gate>,
 

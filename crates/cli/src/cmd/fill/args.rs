@@ -23,8 +23,8 @@ use crate::cmd::fill::mark::Marks;
 /// command again.
 ///
 /// SIZE is the size of the finished tables and indexes (pg_total_relation_size). The result differs from SIZE by at most
-/// 1 % for pgbench's tables (from 50 MB on), 2 % for one table of your own (from 60 MB on; 5 % with GIN, GiST or hash
-/// indexes), and 2 % for a whole schema (from 100 MB on; 5 % with partitions).
+/// 1 % for pgbench's tables (50 MB or more), 2 % for one table of your own (60 MB or more; 5 % with GIN, GiST or hash
+/// indexes), and 2 % for a whole schema (100 MB or more; 5 % with partitions).
 #[derive(Clone, Debug, Args)]
 #[command(
     args_override_self = true,
@@ -46,11 +46,11 @@ use crate::cmd::fill::mark::Marks;
         random(80), blank(80)    random characters; spaces\n  \
         reference(t.c)           values of column c of table t\n  \
         default                  the column's default, identity or expression\n\
-        Or a kind of values: email, user-name, first-name, last-name, full-name,\n\
+        Or a kind of value: email, user-name, first-name, last-name, full-name,\n\
         company, city, country, country-code, street, postcode, phone, url, domain,\n\
         ip, currency, sku, title, sentence, latitude, longitude, price, percent, age,\n\
         year. email(unique): all differ. Model files contain further specifications;\n\
-        docs/src/verbs/fill.md in pgrig's source explains all.\n\n",
+        docs/src/verbs/fill.md in pgrig's source explains them all.\n\n",
         "Examples:\n  \
         pgrig fill 1GB                        # pgrig's own PostgreSQL\n  \
         pgrig fill 73GB --unlogged -d mydb    # the server that psql -d mydb reaches\n  \
@@ -66,15 +66,15 @@ pub(crate) struct FillArgs {
     #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// Instead of SIZE: pgbench's scale. A unit is 100,000 rows of pgbench_accounts. With --model: multiply the
+    /// Instead of SIZE: pgbench's scale. Scale 1 is 100,000 rows of pgbench_accounts. With --model: multiply the
     /// original's number of rows of each table by SCALE, for example 0.1. With --ddl or --all-tables: multiply the
-    /// numbers of --rows by SCALE. Without --rows, a table without foreign keys gets 10,000 rows, and
-    /// another one 3 times the rows of the largest table that it references
+    /// numbers of --rows by SCALE. Without --rows, a table without foreign keys gets 10,000*SCALE rows, and any other table 3
+    /// times the rows of the largest table that it references
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
-    /// Instead of SIZE: the number of rows of pgbench_accounts. With tables of your own: N rows for each table, or NAME=N
-    /// and NAME=N*OTHER for individual tables: orders=5*customers,products=10000
+    /// Instead of SIZE: the number of rows of pgbench_accounts. With tables of your own: N rows for each table, or TABLE=N
+    /// and TABLE=N*OTHER for individual tables: orders=5*customers,products=10000
     #[arg(long, value_name = "ROWS", help_heading = "How much")]
     pub(crate) rows: Option<RowsArg>,
 
@@ -160,8 +160,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "pgbench's tables")]
     pub(crate) partitions: Option<u32>,
 
-    /// Partition by ranges of aid or by its hash [default: range; hash for a fill that ends at a limit such as --brim,
-    /// without SIZE, --scale and --rows]
+    /// Partition by ranges of aid or by its hash [default: range; hash if only a limit such as --brim ends the fill]
     #[arg(
         long,
         value_enum,
@@ -253,7 +252,7 @@ pub(crate) struct FillArgs {
     #[arg(short = 'I', long, value_name = "STEPS", overrides_with = "data_only", help_heading = "Steps")]
     pub(crate) init_steps: Option<Letters>,
 
-    /// Start an interrupted fill anew instead of completing it. pgrig does not delete the rows of your own tables:
+    /// Start an interrupted fill from the beginning instead of completing it. pgrig does not delete the rows of your own tables:
     /// TRUNCATE them first
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
@@ -286,8 +285,8 @@ pub(crate) struct FillArgs {
 
     /// Fill as part I of N: 2/4. Start N processes with the same options and different numbers, on one machine or
     /// several. Each loads its share of the rows by COPY, as soon as one process has created the tables. The last
-    /// process to finish runs vacuum and creates the keys. With auto, take I/N from the variables of Slurm or
-    /// Kubernetes, or from PGRIG_PART
+    /// process to finish runs vacuum and creates the keys. With --part auto, pgrig takes I/N from Slurm's variables, from
+    /// JOB_COMPLETION_INDEX with PGRIG_PARTS, or from PGRIG_PART
     #[arg(long, value_name = "I/N", help_heading = "Parts")]
     pub(crate) part: Option<PartArg>,
 

@@ -216,7 +216,7 @@ impl FillArgs {
                 return self.of_one_table();
             }
             (None, None) => {
-                return Err(Usage("no amount is given: give a SIZE, --rows or --scale".to_owned()));
+                return Err(Usage("no amount is given: give SIZE, --rows N or --scale N, for example: pgrig fill 1GB --all-tables".to_owned()));
             }
         };
         let mut rules = match &self.rows {

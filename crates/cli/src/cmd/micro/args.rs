@@ -29,7 +29,7 @@ pub(crate) enum TableFormat {
     Csv,
 }
 
-/// Find the cheapest of some SQL expressions, in nanoseconds per row
+/// Find the cheapest SQL expression, in nanoseconds per row
 ///
 /// A candidate is an expression, a statement (--statement), or a table (--ddl). pgrig first reads the query plan of each candidate, and refuses an expression that the planner computes only once or leaves
 /// out. Then it measures in rounds. A round runs each candidate once, the empty loop (the query without an expression), and the first candidate again, in
@@ -57,7 +57,7 @@ pub(crate) struct MicroArgs {
     pub(crate) statement: Vec<String>,
 
     /// Measure a table that this SQL text (not a file) creates, with {table} for its name; may be repeated. In each
-    /// round, pgrig creates the table anew and times --statement on it; without --statement, an INSERT of default values
+    /// round, pgrig creates a new table and times --statement on it; without --statement, an INSERT of default values
     #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "Measurement")]
     pub(crate) ddl: Vec<String>,
 
@@ -87,11 +87,11 @@ pub(crate) struct MicroArgs {
     pub(crate) rows: Option<u64>,
 
     /// Measure for at most this time in total; stop earlier when the intervals are narrow enough for a verdict
-    /// [default: 10s; with --ddl 30s, with --calibrate 1min]
+    /// [default: 10s; 30s with --ddl, 1min with --calibrate]
     #[arg(long, value_name = "DURATION", help_heading = "Method")]
     pub(crate) budget: Option<Length>,
 
-    /// Least difference that matters, in percent of the first candidate's time
+    /// Judge differences below PERCENT of the first candidate's time as no change
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = share, help_heading = "Method")]
     pub(crate) threshold: f64,
 

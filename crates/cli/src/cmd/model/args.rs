@@ -13,7 +13,7 @@ pub(crate) const K: u32 = 20;
 /// Capture a database's statistics as a model for test data; compare a database filled from it with the original
 ///
 /// A model is a TOML file. It contains the statements that create the schema, and statistics for each column. `pgrig fill
-/// --model` makes any number of rows from it. pgrig replaces each text value with another of the same length, and keeps their sort order. Frequent numbers, dates and enum labels stay in the model; `pgrig model show --values` prints them.
+/// --model` makes any number of rows from it. pgrig replaces each text value with another of the same length, and keeps the sort order. Frequent numbers, dates and enum labels stay in the model; `pgrig model show --values` prints them.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig model capture -d shop -o shop.model.toml\n  \
@@ -42,7 +42,7 @@ pub(crate) enum ModelAction {
     /// With --analyze-original, pgrig also runs ANALYZE eleven times on the original. It then compares the median with
     /// the mean of these eleven results, and uses their standard deviation.
     ///
-    /// For ORIGINAL and COPY, give a value as for -d of other commands. A name means a database on the server that -h, -p, -U or
+    /// ORIGINAL and COPY are each a database name, a URI or a keyword string. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
     Check(Box<CheckArgs>),
 }
@@ -62,7 +62,7 @@ pub(crate) struct CaptureArgs {
     pub(crate) schema: Option<String>,
 
     /// pgrig always replaces texts. Also replace each number, date or time that occurs in fewer than ROWS rows, if an
-    /// unused value lies between the next lower and the next higher one. Replace the long numbers of a column, such as phone numbers, if on
+    /// unused value exists between its two neighbours. Replace the long numbers of a column, such as phone numbers, if on
     /// average fewer than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number
     /// of rows
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
@@ -101,7 +101,7 @@ pub(crate) struct CaptureArgs {
     pgrig model show shop.model.toml\n  \
     pgrig model show shop.model.toml --values")]
 pub(crate) struct ShowArgs {
-    /// File of the model
+    /// Model file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
@@ -115,12 +115,13 @@ const HOST: &str =
     "Host name, or directory of the Unix socket [default: PGHOST, else the local socket, as for psql]";
 
 #[derive(Clone, Debug, Args)]
-#[command(mut_arg("dbname", |dbname| dbname.hide(true)), mut_arg("host", |host| host.help(HOST)), after_help = "Examples:\n  \
+#[command(mut_arg("dbname", |dbname| dbname.hide(true)), mut_arg("host", |host| host.help(HOST)), mut_arg("instance", |instance| instance.help(INSTANCE_IF_NAMED)),
+    after_help = "Examples:\n  \
     pgrig model check shop copy\n  \
     pgrig model check shop.model.toml copy\n  \
     pgrig model check shop copy --analyze-original --queries queries/")]
 pub(crate) struct CheckArgs {
-    /// The original: name of a database, URI or keyword string; or a file of a model
+    /// The original: name of a database, URI or keyword string; or a model file
     #[arg(value_name = "ORIGINAL")]
     pub(crate) original: String,
 
@@ -140,8 +141,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR", help_heading = "Check")]
     pub(crate) queries: Option<PathBuf>,
 
-    /// Run each query of --queries once on both databases (EXPLAIN ANALYZE in a read-only transaction). Compare the numbers
-    /// of rows of their scans and joins, and the planner's estimates with these numbers
+    /// Run each query of --queries once on both databases (EXPLAIN ANALYZE in a read-only transaction). Compare the row
+    /// counts of their scans and joins between the databases, and the planner's estimates with these counts
     #[arg(long, requires = "queries", help_heading = "Check")]
     pub(crate) execute: bool,
 

@@ -41,7 +41,7 @@ impl RunsArgs {
 pub(crate) enum RunsAction {
     /// List the saved runs, the newest first
     ///
-    /// The first column is the time of the start (UTC). It is the beginning of the run's id, so you can use it as RUN.
+    /// The first column is the start time (UTC). It is the beginning of the run's id, so you can use it as RUN.
     /// The status is done, failed, interrupted, running, or unfinished (pgrig was killed).
     List(ListArgs),
     /// Show one run: its work, server, figures and notes
@@ -71,7 +71,7 @@ pub(crate) enum RunsAction {
     pgrig runs list --label 'before*' --since 2026-11-01\n  \
     pgrig runs list --verb tps --limit 5 --json")]
 pub(crate) struct ListArgs {
-    /// List only runs of this command: fill, model, blockio, micro, tps, ddl, backup or testdb
+    /// List only runs of this verb: fill, model, blockio, micro, tps, ddl, backup or testdb
     #[arg(long, value_name = "VERB", value_parser = verb)]
     pub(crate) verb: Option<String>,
 
@@ -109,7 +109,7 @@ pub(crate) struct ShowArgs {
     pgrig runs rm latest\n  \
     pgrig runs rm 'try*'"))]
 pub(crate) struct RmArgs {
-    /// Saved runs to remove (see RUN below), no files. If you give a label, all its runs are removed
+    /// Saved runs to remove (see RUN below; not files). If you give a label, all its runs are removed
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
 }

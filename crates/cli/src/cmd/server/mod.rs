@@ -19,7 +19,7 @@ use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::table::trimmed;
-use crate::app::target::{self, assert_settings};
+use crate::app::target::{self, assert_settings, existing};
 use crate::app::{interrupt, recovery};
 
 /// Runs the subcommand.
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failu
 
 fn start(home: &Home, embedded: &EmbeddedArgs, tcp: bool, printer: &Printer) -> Result<(), Failure> {
     let spec = Spec { tcp: tcp.then_some(true), ..target::spec(embedded) };
-    let running = Instance::open(home, spec)?.start_detached(&|event| printer.say(event))?;
+    let running = Instance::existing(home, spec)?.start_detached(&|event| printer.say(event))?;
     target::announce(&running, home, printer);
     let instance = embedded.instance.as_deref().unwrap_or("default");
     recovery::put_back_own(home, instance, &target(&running), false, printer)?;
@@ -69,7 +69,7 @@ fn check(running: &Running, printer: &Printer) -> Result<(), Failure> {
 }
 
 fn stop(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
-    let was_running = open(home, &name.instance)?.stop(&|event| printer.say(event))?;
+    let was_running = existing(home, &name.instance)?.stop(&|event| printer.say(event))?;
     let instance = &name.instance;
     printer.say(if was_running {
         format!("instance {instance} is stopped")
@@ -80,7 +80,7 @@ fn stop(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failu
 }
 
 fn restart(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
-    open(home, &name.instance)?.stop(&|event| printer.say(event))?;
+    existing(home, &name.instance)?.stop(&|event| printer.say(event))?;
     let embedded = EmbeddedArgs { instance: Some(name.instance.clone()), ..EmbeddedArgs::default() };
     start(home, &embedded, false, printer)
 }
@@ -93,7 +93,7 @@ fn psql(
     arguments: &[OsString],
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let running = open(home, &name.instance)?.attach_or_start(&|event| printer.say(event))?;
+    let running = existing(home, &name.instance)?.attach_or_start(&|event| printer.say(event))?;
     let at = running.connection();
     let url = at.url_of(database.unwrap_or(at.database));
     let ran = Command::new("psql").arg(url).args(arguments).status();
@@ -131,7 +131,7 @@ fn prune(home: &Home, printer: &Printer) -> Result<(), Failure> {
 
 fn status(home: &Home, name: Option<&str>, json: bool, printer: &Printer) -> Result<(), Failure> {
     let instances = match name {
-        Some(name) => vec![open(home, name)?],
+        Some(name) => vec![existing(home, name)?],
         None => Instance::list(home)?,
     };
     // One that cannot be read must not hide the others.
@@ -195,7 +195,7 @@ fn running(server: &ServerStatus) -> String {
 /// Prints the URI even if the server does not run: otherwise `psql "$(pgrig server url)"` would get
 /// an empty argument and connect to another server, instead of failing.
 fn url(home: &Home, name: &InstanceName, database: Option<&str>, printer: &Printer) -> Result<(), Failure> {
-    let instance = open(home, &name.instance)?;
+    let instance = existing(home, &name.instance)?;
     let running = instance.connection();
     let connection = match &running {
         Ok(connection) => connection.clone(),
@@ -208,33 +208,14 @@ fn url(home: &Home, name: &InstanceName, database: Option<&str>, printer: &Print
 }
 
 fn logs(home: &Home, name: &InstanceName) -> Result<(), Failure> {
-    let path = open(home, &name.instance)?.log_path();
+    let path = existing(home, &name.instance)?.log_path();
     let mut log = File::open(&path).with_context(|| format!("cannot read the log {}", path.display()))?;
     io::copy(&mut log, &mut io::stdout().lock())?;
     Ok(io::stdout().flush()?)
 }
 
 fn destroy(home: &Home, name: &str, printer: &Printer) -> Result<(), Failure> {
-    open(home, name)?.destroy(&|event| printer.say(event))?;
+    existing(home, name)?.destroy(&|event| printer.say(event))?;
     printer.say(format!("deleted instance {name} with its data"));
     Ok(())
-}
-
-/// An instance that exists. The default instance need not exist yet.
-fn open(home: &Home, name: &str) -> Result<Instance, Failure> {
-    let instance = Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?;
-    let all = Instance::list(home)?;
-    if name == Spec::default().name || all.iter().any(|other| other.name() == name) {
-        return Ok(instance);
-    }
-    let names: Vec<&str> = all.iter().map(Instance::name).collect();
-    let there = if names.is_empty() {
-        "there is none".to_owned()
-    } else {
-        format!("instances: {}", names.join(", "))
-    };
-    Err(Usage(format!(
-        "there is no instance {name} ({there}); pgrig server start --instance {name} creates it"
-    ))
-    .into())
 }

@@ -118,7 +118,7 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(crate) max_tries: u32,
 
-    /// Number of trials; with --matrix, of each combination [default: 1; with --matrix 3]
+    /// Number of trials; with --matrix, of each combination [default: 1; 3 with --matrix]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
     pub(crate) trials: Option<u16>,
 
@@ -143,7 +143,7 @@ pub(crate) struct TpsArgs {
     #[arg(long, help_heading = "Results")]
     pub(crate) failures_detailed: bool,
 
-    /// Exit with status 3 if the condition is true: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions that pgrig skips because of -R and -L count as slower than -L. pgrig judges all trials together
+    /// Exit with status 3 if the condition is true, for example p99>20ms, tps<500 or failed>1%; may be repeated. Figures: tps; mean, max and percentiles (p95, p99.9) of the latency, and of the delay of starts (lag-p99); failed, skipped, late and retried transactions (number or percent). Transactions that pgrig skips because of -R and -L count as slower than -L. pgrig judges all trials together
     #[arg(long, value_name = "CONDITION", help_heading = "Results")]
     pub(crate) fail_if: Vec<Threshold>,
 
@@ -156,7 +156,7 @@ pub(crate) struct TpsArgs {
 
     /// Run as part I of N: 3/8. Start N processes with the same options and different numbers, on one machine or
     /// several. They wait for each other, and put load on the server at the same time; pgrig merge combines their runs.
-    /// Clients are numbered over all parts, so no two of them have the same random numbers. Needs -n [default:
+    /// Clients are numbered across all parts, so no two of them have the same random numbers. Needs -n [default:
     /// from Slurm's variables, from JOB_COMPLETION_INDEX with PGRIG_PARTS, or from PGRIG_PART; otherwise no part]
     #[arg(long, value_name = "I/N", value_parser = numbers, conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) part: Option<Numbers>,
@@ -165,7 +165,7 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = seconds, help_heading = "Parts")]
     pub(crate) parts_timeout: Duration,
 
-    /// Give this to all parts: at the end, part 1 makes one run of all, as pgrig merge does, saves it, and writes its document to FILE
+    /// Give this to all parts: at the end, part 1 combines all into one run, as pgrig merge does, saves it, and writes its document to FILE
     /// (- is standard output). The other parts send their documents through the server
     #[arg(long, value_name = "FILE", conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) merge: Option<String>,
@@ -189,7 +189,7 @@ pub(crate) struct TpsArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct TpsServer {
-    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…). Repeat -d to divide the clients over several targets, such as standbys or shards; a client that loses its session moves to the next target. Several targets need -n
+    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…). Repeat -d to divide the clients among several targets, such as standbys or shards; a client that loses its session moves to the next target. Several targets need -n
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Vec<String>,
 

@@ -19,7 +19,8 @@ pub(crate) const CHANGES: f64 = 1.0;
 #[command(next_help_heading = "Forecast")]
 pub(crate) struct SizedArgs {
     /// Forecast for tables and indexes of SIZE in total: pgrig fills three smaller databases on its own PostgreSQL, and rehearses
-    /// each [default with -d or --model: the size of the original]
+    /// each. Without --size, --up-to, --model and --schema-file, pgrig rehearses the database itself [default with --model, or with
+    /// -d and --up-to: the size of the original]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Size>,
 
@@ -32,11 +33,11 @@ pub(crate) struct SizedArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["schema_file", "dbname", "host", "port", "username"])]
     pub(crate) model: Option<PathBuf>,
 
-    /// Fill with the tables that this SQL file creates, for example a dump of pg_dump --schema-only
+    /// Fill with the tables that this SQL file creates, for example the output of pg_dump --schema-only
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dbname", "host", "port", "username"])]
     pub(crate) schema_file: Option<PathBuf>,
 
-    /// For incremental backups, update PERCENT of the rows of each table after the full backup, chosen at random [default: 1]
+    /// For incremental backups: after the full backup, update PERCENT of each table's rows, chosen at random [default: 1]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) changes: Option<Percent>,
 

@@ -13,7 +13,7 @@ use testdb::bench::{TestCommand, Variant};
 use tps::{Length, Request};
 
 use crate::app::args::{
-    MOST_TRIALS, STOCK, SaveArgs, ServerAddress, ServerChoice, connections, share, up_to,
+    MOST_TRIALS, STOCK, SaveArgs, ServerAddress, ServerChoice, connections, profile_help, share, up_to,
 };
 use crate::app::duration::seconds;
 use crate::app::failure::Usage;
@@ -31,11 +31,12 @@ const INSTANCE: &str = "Use this instance of pgrig's own PostgreSQL, even if PGH
 /// Each round runs COMMAND once for each variant, in random order, each time on a fresh database. COMMAND finds the
 /// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. Without --from, each database is a copy of the one that -d, PGDATABASE or another variable names; pgrig does not change the original. If nothing names a server, pgrig uses its instance testdb-bench (profile stock), and each database is empty without --from.
 #[derive(Debug, Args)]
-#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(STOCK)),
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(profile_help(STOCK))),
     after_help = "Parts of a variant, joined by +:\n  \
     normal      the database unchanged; pgrig compares all variants with it\n  \
     unlogged    unlogged tables: a crash of the server empties them\n  \
-    dangerous   no fsync: a crash of the machine may destroy all databases\n  \
+    dangerous   fsync, full_page_writes and synchronous_commit off: a crash of\n                \
+    the machine may destroy all databases\n  \
     template    a copy of a template database, by the server's fastest method\n  \
     tmpfs       another server of pgrig's, with its data in memory (/dev/shm)\n\n\
     Examples:\n  \
@@ -47,8 +48,8 @@ pub(crate) struct BenchArgs {
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "tps", conflicts_with = "tps")]
     pub(crate) command: Vec<OsString>,
 
-    /// Load each database from this file: plain SQL, SQL compressed with gzip or zstd, or an archive of
-    /// pg_dump (needs pg_restore)
+    /// Load each database from this file: plain SQL, SQL compressed with gzip or zstd, or a
+    /// pg_dump archive (needs pg_restore)
     #[arg(long, aliases = ["schema-file", "dump"], value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
@@ -65,7 +66,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 
-    /// Least difference that matters, in percent of normal
+    /// Judge differences below PERCENT of normal's time as no change
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub(crate) threshold: f64,
 

@@ -7,6 +7,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::app::args::ServerChoice;
 use crate::app::duration::Length;
 
+/// Help of --instance where the instance has to exist.
+const INSTANCE: &str = "Use this instance of pgrig's own PostgreSQL, even if PGHOST or another variable names a server \
+                        [default: the instance called default]";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum LendAction {
     New(Box<NewArgs>),
@@ -58,12 +62,12 @@ impl LendAction {
     pgrig testdb new --template mydb --for 1h --format json\n  \
     pgrig testdb new --owner $PPID --format url    # owner: a script's caller")]
 pub(crate) struct NewArgs {
-    /// Make the template from this file: plain SQL, SQL compressed with gzip or zstd, or an archive of pg_dump (needs
-    ///  pg_restore)
+    /// Make the template from this file: plain SQL, SQL compressed with gzip or zstd, or a pg_dump archive (needs
+    /// pg_restore)
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Make the template from this database of the server, and make it anew when that database changes. With neither --from nor --template, the lent database is empty
+    /// Make the template from this database of the server, and again when that database changes. With neither --from nor --template, the lent database is empty
     #[arg(long, value_name = "DBNAME", conflicts_with = "from")]
     pub(crate) template: Option<String>,
 
@@ -103,7 +107,7 @@ pub(crate) struct KeeperArgs {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(0..=1000))]
     pub(crate) pool: u16,
 
-    /// Drop a template that was not used for this time
+    /// Drop a template that was not used for this long
     #[arg(long, value_name = "DURATION", default_value = "168h")]
     pub(crate) template_age: Length,
 }
@@ -123,6 +127,7 @@ pub(crate) enum LeaseFormat {
 
 /// List lent and kept databases, spares and templates
 #[derive(Debug, Args)]
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)))]
 pub(crate) struct ListArgs {
     /// Print JSON instead of text
     #[arg(long)]
@@ -134,6 +139,7 @@ pub(crate) struct ListArgs {
 
 /// Keep lent databases, for example that of a failed test, until you drop them
 #[derive(Debug, Args)]
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)))]
 pub(crate) struct KeepArgs {
     /// Name of a lent database
     #[arg(value_name = "NAME", required = true)]
@@ -147,6 +153,9 @@ pub(crate) struct KeepArgs {
 ///
 /// Give NAME, --all, --templates or --orphans.
 #[derive(Debug, Args)]
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
+    pgrig testdb drop --templates    # templates and their spares\n  \
+    pgrig testdb drop --all          # every database that pgrig made")]
 pub(crate) struct DropArgs {
     /// Name of a database: lent, kept, spare or template
     #[arg(value_name = "NAME", required_unless_present_any = ["all", "templates", "orphans"])]
@@ -181,7 +190,8 @@ pub(crate) struct DropArgs {
     curl http://127.0.0.1:7432/database\n  \
     curl -X DELETE http://127.0.0.1:7432/databases/NAME\n\n\
     Requests:\n  \
-    GET /database               lend a database (without &owner, for an hour)\n    \
+    GET /database               lend a database, for an hour unless &for or &owner is\n                              \
+    given\n    \
         ?from=FILE, ?template=DBNAME, &unlogged   source; over TCP, only one that\n                                              \
         --from or --template names\n    \
         &for=SECONDS, &owner=PID                  end of the lease\n    \

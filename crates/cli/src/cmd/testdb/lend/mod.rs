@@ -10,11 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use measure::human::counted;
+use pgserver::Home;
 use testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
 
+use crate::app::args::ServerChoice;
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
+use crate::app::target::existing;
 use crate::cmd::testdb::fail_in_eval;
 use crate::cmd::testdb::lend::args::{DropArgs, KeepArgs, LeaseFormat, LendAction, ListArgs, NewArgs};
 use call::Caller;
@@ -76,8 +79,15 @@ fn owner(arguments: &NewArgs) -> Result<Option<Owner>, Failure> {
     }
 }
 
+/// Refuses an instance that does not exist: it has no databases.
+fn refuse_absent(server: &ServerChoice) -> Result<(), Failure> {
+    let Some(name) = &server.address.embedded.instance else { return Ok(()) };
+    existing(&Home::locate()?, name).map(|_| ())
+}
+
 /// Lists the databases.
 fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
+    refuse_absent(&arguments.server)?;
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     let list = caller.call(&async |client| client.list().await)?;
     if arguments.json {
@@ -88,6 +98,7 @@ fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
 
 /// Keeps databases.
 fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
+    refuse_absent(&arguments.server)?;
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     for name in &arguments.names {
         let lease = caller.call(&async |client| client.keep(name).await)?;
@@ -99,6 +110,7 @@ fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
 
 /// Drops the named databases.
 fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
+    refuse_absent(&arguments.server)?;
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     let which = [
         (arguments.all, Which::All),
@@ -149,7 +161,11 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         .into());
     }
     if !path.exists() {
-        return Err(Usage(format!("--from: {} does not exist; check the path", path.display())).into());
+        return Err(Usage(format!(
+            "cannot read {}: the file does not exist; check the path",
+            path.display()
+        ))
+        .into());
     }
     std::path::absolute(path).with_context(|| format!("cannot find the path of {}", path.display()))
 }

@@ -17,13 +17,13 @@ const HOST: &str = "Host name, or directory of the Unix socket [default, if -d, 
 /// Without these options, pgrig connects to no server, even if PGHOST is set: it reads a dump from FILE or standard
 /// input, and writes it with CREATE UNLOGGED TABLE.
 #[derive(Debug, Args)]
-#[command(mut_arg("host", |host| host.help(HOST)), after_help = "Examples:\n  \
+#[command(mut_arg("host", |host| host.help(HOST)), mut_arg("instance", |instance| instance.help(INSTANCE_IF_NAMED)), after_help = "Examples:\n  \
     pgrig testdb unlog schema.sql -o unlogged.sql\n  \
     pgrig testdb unlog -d mydb --explain\n  \
     pgrig testdb unlog -d mydb           # before the tests\n  \
     pgrig testdb unlog -d mydb --back    # after the tests")]
 pub(crate) struct UnlogArgs {
-    /// Dump to read: plain SQL, SQL compressed with gzip or zstd, or an archive of pg_dump (needs pg_restore) [default:
+    /// Dump to read: plain SQL, SQL compressed with gzip or zstd, or a pg_dump archive (needs pg_restore) [default:
     /// standard input, as with -]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,

@@ -23,7 +23,7 @@ pub(crate) struct MatrixArgs {
     #[arg(long, value_name = "TABLE,TABLE", value_delimiter = ',', requires = "matrix")]
     pub(crate) tables: Vec<String>,
 
-    /// Permit pgrig to turn off fsync, or to make tables unlogged, on a server that is not its own. During the
+    /// Permit pgrig to turn off fsync and full_page_writes, or to make tables unlogged, on a server that is not its own. During the
     /// measurement, a crash of the machine may then destroy every database of that server, and a crash of the server
     /// empties the unlogged tables
     #[arg(long, requires = "matrix")]
@@ -55,7 +55,7 @@ impl TpsArgs {
         let given = [("-c", "clients", self.client.is_some()), ("-M", "protocol", self.protocol.is_some())];
         for (option, name, is_given) in given {
             if is_given && axes.iter().any(|axis| axis.name() == name) {
-                let text = format!("--matrix {name}=… has the values of {option}: leave {option} out");
+                let text = format!("--matrix {name}=… has the values of {option}: leave out {option}");
                 return Err(Usage(text));
             }
         }
