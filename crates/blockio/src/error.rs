@@ -6,7 +6,6 @@ use thiserror::Error;
 use tokio_postgres::error::SqlState;
 
 use crate::plan::SCHEMA;
-use crate::request::{LARGEST, SMALLEST};
 use connect::ConnectError;
 use server::SurveyError;
 use server::fault::Panicked;

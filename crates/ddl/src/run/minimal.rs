@@ -16,7 +16,8 @@ const MINIMAL: [(&str, &str); 2] = [("wal_level", "minimal"), ("max_wal_senders"
 /// would fill each new one with zeros before its first use: a rewrite took 1.3 times as long.
 const NO_ZEROS: (&str, &str) = ("wal_init_zero", "off");
 
-/// See the module.<'a> {
+/// See the module.
+pub(crate) struct Minimal<'a> {
     /// None if the server keeps its level.
     restarter: Option<&'a dyn Restarter>,
     is_on: bool,

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use pgserver::{Home, Major};
 use server::machine::cores;
 
-use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
+use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, profile_help, up_to};
 use crate::app::failure::Usage;
 use crate::cmd::backup::sized::args::SizedArgs;
 use crate::cmd::backup::tool::ToolArgs;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::app::args::{SaveArgs, ServerChoice};
+use crate::app::args::{INSTANCE_IF_NAMED, SaveArgs, ServerChoice};
 use crate::app::duration::whole_seconds;
 
 /// Rows below which a value is replaced, unless asked otherwise.

@@ -15,7 +15,7 @@ use pgserver::{
 };
 
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
-use crate::app::failure::{Broken, Context, Failure, Usage};
+use crate::app::failure::{Broken, Context, Failure};
 use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::table::trimmed;
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failu
 
 fn start(home: &Home, embedded: &EmbeddedArgs, tcp: bool, printer: &Printer) -> Result<(), Failure> {
     let spec = Spec { tcp: tcp.then_some(true), ..target::spec(embedded) };
-    let running = Instance::existing(home, spec)?.start_detached(&|event| printer.say(event))?;
+    let running = Instance::open(home, spec)?.start_detached(&|event| printer.say(event))?;
     target::announce(&running, home, printer);
     let instance = embedded.instance.as_deref().unwrap_or("default");
     recovery::put_back_own(home, instance, &target(&running), false, printer)?;

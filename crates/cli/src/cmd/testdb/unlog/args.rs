@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::app::args::{EXPLAIN, ServerChoice};
+use crate::app::args::{EXPLAIN, INSTANCE_IF_NAMED, ServerChoice};
 use crate::app::duration::Length;
 
 const HOST: &str = "Host name, or directory of the Unix socket [default, if -d, -p or -U is given: PGHOST, else the local \
