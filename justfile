@@ -69,6 +69,11 @@ bench-backup *arguments:
     cargo build --release --locked
     python3 bench/backup.py {{arguments}}
 
+# Backups of each kind, damaged at random places, and how many of them pgrig backup check detects; needs pg_dump, pg_basebackup and psql. Arguments: see --help
+bench-backup-damage *arguments:
+    cargo build --release --locked
+    python3 bench/backup_damage.py {{arguments}}
+
 # pgrig ddl beside eugene and pg-blast-radius on the same statements, against the server; needs psql. Arguments: see --help
 bench-ddl-peers *arguments:
     cargo build --release --locked
