@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read};
 
 use crate::check::format::manifest::{Checksum, Listed, Manifest};
+use crate::check::format::own_sums;
 use crate::check::format::wrong;
 use crate::check::outcome::Outcome;
 use crate::check::run::BUFFER;
@@ -17,6 +18,10 @@ const CONTROL: &str = "global/pg_control";
 const LABEL: &str = "backup_label";
 const MAP: &str = "tablespace_map";
 const TABLESPACES: &str = "pg_tblspc/";
+/// Last part of the paths of relation maps.
+const FILENODES: &str = "/pg_filenode.map";
+const PREPARED: &str = "pg_twophase/";
+const ORIGINS: &str = "pg_logical/replorigin_checkpoint";
 /// Bytes that are kept of some files.
 const KEPT: usize = 4096;
 /// Line of the label of an incremental backup.
@@ -45,6 +50,8 @@ pub(super) struct Ledger {
     directories: BTreeSet<String>,
     /// Beginnings of files that tell something of the server.
     kept: HashMap<&'static str, Vec<u8>>,
+    /// Relation maps, with the directories that they are in.
+    maps: Vec<(String, Vec<u8>)>,
     unchecked: u64,
 }
 
@@ -54,7 +61,8 @@ impl Ledger {
         let places: HashMap<String, usize> =
             files.iter().enumerate().map(|(place, file)| (file.path(), place)).collect();
         let seen = vec![false; files.len()];
-        Self { manifest, places, seen, directories: BTreeSet::new(), kept: HashMap::new(), unchecked: 0 }
+        let (directories, kept, maps) = (BTreeSet::new(), HashMap::new(), Vec::new());
+        Self { manifest, places, seen, directories, kept, maps, unchecked: 0 }
     }
 
     /// Paths of all listed files.
@@ -84,6 +92,17 @@ impl Ledger {
         let (bytes, beginning) = read(content, sum.as_mut())?;
         if let Some(name) = kept {
             self.kept.insert(name, beginning);
+        } else if let Some(directory) = path.strip_suffix(FILENODES) {
+            self.maps.push((directory.to_owned(), beginning));
+        } else if let Some(damage) =
+            path.strip_prefix(PREPARED).and_then(|name| own_sums::prepared(name, &beginning))
+        {
+            return Ok(Err(wrong(damage)));
+        } else if path == ORIGINS && bytes > own_sums::NO_ORIGINS {
+            outcome.gap(
+                format!("{ORIGINS}, of which all versions have the same CRC32C"),
+                "make base backups with another checksum: pg_basebackup --manifest-checksums=SHA256",
+            );
         }
         let (Some(place), Some(listed)) = (place, listed) else {
             return Ok(self.unlisted(path));
@@ -159,6 +178,25 @@ impl Ledger {
             && listed != own
         {
             outcome.damage("backup_manifest", None, "it belongs to another server than global/pg_control");
+        }
+        self.compare_contents(manifest, &text(LABEL), outcome);
+    }
+
+    /// Compares files with their own sums, which all versions share, with the rest of the backup.
+    fn compare_contents(&self, manifest: &Manifest, label: &str, outcome: &mut Outcome) {
+        let control = self.kept.get(CONTROL).and_then(|bytes| own_sums::control(bytes, label, &manifest.wal));
+        if let Some(damage) = control {
+            outcome.damage(CONTROL, None, damage);
+        }
+        for (directory, bytes) in &self.maps {
+            // Parts of incremental backups have a name of their own.
+            let has_file = |file: u32| {
+                let names = [format!("{directory}/{file}"), format!("{directory}/INCREMENTAL.{file}")];
+                names.iter().any(|name| self.places.contains_key(name))
+            };
+            if let Some(damage) = own_sums::map(bytes, has_file) {
+                outcome.damage(format!("{directory}{FILENODES}"), None, damage);
+            }
         }
     }
 

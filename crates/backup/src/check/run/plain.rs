@@ -75,6 +75,10 @@ pub(super) fn check(
 impl Script {
     fn piece(&mut self, piece: Piece<'_>) -> io::Result<()> {
         match piece {
+            Piece::Between(text) | Piece::Meta(text) if text.contains(&0) => {
+                // psql leaves out the statement after it, without an error.
+                return Err(wrong("a comment has a byte that is not text"));
+            }
             Piece::Between(text) => {
                 for line in text.split(|byte| *byte == b'\n') {
                     self.comment(&String::from_utf8_lossy(line))?;
