@@ -74,6 +74,11 @@ bench-backup-damage *arguments:
     cargo build --release --locked
     python3 bench/backup_damage.py {{arguments}}
 
+# Backups of copies made from models, beside the original's: are they as large? Needs the client programs; tpchgen-cli. Arguments: see --help
+bench-backup-model *arguments:
+    cargo build --release --locked
+    python3 bench/backup_model.py {{arguments}}
+
 # pgrig ddl beside eugene and pg-blast-radius on the same statements, against the server; needs psql. Arguments: see --help
 bench-ddl-peers *arguments:
     cargo build --release --locked
