@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use backup::check::{CheckError, Outcome, Request, Verdict, check, plan};
-use testkit::{CLIENTS_RELEASE, Need, assert_says, clients, require, until};
+use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, until};
 
-use crate::support::made::Made;
+use crate::support::made::{Made, files};
 
 pub(crate) fn checked(path: &Path) -> Result<Outcome, CheckError> {
     checked_with(path, None)
@@ -98,6 +98,62 @@ fn wal_that_is_kept_elsewhere_is_found_there() {
     assert_eq!(checked(&none).unwrap().verdict(), Verdict::NoDamageFound);
     fs::remove_dir(none.join("pg_notify")).unwrap();
     assert_says(&checked(&none).unwrap().damages[0].to_string(), &["pg_notify: the directory is missing"]);
+}
+
+/// Each file has the checksum of the manifest: a file that ends with its own CRC32C has the same CRC32C in each version.
+#[test]
+fn files_that_belong_to_another_backup_or_directory_are_noticed() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let backup = "pg_basebackup --pgdata=FILE --checkpoint=fast";
+    let earlier = made.make("earlier", backup);
+    block_on(async {
+        let connection = made.server.connect("postgres").await;
+        connection.client.batch_execute("VACUUM FULL pg_class").await.unwrap();
+        connection.close().await;
+    });
+    let later = made.make("later", backup);
+    let says = |backup: &Path, file: &str, of: &Path, said: &str| {
+        let own = fs::read(backup.join(file)).unwrap();
+        assert_ne!(fs::copy(of, backup.join(file)).unwrap(), 0);
+        let found = checked(backup).unwrap();
+        assert_eq!(found.verdict(), Verdict::Damaged, "{file}: {found:#?}");
+        assert_says(&found.damages[0].to_string(), &[file, said]);
+        fs::write(backup.join(file), own).unwrap();
+        assert_eq!(checked(backup).unwrap().verdict(), Verdict::Whole);
+    };
+    let control = "global/pg_control";
+    says(&later, control, &earlier.join(control), "it belongs to an earlier backup");
+    says(&earlier, control, &later.join(control), "it belongs to a later backup");
+    let maps: Vec<String> = files(&later)
+        .into_iter()
+        .map(|(path, _)| path.strip_prefix(&later).unwrap().display().to_string())
+        .filter(|path| path.starts_with("base/") && path.ends_with("pg_filenode.map"))
+        .collect();
+    let read = |backup: &Path, map: &String| fs::read(backup.join(map)).unwrap();
+    let changed = maps.iter().find(|map| read(&earlier, map) != read(&later, map)).unwrap();
+    says(&later, changed, &earlier.join(changed), "which is not in its directory");
+    says(&later, changed, &later.join("global/pg_filenode.map"), "which is not in its directory");
+}
+
+/// psql leaves out the statement after it, without an error.
+#[test]
+fn a_byte_that_is_not_text_in_a_comment_is_noticed() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let dump = made.make("dump.sql", "pg_dump --file=FILE postgres");
+    let mut text = fs::read(&dump).unwrap();
+    let ends = b"--\n\nCREATE TABLE";
+    let at = text.windows(ends.len()).position(|window| window == ends).unwrap();
+    text[at + 2] = 0;
+    fs::write(&dump, text).unwrap();
+    let found = checked(&dump).unwrap();
+    assert_eq!(found.verdict(), Verdict::Damaged, "{found:#?}");
+    assert_says(&found.damages[0].to_string(), &["a comment has a byte that is not text"]);
 }
 
 #[test]
