@@ -38,8 +38,8 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 /// --instance with a new name: --pg-version 15 --instance ddl15.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(profile_help(STOCK))),
-    after_help = "Classes: catalog only, wait, scan, scan of another table, scan of several tables, rows,\n\
-    index build, copy, rewrite.\n\n\
+    after_help = "Classes: catalog only, wait, scan, scan of another table,\n\
+    scan of several tables, rows, index build, copy, rewrite.\n\n\
     Examples:\n  \
     pgrig ddl migration.sql -d shop\n  \
     pgrig ddl migration.sql --schema-file app.sql\n  \

@@ -189,7 +189,7 @@ pub(crate) struct TpsArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct TpsServer {
-    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…). Repeat -d to divide the clients among several targets, such as standbys or shards; a client that loses its session moves to the next target. Several targets need -n
+    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…). Repeat -d to divide the clients among several targets, such as standbys or shards; a client that loses its session moves to the next target. Several targets need -n [default: PGDATABASE, else as for psql; on pgrig's own PostgreSQL: postgres]
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Vec<String>,
 
