@@ -194,6 +194,11 @@ fn another_database_psql_and_a_restart() {
 #[test]
 fn an_instance_that_does_not_exist_is_named_with_those_that_do() {
     let rig = Rig::new();
+    assert_eq!(rig.done("testdb list").stdout, "this role has no databases of pgrig testdb\n");
+    assert_says(&rig.done("testdb drop --all").stderr, &["there was nothing to drop"]);
+    let ran = rig.run("testdb keep pgrig_1");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");
+    assert!(!rig.home.path().join("instances").exists());
     rig.done("fill 5MB");
     for action in ["stop", "url", "restart", "logs", "destroy"] {
         let ran = rig.run(&format!("server {action} --instance typo"));

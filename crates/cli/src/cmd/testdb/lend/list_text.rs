@@ -31,7 +31,9 @@ pub(crate) fn print(list: &List, printer: &Printer) -> Result<(), Failure> {
         }
         printer.result(trimmed(&table))?;
     }
-    printer.result(settings(&list.settings))?;
+    if !list.settings.is_empty() {
+        printer.result(settings(&list.settings))?;
+    }
     Ok(())
 }
 

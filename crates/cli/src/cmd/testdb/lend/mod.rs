@@ -10,20 +10,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use measure::human::counted;
-use pgserver::Home;
-use testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
+use pgserver::{Home, Instance, Spec};
+use testdb::lend::{Format, LendRequest, List, Owner, OwnerName, Which};
 
 use crate::app::args::ServerChoice;
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
-use crate::app::target::existing;
+use crate::app::target::{Meant, existing, meant};
 use crate::cmd::testdb::fail_in_eval;
 use crate::cmd::testdb::lend::args::{DropArgs, KeepArgs, LeaseFormat, LendAction, ListArgs, NewArgs};
 use call::Caller;
 
 /// The effect of a crash on unlogged tables.
 const EMPTIED: &str = "unlogged: a crash of the server empties these tables";
+
+/// The answer where no database is dropped.
+const NOTHING: &str = "there was nothing to drop";
 
 /// Time without work after which a keeper ends that was started to lend.
 const LENDS: Duration = Duration::from_mins(10);
@@ -79,17 +82,31 @@ fn owner(arguments: &NewArgs) -> Result<Option<Owner>, Failure> {
     }
 }
 
-/// Refuses an instance that does not exist: it has no databases.
-fn refuse_absent(server: &ServerChoice) -> Result<(), Failure> {
-    let Some(name) = &server.address.embedded.instance else { return Ok(()) };
-    existing(&Home::locate()?, name).map(|_| ())
+/// Whether pgrig's own server is meant, and does not exist yet: it has no databases, and this is no reason to create it.
+///
+/// # Errors
+/// If an option names an instance that does not exist.
+fn is_absent(server: &ServerChoice) -> Result<bool, Failure> {
+    let home = Home::locate()?;
+    if let Some(name) = &server.address.embedded.instance {
+        return existing(&home, name).map(|_| false);
+    }
+    let default = Spec::default().name;
+    Ok(meant(server)? == Meant::Own && !Instance::list(&home)?.iter().any(|one| one.name() == default))
+}
+
+fn no_database(name: &str) -> Failure {
+    Usage(format!("there is no database {name}: pgrig has not created its own PostgreSQL yet")).into()
 }
 
 /// Lists the databases.
 fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
-    refuse_absent(&arguments.server)?;
-    let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
-    let list = caller.call(&async |client| client.list().await)?;
+    let list = if is_absent(&arguments.server)? {
+        List { databases: Vec::new(), settings: Vec::new() }
+    } else {
+        let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
+        caller.call(&async |client| client.list().await)?
+    };
     if arguments.json {
         return Ok(Printer::json(&json::pretty(&list)?)?);
     }
@@ -98,7 +115,9 @@ fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
 
 /// Keeps databases.
 fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
-    refuse_absent(&arguments.server)?;
+    if is_absent(&arguments.server)? {
+        return Err(no_database(&arguments.names[0]));
+    }
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     for name in &arguments.names {
         let lease = caller.call(&async |client| client.keep(name).await)?;
@@ -110,7 +129,12 @@ fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
 
 /// Drops the named databases.
 fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
-    refuse_absent(&arguments.server)?;
+    if is_absent(&arguments.server)? {
+        return match arguments.names.first() {
+            Some(name) => Err(no_database(name)),
+            None => Ok(printer.say(NOTHING)),
+        };
+    }
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     let which = [
         (arguments.all, Which::All),
@@ -129,7 +153,7 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
         printer.say(format!("dropped {name}"));
     }
     if dropped.dropped.is_empty() && dropped.failed.is_empty() {
-        printer.say("there was nothing to drop");
+        printer.say(NOTHING);
     }
     match dropped.failed.as_slice() {
         [] => Ok(()),
