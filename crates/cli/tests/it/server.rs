@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use crate::support::{Ran, Rig};
-use testkit::until_some as until;
+use testkit::{assert_says, until_some as until};
 
 #[test]
 fn a_server_is_started_used_stopped_and_destroyed() {
