@@ -19,8 +19,13 @@ use crate::run::space::Sampler;
 use crate::run::watch::{WaitsFor, Watcher};
 use crate::script::{Statement, StatementKind};
 
-/// Time between two readings of the locks of a statement that runs outside of transactions.
+/// Time between the first two readings of the locks of a statement that runs outside of transactions. The readings of a long statement
+/// are further apart, so that they do not slow it down.
 const POLL: Duration = Duration::from_millis(2);
+/// Longest time between two readings: a statement waits that much longer for each transaction that holds it up.
+const LONGEST_POLL: Duration = Duration::from_millis(20);
+/// Part of the time of a statement so far after which the next reading follows.
+const POLL_PART: u32 = 100;
 /// Time in which the server has counted a VACUUM: before PostgreSQL 15 a process of its own collects the counters, up
 /// to 0.5 s late (pgstat.c: PGSTAT_STAT_INTERVAL).
 const COUNTED: Duration = Duration::from_millis(1500);
@@ -208,12 +213,13 @@ impl<'a> Look<'a> {
         held: &mut Held,
         waits: &mut usize,
     ) -> Result<(), ConnectError> {
+        let start = Instant::now();
         let mut run = pin!(self.session.run(sql));
         loop {
             tokio::select! {
                 biased;
                 done = &mut run => return done,
-                () = tokio::time::sleep(POLL) => {}
+                () = tokio::time::sleep((start.elapsed() / POLL_PART).clamp(POLL, LONGEST_POLL)) => {}
             }
             let locks = self.watcher.locks().await?;
             held.extend(&locks.held);
