@@ -130,10 +130,11 @@ fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
 /// Drops the named databases.
 fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
     if is_absent(&arguments.server)? {
-        return match arguments.names.first() {
-            Some(name) => Err(no_database(name)),
-            None => Ok(printer.say(NOTHING)),
-        };
+        if let Some(name) = arguments.names.first() {
+            return Err(no_database(name));
+        }
+        printer.say(NOTHING);
+        return Ok(());
     }
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     let which = [
