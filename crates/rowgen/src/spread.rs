@@ -97,7 +97,7 @@ pub enum Alphabet {
     Lower,
     /// `0` to `9` and `a` to `z`.
     Mixed,
-    /// `a` to `z`, and after the first letters a blank now and then.
+    /// After the first letters (`a` to `z`), English-like words with a blank between them: so texts compress as prose does.
     Words,
 }
 

@@ -163,7 +163,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. The --set options of a command replace all those of the last `server start`
+    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. For this command, they replace all --set options of the last `server start`
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 }
@@ -213,6 +213,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match percent {
         Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        None if !text.contains('%') => Err(format!("\"{text}\" has no %: give a percentage like 5% or 0.5%")),
         _ => Err(format!("\"{text}\" is not a percentage above 0% and below 100%: give one like 5% or 0.5%")),
     }
 }
@@ -226,7 +227,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 /// Manage pgrig's own PostgreSQL
 ///
-/// A command that names no server uses the instance called default (or the one of --instance). If the instance is not running, the command starts it, and stops it at the end. The data remain on disk. `pgrig server start` keeps an instance running, also for other programs. The files of an
+/// A command that names no server uses an instance: usually default, or the one of --instance. If the instance is not running, the command starts it, and stops it at the end. The data remain on disk. `pgrig server start` keeps an instance running, also for other programs. The files of an
 /// instance are under PGRIG_HOME (default: ~/.local/share/pgrig, for root /var/lib/pgrig). Its server listens on a Unix
 /// socket and does not run as root: if root starts it, it runs as user postgres or nobody.
 #[derive(Debug, Args)]

@@ -29,7 +29,7 @@ use crate::cmd::tps::args::TpsArgs;
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
 ///
 /// Name a server with -d, -h, -p, -U, or with PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE, as for psql. Otherwise pgrig starts and uses its own
-/// PostgreSQL (see `pgrig server --help`). Each measuring command (a verb) saves its results in a run document (JSON), which
+/// PostgreSQL (see `pgrig server --help`). Commands that fill or measure save their results in a run document (JSON), which
 /// compare, merge, report and runs read.
 #[derive(Debug, Parser)]
 #[command(
@@ -57,7 +57,7 @@ use crate::cmd::tps::args::TpsArgs;
         rehearsed cannot be restored\n  \
         2    the command line or your own SQL is wrong, or the request is impossible\n  \
         3    a condition of --fail-if is true, a judged figure has a verdict of\n       \
-        --fail-on, no backup is restored within --rto, or a backup is damaged\n  \
+        --fail-on, no backup is restored within --rto, or backup check failed\n  \
         130  interrupted"
 )]
 pub(crate) struct Cli {

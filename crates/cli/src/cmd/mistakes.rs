@@ -59,7 +59,7 @@ const INSTEAD: [(&[&str], &str); 19] = [
     ),
     (
         &["dump", "pg_dump", "restore", "pg_restore", "backup"],
-        "pg_dump and pg_restore do that; pgrig backup rehearse -d DBNAME measures them, and pgrig fill --ddl FILE fills the tables of a dump",
+        "run PostgreSQL's own pg_dump or pg_restore; pgrig backup rehearse -d DBNAME measures them, and pgrig fill --ddl FILE fills the tables of a dump",
     ),
     (
         &["vacuum", "analyze", "vacuumdb", "reindex", "query", "exec", "sql"],

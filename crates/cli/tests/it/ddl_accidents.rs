@@ -23,7 +23,9 @@ fn asleep(rig: &Rig, server: &Server, copy: &str) -> Running {
     let sleep = format!("IF current_database() LIKE 'pgrig%{copy}' THEN PERFORM pg_sleep(600); END IF");
     let migration =
         file("migration.sql", &format!("ALTER TABLE t ADD a int;\nDO $$ BEGIN {sleep}; END $$;\n"));
-    let mut command = rig.command("ddl --quick --rows 100");
+    // With --quick, the migration is timed in the copy in which pgrig looks at it.
+    let effort = if copy == "stall" { "--quick" } else { "" };
+    let mut command = rig.command(&format!("ddl {effort} --rows 100"));
     command.args([&migration, "--schema-file", &schema, "--scratch", &server.url]);
     let mut pgrig = Running::start(command);
     let sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";

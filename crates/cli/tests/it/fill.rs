@@ -229,7 +229,7 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill 50MB --schema v --drop".to_owned(), 2, "pgbench_history in schema v is not a table"),
         ("fill 100".to_owned(), 2, "has no unit"),
         ("fill".to_owned(), 2, "no amount is given"),
-        ("fill 1GB --scale 3".to_owned(), 2, "cannot be used with"),
+        ("fill 1GB --scale 3".to_owned(), 2, "SIZE and --scale each set the amount"),
         ("fill 1kB --schema s".to_owned(), 2, "is out of range"),
         ("fill --scale 0 --schema s".to_owned(), 2, "give a whole number, 1 or more"),
         ("fill --scale 1.5 --schema s".to_owned(), 2, "a whole number"),

@@ -233,7 +233,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("fill --series --scale 3", "level 0 (--series)"),
         ("fill 1GB --partition-method hash", "--partitions"),
         ("fill 1GB --level 9", "invalid value"),
-        ("fill 1GB --ladder 1GB", "cannot be used with"),
+        ("fill 1GB --ladder 1GB", "SIZE and --ladder each set the amount"),
         ("fill --ladder 1GB --unlogged", "only --schema, --trials, --json"),
         ("fill 1GB --trials 3", "--ladder"),
         ("fill --brim --until-free 1GB", "cannot be used with"),

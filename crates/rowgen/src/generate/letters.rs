@@ -1,5 +1,6 @@
 //! Text that ascends with the number that it is made from.
 
+use super::payload;
 use crate::random::Stream;
 use crate::spread::{Alphabet, Letters};
 
@@ -43,10 +44,9 @@ impl Lettering {
         // Lengths of any numbers that follow each other are spread evenly (Weyl's sequence), so that few have the mean, too.
         let first = stream.draw(u64::MAX).next();
         let turn = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(first);
-        let length =
-            self.length((turn >> 11) as f64 / (1_u64 << 53) as f64).max(self.ordered).min(self.most) as usize;
+        let length = self.length((turn >> 11) as f64 / (1_u64 << 53) as f64).max(self.ordered).min(self.most);
         let start = out.len();
-        out.resize(start + length, b' ');
+        out.resize(start + length as usize, b' ');
         let text = &mut out[start..];
         let mut rest = self.spread(number, base);
         let ordered = self.ordered as usize;
@@ -54,8 +54,14 @@ impl Lettering {
             *place = character(characters, rest % base);
             rest /= base;
         }
+        if self.alphabet == Alphabet::Words {
+            // The ordered characters are a word of their own, if there is room for another one.
+            let first = if length > self.ordered + 1 { self.ordered + 1 } else { self.ordered };
+            out.truncate(start + first as usize);
+            payload::words(length - first, &mut draw, out);
+            return;
+        }
         let mut bits = 0;
-        let mut until_blank = 2 + draw.below(7);
         for (at, place) in text[ordered..].iter_mut().enumerate() {
             if at % 8 == 0 {
                 bits = draw.next();
@@ -63,14 +69,6 @@ impl Lettering {
             let byte = bits & 0xFF;
             bits >>= 8;
             *place = character(characters, (byte * base) >> 8);
-            if self.alphabet == Alphabet::Words && ordered + at + 1 < length {
-                if until_blank == 0 {
-                    *place = b' ';
-                    until_blank = 3 + byte % 8;
-                } else {
-                    until_blank -= 1;
-                }
-            }
         }
     }
 

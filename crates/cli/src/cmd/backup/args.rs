@@ -19,7 +19,7 @@ use crate::cmd::backup::tool::ToolArgs;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig backup rehearse -d shop\n  \
-    pgrig backup rehearse -d shop --way custom:gzip,jobs=4 --way base-tar:zstd=1\n  \
+    pgrig backup rehearse -d shop --way custom:gzip,jobs=4 --way base-tar\n  \
     pgrig backup check shop.dump --restore")]
 pub(crate) struct BackupArgs {
     #[command(subcommand)]

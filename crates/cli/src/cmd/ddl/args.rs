@@ -31,7 +31,7 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 /// pgrig creates your tables in new databases on its own PostgreSQL. It fills the tables that the migration uses, to
 /// three sizes, and runs the migration on copies. For each statement it reports the class (catalog only, scan, rewrite
 /// …) with the proof, the locks, the seconds and the bytes of WAL. It forecasts the seconds and the WAL for the size
-/// that --size or --rows gives. A changed file (relfilenode) proves a rewrite, and the server's counters of the
+/// of the original, or for that of --size or --rows. A changed file (relfilenode) proves a rewrite, and the server's counters of the
 /// statement's own transaction prove a scan. At the end, pgrig drops the databases. It never runs the migration on the
 /// database that -d names. The seconds are those of this machine. Expect the same classes, locks and WAL on other
 /// servers with the same major version and settings. To measure on the version of your server, give --pg-version, and

@@ -13,7 +13,7 @@ pub(crate) const K: u32 = 20;
 /// Capture a database's statistics as a model for test data; compare a database filled from it with the original
 ///
 /// A model is a TOML file. It contains the statements that create the schema, and statistics for each column. `pgrig fill
-/// --model` makes any number of rows from it. pgrig replaces each text value with another of the same length, and keeps the sort order. Frequent numbers, dates and enum labels stay in the model; `pgrig model show --values` prints them.
+/// --model` makes any number of rows from it. pgrig replaces each text value with another of the same length, and keeps the sort order. Enum labels, frequent numbers and frequent dates stay in the model; `pgrig model show --values` prints them.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig model capture -d shop -o shop.model.toml\n  \
@@ -42,7 +42,7 @@ pub(crate) enum ModelAction {
     /// With --analyze-original, pgrig also runs ANALYZE eleven times on the original. It then compares the median with
     /// the mean of these eleven results, and uses their standard deviation.
     ///
-    /// ORIGINAL and COPY are each a database name, a URI or a keyword string. A name means a database on the server that -h, -p, -U or
+    /// ORIGINAL and COPY are each a database name, a URI or a keyword string; ORIGINAL can also be a model file. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
     Check(Box<CheckArgs>),
 }
@@ -61,7 +61,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// pgrig always replaces texts. Also replace each number, date or time that occurs in fewer than ROWS rows, if an
+    /// pgrig replaces texts. Also replace each number, date or time that occurs in fewer than ROWS rows, if an
     /// unused value exists between its two neighbours. Replace the long numbers of a column, such as phone numbers, if on
     /// average fewer than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number
     /// of rows

@@ -341,7 +341,7 @@ pub(super) fn fidelity(
         let (same, pairs) = plans.same;
         let _ = writeln!(
             text,
-            "plans       {} of {} queries have the same shape (95 % interval: {:.1} to {:.1} %){}; estimates differ by a factor of {:.2} in the median, {:.2} at p95",
+            "plans       {} of the plans of {} queries have the same shape (95 % interval: {:.1} to {:.1} %){}; estimates differ by a factor of {:.2} in the median, {:.2} at p95",
             percent(u64::from(same), u64::from(pairs)),
             plans.queries,
             plans.interval.0 * 100.0,

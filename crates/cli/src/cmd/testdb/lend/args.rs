@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Arg, Args, Subcommand, ValueEnum};
 
 use crate::app::args::ServerChoice;
 use crate::app::duration::Length;
@@ -10,6 +10,11 @@ use crate::app::duration::Length;
 /// Help of --instance where the instance has to exist.
 const INSTANCE: &str = "Use this instance of pgrig's own PostgreSQL, even if PGHOST or another variable names a server \
                         [default: the instance called default]";
+
+/// Not in help: options with which an instance is created or started.
+fn hidden(argument: Arg) -> Arg {
+    argument.hide(true)
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LendAction {
@@ -127,7 +132,7 @@ pub(crate) enum LeaseFormat {
 
 /// List lent and kept databases, spares and templates
 #[derive(Debug, Args)]
-#[command(mut_arg("instance", |instance| instance.help(INSTANCE)))]
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("pg_version", hidden), mut_arg("pg_bin", hidden), mut_arg("profile", hidden), mut_arg("set", hidden))]
 pub(crate) struct ListArgs {
     /// Print JSON instead of text
     #[arg(long)]
@@ -139,7 +144,7 @@ pub(crate) struct ListArgs {
 
 /// Keep lent databases, for example that of a failed test, until you drop them
 #[derive(Debug, Args)]
-#[command(mut_arg("instance", |instance| instance.help(INSTANCE)))]
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("pg_version", hidden), mut_arg("pg_bin", hidden), mut_arg("profile", hidden), mut_arg("set", hidden))]
 pub(crate) struct KeepArgs {
     /// Name of a lent database
     #[arg(value_name = "NAME", required = true)]
@@ -153,7 +158,7 @@ pub(crate) struct KeepArgs {
 ///
 /// Give NAME, --all, --templates or --orphans.
 #[derive(Debug, Args)]
-#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("pg_version", hidden), mut_arg("pg_bin", hidden), mut_arg("profile", hidden), mut_arg("set", hidden), after_help = "Examples:\n  \
     pgrig testdb drop --templates    # templates and their spares\n  \
     pgrig testdb drop --all          # every database that pgrig made")]
 pub(crate) struct DropArgs {

@@ -55,7 +55,7 @@ impl TpsArgs {
         let given = [("-c", "clients", self.client.is_some()), ("-M", "protocol", self.protocol.is_some())];
         for (option, name, is_given) in given {
             if is_given && axes.iter().any(|axis| axis.name() == name) {
-                let text = format!("--matrix {name}=… has the values of {option}: leave out {option}");
+                let text = format!("--matrix {name}=… sets the {name}: leave out {option}");
                 return Err(Usage(text));
             }
         }
