@@ -56,8 +56,7 @@ use crate::cmd::fill::mark::Marks;
         pgrig fill 73GB --unlogged -d mydb    # the server that psql -d mydb reaches\n  \
         pgrig fill 5GB --append               # 5 GB more\n  \
         pgrig fill 10GB --ddl shop.sql        # your own schema, from a file\n  \
-        pgrig fill 10GB --all-tables --append -d shop    # more rows in each table\n  \
-        pgrig fill --model shop.model.toml --scale 0.1    # a tenth of the original\n"
+        pgrig fill 10GB --all-tables --append -d shop    # more rows in each table\n"
     )
 )]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
