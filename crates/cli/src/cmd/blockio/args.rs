@@ -16,7 +16,7 @@ use crate::app::size::Size;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
         pgrig blockio 1GB             # pgrig's own PostgreSQL\n  \
-        pgrig blockio 64GiB --memory 32GiB -d mydb    # twice the memory of the server\n  \
+        pgrig blockio 64GiB --memory 32GiB -d mydb    # twice the memory\n  \
         pgrig blockio 1GB --baseline latest:blockio    # the change of each step\n")]
 pub(crate) struct BlockioArgs {
     /// Size of the table. To read from storage and not from caches, give twice the memory of the server
