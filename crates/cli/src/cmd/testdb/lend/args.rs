@@ -195,11 +195,10 @@ pub(crate) struct DropArgs {
     curl http://127.0.0.1:7432/database\n  \
     curl -X DELETE http://127.0.0.1:7432/databases/NAME\n\n\
     Requests:\n  \
-    GET /database               lend a database, for an hour unless &for or &owner is\n                              \
-    given\n    \
+    GET /database               lend a database for an hour\n    \
         ?from=FILE, ?template=DBNAME, &unlogged   source; over TCP, only one that\n                                              \
         --from or --template names\n    \
-        &for=SECONDS, &owner=PID                  end of the lease\n    \
+        &for=SECONDS, &owner=PID                  another end of the lease\n    \
         &keep                                     no end; only over unix:PATH\n    \
         &format=json, url, env or shell           format of the answer\n  \
     POST /databases             the same, with the parameters as JSON in the body\n  \
