@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use backup::check::{CheckError, Outcome, Request, Verdict, check, plan};
-use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, until};
+use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, until, until_async};
 
 use crate::support::made::{Made, files};
 
@@ -136,6 +136,44 @@ fn files_that_belong_to_another_backup_or_directory_are_noticed() {
     let changed = maps.iter().find(|map| read(&earlier, map) != read(&later, map)).unwrap();
     says(&later, changed, &earlier.join(changed), "which is not in its directory");
     says(&later, changed, &later.join("global/pg_filenode.map"), "which is not in its directory");
+}
+
+/// A map that the WAL of the backup replaces need not fit the files.
+#[test]
+fn a_map_that_wal_replaces_is_no_damage() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let rewrite = |condition: &str| {
+        block_on(async {
+            let connection = made.server.connect("postgres").await;
+            until_async(condition, async || {
+                condition.is_empty() || connection.client.query_one(condition, &[]).await.unwrap().get(0)
+            })
+            .await;
+            connection.client.batch_execute("VACUUM FULL pg_class").await.unwrap();
+            connection.close().await;
+        });
+    };
+    let earlier = made.make("earlier", "pg_basebackup --pgdata=FILE --checkpoint=fast");
+    rewrite("");
+    let later = made.path("later");
+    let mut slow = made.command("pg_basebackup");
+    slow.args(["--checkpoint=fast", "--max-rate=8M", "--pgdata"]).arg(&later);
+    let mut slow = slow.spawn().unwrap();
+    rewrite("SELECT count(*) > 0 FROM pg_stat_progress_basebackup WHERE phase = 'streaming database files'");
+    assert!(slow.wait().unwrap().success());
+    let whole = checked(&later).unwrap();
+    assert_eq!(whole.damages.len(), 0, "{whole:#?}");
+    let maps =
+        files(&later).into_iter().map(|(path, _)| path).filter(|path| path.ends_with("pg_filenode.map"));
+    for map in maps {
+        fs::copy(earlier.join(map.strip_prefix(&later).unwrap()), &map).unwrap();
+    }
+    let found = checked(&later).unwrap();
+    assert_eq!(found.verdict(), Verdict::NoDamageFound, "{found:#?}");
+    assert_says(&found.gaps[0].part, &["pg_filenode.map", "the WAL of the backup replaces it"]);
 }
 
 /// psql leaves out the statement after it, without an error.

@@ -26,8 +26,12 @@ const LONGEST: usize = 1 << 30;
 const ALIGNMENT: usize = 8;
 /// Info and resource manager of the record that ends a segment (`XLOG_SWITCH` of `RM_XLOG_ID`).
 const SWITCH: (u8, u8) = (0x40, 0);
+/// Resource managers whose records write relation maps when they are replayed: `RM_DBASE_ID` (a database that is created) and
+/// `RM_RELMAP_ID` (src/include/access/rmgrlist.h).
+const WRITES_MAPS: [u8; 2] = [4, 7];
 
 /// Reads a range, page by page.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(in crate::check) struct Walk {
     range: WalRange,
     segment: u64,
@@ -44,6 +48,8 @@ pub(in crate::check) struct Walk {
     is_over: bool,
     /// Bytes behind the end of the range that no record explains.
     pub(in crate::check) has_unknown_rest: bool,
+    /// Whether its replay writes relation maps.
+    pub(in crate::check) writes_maps: bool,
 }
 
 /// Size of the segments, from the first page of one.
@@ -83,6 +89,7 @@ impl Walk {
             has_reached_end: false,
             is_over: false,
             has_unknown_rest: false,
+            writes_maps: false,
         }
     }
 
@@ -233,6 +240,7 @@ impl Walk {
         }
         self.previous = Some(position);
         self.has_reached_end |= end >= self.range.end;
+        self.writes_maps |= WRITES_MAPS.contains(&record[17]);
         if (record[16] & 0xf0, record[17]) == SWITCH {
             self.is_over = true;
         }

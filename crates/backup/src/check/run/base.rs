@@ -62,7 +62,7 @@ pub(super) fn plain(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
             break;
         }
     }
-    end_wal(run, segments, outcome)
+    end_wal(run, segments, &ledger, outcome)
 }
 
 fn segments(ledger: &Ledger) -> Segments {
@@ -70,8 +70,13 @@ fn segments(ledger: &Ledger) -> Segments {
     Segments::new(ranges, ledger.system())
 }
 
-/// Looks for missing segments in the user's own directory.
-fn end_wal(run: &Run<'_>, mut segments: Segments, outcome: &mut Outcome) -> Result<(), CheckError> {
+/// Looks for missing segments in the user's own directory, and compares what WAL may change.
+fn end_wal(
+    run: &Run<'_>,
+    mut segments: Segments,
+    ledger: &Ledger,
+    outcome: &mut Outcome,
+) -> Result<(), CheckError> {
     if let Some(directory) = &run.plan.wal {
         if segments.wanted().is_empty() {
             segments.begin_as_in(directory);
@@ -88,6 +93,7 @@ fn end_wal(run: &Run<'_>, mut segments: Segments, outcome: &mut Outcome) -> Resu
             }
         }
     }
+    ledger.compare_maps(segments.write_maps(), outcome);
     segments.end(outcome);
     Ok(())
 }
@@ -340,5 +346,5 @@ fn of_sources(
             break;
         }
     }
-    end_wal(run, segments, outcome)
+    end_wal(run, segments, ledger, outcome)
 }

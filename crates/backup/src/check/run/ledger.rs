@@ -179,14 +179,17 @@ impl Ledger {
         {
             outcome.damage("backup_manifest", None, "it belongs to another server than global/pg_control");
         }
-        self.compare_contents(manifest, &text(LABEL), outcome);
+        let of_other = |bytes: &Vec<u8>| own_sums::control(bytes, &text(LABEL), &manifest.wal);
+        if let Some(damage) = self.kept.get(CONTROL).and_then(of_other) {
+            outcome.damage(CONTROL, None, damage);
+        }
     }
 
-    /// Compares files with their own sums, which all versions share, with the rest of the backup.
-    fn compare_contents(&self, manifest: &Manifest, label: &str, outcome: &mut Outcome) {
-        let control = self.kept.get(CONTROL).and_then(|bytes| own_sums::control(bytes, label, &manifest.wal));
-        if let Some(damage) = control {
-            outcome.damage(CONTROL, None, damage);
+    /// Compares the relation maps with the files that they name. If the replay of WAL writes maps (`are_replayed`), those of the backup
+    /// need not fit.
+    pub(super) fn compare_maps(&self, are_replayed: bool, outcome: &mut Outcome) {
+        if self.manifest.is_none() {
+            return;
         }
         for (directory, bytes) in &self.maps {
             // Parts of incremental backups have a name of their own.
@@ -194,8 +197,15 @@ impl Ledger {
                 let names = [format!("{directory}/{file}"), format!("{directory}/INCREMENTAL.{file}")];
                 names.iter().any(|name| self.places.contains_key(name))
             };
-            if let Some(damage) = own_sums::map(bytes, has_file) {
-                outcome.damage(format!("{directory}{FILENODES}"), None, damage);
+            let Some(damage) = own_sums::map(bytes, has_file) else { continue };
+            let path = format!("{directory}{FILENODES}");
+            if are_replayed {
+                outcome.gap(
+                    format!("{path}: {damage}, or the WAL of the backup replaces it"),
+                    "restore the backup: --restore",
+                );
+            } else {
+                outcome.damage(path, None, damage);
             }
         }
     }

@@ -133,6 +133,11 @@ impl Segments {
         Ok(true)
     }
 
+    /// Whether the replay of the WAL writes relation maps.
+    pub(super) fn write_maps(&self) -> bool {
+        self.walks.iter().any(|one| one.walk.writes_maps)
+    }
+
     /// Adds the missing segments as damages, and those that no restore needs as gaps.
     pub(super) fn end(mut self, outcome: &mut Outcome) {
         self.begin(DEFAULT);

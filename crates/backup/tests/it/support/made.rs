@@ -65,7 +65,7 @@ impl Made {
         self.directory.path().join(name)
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         command
             .env("PGHOST", self.server.socket_dir())
