@@ -77,7 +77,7 @@ impl Copies<'_> {
         let migrating = self.with_settings(copy);
         let mut look = Look::begin(copy, &migrating, self.databases.outside()).await?;
         let of = statements.len();
-        let mut costs = Some(Costs::of(statements.len()));
+        let mut costs = Costs::of(statements.len());
         let until = runnable(statements);
         let to_run = statements[..until].iter_mut().enumerate().filter(|(_, one)| one.failed.is_none());
         for (place, one) in to_run {
@@ -85,18 +85,17 @@ impl Copies<'_> {
             match look.statement(&one.statement).await? {
                 Looked::Ran(ran) => {
                     one.found = ran.effects;
-                    let costs = costs.iter_mut();
-                    costs.for_each(|costs| costs.ran(place, ran.took, ran.wal, ran.is_in_transaction));
+                    costs.ran(place, ran.took, ran.wal, look.is_in_transaction());
                 }
                 Looked::Failed(failed) => {
                     (one.found, one.failed) = (None, Some(failed));
-                    costs = None;
-                    break;
+                    look.end().await;
+                    return Ok(None);
                 }
             }
         }
         look.end().await;
-        Ok(costs)
+        Ok(Some(costs))
     }
 
     /// Times the statements in a copy of the size at this place. If one fails that did not before, begins anew without it.

@@ -118,12 +118,6 @@ impl Databases {
         Ok(self.lead.row("SELECT current_setting('wal_level') AS level", &[]).await?.get("level"))
     }
 
-    /// Whether nobody set this setting of the server.
-    pub(crate) async fn is_default(&self, setting: &str) -> Result<bool, ConnectError> {
-        let query = "SELECT source = 'default' AS is_default FROM pg_catalog.pg_settings WHERE name = $1";
-        Ok(self.lead.row(query, &[&setting]).await?.get("is_default"))
-    }
-
     async fn lead(target: &Target, name: &str) -> Result<Session, ConnectError> {
         Session::open(&target.clone().with_application_name(name)).await
     }

@@ -15,17 +15,14 @@ use crate::parted;
 use crate::parts::Parts;
 use crate::run::blockers::Blockers;
 use crate::run::failure;
+use crate::run::pace::Pace;
 use crate::run::space::Sampler;
 use crate::run::watch::{WaitsFor, Watcher};
 use crate::script::{Statement, StatementKind};
 
-/// Time between the first two readings of the locks of a statement that runs outside of transactions. The readings of a long statement
-/// are further apart, so that they do not slow it down.
-const POLL: Duration = Duration::from_millis(2);
-/// Longest time between two readings: a statement waits that much longer for each transaction that holds it up.
-const LONGEST_POLL: Duration = Duration::from_millis(20);
-/// Part of the time of a statement so far after which the next reading follows.
-const POLL_PART: u32 = 100;
+/// Times between two readings of the locks of a statement that runs outside of transactions. Such a statement waits as much longer for each
+/// transaction that holds it up.
+const PACE: Pace = Pace { shortest: Duration::from_millis(2), longest: Duration::from_millis(20) };
 /// Time in which the server has counted a VACUUM: before PostgreSQL 15 a process of its own collects the counters, up
 /// to 0.5 s late (pgstat.c: PGSTAT_STAT_INTERVAL).
 const COUNTED: Duration = Duration::from_millis(1500);
@@ -48,15 +45,6 @@ pub(crate) struct Ran {
     pub(crate) took: Duration,
     /// Bytes of WAL that the server wrote meanwhile.
     pub(crate) wal: i64,
-    /// Whether a transaction is open after it.
-    pub(crate) is_in_transaction: bool,
-}
-
-/// A run that a look times.
-enum Timed {
-    /// What it did, its time and its bytes of WAL.
-    Ran(Option<Effects>, Duration, i64),
-    Failed(Failed),
 }
 
 /// The session of the migration and the one that watches it.
@@ -95,29 +83,31 @@ impl<'a> Look<'a> {
     /// # Errors
     /// If the connection is lost. What the server says of the statement is no error.
     pub(crate) async fn statement(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
-        let timed = match statement.kind {
+        let looked = match statement.kind {
             StatementKind::Transaction | StatementKind::Session => {
                 let before = self.watcher.wal().await?;
                 let (run, took) = timed(self.session.run(&statement.sql)).await;
                 match failure::refused(run)? {
-                    Ok(()) => Timed::Ran(None, took, self.watcher.wal().await? - before),
-                    Err(error) => Timed::Failed(failure::of_statement(&error, statement)),
+                    Ok(()) => {
+                        Looked::Ran(Ran { effects: None, took, wal: self.watcher.wal().await? - before })
+                    }
+                    Err(error) => Looked::Failed(failure::of_statement(&error, statement)),
                 }
             }
             StatementKind::MeasuredAlone if !self.is_in_transaction => self.alone(statement).await?,
             StatementKind::Measured | StatementKind::MeasuredAlone => self.measured(statement).await?,
         };
         self.is_in_transaction = self.watcher.is_in_transaction().await?;
-        Ok(match timed {
-            Timed::Failed(failed) => Looked::Failed(failed),
-            Timed::Ran(effects, took, wal) => {
-                Looked::Ran(Ran { effects, took, wal, is_in_transaction: self.is_in_transaction })
-            }
-        })
+        Ok(looked)
+    }
+
+    /// Whether a transaction is open after the last statement.
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.is_in_transaction
     }
 
     /// Runs a statement in its transaction, or in one around it alone if it has none and can run in one.
-    async fn measured(&mut self, statement: &Statement) -> Result<Timed, ConnectError> {
+    async fn measured(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
         let is_own = !self.is_in_transaction;
         if is_own {
             self.session.run("BEGIN").await?;
@@ -139,13 +129,13 @@ impl<'a> Look<'a> {
                     return self.alone(statement).await;
                 }
             }
-            return Ok(Timed::Failed(failure::of_statement(&error, statement)));
+            return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
         let after = self.reading().await?;
         if is_own {
             let (run, committed) = timed(self.session.run("COMMIT")).await;
             if let Err(error) = failure::refused(run)? {
-                return Ok(Timed::Failed(failure::of_statement(&error, statement)));
+                return Ok(Looked::Failed(failure::of_statement(&error, statement)));
             }
             took += committed;
         }
@@ -165,11 +155,11 @@ impl<'a> Look<'a> {
             waits: 0,
             space,
         };
-        Ok(Timed::Ran(Some(effects), took, wal))
+        Ok(Looked::Ran(Ran { effects: Some(effects), took, wal }))
     }
 
     /// Runs a statement outside of transactions, and reads its locks whenever it waits.
-    async fn alone(&mut self, statement: &Statement) -> Result<Timed, ConnectError> {
+    async fn alone(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
         self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
         let vacuums = self.vacuums(statement).await?;
         let before = self.relations().await?;
@@ -183,7 +173,7 @@ impl<'a> Look<'a> {
         let ((run, took), space) = self.sampler.during(timed(held_up)).await?;
         blockers.end().await;
         if let Err(error) = failure::refused(run)? {
-            return Ok(Timed::Failed(failure::of_statement(&error, statement)));
+            return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
         let wal = self.watcher.wal().await? - wal;
         let after = self.relations().await?;
@@ -202,7 +192,7 @@ impl<'a> Look<'a> {
             waits,
             space,
         };
-        Ok(Timed::Ran(Some(effects), took, wal))
+        Ok(Looked::Ran(Ran { effects: Some(effects), took, wal }))
     }
 
     /// Runs a statement while blockers hold it up. Counts its waits for the end of transactions.
@@ -219,7 +209,7 @@ impl<'a> Look<'a> {
             tokio::select! {
                 biased;
                 done = &mut run => return done,
-                () = tokio::time::sleep((start.elapsed() / POLL_PART).clamp(POLL, LONGEST_POLL)) => {}
+                () = PACE.pause(start) => {}
             }
             let locks = self.watcher.locks().await?;
             held.extend(&locks.held);

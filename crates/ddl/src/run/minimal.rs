@@ -12,10 +12,6 @@ use crate::error::DdlError;
 /// Settings of the server while it is filled.
 const MINIMAL: [(&str, &str); 2] = [("wal_level", "minimal"), ("max_wal_senders", "0")];
 
-/// Setting of the server that has just started and then measures. It has no WAL files to reuse, which a server in use has, and
-/// would fill each new one with zeros before its first use: a rewrite took 1.3 times as long.
-const NO_ZEROS: (&str, &str) = ("wal_init_zero", "off");
-
 /// See the module.
 pub(crate) struct Minimal<'a> {
     /// None if the server keeps its level.
@@ -41,13 +37,11 @@ impl<'a> Minimal<'a> {
         Ok(())
     }
 
-    /// Restarts the server with its own settings, and so that new WAL files cost as little as reused ones.
+    /// Restarts the server with its own settings.
     pub(crate) async fn end(&mut self, databases: &mut Databases) -> Result<(), DdlError> {
         let Some(restarter) = self.restarter.filter(|_| self.is_on) else { return Ok(()) };
         self.is_on = false;
-        let is_free = databases.is_default(NO_ZEROS.0).await?;
-        let settings = is_free.then(|| (NO_ZEROS.0.to_owned(), NO_ZEROS.1.to_owned()));
-        databases.restart(restarter, settings.as_slice()).await?.map_err(|why| DdlError::Restart { why })?;
+        databases.restart(restarter, &[]).await?.map_err(|why| DdlError::Restart { why })?;
         if databases.wal_level().await? == "minimal" { Err(DdlError::WalLevel) } else { Ok(()) }
     }
 

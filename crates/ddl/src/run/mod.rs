@@ -11,6 +11,7 @@ mod fill;
 mod goal;
 mod look;
 mod minimal;
+mod pace;
 mod rehearse;
 mod rounds;
 mod settings;

@@ -10,13 +10,10 @@ use connect::{ConnectError, Target};
 use server::Session;
 
 use crate::outcome::Space;
+use crate::run::pace::Pace;
 
-/// Time between the first two readings. The readings of a long statement are further apart, so that they do not slow it down.
-const POLL: Duration = Duration::from_millis(5);
-/// Longest time between two readings.
-const LONGEST_POLL: Duration = Duration::from_millis(100);
-/// Part of the time of a statement so far after which the next reading follows.
-const POLL_PART: u32 = 50;
+/// Times between two readings.
+const PACE: Pace = Pace { shortest: Duration::from_millis(5), longest: Duration::from_millis(100) };
 
 /// See the module.
 pub(crate) struct Sampler {
@@ -50,7 +47,7 @@ impl Sampler {
         let start = Instant::now();
         let readings = async {
             loop {
-                tokio::time::sleep((start.elapsed() / POLL_PART).clamp(POLL, LONGEST_POLL)).await;
+                PACE.pause(start).await;
                 let now = self.sizes().await?;
                 files = files.max(now.files);
                 temporary = temporary.max(now.temporary);
