@@ -23,7 +23,7 @@ What have I measured so far?             pgrig runs list
 
 Try first:
   pgrig doctor          shows what works on this machine and with your server
-  pgrig fill 100MB      fills its own PostgreSQL (the first run downloads it)
+  pgrig fill 100MB      fills pgrig's own PostgreSQL, unless PGHOST etc. is set
   pgrig COMMAND --help  lists options and examples (or -?; -h names the host)
 ";
 

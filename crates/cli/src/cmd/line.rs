@@ -53,8 +53,8 @@ use crate::cmd::tps::args::TpsArgs;
         as for psql; if only these are set, pgrig uses its own PostgreSQL\n\n\
         Exit status:\n  \
         0    done\n  \
-        1    the server, the network or the machine failed, or a backup that pgrig\n       \
-        rehearsed cannot be restored\n  \
+        1    the server, the network or the machine failed, a rehearsed backup does\n       \
+        not restore or differs, or merge lacks a part\n  \
         2    the command line or your own SQL is wrong, or the request is impossible\n  \
         3    a condition of --fail-if is true, a judged figure has a verdict of\n       \
         --fail-on, no backup is restored within --rto, or backup check failed\n  \

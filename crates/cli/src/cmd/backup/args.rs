@@ -39,7 +39,7 @@ pub(crate) enum BackupAction {
 /// cannot be restored, or that differs, has no result, and the command exits with status 1. At the end, pgrig removes backups and
 /// scratch servers. Until then the snapshot stays open, so the server's vacuum does not remove rows that became dead after it.
 #[derive(Debug, Args)]
-#[command(mut_arg("profile", |profile| profile.help(profile_help("the profile of the last `server start`, else bulk; a forecast always uses stock"))),
+#[command(mut_arg("profile", |profile| profile.help(profile_help("the profile of the last `server start`, else bulk; for a forecast, only stock"))),
     after_help = "Ways:\n  \
     plain:gzip=6             pg_dump, SQL; restored by psql\n  \
     custom:zstd=3,jobs=4     pg_dump, one file; restored by pg_restore with 4 jobs\n  \
@@ -55,13 +55,13 @@ pub(crate) enum BackupAction {
     directory, as for pg_dump; none for the others.\n\n\
     Other tools: pgrig runs the commands by sh -c, with libpq's variables\n\
     (PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD) set for the database.\n\
-    It replaces, each by one quoted word:\n  \
+    Each of these becomes one quoted word:\n  \
     {backup}    directory of the backup; empty before the backup\n  \
     {restore}   empty directory, into which --tool-restore has to restore the data\n              \
     directory, with the WAL that it needs in pg_wal\n  \
     {url}       URL of the database, without a password\n  \
     {data}      data directory of the server, if it is on this machine\n\
-    Without --way, pgrig rehearses only the tools.\n\n\
+    With tools, --way has no default.\n\n\
     Examples:\n  \
     pgrig backup rehearse -d shop\n  \
     pgrig backup rehearse -d shop --way plain:gzip --way directory:zstd=1,jobs=4\n  \
@@ -112,7 +112,7 @@ pub(crate) struct RehearseArgs {
 ///
 /// The verdict is "whole", "no damage found" or "damaged" (see below).
 ///
-/// With --restore, pgrig then restores the backup into a scratch server of its own and reads all of it. A backup can contain any SQL, which
+/// With --restore, unless the backup is damaged, pgrig then restores it into a scratch server of its own and reads all of it. A backup can contain any SQL, which
 /// runs as a superuser of that server: restore only backups that you trust.
 #[derive(Debug, Args)]
 #[command(after_help = "Verdicts:\n  \
@@ -134,7 +134,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR", help_heading = "Check")]
     pub(crate) wal_directory: Option<PathBuf>,
 
-    /// If no damage is found, also restore the backup into a scratch server, and read all rows, constraints and indexes there. If that
+    /// Unless the backup is damaged, also restore it into a scratch server, and read all rows, constraints and indexes there. If that
     /// fails, exit with status 3
     #[arg(long, help_heading = "Restore")]
     pub(crate) restore: bool,

@@ -15,7 +15,7 @@ use crate::app::size::Size;
 /// lists them. The method is that of the article "Benchmarking PostgreSQL block I/O with SQL".
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
-        pgrig blockio 1GB             # pgrig's own PostgreSQL\n  \
+        pgrig blockio 1GB             # pgrig's own PostgreSQL, unless PGHOST is set\n  \
         pgrig blockio 64GiB --memory 32GiB -d mydb    # twice the memory\n  \
         pgrig blockio 1GB --baseline latest:blockio    # the change of each step\n")]
 pub(crate) struct BlockioArgs {

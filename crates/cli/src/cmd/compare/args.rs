@@ -11,7 +11,7 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// Each side needs several runs for a verdict: at least four if one figure (tps, a latency, a time …) is judged, five for two to four figures, more for more figures. With fewer runs, compare prints the differences, and the verdict is inconclusive: the trials of one run share the state of the machine, so they cannot show whether another run would
+/// Each side needs several runs for a verdict: at least four if one figure (tps, a latency, a time …) is judged, five for two to four figures, more for more figures; with --paired, see pgrig ab --help. With fewer runs, compare prints the differences, and the verdict is inconclusive: the trials of one run share the state of the machine, so they cannot show whether another run would
 /// differ.
 #[derive(Debug, Args)]
 #[command(

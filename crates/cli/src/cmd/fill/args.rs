@@ -52,7 +52,7 @@ use crate::cmd::fill::mark::Marks;
         year. email(unique): all differ. Model files contain further specifications;\n\
         docs/src/verbs/fill.md in pgrig's source explains them all.\n\n",
         "Examples:\n  \
-        pgrig fill 1GB                        # pgrig's own PostgreSQL\n  \
+        pgrig fill 1GB                        # pgrig's own, unless PGHOST is set\n  \
         pgrig fill 73GB --unlogged -d mydb    # the server that psql -d mydb reaches\n  \
         pgrig fill 5GB --append               # 5 GB more\n  \
         pgrig fill 10GB --ddl shop.sql        # your own schema, from a file\n  \

@@ -151,7 +151,7 @@ pub(crate) struct CheckArgs {
     pub(crate) execute_timeout: u64,
 
     /// Also read both databases' tables (only a sample of the rows of large tables). Compare the distributions of columns, of pairs of
-    /// columns, and of the rows that reference one row, and check that all foreign keys hold
+    /// columns, and of the number of rows that reference one row, and check that all foreign keys hold
     #[arg(long, help_heading = "Check")]
     pub(crate) columns: bool,
 

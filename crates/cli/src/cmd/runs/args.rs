@@ -119,7 +119,7 @@ pub(crate) struct RmArgs {
     pgrig runs prune --keep 100 --older-than 90d --explain\n  \
     pgrig runs prune --keep 100 --older-than 90d")]
 pub(crate) struct PruneArgs {
-    /// Do not remove the newest N runs
+    /// Remove all runs except the newest N
     #[arg(long, value_name = "N", required_unless_present = "older_than")]
     pub(crate) keep: Option<usize>,
 

@@ -20,7 +20,7 @@ pub(crate) const CHANGES: f64 = 1.0;
 pub(crate) struct SizedArgs {
     /// Forecast for tables and indexes of SIZE in total: pgrig fills three smaller databases on its own PostgreSQL, and rehearses
     /// each. Without --size, --up-to, --model and --schema-file, pgrig rehearses the database itself [default with --model, or with
-    /// -d and --up-to: the size of the original]
+    /// a named database and --up-to: the size of the original]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Size>,
 
@@ -28,12 +28,12 @@ pub(crate) struct SizedArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) up_to: Option<Size>,
 
-    /// Fill with the tables of this model (see pgrig model) [default: with -d, a model of that database, of which pgrig reads only the
+    /// Fill the tables of this model (see pgrig model) [default: if -d, PGHOST or another variable names a database, a model from its
     /// catalogs; else pgbench's tables]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["schema_file", "dbname", "host", "port", "username"])]
     pub(crate) model: Option<PathBuf>,
 
-    /// Fill with the tables that this SQL file creates, for example the output of pg_dump --schema-only
+    /// Fill the tables that this SQL file creates, for example the output of pg_dump --schema-only
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dbname", "host", "port", "username"])]
     pub(crate) schema_file: Option<PathBuf>,
 
@@ -45,7 +45,7 @@ pub(crate) struct SizedArgs {
     #[arg(long, value_name = "PRICE")]
     pub(crate) price_per_gb_month: Option<Price>,
 
-    /// Print for each way whether its restore takes at most DURATION (with --size, by the upper end of the forecast); exit with
+    /// Print for each way whether its restore takes at most DURATION, by the upper end of its interval or forecast; exit with
     /// status 3 if no way does
     #[arg(long, value_name = "DURATION")]
     pub(crate) rto: Option<Length>,

@@ -160,13 +160,13 @@ pub(crate) struct KeepArgs {
 #[derive(Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("pg_version", hidden), mut_arg("pg_bin", hidden), mut_arg("profile", hidden), mut_arg("set", hidden), after_help = "Examples:\n  \
     pgrig testdb drop --templates    # templates and their spares\n  \
-    pgrig testdb drop --all          # every database that pgrig made")]
+    pgrig testdb drop --all          # every database that testdb made")]
 pub(crate) struct DropArgs {
     /// Name of a database: lent, kept, spare or template
     #[arg(value_name = "NAME", required_unless_present_any = ["all", "templates", "orphans"])]
     pub(crate) names: Vec<String>,
 
-    /// Drop every database that pgrig made on this server as this role: also kept databases, and those of a
+    /// Drop every database that testdb made on this server as this role: also kept databases, and those of a
     /// pgrig on another machine or with another PGRIG_HOME. Then the keeper exits
     #[arg(long, conflicts_with_all = ["names", "templates", "orphans"])]
     pub(crate) all: bool,
