@@ -128,12 +128,15 @@ pub(crate) fn unexpected_file(output: &str) -> Option<&str> {
     rest.split_once('"').map(|(file, _)| file)
 }
 
+/// How the server refuses a session that comes while it starts, recovers or ends.
+const REFUSAL: &str = "FATAL:  the database system is ";
+
 /// The last PANIC message, or how a child died, or the last FATAL message, or else the last line.
 pub(crate) fn last_words(output: &str) -> Option<String> {
     // After a child's death, those who connect get a FATAL that explains nothing.
     ["PANIC:", "was terminated by signal", "FATAL:"]
         .iter()
-        .find_map(|words| output.lines().rfind(|line| line.contains(words)))
+        .find_map(|words| output.lines().rfind(|line| line.contains(words) && !line.contains(REFUSAL)))
         .or_else(|| output.lines().rfind(|line| !line.trim().is_empty()))
         .map(|line| message(line).to_owned())
 }

@@ -23,16 +23,20 @@ fn time(log: &str, words: &str) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The last error in a server's log.
+/// How the server refuses a session that comes while it starts, recovers or ends.
+const REFUSALS: &str = "the database system is ";
+
+/// The last error in a server's log, apart from refusals of sessions.
 pub(super) fn last_words(log: &Path) -> Option<String> {
-    let text = String::from_utf8_lossy(&fs::read(log).ok()?).into_owned();
-    let line = ["PANIC:", "FATAL:"].iter().find_map(|level| {
-        text.lines()
-            .rev()
-            .find_map(|line| line.split_once(level))
-            .map(|(_, message)| message.trim().to_owned())
-    });
-    line.or_else(|| text.lines().last().map(str::to_owned))
+    last_words_of(&String::from_utf8_lossy(&fs::read(log).ok()?))
+}
+
+fn last_words_of(log: &str) -> Option<String> {
+    let errors = |level| {
+        let messages = log.lines().rev().filter_map(move |line| line.split_once(level));
+        messages.map(|(_, message)| message.trim()).find(|message| !message.starts_with(REFUSALS))
+    };
+    ["PANIC:", "FATAL:"].into_iter().find_map(errors).or_else(|| log.lines().last()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -48,5 +52,15 @@ mod tests {
         let found = seconds_of(log).unwrap();
         assert!((found - 1.5).abs() < 1e-6, "{found}");
         assert_eq!(seconds_of("1700000000.500 LOG:  redo starts at 0/2000028\n"), None);
+    }
+
+    #[test]
+    fn a_refused_session_is_not_the_cause_of_an_end() {
+        let log = "1.000 FATAL:  recovery ended before configured recovery target was reached\n\
+                   1.010 LOG:  startup process (PID 7) exited with exit code 1\n\
+                   1.020 FATAL:  the database system is in recovery mode\n";
+        let cause = "recovery ended before configured recovery target was reached";
+        assert_eq!(last_words_of(log).as_deref(), Some(cause));
+        assert_eq!(last_words_of("1.000 LOG:  done\n").as_deref(), Some("1.000 LOG:  done"));
     }
 }
