@@ -393,7 +393,10 @@ impl StatementOutcome {
             tell(text, serde_json::json!({ "event": "failed", "failed": failed }));
         }
         if !self.measured.is_empty() {
-            let text = format!("measured at {} sizes", self.measured.len());
+            let text = match self.measured.len() {
+                1 => "measured at one size".to_owned(),
+                sizes => format!("measured at {sizes} sizes"),
+            };
             tell(text, serde_json::json!({ "event": "measured", "sizes": self.measured }));
         }
         for (event, stall) in [("stall", &self.stall), ("stall-blocked", &self.blocked)] {
