@@ -26,7 +26,8 @@ pub(crate) struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// Looks at the statements in a copy of the size at this place. If `is_timed`, this run is also one that counts.
+    /// Looks at the statements in a copy of the size at this place. If `is_timed`, this run is also one that counts; unless the look disturbed
+    /// a statement: then another run does.
     pub(crate) async fn look_at_all(
         &self,
         (all, place): (&[Filled], usize),
@@ -45,10 +46,13 @@ impl Copies<'_> {
                 one.spaces.push(SpaceAt { bytes, rows, space: found.space });
             }
         }
-        if is_timed {
-            add(statements, costs, (all, place));
+        self.databases.drop(&copy).await?;
+        match is_timed {
+            true if costs.is_disturbed => self.time(statements, all, place).await?,
+            true => add(statements, costs, (all, place)),
+            false => {}
         }
-        Ok(self.databases.drop(&copy).await?)
+        Ok(())
     }
 
     /// Looks at the statements in a copy, which it returns with their costs. If one fails, begins anew without it.
@@ -85,6 +89,7 @@ impl Copies<'_> {
             match look.statement(&one.statement).await? {
                 Looked::Ran(ran) => {
                     one.found = ran.effects;
+                    costs.is_disturbed |= ran.is_disturbed;
                     costs.ran(place, ran.took, ran.wal, look.is_in_transaction());
                 }
                 Looked::Failed(failed) => {

@@ -24,12 +24,19 @@ pub(crate) struct Costs {
     spent: Duration,
     /// Starts of the statements whose transaction is not at its end, by their places.
     open: Vec<(usize, Duration)>,
+    /// Whether a statement was disturbed, so that none of these costs counts.
+    pub(crate) is_disturbed: bool,
 }
 
 impl Costs {
     /// Of so many statements.
     pub(crate) fn of(statements: usize) -> Self {
-        Self { by_place: vec![None; statements], spent: Duration::ZERO, open: Vec::new() }
+        Self {
+            by_place: vec![None; statements],
+            spent: Duration::ZERO,
+            open: Vec::new(),
+            is_disturbed: false,
+        }
     }
 
     /// The statement at this place took so long, and so many bytes of WAL.

@@ -45,6 +45,9 @@ pub(crate) struct Ran {
     pub(crate) took: Duration,
     /// Bytes of WAL that the server wrote meanwhile.
     pub(crate) wal: i64,
+    /// Whether the look made its time or WAL others: the statement ran before, up to its own COMMIT; or it was a VACUUM, which waits up to 5 s
+    /// for a lock to truncate the table while another transaction has a lock on it (vacuumlazy.c: `VACUUM_TRUNCATE_LOCK_TIMEOUT`).
+    pub(crate) is_disturbed: bool,
 }
 
 /// The session of the migration and the one that watches it.
@@ -89,12 +92,13 @@ impl<'a> Look<'a> {
                 let (run, took) = timed(self.session.run(&statement.sql)).await;
                 match failure::refused(run)? {
                     Ok(()) => {
-                        Looked::Ran(Ran { effects: None, took, wal: self.watcher.wal().await? - before })
+                        let wal = self.watcher.wal().await? - before;
+                        Looked::Ran(Ran { effects: None, took, wal, is_disturbed: false })
                     }
                     Err(error) => Looked::Failed(failure::of_statement(&error, statement)),
                 }
             }
-            StatementKind::MeasuredAlone if !self.is_in_transaction => self.alone(statement).await?,
+            StatementKind::MeasuredAlone if !self.is_in_transaction => self.alone(statement, false).await?,
             StatementKind::Measured | StatementKind::MeasuredAlone => self.measured(statement).await?,
         };
         self.is_in_transaction = self.watcher.is_in_transaction().await?;
@@ -124,9 +128,13 @@ impl<'a> Look<'a> {
             if is_own {
                 self.session.run("ROLLBACK").await?;
                 // It does not run in a transaction; or a body of it ends one.
-                let outside = [SqlState::ACTIVE_SQL_TRANSACTION, SqlState::INVALID_TRANSACTION_TERMINATION];
-                if error.sqlstate().is_some_and(|state| outside.contains(state)) {
-                    return self.alone(statement).await;
+                let did_run = match error.sqlstate() {
+                    Some(&SqlState::ACTIVE_SQL_TRANSACTION) => Some(false),
+                    Some(&SqlState::INVALID_TRANSACTION_TERMINATION) => Some(true),
+                    _ => None,
+                };
+                if let Some(did_run) = did_run {
+                    return self.alone(statement, did_run).await;
                 }
             }
             return Ok(Looked::Failed(failure::of_statement(&error, statement)));
@@ -155,11 +163,12 @@ impl<'a> Look<'a> {
             waits: 0,
             space,
         };
-        Ok(Looked::Ran(Ran { effects: Some(effects), took, wal }))
+        Ok(Looked::Ran(Ran { effects: Some(effects), took, wal, is_disturbed: false }))
     }
 
-    /// Runs a statement outside of transactions, and reads its locks whenever it waits.
-    async fn alone(&mut self, statement: &Statement) -> Result<Looked, ConnectError> {
+    /// Runs a statement outside of transactions, and reads its locks whenever it waits. `did_run` tells whether it ran in a transaction before,
+    /// which was rolled back.
+    async fn alone(&mut self, statement: &Statement, did_run: bool) -> Result<Looked, ConnectError> {
         self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
         let vacuums = self.vacuums(statement).await?;
         let before = self.relations().await?;
@@ -177,6 +186,7 @@ impl<'a> Look<'a> {
         }
         let wal = self.watcher.wal().await? - wal;
         let after = self.relations().await?;
+        let is_disturbed = did_run || vacuums.is_some();
         let vacuumed = self.vacuumed(vacuums).await?;
         let works = works(&before, &after, false, &vacuumed);
         let locks = held.since(&Held::default(), [&before, &after]);
@@ -192,7 +202,7 @@ impl<'a> Look<'a> {
             waits,
             space,
         };
-        Ok(Looked::Ran(Ran { effects: Some(effects), took, wal }))
+        Ok(Looked::Ran(Ran { effects: Some(effects), took, wal, is_disturbed }))
     }
 
     /// Runs a statement while blockers hold it up. Counts its waits for the end of transactions.

@@ -90,15 +90,13 @@ impl Ledger {
         };
         let kept = [VERSION, CONTROL, LABEL, MAP].into_iter().find(|name| *name == path);
         let (bytes, beginning) = read(content, sum.as_mut())?;
+        let prepared = path.strip_prefix(PREPARED).and_then(|name| own_sums::prepared(name, &beginning));
         if let Some(name) = kept {
             self.kept.insert(name, beginning);
         } else if let Some(directory) = path.strip_suffix(FILENODES) {
             self.maps.push((directory.to_owned(), beginning));
-        } else if let Some(damage) =
-            path.strip_prefix(PREPARED).and_then(|name| own_sums::prepared(name, &beginning))
+        } else if path == ORIGINS && bytes > own_sums::NO_ORIGINS && matches!(sum, Some(Checksum::Crc32c(_)))
         {
-            return Ok(Err(wrong(damage)));
-        } else if path == ORIGINS && bytes > own_sums::NO_ORIGINS {
             outcome.gap(
                 format!("{ORIGINS}, of which all versions have the same CRC32C"),
                 "make base backups with another checksum: pg_basebackup --manifest-checksums=SHA256",
@@ -124,6 +122,9 @@ impl Ledger {
         }
         if !agrees {
             return Ok(Err(wrong("its checksum differs from the one in the manifest")));
+        }
+        if let Some(damage) = prepared {
+            return Ok(Err(wrong(damage)));
         }
         self.unchecked += u64::from(!has_sum);
         Ok(Ok(()))

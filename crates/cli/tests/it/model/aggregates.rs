@@ -29,7 +29,8 @@ const MARKET: &str = "
 
 fn follows_aggregates(version: &str) {
     let rig = Rig::new();
-    let server = rig.server(version);
+    // An autovacuum during a scan would estimate the rows of pages that the scan holds (before PostgreSQL 15).
+    let server = rig.server(&format!("--set autovacuum=off {version}"));
     server.execute("CREATE DATABASE original");
     server.execute("CREATE DATABASE copy");
     let (original, copy) = (server.database("original"), server.database("copy"));
@@ -45,7 +46,7 @@ fn follows_aggregates(version: &str) {
     for statement in explained.split(";\n\n") {
         original.execute(statement.trim_end().trim_end_matches(';'));
     }
-    let model = captured(&rig, "--aggregates");
+    let model = captured(&rig, "--aggregates --timeout 600s");
     let written = fs::read_to_string(&model).unwrap();
     let columns = written.matches("[[tables.columns]]").count();
     assert!(written.len() < columns * 3_000, "{} bytes, {columns} columns", written.len());
@@ -76,7 +77,8 @@ fn follows_aggregates(version: &str) {
     let (ours, theirs) = (counts(&original), counts(&copy));
     assert_eq!((ours.len(), theirs.len()), (150, 150));
     for (ours, theirs) in ours.iter().zip(&theirs) {
-        assert!((ours - theirs).abs() <= 3 + ours / 50, "{ours} {theirs}");
+        // Towns follow their region, whose share is that of a sample (standard deviation 0.75 %).
+        assert!((ours - theirs).abs() <= 3 + ours / 25, "a town: {ours} {theirs}");
     }
     let correlation = "SELECT (1000 * corr(p, w))::bigint FROM (SELECT rank() OVER (ORDER BY price) AS p, \
                        rank() OVER (ORDER BY weight) AS w FROM m.sales) AS x";
@@ -102,10 +104,10 @@ fn follows_aggregates(version: &str) {
     let join = "SELECT count(*) FROM m.shops JOIN m.sales s ON s.shop_id = shops.id WHERE s.weight < 5";
     fs::write(queries.join("join.sql"), join).unwrap();
     // One takes too long, one fails in the copy's rows only.
-    fs::write(queries.join("slow.sql"), "SELECT count(*), pg_sleep(3) FROM m.shops").unwrap();
+    fs::write(queries.join("slow.sql"), "SELECT count(*), pg_sleep(60) FROM m.shops").unwrap();
     fs::write(queries.join("wrong.sql"), "SELECT sum(1 / (name ~ '^shop')::int) FROM m.shops").unwrap();
     let document = rig.document(&format!(
-        "model check original copy --queries {} --execute --execute-timeout 2 --columns --instance default -q",
+        "model check original copy --queries {} --execute --execute-timeout 5 --columns --instance default -q",
         queries.display()
     ));
     assert_executed(&document, &original, &copy);
@@ -173,11 +175,11 @@ fn keeps_dependence(original: &Server<'_>, copy: &Server<'_>) {
 
 /// The document tells of the queries that ran, and the errors of the planner's estimates that the server shows.
 fn assert_executed(document: &serde_json::Value, original: &Server<'_>, copy: &Server<'_>) {
-    assert!((observed(document, "executed") - 2.0).abs() < 1e-9);
+    assert!((observed(document, "executed") - 2.0).abs() < 1e-9, "{}", document["notes"]);
     let notes = document["notes"].to_string();
     for said in [
-        "leave out these queries, because they took longer than 2 s on the original",
-        "leave out these queries, because they took longer than 2 s on the copy",
+        "leave out these queries, because they took longer than 5 s on the original",
+        "leave out these queries, because they took longer than 5 s on the copy",
         "leave out query wrong, because it failed on the copy: division by zero",
     ] {
         assert!(notes.contains(said), "{said}: {notes}");

@@ -88,11 +88,12 @@ fn owner(arguments: &NewArgs) -> Result<Option<Owner>, Failure> {
 /// If an option names an instance that does not exist.
 fn is_absent(server: &ServerChoice) -> Result<bool, Failure> {
     let home = Home::locate()?;
-    if let Some(name) = &server.address.embedded.instance {
-        return existing(&home, name).map(|_| false);
+    let option = &server.address.embedded.instance;
+    if let Some(name) = option {
+        existing(&home, name)?;
     }
-    let default = Spec::default().name;
-    Ok(meant(server)? == Meant::Own && !Instance::list(&home)?.iter().any(|one| one.name() == default))
+    let name = option.clone().unwrap_or_else(|| Spec::default().name);
+    Ok(meant(server)? == Meant::Own && !Instance::list(&home)?.iter().any(|one| one.name() == name))
 }
 
 fn no_database(name: &str) -> Failure {
