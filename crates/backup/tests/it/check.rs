@@ -160,7 +160,7 @@ fn a_map_that_wal_replaces_is_no_damage() {
     rewrite("");
     let later = made.path("later");
     let mut slow = made.command("pg_basebackup");
-    slow.args(["--checkpoint=fast", "--max-rate=8M", "--pgdata"]).arg(&later);
+    slow.args(["--checkpoint=fast", "--max-rate=3M", "--pgdata"]).arg(&later);
     let mut slow = slow.spawn().unwrap();
     rewrite("SELECT count(*) > 0 FROM pg_stat_progress_basebackup WHERE phase = 'streaming database files'");
     assert!(slow.wait().unwrap().success());
@@ -174,6 +174,31 @@ fn a_map_that_wal_replaces_is_no_damage() {
     let found = checked(&later).unwrap();
     assert_eq!(found.verdict(), Verdict::NoDamageFound, "{found:#?}");
     assert_says(&found.gaps[0].part, &["pg_filenode.map", "the WAL of the backup replaces it"]);
+}
+
+/// The file of replication origins ends with its own CRC32C, too.
+#[test]
+fn origins_are_proved_by_another_checksum() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    block_on(async {
+        let connection = made.server.connect("postgres").await;
+        let sql = "SELECT pg_replication_origin_create('elsewhere'); \
+                   SELECT pg_replication_origin_advance('elsewhere', '0/1000000'); CHECKPOINT";
+        connection.client.batch_execute(sql).await.unwrap();
+        connection.close().await;
+    });
+    let backup = |name: &str, options: &str| {
+        checked(&made.make(name, &format!("pg_basebackup --pgdata=FILE --checkpoint=fast {options}")))
+            .unwrap()
+    };
+    let open = backup("open", "");
+    assert_eq!(open.verdict(), Verdict::NoDamageFound, "{open:#?}");
+    assert_says(&open.gaps[0].part, &["pg_logical/replorigin_checkpoint"]);
+    let proved = backup("proved", "--manifest-checksums=SHA256");
+    assert_eq!(proved.verdict(), Verdict::Whole, "{proved:#?}");
 }
 
 /// psql leaves out the statement after it, without an error.

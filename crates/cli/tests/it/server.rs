@@ -196,6 +196,7 @@ fn an_instance_that_does_not_exist_is_named_with_those_that_do() {
     let rig = Rig::new();
     assert_eq!(rig.done("testdb list").stdout, "this role has no databases of pgrig testdb\n");
     assert_says(&rig.done("testdb drop --all").stderr, &["there was nothing to drop"]);
+    rig.done("testdb list --instance default");
     let ran = rig.run("testdb keep pgrig_1");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");
     assert!(!rig.home.path().join("instances").exists());

@@ -32,6 +32,24 @@ fn databases(server: &Server) -> Vec<String> {
     })
 }
 
+/// The look runs the body of a DO that commits twice, and its open transactions keep VACUUM from truncating a table for 5 s.
+#[test]
+fn what_the_look_disturbs_is_timed_apart() {
+    let server = server(18);
+    let costs = |migration: &str| {
+        let outcome = measured(&server, &request(SHOP, migration, Amount::Rows(3000))).unwrap();
+        let last = outcome.statements.last().unwrap();
+        assert!(last.failed.is_none(), "{last:#?}");
+        last.largest().unwrap().runs[0].clone()
+    };
+    // A page that was written since the checkpoint needs no full image.
+    let plain = costs("UPDATE orders SET note = 'new'").wal;
+    let committing = costs("DO $$ BEGIN UPDATE orders SET note = 'new'; COMMIT; END $$").wal;
+    assert!(committing * 10 > plain * 9, "{committing} B of {plain} B");
+    let vacuum = costs("DELETE FROM orders_log; VACUUM orders_log");
+    assert!(vacuum.seconds < 5.0, "{vacuum:?}");
+}
+
 #[test]
 fn odd_migrations_are_measured_and_leave_nothing() {
     let server = server(18);
