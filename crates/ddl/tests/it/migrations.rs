@@ -40,7 +40,7 @@ fn what_the_look_disturbs_is_timed_apart() {
         let outcome = measured(&server, &request(SHOP, migration, Amount::Rows(3000))).unwrap();
         let last = outcome.statements.last().unwrap();
         assert!(last.failed.is_none(), "{last:#?}");
-        last.largest().unwrap().runs[0].clone()
+        last.largest().unwrap().runs[0]
     };
     // A page that was written since the checkpoint needs no full image.
     let plain = costs("UPDATE orders SET note = 'new'").wal;
