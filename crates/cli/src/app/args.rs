@@ -163,7 +163,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. Given once or more, --set replaces all those of the last `server start`
+    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. If you give --set, pgrig drops all --set values of the last `server start`
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 }

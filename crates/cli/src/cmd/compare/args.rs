@@ -68,7 +68,7 @@ pub(crate) struct CompareArgs {
 /// How sides are judged.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// Judge differences below PERCENT of the baseline as no change
+    /// Report improved or regressed only for a change of at least PERCENT of the baseline, and no change only if the whole interval is smaller
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 

@@ -91,7 +91,7 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "DURATION", help_heading = "Method")]
     pub(crate) budget: Option<Length>,
 
-    /// Judge differences below PERCENT of the first candidate's time as no change
+    /// Report improved or regressed only for a change of at least PERCENT of the first candidate's time, and no change only if the whole interval is smaller
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = share, help_heading = "Method")]
     pub(crate) threshold: f64,
 

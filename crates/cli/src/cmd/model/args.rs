@@ -13,7 +13,7 @@ pub(crate) const K: u32 = 20;
 /// Capture a database's statistics as a model for test data; compare a database filled from it with the original
 ///
 /// A model is a TOML file. It contains the statements that create the schema, and statistics for each column. `pgrig fill
-/// --model` makes any number of rows from it. pgrig replaces each text value with another of the same length, and keeps the sort order. Enum labels, frequent numbers and frequent dates stay in the model; `pgrig model show --values` prints them.
+/// --model` makes any number of rows from it. pgrig replaces each text value with another of the same length, and keeps the sort order. Enum labels, numbers and dates can stay in the model; before you pass it on, read `pgrig model show FILE --values`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig model capture -d shop -o shop.model.toml\n  \
