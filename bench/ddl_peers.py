@@ -3,7 +3,7 @@
 The server runs each statement on filled tables in a transaction that is rolled back: pg_locks and the relfilenodes before the end
 are the truth, and the median time of --trials runs. eugene traces the statement on the same tables. pg-blast-radius reads the text
 and the sizes of the same tables, with its defaults. pgrig makes its own tables of a tenth of that size, and forecasts.
-A peer whose program is not given is left out. Needs psql.
+A peer whose program is not given is left out. Each of the --rounds begins with a new server. Needs psql.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from common import spread
 from ddl import REPO, SCHEMA, STATEMENTS
 
 MODES = ["AccessShare", "RowShare", "RowExclusive", "ShareUpdateExclusive", "Share", "ShareRowExclusive", "Exclusive",
@@ -38,31 +39,49 @@ def main():
     parser.add_argument("--pg-version", default="18")
     parser.add_argument("--rows", type=int, default=500_000, help="of the larger table")
     parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--record", default=str(REPO / "records"), help="directory; empty for none")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        environment = {**os.environ, "PGRIG_HOME": home, "PGPASS": "none"}
-        Path(home, "schema.sql").write_text(SCHEMA)
-        try:
-            found = measured(options, Path(home), environment)
-        finally:
-            for instance in ("truth", "ddl"):
-                subprocess.run([options.pgrig, "server", "destroy", "--instance", instance], env=environment, check=False,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    tools = [tool for tool in ("pgrig", "eugene", "pg-blast-radius") if any(tool in each for each in found)]
-    summary = {tool: summed(found, tool) for tool in tools}
-    for each in found:
+    rounds = []
+    for number in range(options.rounds):
+        rounds.append(one_round(options))
+        for tool in tools_of(rounds[-1]):
+            print(f"round {number + 1}: {tool}: {summed(rounds[-1], tool)}", flush=True)
+    for each in rounds[-1]:
         print(each["statement"])
-        for tool in ("truth", *tools):
+        for tool in ("truth", *tools_of(rounds[-1])):
             print(f"  {tool:16} {each[tool]}")
+    summary = {tool: over([summed(found, tool) for found in rounds]) for tool in tools_of(rounds[-1])}
     for tool, of_tool in summary.items():
         print(f"{tool}: {of_tool}")
     if options.record:
         name = f"{datetime.date.today()}-ddl-peers-pg{options.pg_version}-{options.rows}-rows.json"
-        given = {key: value for key, value in vars(options).items() if key in ("pg_version", "rows", "trials")}
+        given = {key: value for key, value in vars(options).items() if key in ("pg_version", "rows", "trials", "rounds")}
         record = {"machine": platform.platform(), "cores": os.cpu_count(), "options": given, "settings": SETTINGS,
-                  "versions": versions(options), "summary": summary, "statements": found}
+                  "versions": versions(options), "summary": summary, "rounds": rounds}
         Path(options.record, name).write_text(json.dumps(record, indent=1) + "\n")
+
+
+def one_round(options):
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "PGRIG_HOME": home, "PGPASS": "none"}
+        Path(home, "schema.sql").write_text(SCHEMA)
+        try:
+            return measured(options, Path(home), environment)
+        finally:
+            for instance in ("truth", "ddl"):
+                subprocess.run([options.pgrig, "server", "destroy", "--instance", instance], env=environment, check=False,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def tools_of(found):
+    return [tool for tool in ("pgrig", "eugene", "pg-blast-radius") if any(tool in each for each in found)]
+
+
+def over(summaries):
+    """For each figure the lowest, the median and the highest of the rounds; none if no round has one."""
+    values = {key: [each[key] for each in summaries if each[key] is not None] for key in summaries[0]}
+    return {key: list(spread(of)) if of else None for key, of in values.items()}
 
 
 def measured(options, home, environment):

@@ -26,8 +26,8 @@ pub(crate) struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// Looks at the statements in a copy of the size at this place. If `is_timed`, this run is also one that counts; unless the look disturbed
-    /// a statement: then another run does.
+    /// Looks at the statements in a copy of the size at this place. If `is_timed`, this run is also one that counts. If the look disturbed a
+    /// statement, the costs and spaces are those of another run.
     pub(crate) async fn look_at_all(
         &self,
         (all, place): (&[Filled], usize),
@@ -36,7 +36,16 @@ impl Copies<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(), DdlError> {
         let filled = &all[place];
-        let (copy, costs) = self.look(&filled.database, statements, observer).await?;
+        let (copy, mut costs) = self.look(&filled.database, statements, observer).await?;
+        self.databases.drop(&copy).await?;
+        if costs.is_disturbed {
+            costs = self.run(statements, &filled.database, true).await?;
+            for (one, space) in statements.iter_mut().zip(costs.spaces()) {
+                if let (Some(found), Some(space)) = (&mut one.found, space) {
+                    found.space = *space;
+                }
+            }
+        }
         for one in statements.iter_mut() {
             let oids = one.found.as_ref().map(|found| &found.tables);
             let is_of = |table: &&TableAt| oids.is_some_and(|oids| oids.contains(&table.oid));
@@ -46,11 +55,8 @@ impl Copies<'_> {
                 one.spaces.push(SpaceAt { bytes, rows, space: found.space });
             }
         }
-        self.databases.drop(&copy).await?;
-        match is_timed {
-            true if costs.is_disturbed => self.time(statements, all, place).await?,
-            true => add(statements, costs, (all, place)),
-            false => {}
+        if is_timed {
+            add(statements, costs, (all, place));
         }
         Ok(())
     }
@@ -103,25 +109,34 @@ impl Copies<'_> {
         Ok(Some(costs))
     }
 
-    /// Times the statements in a copy of the size at this place. If one fails that did not before, begins anew without it.
+    /// Times the statements in a copy of the size at this place.
     pub(crate) async fn time(
         &self,
         statements: &mut [StatementOutcome],
         filled: &[Filled],
         place: usize,
     ) -> Result<(), DdlError> {
-        let of = &filled[place];
+        let costs = self.run(statements, &filled[place].database, false).await?;
+        add(statements, costs, (filled, place));
+        Ok(())
+    }
+
+    /// The costs of the statements in a copy; also their spaces, if `has_spaces`. If one fails that did not before, begins anew without it.
+    async fn run(
+        &self,
+        statements: &mut [StatementOutcome],
+        original: &Target,
+        has_spaces: bool,
+    ) -> Result<Costs, DdlError> {
+        let outside = has_spaces.then(|| self.databases.outside());
         loop {
-            let copy = self.databases.copy(&of.database, "cost").await?;
-            let run =
-                cost::measure(&copy, &self.with_settings(&copy), &statements[..runnable(statements)]).await?;
+            let copy = self.databases.copy(original, "cost").await?;
+            let migrating = self.with_settings(&copy);
+            let run = cost::measure(&copy, &migrating, outside, &statements[..runnable(statements)]).await?;
             self.databases.drop(&copy).await?;
             match run {
                 Run::Failed(number, failed) => statements[number].failed = Some(failed),
-                Run::Done(costs) => {
-                    add(statements, costs, (filled, place));
-                    return Ok(());
-                }
+                Run::Done(costs) => return Ok(costs),
             }
         }
     }

@@ -45,7 +45,7 @@ pub(crate) struct Ran {
     pub(crate) took: Duration,
     /// Bytes of WAL that the server wrote meanwhile.
     pub(crate) wal: i64,
-    /// Whether the look made its time or WAL others: the statement ran before, up to its own COMMIT; or it was a VACUUM, which waits up to 5 s
+    /// Whether the look made its time, WAL or space others: the statement ran before, up to its own COMMIT; or it was a VACUUM, which waits up to 5 s
     /// for a lock to truncate the table while another transaction has a lock on it (vacuumlazy.c: `VACUUM_TRUNCATE_LOCK_TIMEOUT`).
     pub(crate) is_disturbed: bool,
 }
@@ -304,7 +304,7 @@ impl<'a> Look<'a> {
 }
 
 /// The result of a future, and the time that it took.
-async fn timed<T>(run: impl Future<Output = T>) -> (T, Duration) {
+pub(crate) async fn timed<T>(run: impl Future<Output = T>) -> (T, Duration) {
     let start = Instant::now();
     let done = run.await;
     (done, start.elapsed())
