@@ -7,8 +7,8 @@ use server::Session;
 
 use crate::outcome::{Cost, Failed, Space, StatementOutcome};
 use crate::run::failure;
-use crate::run::space::Sampler;
 use crate::run::look::timed;
+use crate::run::space::Sampler;
 use crate::run::watch::Watcher;
 
 /// One run: the costs of the statements; or the first that the server refused.
