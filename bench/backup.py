@@ -146,7 +146,7 @@ class Bench:
         for number in range(self.options.pairs):
             for of_pgrig in [True, False] if number % 2 == 0 else [False, True]:
                 if of_pgrig:
-                    ways = self.rehearsed("-d", source, "--trials", "1")
+                    ways = self.rehearsed("-d", source, "--trials", "1", "--no-probe")
                     times = {way: {step: observed(trials[0], step) for step in ("backup", "restore")}
                              for way, trials in ways.items()}
                 else:

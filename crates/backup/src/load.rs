@@ -52,11 +52,12 @@ impl Load {
 
 impl Serialize for Load {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut load = serializer.serialize_struct("Load", 4)?;
+        let mut load = serializer.serialize_struct("Load", 5)?;
         load.serialize_field("script", &self.script())?;
         load.serialize_field("rate", &self.rate())?;
         load.serialize_field("clients", &self.request.clients)?;
         load.serialize_field("seconds", &self.time().as_secs_f64())?;
+        load.serialize_field("seed", &self.request.seed)?;
         load.end()
     }
 }

@@ -136,6 +136,22 @@ fn files_that_belong_to_another_backup_or_directory_are_noticed() {
     let changed = maps.iter().find(|map| read(&earlier, map) != read(&later, map)).unwrap();
     says(&later, changed, &earlier.join(changed), "which is not in its directory");
     says(&later, changed, &later.join("global/pg_filenode.map"), "which is not in its directory");
+
+    // WAL that is missing may replace the map.
+    let wal = tempfile::tempdir().unwrap();
+    for segment in fs::read_dir(later.join("pg_wal")).unwrap().map(|entry| entry.unwrap()) {
+        if segment.file_type().unwrap().is_file() {
+            fs::copy(segment.path(), wal.path().join(segment.file_name())).unwrap();
+            fs::remove_file(segment.path()).unwrap();
+        }
+    }
+    fs::copy(earlier.join(changed), later.join(changed)).unwrap();
+    let found = checked(&later).unwrap();
+    assert_eq!(found.verdict(), Verdict::Damaged, "{found:#?}");
+    assert!(found.damages.iter().all(|damage| damage.to_string().contains("pg_wal")), "{found:#?}");
+    assert!(found.gaps.iter().any(|gap| gap.part.contains(changed.as_str())), "{found:#?}");
+    let found = checked_with(&later, Some(wal.path())).unwrap();
+    assert_says(&found.damages[0].to_string(), &[changed, "which is not in its directory"]);
 }
 
 /// A map that the WAL of the backup replaces need not fit the files.
@@ -173,7 +189,7 @@ fn a_map_that_wal_replaces_is_no_damage() {
     }
     let found = checked(&later).unwrap();
     assert_eq!(found.verdict(), Verdict::NoDamageFound, "{found:#?}");
-    assert_says(&found.gaps[0].part, &["pg_filenode.map", "the WAL of the backup replaces it"]);
+    assert_says(&found.gaps[0].part, &["pg_filenode.map", "unless the WAL of the backup replaces it"]);
 }
 
 /// The file of replication origins ends with its own CRC32C, too.

@@ -186,9 +186,9 @@ impl Ledger {
         }
     }
 
-    /// Compares the relation maps with the files that they name. If the replay of WAL writes maps (`are_replayed`), those of the backup
+    /// Compares the relation maps with the files that they name. If the replay of WAL may write maps (`may_be_replayed`), those of the backup
     /// need not fit.
-    pub(super) fn compare_maps(&self, are_replayed: bool, outcome: &mut Outcome) {
+    pub(super) fn compare_maps(&self, may_be_replayed: bool, outcome: &mut Outcome) {
         if self.manifest.is_none() {
             return;
         }
@@ -200,9 +200,9 @@ impl Ledger {
             };
             let Some(damage) = own_sums::map(bytes, has_file) else { continue };
             let path = format!("{directory}{FILENODES}");
-            if are_replayed {
+            if may_be_replayed {
                 outcome.gap(
-                    format!("{path}: {damage}, or the WAL of the backup replaces it"),
+                    format!("{path}: {damage}, unless the WAL of the backup replaces it"),
                     "restore the backup: --restore",
                 );
             } else {

@@ -33,6 +33,12 @@ struct Walked {
     has_failed: bool,
 }
 
+impl Walked {
+    fn is_read_to_end(&self) -> bool {
+        !self.has_failed && self.next == self.segments.len() && self.walk.is_complete()
+    }
+}
+
 impl Segments {
     pub(super) fn new(ranges: &[WalRange], system: Option<u64>) -> Self {
         Self { ranges: ranges.to_vec(), system, size: None, walks: Vec::new(), others: BTreeSet::new() }
@@ -133,9 +139,10 @@ impl Segments {
         Ok(true)
     }
 
-    /// Whether the replay of the WAL writes relation maps.
-    pub(super) fn write_maps(&self) -> bool {
-        self.walks.iter().any(|one| one.walk.writes_maps)
+    /// Whether the replay of the WAL writes relation maps, as far as it was read; WAL that was not read may do so.
+    pub(super) fn may_write_maps(&self) -> bool {
+        self.walks.len() < self.ranges.len()
+            || self.walks.iter().any(|one| one.walk.writes_maps || !one.is_read_to_end())
     }
 
     /// Adds the missing segments as damages, and those that no restore needs as gaps.

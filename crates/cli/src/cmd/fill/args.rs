@@ -211,7 +211,9 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "pgbench's tables")]
     pub(crate) trials: Option<u16>,
 
-    /// Fill the data volume until only the space that the server needs for WAL and checkpoints is left (to leave more free, give --reserve). pgrig keeps this space free only if it runs on the server's machine as root or as the server's user
+    /// Fill the data volume until only the space that the server needs for WAL and checkpoints is left (to leave more free, give
+    /// --reserve). pgrig keeps this space free only if it runs on the server's machine as root or as the server's user. Of your own
+    /// tables, --brim, --until-free and --probe take one: give --table
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 

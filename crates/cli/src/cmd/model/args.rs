@@ -40,7 +40,8 @@ pub(crate) enum ModelAction {
     /// therefore runs ANALYZE five times on the copy, and takes the median of each field. The field agrees if this
     /// median and the present value in the original differ by at most 3·√2 standard deviations of the five results.
     /// With --analyze-original, pgrig also runs ANALYZE eleven times on the original. It then compares the median with
-    /// the mean of these eleven results, and uses their standard deviation.
+    /// the mean of these eleven results, and uses their standard deviation. A field also agrees if it differs by at most 1 %
+    /// (a correlation by 0.01), or by the error that a share has in ANALYZE's sample.
     ///
     /// ORIGINAL and COPY are each a database name, a URI or a keyword string; ORIGINAL can also be a model file. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.

@@ -25,7 +25,7 @@ pub(crate) struct ReportArgs {
     pub(crate) runs: Vec<String>,
 
     /// Write the report to FILE; an existing FILE is overwritten. With -, write it to standard output. With --format svg, give a
-    /// directory [default: a new file report.html; standard output for md and csv]
+    /// directory [default: report.html, which must not exist; standard output for md and csv]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<String>,
 

@@ -76,7 +76,8 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "DBNAME", conflicts_with = "from")]
     pub(crate) template: Option<String>,
 
-    /// Make the tables unlogged: the server writes no WAL for them, and empties them after a crash
+    /// Make the tables of --from unlogged: the server writes no WAL for them, and empties them after a crash. For --template,
+    /// change the tables of that database (pgrig testdb unlog -d DBNAME)
     #[arg(long, requires = "from")]
     pub(crate) unlogged: bool,
 
@@ -225,7 +226,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DBNAME")]
     pub(crate) template: Vec<String>,
 
-    /// Make the tables unlogged: the server writes no WAL for them, and empties them after a crash
+    /// Make the tables of --from unlogged: the server writes no WAL for them, and empties them after a crash. For --template,
+    /// change the tables of that database (pgrig testdb unlog -d DBNAME)
     #[arg(long, requires = "from")]
     pub(crate) unlogged: bool,
 
