@@ -24,6 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from common import spread
+
 REPO = Path(__file__).resolve().parent.parent
 FACTOR = 8
 SCHEMA = """
@@ -132,9 +134,10 @@ class Bench:
     def servers(self):
         """A filled database, and a server for restores; started once."""
         if self.urls is None:
-            start = lambda name: self.pgrig("server", "start", "--instance", name, "--pg-bin", self.options.pg_bin, "--profile",
-                                            "stock", "--set", "autovacuum=off").strip()
-            self.urls = [start("source"), start("target")]
+            start = lambda name, *words: self.pgrig("server", "start", "--instance", name, "--pg-bin", self.options.pg_bin,
+                                                    "--profile", "stock", *words).strip()
+            # The server into which pgrig restores has autovacuum, too.
+            self.urls = [start("source", "--set", "autovacuum=off"), start("target")]
             data = ["--model", self.options.model] if self.options.model else ["--ddl", str(self.schema)]
             self.pgrig("fill", "-q", f"{self.options.up_to}MB", *data, "-d", self.urls[0])
         return self.urls
@@ -227,10 +230,10 @@ def summed(all):
 
 
 def ratio(pairs, way, step):
-    """The median time as pgrig runs it, as a multiple of that in a shell."""
+    """The time as pgrig runs it, as a multiple of that in a shell: lowest, median and highest of the pairs."""
     of = lambda is_pgrig: [one[step] for one in pairs if one["way"] == way and one["is_pgrig"] == is_pgrig and step in one]
-    ours, theirs = of(True), of(False)
-    return round(statistics.median(ours) / statistics.median(theirs), 3) if ours and theirs else None
+    ratios = [ours / theirs for ours, theirs in zip(of(True), of(False))]
+    return [round(each, 3) for each in spread(ratios)] if ratios else None
 
 
 if __name__ == "__main__":
