@@ -2,14 +2,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use connect::Target;
 
+use crate::error::{BackupError, OnPath};
 use crate::programs::Programs;
 use crate::run::dump::unpacker;
-use crate::run::step::{PATIENCE, client};
+use crate::run::step::{LOOK, PATIENCE, client};
 use crate::way::{Compression, Format, Method, Place, Way};
+
+/// Time in which a server answers a replication connection.
+const ANSWER: Duration = Duration::from_secs(20);
 
 /// The command that backs up the whole server. It asks for a fast checkpoint, so that it does not wait for the next one.
 pub(super) fn back_up(way: &Way, programs: &Programs, target: &Target, directory: &Path) -> Command {
@@ -19,6 +24,32 @@ pub(super) fn back_up(way: &Way, programs: &Programs, target: &Target, directory
     command.args(compression(way.compression, programs.major));
     command.arg(format!("--dbname={PATIENCE}"));
     command
+}
+
+/// Why the server refuses a replication connection, which pg_basebackup needs; none if it accepts one. Only pg_hba.conf decides that, so it
+/// has to be tried.
+pub(super) async fn refused_replication(programs: &Programs, target: &Target) -> Result<Option<String>, BackupError> {
+    let program = programs.program("psql");
+    let mut command = client(&program, target);
+    command.args(["--no-psqlrc", "--quiet", "--command=IDENTIFY_SYSTEM"]);
+    command.arg(format!("--dbname={PATIENCE} replication=true"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().on("run", &program)?;
+    let began = Instant::now();
+    while child.try_wait().on("run", &program)?.is_none() {
+        if began.elapsed() > ANSWER {
+            child.kill().on("end", &program)?;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    let output = child.wait_with_output().on("run", &program)?;
+    if output.status.success() {
+        return Ok(None);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let line = said.lines().next().unwrap_or("no answer");
+    let why = line.rsplit_once("FATAL:  ").map_or(line, |(_, why)| why);
+    Ok(Some(why.trim().to_owned()))
 }
 
 /// pg_basebackup's options: until version 14 only levels of gzip.

@@ -48,20 +48,58 @@ fn compression(Compression { method, level, .. }: Compression, major: u16) -> St
     }
 }
 
+/// What a restore does after an error of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AfterError {
+    Stop,
+    /// It goes on: the server does not know [`LATER_SETTING`], which the programs set.
+    GoOn,
+}
+
+/// The error of a server before version 17 at `SET transaction_timeout = 0`, which pg_dump and pg_restore write from version 17 on for every
+/// server (pg_backup_archiver.c: `_doSetFixedOutputState`).
+pub(crate) const LATER_SETTING: &str = "unrecognized configuration parameter \"transaction_timeout\"";
+/// The first version with this setting.
+const LATER: u16 = 17;
+
+impl AfterError {
+    pub(super) fn of(programs: &Programs, server: u16) -> Self {
+        if programs.major >= LATER && server < LATER { Self::GoOn } else { Self::Stop }
+    }
+}
+
 /// The commands, joined by pipes, that restore the file into an empty database.
-pub(super) fn restore(way: &Way, programs: &Programs, target: &Target, file: &Path) -> Vec<Command> {
+pub(super) fn restore(
+    way: &Way,
+    programs: &Programs,
+    target: &Target,
+    file: &Path,
+    after_error: AfterError,
+) -> Vec<Command> {
     if way.format == Format::Plain {
-        return restore_plain(way, programs, target, file);
+        return restore_plain(way, programs, target, file, after_error);
     }
     let mut command = client(&programs.program("pg_restore"), target);
-    command.args(["--exit-on-error", "--no-tablespaces"]).arg(format!("--jobs={}", way.jobs));
+    command.arg("--no-tablespaces").arg(format!("--jobs={}", way.jobs));
+    if after_error == AfterError::Stop {
+        command.arg("--exit-on-error");
+    }
     command.arg(format!("--dbname={}", target.dbname())).arg(file);
     vec![command]
 }
 
-fn restore_plain(way: &Way, programs: &Programs, target: &Target, file: &Path) -> Vec<Command> {
+fn restore_plain(
+    way: &Way,
+    programs: &Programs,
+    target: &Target,
+    file: &Path,
+    after_error: AfterError,
+) -> Vec<Command> {
     let mut psql = client(&programs.program("psql"), target);
-    psql.args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"]);
+    psql.args(["--no-psqlrc", "--quiet"]);
+    if after_error == AfterError::Stop {
+        psql.arg("--set=ON_ERROR_STOP=1");
+    }
     match unpacker(way.compression.method) {
         None => {
             psql.arg("--file").arg(file);

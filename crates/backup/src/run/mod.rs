@@ -37,6 +37,7 @@ use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::request::Request;
 use crate::way::{Format, Way};
+use dump::{AfterError, LATER_SETTING};
 use probe::{Prober, beside};
 use scratch::{RESTORED, Scratch};
 use source::{Facts, Source};
@@ -122,6 +123,10 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Facts, Plan), Ba
     facts.data.clone_from(&site.data);
     session.close().await;
     let programs = Programs::find(request.bin.as_deref(), facts.major)?;
+    let may_need_replication = request.ways.is_empty() || request.ways.iter().any(Way::is_base);
+    if may_need_replication && facts.no_base_backup().is_none() {
+        facts.refused_replication = base::refused_replication(&programs, site.target).await?;
+    }
     let plan = possible(Plan::new(&facts, programs, (&request.ways, request.trials, None), site.cores))?;
     Ok((facts, plan))
 }
@@ -167,6 +172,10 @@ pub async fn rehearse(
             };
             observer.stage("reading all tables, for the hashes with which restored ones are compared");
             let source = Source::read(site.target).await?;
+            if plan.ways.iter().all(Way::is_base) {
+                // No dump needs the snapshot, and its session has locks on all tables.
+                source.release().await?;
+            }
             let subject = Subject { target: site.target.clone(), facts, source, at: None };
             let (prober, note) = Prober::if_asked(request, site.target).await?;
             let run = Run { prober, ..run };
@@ -356,8 +365,13 @@ impl Run<'_> {
         let before = used(&data);
         let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &data], None);
         watch.check_room(&data, facts.bytes + facts.bytes / 5 + WAL.min(facts.bytes) + SMALL)?;
-        let mut restore =
-            watch.run(dump::restore(way, programs, &restored, file)).await.map_err(of_restore)?;
+        let after_error = AfterError::of(programs, facts.major);
+        let commands = dump::restore(way, programs, &restored, file, after_error);
+        let restore = match after_error {
+            AfterError::Stop => watch.run(commands).await,
+            AfterError::GoOn => watch.run_unless(commands, |error| error != LATER_SETTING).await,
+        };
+        let mut restore = restore.map_err(of_restore)?;
         restore.peak = restore.peak.saturating_sub(before);
         let verified = verify::verify(&restored, &source.content, Witness::SameSnapshot, false).await?;
         self.scratch.drop_database().await?;

@@ -175,6 +175,15 @@ impl Scratch {
         if !has_locale {
             session.run(&create("C", "C")).await?;
         }
+        if facts.monetary != "C" {
+            let set = format!("ALTER DATABASE {RESTORED} SET lc_monetary = {}", literal(&facts.monetary));
+            // The machine may lack this locale; then only values of type money show it.
+            if let Err(error) = session.run(&set).await
+                && error.sqlstate().is_none()
+            {
+                return Err(error.into());
+            }
+        }
         session.close().await;
         Ok(has_locale)
     }

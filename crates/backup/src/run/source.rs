@@ -20,6 +20,8 @@ pub(crate) struct Facts {
     pub(crate) encoding: String,
     pub(crate) collate: String,
     pub(crate) ctype: String,
+    /// `lc_monetary`, in which dumps write values of type money.
+    pub(crate) monetary: String,
     pub(crate) bytes: u64,
     pub(crate) server_bytes: u64,
     pub(crate) prepared: String,
@@ -30,6 +32,8 @@ pub(crate) struct Facts {
     may_replicate: bool,
     senders: i32,
     wal_level: String,
+    /// Why the server refuses replication connections, if that was tried.
+    pub(crate) refused_replication: Option<String>,
     tablespaces: i64,
     /// Whether the server summarizes WAL, for incremental backups; false before version 17.
     pub(crate) summarizes_wal: bool,
@@ -47,6 +51,7 @@ impl Facts {
             encoding: row.get("encoding"),
             collate: row.get("collate"),
             ctype: row.get("ctype"),
+            monetary: row.get("monetary"),
             bytes: bytes("bytes"),
             server_bytes: bytes("server_bytes").max(bytes("bytes")),
             prepared: row.get("prepared"),
@@ -56,6 +61,7 @@ impl Facts {
             may_replicate: row.get::<_, Option<bool>>("may_replicate").unwrap_or(false),
             senders: row.get("senders"),
             wal_level: row.get("wal_level"),
+            refused_replication: None,
             tablespaces: row.get("tablespaces"),
             summarizes_wal: row.get("summarizes_wal"),
             data: None,
@@ -70,6 +76,7 @@ impl Facts {
             encoding: "UTF8".to_owned(),
             collate: "C".to_owned(),
             ctype: "C".to_owned(),
+            monetary: "C".to_owned(),
             bytes,
             server_bytes: bytes + CLUSTER,
             prepared: "0".to_owned(),
@@ -79,6 +86,7 @@ impl Facts {
             may_replicate: true,
             senders: 10,
             wal_level: "replica".to_owned(),
+            refused_replication: None,
             tablespaces: 0,
             summarizes_wal: major >= incremental::FIRST,
             // Its place is known once it is started.
@@ -104,6 +112,11 @@ impl Facts {
                 "the server has wal_level = {} and max_wal_senders = {}: a base backup needs wal_level = replica and two senders (pgrig's \
                  own server has them with --profile stock)",
                 self.wal_level, self.senders
+            ));
+        }
+        if let Some(why) = &self.refused_replication {
+            return Some(format!(
+                "the server refuses replication connections ({why}): allow them in pg_hba.conf by a line for the database \"replication\""
             ));
         }
         self.no_restore()
@@ -181,6 +194,8 @@ pub(crate) struct Content {
 pub(crate) struct Table {
     pub(crate) name: String,
     pub(crate) is_logged: bool,
+    /// Whether its rows were read: a standby cannot read unlogged tables.
+    pub(crate) is_read: bool,
     pub(crate) rows: i64,
     /// Sums of two hashes of each row: the order does not matter, but each row counts as often as it is there.
     pub(crate) hash: String,
@@ -192,6 +207,11 @@ impl Content {
         let mut tables = Vec::new();
         for row in session.rows(include_str!("../sql/tables.sql"), &[]).await? {
             let name = qualified(row.get("schema"), row.get("name"));
+            let (is_logged, is_read) = (row.get("logged"), row.get("readable"));
+            if !is_read {
+                tables.push(Table { name, is_logged, is_read, rows: 0, hash: String::new() });
+                continue;
+            }
             let query = format!(
                 "SELECT count(*) AS rows, coalesce(sum(hashtextextended(r, 0)::numeric), 0) || '/' || \
                  coalesce(sum(hashtextextended(r, 4711)::numeric), 0) AS hash \
@@ -199,7 +219,7 @@ impl Content {
             );
             let found = session.row(&query, &[]).await?;
             let (rows, hash) = (found.get("rows"), found.get("hash"));
-            tables.push(Table { name, is_logged: row.get("logged"), rows, hash });
+            tables.push(Table { name, is_logged, is_read, rows, hash });
         }
         let valid = session.rows(include_str!("../sql/constraints.sql"), &[]).await?;
         Ok(Self { tables, valid: valid.iter().map(|row| row.get("name")).collect() })

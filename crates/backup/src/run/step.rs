@@ -1,7 +1,7 @@
 //! A step: programs that are joined by pipes, run to their end, watched and measured.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,6 +13,7 @@ use nix::sys::resource::{Usage, UsageWho, getrusage};
 use pgserver::{GroupGuard, Program};
 use server::volume::Volume;
 
+use crate::check::restore::messages;
 use crate::error::{BackupError, OnPath};
 
 /// Interval of checks whether a program has ended. The time of its end does not depend on it.
@@ -30,6 +31,9 @@ const HEADROOM_SHARE: u64 = 20;
 const TAIL: usize = 600;
 /// Most bytes that are read for it.
 const MOST_READ: u64 = 1 << 16;
+
+/// Exit status of pg_restore if it has ignored errors.
+pub(crate) const IGNORED: Option<i32> = Some(1);
 
 /// A step that was done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,6 +107,27 @@ impl Watch<'_> {
         match self.run_to_end(commands).await? {
             (_, Some(failed)) => Err(Trouble::Way(format!("{}: {}", failed.how, self.said()))),
             (measured, None) => Ok(measured),
+        }
+    }
+
+    /// Runs psql or pg_restore, which go on after an error of the server. They fail at the first error that counts.
+    pub(crate) async fn run_unless(
+        &self,
+        commands: Vec<Command>,
+        counts: impl Fn(&str) -> bool,
+    ) -> Result<Measured, Trouble> {
+        let (measured, failed) = self.run_to_end(commands).await?;
+        let log = File::open(&self.log).on("read", &self.log)?;
+        for line in BufReader::new(log).split(b'\n') {
+            let line = line.on("read", &self.log)?;
+            let text = String::from_utf8_lossy(&line);
+            if let Some(error) = messages::error(&text).filter(|error| counts(error)) {
+                return Err(Trouble::Way(error.to_owned()));
+            }
+        }
+        match failed.filter(|failed| failed.code != IGNORED) {
+            Some(failed) => Err(Trouble::Way(format!("{}: {}", failed.how, self.said()))),
+            None => Ok(measured),
         }
     }
 

@@ -194,22 +194,34 @@ fn unfit(place: &Path) -> Result<Option<String>, BackupError> {
     if !place.join("PG_VERSION").is_file() {
         return Ok(Some("there is no data directory in {restore}: it has no file PG_VERSION".to_owned()));
     }
+    Ok(link_within(place)?.map(|(name, link)| match link {
+        Link::Symbolic => format!("{name} is a symbolic link, so its server would change other files"),
+        Link::Hard => format!("{name} is a hard link, so its server would change another file, too"),
+    }))
+}
+
+/// A link to a file, which may be outside of the directory that has the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    Symbolic,
+    Hard,
+}
+
+/// The first link in the directory or below it, by its path from there.
+pub(crate) fn link_within(place: &Path) -> Result<Option<(String, Link)>, BackupError> {
     let mut left: Vec<PathBuf> = vec![place.to_owned()];
     while let Some(directory) = left.pop() {
         for entry in fs::read_dir(&directory).on("read", &directory)? {
             let path = entry.on("read", &directory)?.path();
             let found = fs::symlink_metadata(&path).on("read", &path)?;
-            let name = path.strip_prefix(place).unwrap_or(&path).display().to_string();
+            let name = || path.strip_prefix(place).unwrap_or(&path).display().to_string();
+            if found.is_symlink() {
+                return Ok(Some((name(), Link::Symbolic)));
+            }
             if found.is_dir() {
                 left.push(path);
-            } else if found.is_symlink() {
-                return Ok(Some(format!(
-                    "{name} is a symbolic link, so its server would change other files"
-                )));
             } else if found.nlink() > 1 {
-                return Ok(Some(format!(
-                    "{name} is a hard link, so its server would change another file, too"
-                )));
+                return Ok(Some((name(), Link::Hard)));
             }
         }
     }

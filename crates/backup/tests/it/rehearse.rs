@@ -1,12 +1,13 @@
 //! Each way is restored, and what differs is found.
 
+use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
 use backup::{BackupError, Outcome, Witness};
-use testkit::{Need, Server, assert_says, block_on, require, until};
+use testkit::{Need, Server, assert_says, block_on, clients, require, until, until_async};
 
-use crate::support::{rehearsed, server};
+use crate::support::{rehearsed, rehearsed_by, server};
 
 /// Names to quote, partitions, inheritance, duplicates, unlogged rows, generated columns, owners, extensions.
 const SCHEMA: &str = r#"
@@ -217,5 +218,86 @@ fn what_is_not_possible_is_refused_before_anything_is_done() {
             connection.close().await;
             left == 0
         })
+    });
+}
+
+/// Programs of version 17 set a parameter that earlier servers do not know. Nothing else is ignored.
+#[test]
+fn newer_programs_dump_an_earlier_server() {
+    if !require(Need::Clients17) {
+        return;
+    }
+    let server = shop(13);
+    let names = ["plain:zstd=1", "custom:lz4", "directory:gzip=1,jobs=2"];
+    block_on(async {
+        let target = server.target("shop");
+        let outcome = rehearsed_by(Some(clients()), &server, &target, &names).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        assert!(outcome.trials.iter().all(|trial| trial.verified.rows == ROWS), "{outcome:#?}");
+
+        // The function fails where the dump calls it, with another search path.
+        let connection = server.connect("shop").await;
+        let breaks = "CREATE FUNCTION one() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT min(1) FROM parts); END'; \
+                      CREATE INDEX ON parts_1 (one())";
+        connection.client.batch_execute(breaks).await.unwrap();
+        let outcome = rehearsed_by(Some(clients()), &server, &target, &names).await.unwrap();
+        assert_eq!(outcome.failed.len(), names.len(), "{outcome:#?}");
+        for (_, why) in &outcome.failed {
+            assert_says(why, &["its restore failed: relation \"parts\" does not exist"]);
+        }
+        connection.close().await;
+    });
+}
+
+/// A standby cannot read unlogged tables, and dumps have them without rows.
+#[test]
+fn a_standby_is_rehearsed() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let mut server = shop(13);
+    fs::write(server.data_dir().join("standby.signal"), "").unwrap();
+    server.restart_with(&[]);
+    block_on(async {
+        let outcome = rehearsed(&server, &server.target("shop"), &["custom:none", "base"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        for trial in &outcome.trials {
+            assert_eq!(trial.verified.rows, ROWS - 500, "{trial:#?}");
+        }
+    });
+}
+
+/// pg_hba.conf may allow each database, but no replication.
+#[test]
+fn refused_replication_leaves_out_base_backups() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = shop(13);
+    fs::write(server.data_dir().join("pg_hba.conf"), "local all all trust\n").unwrap();
+    server.sql("SELECT pg_reload_conf()");
+    block_on(async {
+        let target = server.target("shop");
+        until_async("refused replication", async || {
+            let outcome = rehearsed(&server, &target, &["base"]).await;
+            matches!(outcome, Err(BackupError::NoWay(why)) if why[0].contains("no pg_hba.conf entry"))
+        })
+        .await;
+        let outcome = rehearsed(&server, &target, &[]).await.unwrap();
+        assert!(outcome.failed.is_empty() && !outcome.trials.is_empty(), "{outcome:#?}");
+    });
+}
+
+/// Settings of the database that forbid an extension say nothing of its indexes; money has the locale of the server.
+#[test]
+fn settings_of_a_database_are_no_damage() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = shop(13);
+    server.sql("ALTER DATABASE shop SET default_transaction_read_only = on");
+    block_on(async {
+        let outcome = rehearsed(&server, &server.target("shop"), &["base", "custom:none"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
     });
 }

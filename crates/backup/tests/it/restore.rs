@@ -1,13 +1,15 @@
 //! Backups that are checked by restoring them.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::AtomicU64;
 
 use backup::check::restore::{Request, RestoreError, Restored, restore};
 use backup::check::{self, Verdict};
 use pgserver::Home;
-use testkit::{Need, assert_says, block_on, require, templates};
+use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, templates};
 
 use crate::support::assert_nothing_is_left;
 use crate::support::made::Made;
@@ -136,4 +138,55 @@ fn errors_of_a_restore_and_damage_in_it_are_found() {
     assert_says(&refused.to_string(), &["the extension postgis", "give --bin DIR", "1 in number"]);
     let refused = changed("CREATE TABLESPACE fast LOCATION '/fast';").unwrap_err();
     assert_says(&refused.to_string(), &["has tablespaces", "by hand"]);
+}
+
+/// A dump by newer programs sets a parameter that an earlier server does not know.
+#[test]
+fn a_dump_by_newer_programs_is_restored() {
+    if !require(Need::Clients17) {
+        return;
+    }
+    let made = Made::by(Some(&clients()), 13);
+    let home = testkit::directory();
+    for (name, format) in [("new.sql", "plain"), ("new.dump", "custom"), ("new", "directory")] {
+        let path = made.make(name, &format!("pg_dump --format={format} --file=FILE postgres"));
+        let found = restored_as(home.path(), &path, None, |request| request.bin = Some(clients())).unwrap();
+        assert!(found.is_sound() && found.rows == 9001, "{name} by {CLIENTS_RELEASE}: {found:#?}");
+    }
+}
+
+/// A server on a copy with links would write to the original's WAL or tablespaces.
+#[test]
+fn a_tar_file_with_links_is_not_restored() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let home = testkit::directory();
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast --no-manifest");
+    // As a copy of a server that was stopped.
+    fs::remove_file(base.join("backup_label")).unwrap();
+    let elsewhere = made.path("elsewhere");
+    fs::rename(base.join("pg_wal"), &elsewhere).unwrap();
+    symlink(&elsewhere, base.join("pg_wal")).unwrap();
+    let tar = |name: &str| {
+        let path = made.path(name);
+        let made = Command::new("tar").arg("-cf").arg(&path).arg("-C").arg(&base).arg(".").status();
+        assert!(made.unwrap().success());
+        path
+    };
+    let before = fs::read_dir(&elsewhere).unwrap().count();
+    let with_wal_elsewhere = tar("links.tar");
+    let plan = check::plan(&check::Request { path: with_wal_elsewhere.clone(), wal: None }).unwrap();
+    let found = check::check(&plan, &AtomicU64::new(0)).unwrap();
+    assert!(found.gaps.iter().any(|gap| gap.part.starts_with("pg_wal: a tar file has only the link")), "{found:#?}");
+    let refused = restored(home.path(), &with_wal_elsewhere, None).unwrap_err();
+    assert_says(&refused.to_string(), &["has the link pg_wal", "Unpack the backup"]);
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), before);
+
+    fs::remove_file(base.join("pg_wal")).unwrap();
+    fs::rename(&elsewhere, base.join("pg_wal")).unwrap();
+    symlink("/nowhere", base.join("pg_tblspc/16384")).unwrap();
+    let refused = restored(home.path(), &tar("tablespace.tar"), None).unwrap_err();
+    assert_says(&refused.to_string(), &["has tablespaces"]);
 }

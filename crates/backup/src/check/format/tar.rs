@@ -19,6 +19,8 @@ pub(in crate::check) struct Member<'a> {
     pub(in crate::check) path: String,
     pub(in crate::check) is_file: bool,
     pub(in crate::check) is_directory: bool,
+    /// Whether it is a symbolic or a hard link.
+    pub(in crate::check) is_link: bool,
     /// Its content.
     pub(in crate::check) content: &'a mut dyn Read,
 }
@@ -40,7 +42,9 @@ pub(in crate::check) fn members<R: Read>(
         if !is_file && !matches!(kind, EntryType::Directory | EntryType::Symlink | EntryType::Link) {
             return Err(wrong(format!("member {path:?} has an unknown type")));
         }
-        each(Member { path, is_file, is_directory: kind == EntryType::Directory, content: &mut entry })?;
+        let is_directory = kind == EntryType::Directory;
+        let is_link = matches!(kind, EntryType::Symlink | EntryType::Link);
+        each(Member { path, is_file, is_directory, is_link, content: &mut entry })?;
         drain(&mut entry)?;
         seam.from.set(end);
         seam.to.set(end.next_multiple_of(BLOCK));

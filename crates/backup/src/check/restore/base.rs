@@ -16,6 +16,7 @@ use crate::error::OnPath;
 use crate::run::SMALL;
 use crate::run::base::{prepare, unpack};
 use crate::run::step::{Trouble, Watch};
+use crate::run::tool::link_within;
 use crate::way::{Compression, Format, Way};
 
 /// Bytes of a restored server for each byte of a backup without a list of its files.
@@ -46,6 +47,9 @@ impl Run<'_> {
         }
         if !place.join(VERSION).is_file() {
             return Err(RestoreError::Nested { path: self.plan.path.clone() }.into());
+        }
+        if let Some((path, _)) = link_within(&place)? {
+            return Err(RestoreError::Link { path: self.plan.path.clone(), link: path }.into());
         }
         self.add_wal(&place)?;
         if place.join(MAP).exists() {

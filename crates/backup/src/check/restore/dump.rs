@@ -17,7 +17,7 @@ use crate::error::OnPath;
 use crate::programs::on_path;
 use crate::run::dump::unpacker;
 use crate::run::scratch::RESTORED;
-use crate::run::step::{Watch, client};
+use crate::run::step::{IGNORED, Watch, client};
 use crate::run::{SMALL, WAL};
 use crate::way::Method;
 
@@ -25,8 +25,6 @@ use crate::way::Method;
 const OF_CLIENTS: [&str; 7] = ["BIG5", "GB18030", "GBK", "JOHAB", "SHIFT_JIS_2004", "SJIS", "UHC"];
 /// Bytes of a restored database for each byte of a dump, at least: compressed dumps, and others.
 const GROWTH: u64 = 3;
-/// pg_restore's exit status if it has ignored errors.
-const IGNORED: Option<i32> = Some(1);
 
 impl Run<'_> {
     pub(super) async fn restore_dump(&self, restored: &mut Restored) -> Result<(), Failed> {
@@ -69,7 +67,8 @@ impl Run<'_> {
             return Err(RestoreError::Extensions { names, version, others }.into());
         }
         if let Some(failed) = failed {
-            let is_explained = restored.count() > 0
+            let is_explained = found.has_later_setting
+                || restored.count() > 0
                 || !restored.missing_roles.is_empty()
                 || !restored.missing_tablespaces.is_empty();
             if !(failed.code == IGNORED && is_explained) {

@@ -46,6 +46,17 @@ pub enum RestoreError {
         /// The backup.
         path: PathBuf,
     },
+    /// A server on a copy would write to the place to which a link leads.
+    #[error(
+        "{path} has the link {link}: a server that runs on a copy would change the files to which it leads. Unpack the backup, replace the \
+         link by a directory or file of its own, and give the directory", path = .path.display()
+    )]
+    Link {
+        /// The backup.
+        path: PathBuf,
+        /// The link, as the backup names it.
+        link: String,
+    },
     /// A part of a chain of backups.
     #[error(
         "{path} is an incremental backup, which cannot be restored alone: make a full backup of it and the earlier ones with pg_combinebackup, and \
@@ -122,6 +133,7 @@ impl Classified for RestoreError {
             | Self::OtherVersion { .. }
             | Self::UnknownVersion { .. }
             | Self::Tablespaces { .. }
+            | Self::Link { .. }
             | Self::Incremental { .. }
             | Self::WalWithoutManifest { .. }
             | Self::Nested { .. }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead};
 
 use super::outcome::Restored;
+use crate::run::dump::LATER_SETTING;
 
 /// Beginnings of the text of an error, after the place.
 const ERRORS: [&str; 4] = ["ERROR:  ", "FATAL:  ", "PANIC:  ", "error: "];
@@ -21,6 +22,8 @@ pub(super) struct Messages {
     pub(super) extensions: BTreeSet<String>,
     /// Whether the client programs are too old for the dump.
     pub(super) is_too_new: bool,
+    /// Whether the dump, or pg_restore, sets something that the server does not know and a restore does not need.
+    pub(super) has_later_setting: bool,
 }
 
 impl Messages {
@@ -45,6 +48,8 @@ impl Messages {
                 found.extensions.insert(name.to_owned());
             } else if is_too_new(error) {
                 found.is_too_new = true;
+            } else if error == LATER_SETTING {
+                found.has_later_setting = true;
             } else if error != exists {
                 restored.fail(error.chars().take(LONGEST).collect::<String>());
             }
@@ -56,7 +61,7 @@ impl Messages {
 }
 
 /// The error in a line, if it has one.
-fn error(line: &str) -> Option<&str> {
+pub(crate) fn error(line: &str) -> Option<&str> {
     let at = ERRORS.iter().filter_map(|begin| Some((line.find(begin)?, begin.len()))).min()?;
     // The text of a statement, which follows an error, is no error.
     let is_message = at.0 == 0 || line.starts_with("pg_restore:") || line.starts_with("psql:");
@@ -117,13 +122,15 @@ psql:dump.sql:16: NOTICE:  ERROR
 pg_restore: error: COPY failed for table "t": ERROR:  missing data for column "b"
 pg_restore: error: could not execute query: ERROR:  extension "postgis" is not available
 ERROR:  could not open extension control file "/usr/share/postgresql/13/extension/timescaledb.control": No such file or directory
+pg_restore: error: could not execute query: ERROR:  unrecognized configuration parameter "transaction_timeout"
+Command was: SET transaction_timeout = 0;
 pg_restore: error: unsupported version (1.16) in file header
 pg_restore: warning: errors ignored on restore: 4
 "#;
         let mut restored = Restored::default();
         let found = Messages::read(&mut log.as_bytes(), "postgres", &mut restored).unwrap();
         assert_eq!(restored.missing_roles, [r#"shop ""a"""#]);
-        assert!(found.is_too_new);
+        assert!(found.is_too_new && found.has_later_setting);
         assert_eq!(restored.missing_tablespaces, ["fast"]);
         assert_eq!(found.extensions.into_iter().collect::<Vec<_>>(), ["postgis", "timescaledb"]);
         assert_eq!(

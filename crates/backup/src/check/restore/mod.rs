@@ -9,7 +9,7 @@
 mod base;
 mod dump;
 mod error;
-mod messages;
+pub(crate) mod messages;
 mod outcome;
 mod read;
 
@@ -83,6 +83,9 @@ pub async fn restore(
     let programs = Programs::find(request.bin.as_deref(), version)?;
     if recipe.has_tablespaces {
         return Err(RestoreError::Tablespaces { path: plan.path.clone() });
+    }
+    if let Some(link) = recipe.link.clone() {
+        return Err(RestoreError::Link { path: plan.path.clone(), link });
     }
     if recipe.is_incremental {
         return Err(RestoreError::Incremental { path: plan.path.clone() });

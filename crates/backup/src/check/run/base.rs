@@ -67,7 +67,7 @@ pub(super) fn plain(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
 
 fn segments(ledger: &Ledger) -> Segments {
     let ranges = ledger.manifest.as_ref().map_or(&[][..], |manifest| &manifest.wal);
-    Segments::new(ranges, ledger.system())
+    Segments::new(ranges, ledger.first_segment(), ledger.system())
 }
 
 /// Looks for missing segments in the user's own directory, and compares what WAL may change.
@@ -78,6 +78,7 @@ fn end_wal(
     outcome: &mut Outcome,
 ) -> Result<(), CheckError> {
     if let Some(directory) = &run.plan.wal {
+        segments.find_first_in(directory);
         if segments.wanted().is_empty() {
             segments.begin_as_in(directory);
         }
@@ -308,6 +309,8 @@ fn of_sources(
             let path = source.place(&member.path);
             if member.is_directory {
                 ledger.directory(&path);
+            } else if member.is_link {
+                ledger.link(&path);
             } else if path.starts_with("pg_wal/") {
                 has_wal = true;
             } else if member.is_file

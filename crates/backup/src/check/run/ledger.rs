@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read};
 
 use crate::check::format::manifest::{Checksum, Listed, Manifest};
-use crate::check::format::own_sums;
+use crate::check::format::{own_sums, wal};
 use crate::check::format::wrong;
 use crate::check::outcome::Outcome;
 use crate::check::run::BUFFER;
@@ -48,6 +48,8 @@ pub(super) struct Ledger {
     places: HashMap<String, usize>,
     seen: Vec<bool>,
     directories: BTreeSet<String>,
+    /// Links in a tar file.
+    links: BTreeSet<String>,
     /// Beginnings of files that tell something of the server.
     kept: HashMap<&'static str, Vec<u8>>,
     /// Relation maps, with the directories that they are in.
@@ -61,8 +63,8 @@ impl Ledger {
         let places: HashMap<String, usize> =
             files.iter().enumerate().map(|(place, file)| (file.path(), place)).collect();
         let seen = vec![false; files.len()];
-        let (directories, kept, maps) = (BTreeSet::new(), HashMap::new(), Vec::new());
-        Self { manifest, places, seen, directories, kept, maps, unchecked: 0 }
+        let (directories, links) = (BTreeSet::new(), BTreeSet::new());
+        Self { manifest, places, seen, directories, links, kept: HashMap::new(), maps: Vec::new(), unchecked: 0 }
     }
 
     /// Paths of all listed files.
@@ -73,6 +75,11 @@ impl Ledger {
 
     pub(super) fn directory(&mut self, path: &str) {
         self.directories.insert(path.to_owned());
+    }
+
+    /// A link in a tar file, which has no content of its own.
+    pub(super) fn link(&mut self, path: &str) {
+        self.links.insert(path.to_owned());
     }
 
     /// Reads a file. The outer error is one of the stream, the inner one of the file.
@@ -143,6 +150,15 @@ impl Ledger {
         Some(u64::from_le_bytes(bytes.try_into().ok()?))
     }
 
+    /// The segment with which recovery begins, by `backup_label`; none if a manifest lists the WAL.
+    pub(super) fn first_segment(&self) -> Option<String> {
+        let label = self.kept.get(LABEL).filter(|_| self.manifest.is_none())?;
+        let label = String::from_utf8_lossy(label);
+        let start = label.lines().find_map(|line| line.strip_prefix("START WAL LOCATION: "))?;
+        let name = start.split_once("(file ")?.1.strip_suffix(')')?;
+        wal::is_segment(name).then(|| name.to_owned())
+    }
+
     /// Adds the damages and gaps that show once all files were read; `is_read` says that they were.
     pub(super) fn end(&self, is_read: bool, outcome: &mut Outcome) {
         let text = |name: &str| {
@@ -150,8 +166,10 @@ impl Ledger {
         };
         let version = text(VERSION).trim().to_owned();
         outcome.server = (!version.is_empty()).then_some(version);
+        let mut places = self.directories.iter().chain(&self.links);
         outcome.recipe.has_tablespaces =
-            self.directories.iter().any(|path| path.starts_with(TABLESPACES)) || !text(MAP).trim().is_empty();
+            places.any(|path| path.starts_with(TABLESPACES)) || !text(MAP).trim().is_empty();
+        self.name_links(outcome);
         if let Some(manifest) = &self.manifest {
             outcome.recipe.bytes = Some(manifest.files.iter().map(|file| file.size).sum());
             outcome.recipe.wal.clone_from(&manifest.wal);
@@ -209,6 +227,19 @@ impl Ledger {
                 outcome.damage(path, None, damage);
             }
         }
+    }
+
+    /// Names the links outside of the tablespaces.
+    fn name_links(&self, outcome: &mut Outcome) {
+        let mut links = self.links.iter().filter(|path| !path.starts_with(TABLESPACES));
+        let Some(first) = links.next() else { return };
+        outcome.recipe.link = Some(first.clone());
+        let more = links.count() as u64;
+        let more = if more > 0 { format!(" and {}", counted(more, "other link")) } else { String::new() };
+        outcome.gap(
+            format!("{first}{more}: a tar file has only the link, not the files to which it leads"),
+            "make backups by pg_basebackup, or let tar follow links: tar --dereference",
+        );
     }
 
     fn missing(&self, is_read: bool, outcome: &mut Outcome) {

@@ -17,6 +17,8 @@ const DEFAULT: u64 = 16 << 20;
 /// Reads the segments of all ranges, each range in order.
 pub(super) struct Segments {
     ranges: Vec<WalRange>,
+    /// The segment with which recovery begins, if nothing else tells which WAL is needed; none once it was seen.
+    first: Option<String>,
     system: Option<u64>,
     /// Size of a segment, once one was seen.
     size: Option<u64>,
@@ -40,8 +42,14 @@ impl Walked {
 }
 
 impl Segments {
-    pub(super) fn new(ranges: &[WalRange], system: Option<u64>) -> Self {
-        Self { ranges: ranges.to_vec(), system, size: None, walks: Vec::new(), others: BTreeSet::new() }
+    pub(super) fn new(ranges: &[WalRange], first: Option<String>, system: Option<u64>) -> Self {
+        let ranges = ranges.to_vec();
+        Self { ranges, first, system, size: None, walks: Vec::new(), others: BTreeSet::new() }
+    }
+
+    /// Looks for the first segment in the user's own directory.
+    pub(super) fn find_first_in(&mut self, directory: &Path) {
+        self.first = self.first.take().filter(|name| !directory.join(name).is_file());
     }
 
     fn begin(&mut self, size: u64) {
@@ -96,6 +104,7 @@ impl Segments {
             drain(content)?;
             return Ok(false);
         }
+        self.first = self.first.take().filter(|first| first != name);
         let mut page = Vec::new();
         Read::take(&mut *content, PAGE as u64).read_to_end(&mut page)?;
         let of_file = length.filter(|length| length.is_power_of_two() && *length >= 1 << 20);
@@ -148,6 +157,16 @@ impl Segments {
     /// Adds the missing segments as damages, and those that no restore needs as gaps.
     pub(super) fn end(mut self, outcome: &mut Outcome) {
         self.begin(DEFAULT);
+        if let Some(first) = &self.first {
+            outcome.damage(
+                "pg_wal",
+                None,
+                format!(
+                    "segment {first}, with which a restore begins, is missing: copy it and the later ones from the archive into pg_wal, or name the \
+                     archive: --wal-directory DIR"
+                ),
+            );
+        }
         for one in &self.walks {
             let missing: Vec<&str> = one.segments[one.next..].iter().map(|(_, name)| name.as_str()).collect();
             let [start, end] = [one.range.start, one.range.end].map(lsn);

@@ -2,7 +2,7 @@
 
 pub(crate) mod made;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use backup::{BackupError, DataSize, Observer, Outcome, Plan, Request, Site, Trial, Way};
@@ -36,10 +36,20 @@ pub(crate) async fn rehearsed(
     target: &Target,
     names: &[&str],
 ) -> Result<Outcome, BackupError> {
+    rehearsed_by(None, server, target, names).await
+}
+
+/// The same with the client programs in a directory; none for those of this machine.
+pub(crate) async fn rehearsed_by(
+    bin: Option<PathBuf>,
+    server: &Server,
+    target: &Target,
+    names: &[&str],
+) -> Result<Outcome, BackupError> {
     let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
     let version_num = u32::from(server.major()) * 10_000;
     let site = Site { target, version_num, home: &home, pg_bin: None, data: None, cores: 2 };
-    let request = Request { ways: ways(names), trials: 1, bin: None, probe: false };
+    let request = Request { ways: ways(names), trials: 1, bin, probe: false };
     let outcome = Box::pin(backup::rehearse(&site, &request, &mut Unwatched, std::future::pending())).await;
     assert_nothing_is_left(home.root());
     outcome

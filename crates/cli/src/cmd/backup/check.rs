@@ -34,19 +34,17 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
     }
     let outcome = watched(&plan, printer)?;
     printer.result(text(&outcome))?;
+    let is_to_file = arguments.json.as_deref().is_some_and(|name| name != "-");
     let restored = if arguments.restore && outcome.verdict() != Verdict::Damaged {
+        if is_to_file {
+            // If the restore does not come to its end, no document of an earlier check stays.
+            save(arguments, &plan, &outcome, None)?;
+        }
         Some(restore::run(arguments, &plan, &outcome, printer)?)
     } else {
         None
     };
-    if let Some(name) = &arguments.json {
-        let document = json::pretty(&document(&plan, &outcome, restored.as_ref())?)?;
-        if name == "-" {
-            Printer::json(&document)?;
-        } else {
-            whole(Path::new(name), (document + "\n").as_bytes(), Existing::Replaced)?;
-        }
-    }
+    save(arguments, &plan, &outcome, restored.as_ref())?;
     let name =
         if plan.path == Path::new("-") { "standard input".into() } else { plan.path.to_string_lossy() };
     if outcome.verdict() == Verdict::Damaged {
@@ -57,6 +55,21 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
         return Err(Unhappy::Missed(vec![format!("{name} cannot be restored without errors")]).into());
     }
     Ok(())
+}
+
+/// Writes the document, if one is asked for.
+fn save(
+    arguments: &CheckArgs,
+    plan: &Plan,
+    outcome: &Outcome,
+    restored: Option<&Restored>,
+) -> Result<(), Failure> {
+    let Some(name) = &arguments.json else { return Ok(()) };
+    let document = json::pretty(&document(plan, outcome, restored)?)?;
+    if name == "-" {
+        return Ok(Printer::json(&document)?);
+    }
+    Ok(whole(Path::new(name), (document + "\n").as_bytes(), Existing::Replaced)?)
 }
 
 /// Checks in a thread of its own, and tells of progress. A signal ends pgrig at once: nothing is written.
