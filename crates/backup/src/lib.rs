@@ -41,8 +41,8 @@ pub use plan::{LeftOut, Plan, Sizes};
 pub use programs::Programs;
 pub use request::{Request, SizesRequest};
 pub use run::{
-    Ground, Observer, Readiness, Site, bytes_of_tables, plan, plan_sizes, rehearse, rehearse_sizes,
+    SizesSite, Observer, Readiness, Site, bytes_of_tables, plan, plan_sizes, rehearse, rehearse_sizes,
 };
 pub use shape::Shape;
 pub use tool::{Tool, ToolError};
-pub use way::{Compression, Format, Method, Place, Way};
+pub use way::{Compression, Format, Method, CompressedBy, Way};

@@ -7,7 +7,7 @@ use crate::programs::{ALL_METHODS, Programs, on_path};
 use crate::request::SizesRequest;
 use crate::run::source::Facts;
 use crate::run::{incremental, pitr, tool};
-use crate::way::{Compression, Format, Method, Place, Way};
+use crate::way::{Compression, Format, Method, CompressedBy, Way};
 
 /// Number of default ways.
 const DEFAULT: usize = 5;
@@ -147,7 +147,7 @@ fn default_ways(cores: u16) -> Vec<Way> {
     let jobs = cores.clamp(1, 8);
     let way = |format, method, level, jobs| Way {
         format,
-        compression: Compression { method, level, place: Place::Client },
+        compression: Compression { method, level, place: CompressedBy::Client },
         jobs,
         tool: None,
     };
@@ -171,7 +171,7 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
     let Compression { method, place, .. } = way.compression;
     let client = programs.major;
     let modern = matches!(method, Method::Lz4 | Method::Zstd);
-    if place == Place::Client && programs.lacks.contains(&method.name()) {
+    if place == CompressedBy::Client && programs.lacks.contains(&method.name()) {
         return Some(format!(
             "the programs in {} are built without {}",
             programs.dir.display(),
@@ -190,7 +190,7 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
             Format::Pitr => return pitr::hindrance(programs, load),
             _ => {}
         }
-        let by_server = place == Place::Server && method != Method::None;
+        let by_server = place == CompressedBy::Server && method != Method::None;
         if (by_server || modern) && client < 15 {
             return Some(format!(
                 "pg_basebackup {client} only compresses with gzip, itself: give programs of version 15 or later (--bin DIR)"

@@ -19,7 +19,7 @@ pub struct Tool {
 
 /// A placeholder of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Placeholder {
     /// The directory of the backup.
     Backup,
     /// The directory into which it is restored.
@@ -83,7 +83,7 @@ pub enum ToolError {
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
     Text(String),
-    Place { place: Place, is_quoted: bool },
+    Placeholder { place: Placeholder, is_quoted: bool },
 }
 
 impl Tool {
@@ -99,8 +99,8 @@ impl Tool {
         if !is_name || Format::ALL.into_iter().any(|format| format.name() == name) {
             return Err(ToolError::Name(name.to_owned()));
         }
-        check("backup", backup, &[Place::Backup])?;
-        check("restore", restore, &[Place::Backup, Place::Restore])?;
+        check("backup", backup, &[Placeholder::Backup])?;
+        check("restore", restore, &[Placeholder::Backup, Placeholder::Restore])?;
         Ok(Self { name: name.to_owned(), backup: backup.to_owned(), restore: restore.to_owned() })
     }
 
@@ -111,21 +111,21 @@ impl Tool {
 
     /// Whether one of the commands needs the data directory of the server.
     pub(crate) fn needs_data(&self) -> bool {
-        [&self.backup, &self.restore].into_iter().any(|command| has(command, Place::Data))
+        [&self.backup, &self.restore].into_iter().any(|command| has(command, Placeholder::Data))
     }
 
     /// The command that backs up, for `sh -c`.
-    pub(crate) fn backup(&self, value: &impl Fn(Place) -> String) -> String {
+    pub(crate) fn backup(&self, value: &impl Fn(Placeholder) -> String) -> String {
         filled(&self.backup, value)
     }
 
     /// The command that restores, for `sh -c`.
-    pub(crate) fn restore(&self, value: &impl Fn(Place) -> String) -> String {
+    pub(crate) fn restore(&self, value: &impl Fn(Placeholder) -> String) -> String {
         filled(&self.restore, value)
     }
 }
 
-impl Place {
+impl Placeholder {
     pub(crate) const ALL: [Self; 4] = [Self::Backup, Self::Restore, Self::Url, Self::Data];
 
     /// The word between the braces.
@@ -158,20 +158,20 @@ impl Place {
 }
 
 /// Refuses unknown, quoted and missing placeholders.
-fn check(command: &'static str, text: &str, needed: &[Place]) -> Result<(), ToolError> {
+fn check(command: &'static str, text: &str, needed: &[Placeholder]) -> Result<(), ToolError> {
     let known = if command == "backup" {
         "{backup}, {url} and {data}"
     } else {
         "{backup}, {restore}, {url} and {data}"
     };
-    let is_known = |place: Place| command == "restore" || place != Place::Restore;
+    let is_known = |place: Placeholder| command == "restore" || place != Placeholder::Restore;
     let parts = parts(text).map_err(|word| ToolError::Unknown { command, word, known })?;
     for part in &parts {
         match *part {
-            Part::Place { place, .. } if !is_known(place) => {
+            Part::Placeholder { place, .. } if !is_known(place) => {
                 return Err(ToolError::Unknown { command, word: place.word().to_owned(), known });
             }
-            Part::Place { place, is_quoted: true } => {
+            Part::Placeholder { place, is_quoted: true } => {
                 return Err(ToolError::Quoted { command, word: place.word(), variable: place.variable() });
             }
             _ => {}
@@ -184,16 +184,16 @@ fn check(command: &'static str, text: &str, needed: &[Place]) -> Result<(), Tool
 }
 
 /// Whether a command has a placeholder, or the environment variable with its value.
-fn has(text: &str, wanted: Place) -> bool {
-    let is_wanted = |part: &Part| matches!(part, Part::Place { place, .. } if *place == wanted);
+fn has(text: &str, wanted: Placeholder) -> bool {
+    let is_wanted = |part: &Part| matches!(part, Part::Placeholder { place, .. } if *place == wanted);
     text.contains(wanted.variable()) || parts(text).is_ok_and(|parts| parts.iter().any(is_wanted))
 }
 
-fn filled(text: &str, value: &impl Fn(Place) -> String) -> String {
+fn filled(text: &str, value: &impl Fn(Placeholder) -> String) -> String {
     let parts = parts(text).unwrap_or_default();
     let fill = |part| match part {
         Part::Text(text) => text,
-        Part::Place { place, .. } => quoted(&value(place)),
+        Part::Placeholder { place, .. } => quoted(&value(place)),
     };
     parts.into_iter().map(fill).collect()
 }
@@ -214,10 +214,10 @@ fn parts(text: &str) -> Result<Vec<Part>, String> {
             continue;
         }
         if let Some((word, after)) = word(rest, "{", "}").filter(|_| !is_variable) {
-            let place = Place::ALL.into_iter().find(|place| place.word() == word);
+            let place = Placeholder::ALL.into_iter().find(|place| place.word() == word);
             let place = place.ok_or_else(|| word.to_owned())?;
             parts.push(Part::Text(std::mem::take(&mut plain)));
-            parts.push(Part::Place { place, is_quoted: quote.is_some() });
+            parts.push(Part::Placeholder { place, is_quoted: quote.is_some() });
             rest = after;
             continue;
         }
@@ -260,12 +260,12 @@ pub(crate) fn of_path(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn value(place: Place) -> String {
+    fn value(place: Placeholder) -> String {
         match place {
-            Place::Backup => "/a b/it's".to_owned(),
-            Place::Restore => "/new".to_owned(),
-            Place::Url => "postgresql://u@/d?host=%2Ftmp".to_owned(),
-            Place::Data => String::new(),
+            Placeholder::Backup => "/a b/it's".to_owned(),
+            Placeholder::Restore => "/new".to_owned(),
+            Placeholder::Url => "postgresql://u@/d?host=%2Ftmp".to_owned(),
+            Placeholder::Data => String::new(),
         }
     }
 

@@ -56,7 +56,7 @@ pub struct Compression {
     /// Level; none for the program's default.
     pub level: Option<u8>,
     /// The process that compresses.
-    pub place: Place,
+    pub place: CompressedBy,
 }
 
 /// Method of compression.
@@ -74,7 +74,7 @@ pub enum Method {
 
 /// The process that compresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum CompressedBy {
     /// pg_dump or pg_basebackup.
     Client,
     /// The server, for pg_basebackup.
@@ -113,7 +113,7 @@ impl Way {
                 "pg_basebackup compresses only tar files: give base-tar with a compression, or {format} without one"
             ));
         }
-        if place == Place::Server && !self.is_base() {
+        if place == CompressedBy::Server && !self.is_base() {
             return Err(format!(
                 "only pg_basebackup lets the server compress: give {format}:{}",
                 method.name()
@@ -198,7 +198,7 @@ impl Method {
 
 impl Compression {
     /// No compression.
-    pub const NONE: Self = Self { method: Method::None, level: None, place: Place::Client };
+    pub const NONE: Self = Self { method: Method::None, level: None, place: CompressedBy::Client };
 
     /// pg_dump's own default for the format.
     fn default_of(format: Format) -> Self {
@@ -221,9 +221,9 @@ impl FromStr for Compression {
             None => (text, None),
         };
         let (place, name) = match (word.strip_prefix("server-"), word.strip_prefix("client-")) {
-            (Some(name), _) => (Place::Server, name),
-            (_, Some(name)) => (Place::Client, name),
-            _ => (Place::Client, word),
+            (Some(name), _) => (CompressedBy::Server, name),
+            (_, Some(name)) => (CompressedBy::Client, name),
+            _ => (CompressedBy::Client, word),
         };
         let method = Method::ALL.into_iter().find(|method| method.name() == name);
         let method = method.ok_or_else(|| format!("\"{word}\" is not a compression: {FORMS}"))?;
@@ -270,8 +270,8 @@ impl fmt::Display for Way {
         if !self.format.is_files() {
             let place = match (self.is_base() && method != Method::None, place) {
                 (false, _) => "",
-                (true, Place::Client) => "client-",
-                (true, Place::Server) => "server-",
+                (true, CompressedBy::Client) => "client-",
+                (true, CompressedBy::Server) => "server-",
             };
             write!(f, ":{place}{}", method.name())?;
             if let Some(level) = level {

@@ -8,7 +8,7 @@
 //! - **Steps are data** (`step`): an action, the blocks that it cannot avoid to read and write, and whether the table is
 //!   evicted before it. pgrig's steps and the published ones are two lists of the same type, and one loop runs both. A test
 //!   compares the published list with the published script.
-//! - `run/worker` is one client's session; it times the statement alone. The leading session reads the counters
+//! - `run/client` is one client's session; it times the statement alone. The leading session reads the counters
 //!   (`run/counters`: pg_stat_database, pg_stat_io, WAL position) before and after a step, never during one. EXPLAIN
 //!   reports the blocks that a query touched (`run/explain`), VACUUM its rates (`run/vacuum`).
 //! - **Everything is journalled** (`run/scratch`): the table `pgrig_blockio`, made first, lists tables, schema and

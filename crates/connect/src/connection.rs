@@ -11,7 +11,7 @@ use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{AsyncMessage, CancelToken, Client};
 
 use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, ServerError, why_lost};
-use super::handover::{Loan, RawConnection};
+use super::handover::{StreamHandle, RawConnection};
 use super::open::Registered;
 use super::overhear::Overheard;
 use super::rejection::cause;
@@ -32,7 +32,7 @@ pub struct Connection {
     overheard: Arc<Overheard>,
     ended: watch::Receiver<Option<Ending>>,
     route: Arc<Route>,
-    loan: Loan,
+    stream: StreamHandle,
     warnings: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Link {
     pub(super) transport: Transport,
     pub(super) overheard: Arc<Overheard>,
     pub(super) route: Arc<Route>,
-    pub(super) loan: Loan,
+    pub(super) stream: StreamHandle,
 }
 
 impl std::fmt::Debug for Connection {
@@ -77,7 +77,7 @@ impl Connection {
         let (report, ended) = watch::channel(None);
         let notifications = Notifications::default();
         let (kept, heard) = (Arc::clone(&notices), Arc::clone(&notifications));
-        let Link { transport, overheard, route, loan } = link;
+        let Link { transport, overheard, route, stream } = link;
         let canceller = Canceller { token: client.cancel_token(), route: Arc::clone(&route) };
         let registered = Registered::new(canceller, Some(Arc::clone(&overheard)));
         tokio::spawn(async move {
@@ -85,7 +85,7 @@ impl Connection {
             let ending = drive(driver, &kept, &heard).await;
             report.send_replace(Some(ending));
         });
-        Self { client, transport, notices, notifications, overheard, ended, route, loan, warnings }
+        Self { client, transport, notices, notifications, overheard, ended, route, stream, warnings }
     }
 
     /// The notices and warnings the server sent since the last call, oldest first (the newest thousand).
@@ -181,7 +181,7 @@ impl Connection {
 
     /// Goes on with the session without the driver, which ends. No query may be under way.
     pub(super) async fn hand_over(self) -> Result<RawConnection, ConnectError> {
-        let Some(taken) = self.loan.take_back().await else {
+        let Some(taken) = self.stream.take_back().await else {
             return Err(self.ending().await);
         };
         let at = self.route.address.to_string();

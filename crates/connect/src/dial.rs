@@ -12,7 +12,7 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 use super::connection::{Connection, Link};
 use super::error::ConnectError;
-use super::handover::{LendingHandshake, Lent, Loan};
+use super::handover::{DetachableHandshake, SharedStream, StreamHandle};
 use super::passfile::Secret;
 use super::rejection::{Attempt, startup_error};
 use super::route::{Encryption, Route};
@@ -127,22 +127,22 @@ impl Target {
         let failed = |error| startup_error(&attempt, error);
         let warnings = self.warnings.clone();
         if let Some(handshake) = handshake {
-            let (lending, lent) = LendingHandshake::new(handshake.clone());
+            let (lending, lent) = DetachableHandshake::new(handshake.clone());
             let (client, driver) =
                 config.connect_raw(Checked::passed(socket), lending).await.map_err(failed)?;
             let link = Link {
                 transport: route.transport(Some(&handshake)),
                 overheard: handshake.overheard(),
                 route: Arc::new(route),
-                loan: Loan::encrypted(&lent),
+                stream: StreamHandle::encrypted(&lent),
             };
             return Ok(Connection::start(client, driver, link, warnings));
         }
         let overheard = Arc::default();
-        let lent = Lent::new(Checked::new(socket, Arc::clone(&overheard)));
-        let loan = Loan::plain(&lent);
+        let lent = SharedStream::new(Checked::new(socket, Arc::clone(&overheard)));
+        let stream = StreamHandle::plain(&lent);
         let (client, driver) = config.connect_raw(lent, NoTls).await.map_err(failed)?;
-        let link = Link { transport: route.transport(None), overheard, route: Arc::new(route), loan };
+        let link = Link { transport: route.transport(None), overheard, route: Arc::new(route), stream };
         Ok(Connection::start(client, driver, link, warnings))
     }
 

@@ -1,7 +1,7 @@
 //! Hands a session over from the driver to a caller: tokio-postgres has begun it (TLS, authentication,
 //! target_session_attrs), and it continues without the driver and without a runtime.
 //!
-//! The driver only borrows its stream ([`Lent`]). Taking the stream back ends the driver, which can then no longer
+//! The driver only borrows its stream ([`SharedStream`]). Taking the stream back ends the driver, which can then no longer
 //! send Terminate, so the server sees one session that continues.
 
 use futures_util::future::BoxFuture;
@@ -48,24 +48,24 @@ impl Target {
 }
 
 /// A stream in the hands of the driver.
-pub(super) struct Lent<S>(Arc<Mutex<Option<S>>>);
+pub(super) struct SharedStream<S>(Arc<Mutex<Option<S>>>);
 
 /// A weak reference to a lent stream, with which it is taken back. It does not keep the stream
 /// open.
 struct Owner<S>(Weak<Mutex<Option<S>>>);
 
 /// A connection's [`Owner`].
-pub(super) struct Loan(Kind);
+pub(super) struct StreamHandle(Kind);
 
 enum Kind {
     Plain(Owner<Checked>),
     Tls(Owner<Encrypted<Checked>>),
 }
 
-/// A handshake after which the driver has the encrypted stream on loan.
-pub(super) struct LendingHandshake {
+/// A handshake after which the driver shares the encrypted stream.
+pub(super) struct DetachableHandshake {
     handshake: Handshake,
-    lent: Lent<Encrypted<Checked>>,
+    lent: SharedStream<Encrypted<Checked>>,
 }
 
 /// A stream that knows where the current message ends.
@@ -74,12 +74,12 @@ pub(super) trait Followed: AsyncRead + Unpin {
     fn missing(&self) -> usize;
 }
 
-impl Loan {
-    pub(super) fn plain(lent: &Lent<Checked>) -> Self {
+impl StreamHandle {
+    pub(super) fn plain(lent: &SharedStream<Checked>) -> Self {
         Self(Kind::Plain(lent.owner()))
     }
 
-    pub(super) fn encrypted(lent: &Lent<Encrypted<Checked>>) -> Self {
+    pub(super) fn encrypted(lent: &SharedStream<Encrypted<Checked>>) -> Self {
         Self(Kind::Tls(lent.owner()))
     }
 
@@ -106,7 +106,7 @@ async fn finish<S: Followed>(mut stream: S) -> io::Result<S> {
     }
 }
 
-impl<S> Lent<S> {
+impl<S> SharedStream<S> {
     pub(super) fn new(stream: S) -> Self {
         Self(Arc::new(Mutex::new(Some(stream))))
     }
@@ -142,17 +142,17 @@ impl<S> Lent<S> {
 
 impl<S> Owner<S> {
     fn take(&self) -> Option<S> {
-        Lent(self.0.upgrade()?).slot().take()
+        SharedStream(self.0.upgrade()?).slot().take()
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Lent<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for SharedStream<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.with(|stream| stream.poll_read(cx, buf))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Lent<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for SharedStream<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.with(|stream| stream.poll_write(cx, buf))
     }
@@ -166,22 +166,22 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Lent<S> {
     }
 }
 
-impl<S: TlsStream + Unpin> TlsStream for Lent<S> {
+impl<S: TlsStream + Unpin> TlsStream for SharedStream<S> {
     fn channel_binding(&self) -> ChannelBinding {
         self.slot().as_ref().map_or_else(ChannelBinding::none, TlsStream::channel_binding)
     }
 }
 
-impl LendingHandshake {
+impl DetachableHandshake {
     /// The handshake, and what it will lend.
-    pub(super) fn new(handshake: Handshake) -> (Self, Lent<Encrypted<Checked>>) {
-        let lent = Lent::empty();
+    pub(super) fn new(handshake: Handshake) -> (Self, SharedStream<Encrypted<Checked>>) {
+        let lent = SharedStream::empty();
         (Self { handshake, lent: lent.share() }, lent)
     }
 }
 
-impl TlsConnect<Checked> for LendingHandshake {
-    type Stream = Lent<Encrypted<Checked>>;
+impl TlsConnect<Checked> for DetachableHandshake {
+    type Stream = SharedStream<Encrypted<Checked>>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Stream>> + Send>>;
 

@@ -143,8 +143,8 @@ impl Classified for CloneError {
 
 /// The connection limit that marks a database as pgrig's ("pgri" in ASCII). CREATE DATABASE cannot
 /// set a comment and cannot run in a transaction, so the mark has to be one of its options. Nobody
-/// has so many connections. The same number is in `testdb_bench_left.sql` and
-/// `testdb_lend_found.sql`.
+/// has so many connections. The same number is in `bench_left.sql` and
+/// `lend_found.sql`.
 pub(crate) const MARK: i32 = 1_885_827_689;
 
 /// Makes database `name` a copy of `template`, with the mark, and tells how long the server took. Outside a

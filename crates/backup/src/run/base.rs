@@ -11,7 +11,7 @@ use crate::error::{BackupError, OnPath};
 use crate::programs::Programs;
 use crate::run::dump::unpacker;
 use crate::run::step::{LOOK, PATIENCE, client};
-use crate::way::{Compression, Format, Method, Place, Way};
+use crate::way::{CompressedBy, Compression, Format, Method, Way};
 
 /// Time in which a server answers a replication connection.
 const ANSWER: Duration = Duration::from_secs(20);
@@ -60,7 +60,7 @@ fn compression(Compression { method, level, place }: Compression, major: u16) ->
             vec![level.map_or("--gzip".to_owned(), |level| format!("--compress={level}"))]
         }
         (method, level) => {
-            let place = if place == Place::Server { "server" } else { "client" };
+            let place = if place == CompressedBy::Server { "server" } else { "client" };
             let level = level.map_or(String::new(), |level| format!(":{level}"));
             vec![format!("--compress={place}-{}{level}", method.name())]
         }

@@ -43,7 +43,7 @@ use scratch::{RESTORED, Scratch};
 use source::{Facts, Source};
 use step::{Measured, STUCK, Trouble, Watch, size, used};
 
-pub use sized::{Ground, bytes_of_tables, plan_sizes, rehearse_sizes};
+pub use sized::{SizesSite, bytes_of_tables, plan_sizes, rehearse_sizes};
 
 /// Room for small files and for WAL that a restore writes, bytes.
 pub(crate) const SMALL: u64 = 64 << 20;

@@ -28,7 +28,7 @@ use crate::way::Way;
 const LEAST: u64 = 10_000_000;
 
 /// The place of the servers with data that pgrig makes.
-pub struct Ground<'a> {
+pub struct SizesSite<'a> {
     /// The home below which servers and backups are.
     pub home: &'a Home,
     /// Directory of the programs of the servers; none for those beside the client programs, or for downloaded ones.
@@ -47,18 +47,18 @@ pub struct Ground<'a> {
 ///
 /// # Errors
 /// If no way is possible, or the sizes are too small.
-pub fn plan_sizes(ground: &Ground, asked: &SizesRequest) -> Result<Plan, BackupError> {
-    Ok(prepare(ground, asked)?.1)
+pub fn plan_sizes(site: &SizesSite, asked: &SizesRequest) -> Result<Plan, BackupError> {
+    Ok(prepare(site, asked)?.1)
 }
 
-fn prepare(ground: &Ground, asked: &SizesRequest) -> Result<(Facts, Plan), BackupError> {
+fn prepare(site: &SizesSite, asked: &SizesRequest) -> Result<(Facts, Plan), BackupError> {
     let largest = asked.up_to.min(asked.size);
     if largest < LEAST {
         return Err(BackupError::TooSmall { largest, least: LEAST });
     }
-    let given = match &ground.pg_bin {
+    let given = match &site.pg_bin {
         Some(dir) => Some(Binaries::installed(dir)?.version().major()),
-        None => ground.major,
+        None => site.major,
     };
     let programs = Programs::find(asked.request.bin.as_deref(), given.unwrap_or_default())?;
     let newest = Major::all().map(Major::number).max().unwrap_or_default();
@@ -69,7 +69,7 @@ fn prepare(ground: &Ground, asked: &SizesRequest) -> Result<(Facts, Plan), Backu
         &facts,
         programs,
         (&request.ways, request.trials, asked.load.as_ref()),
-        ground.cores,
+        site.cores,
     ))?;
     let plan = plan.at_sizes(asked, &facts);
     Ok((facts, plan))
@@ -81,19 +81,19 @@ fn prepare(ground: &Ground, asked: &SizesRequest) -> Result<(Facts, Plan), Backu
 /// # Errors
 /// If the rehearsal cannot go on; a way that fails is no error.
 pub async fn rehearse_sizes(
-    ground: &Ground<'_>,
+    site: &SizesSite<'_>,
     asked: &SizesRequest,
     observer: &mut impl Observer,
     interrupt: impl Future<Output = ()>,
 ) -> Result<Outcome, BackupError> {
     let stop = AtomicBool::new(false);
-    let (facts, plan) = prepare(ground, asked)?;
+    let (facts, plan) = prepare(site, asked)?;
     observer.planned(&plan);
-    let server = ground.pg_bin.as_deref().or(plan.programs.server(facts.major));
+    let server = site.pg_bin.as_deref().or(plan.programs.server(facts.major));
     let more: &[_] = if incremental::is_in(&plan.ways) { &[("summarize_wal", "on")] } else { &[] };
-    let mut scratch = Scratch::new(ground.home, server, &facts, ground.set, (SIZES, more))?;
+    let mut scratch = Scratch::new(site.home, server, &facts, site.set, (SIZES, more))?;
     let ended = {
-        let mut work = Box::pin(work(ground, asked, &plan, &mut scratch, &stop, observer));
+        let mut work = Box::pin(work(site, asked, &plan, &mut scratch, &stop, observer));
         let done = tokio::select! {
             biased;
             () = interrupt => None,
@@ -110,7 +110,7 @@ pub async fn rehearse_sizes(
 }
 
 async fn work(
-    ground: &Ground<'_>,
+    site: &SizesSite<'_>,
     asked: &SizesRequest,
     plan: &Plan,
     scratch: &mut Scratch,
@@ -129,7 +129,7 @@ async fn work(
         let target = scratch.start_filled(number).await?;
         let directory = DataDirectory::Own(scratch.filled_data_dir(number));
         let survey =
-            super::fill::fill(&target, &directory, ground.pgrig, (&asked.shape, *bytes), stop).await?;
+            super::fill::fill(&target, &directory, site.pgrig, (&asked.shape, *bytes), stop).await?;
         memory.machine = survey.site.memory.unwrap_or_default();
         observer.surveyed(&survey.environment);
         let is_largest = number + 1 == sizes.len();

@@ -14,7 +14,7 @@ use super::{Restored, Run, SMALL, Subject, of_restore, remove, verify};
 use crate::error::{BackupError, OnPath};
 use crate::outcome::{Verified, Witness};
 use crate::run::source::{Facts, Source};
-use crate::tool::{Place, Tool, of_path};
+use crate::tool::{Placeholder, Tool, of_path};
 use crate::way::Way;
 
 /// Directory of the tool's temporary files, beside the backup.
@@ -102,16 +102,16 @@ impl Run<'_> {
         let Some(tool) = &way.tool else { return Err(Trouble::Way("it has no commands".to_owned())) };
         let Subject { target: original, facts, source, .. } = subject;
         let place = self.scratch.base.place_for_restored()?;
-        let value = |asked: Place| match asked {
-            Place::Backup => of_path(directory),
-            Place::Restore => of_path(&place),
-            Place::Url => original.url_without_password(),
-            Place::Data => facts.data.as_deref().map_or(String::new(), of_path),
+        let value = |asked: Placeholder| match asked {
+            Placeholder::Backup => of_path(directory),
+            Placeholder::Restore => of_path(&place),
+            Placeholder::Url => original.url_without_password(),
+            Placeholder::Data => facts.data.as_deref().map_or(String::new(), of_path),
         };
-        let command = |text: &str, places: &[Place]| {
+        let command = |text: &str, places: &[Placeholder]| {
             let mut command = shell(text, original);
             command.env("TMPDIR", temporary);
-            for place in Place::ALL {
+            for place in Placeholder::ALL {
                 command.env_remove(place.variable());
             }
             command.envs(places.iter().map(|place| (place.variable(), value(*place))));
@@ -121,7 +121,7 @@ impl Run<'_> {
         let begun = Position::of(original).await?;
         let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
         watch.check_room(&self.scratch.work, facts.server_bytes + SEGMENT + SMALL)?;
-        let places = [Place::Backup, Place::Url, Place::Data];
+        let places = [Placeholder::Backup, Placeholder::Url, Placeholder::Data];
         let work = watch.run_group(command(&tool.backup(&value), &places));
         let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
         let witness = witness(source, original).await?;
@@ -136,7 +136,7 @@ impl Run<'_> {
             self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], Some(STUCK));
         watch.check_room(&place, facts.server_bytes + SEGMENT + SMALL)?;
         let mut restore =
-            watch.run_group(command(&tool.restore(&value), &Place::ALL)).await.map_err(of_restore)?;
+            watch.run_group(command(&tool.restore(&value), &Placeholder::ALL)).await.map_err(of_restore)?;
         if let Some(why) = unfit(&place)? {
             // Not the files to which it may lead.
             remove(&place)?;

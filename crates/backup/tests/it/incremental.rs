@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use backup::{BackupError, Ground, Increment, Outcome, Request, Shape, Site, SizesRequest, Witness};
+use backup::{BackupError, SizesSite, Increment, Outcome, Request, Shape, Site, SizesRequest, Witness};
 use pgserver::Home;
 use testkit::{
     CLIENTS_RELEASE, Need, Server, assert_says, block_on, clients, require, spec, templates, templates_of,
@@ -30,7 +30,7 @@ fn an_incremental_backup_holds_a_stated_share_of_changes() {
     let directory = testkit::directory();
     let _ = templates_of(CLIENTS_RELEASE);
     let home = Home::at(directory.path()).unwrap().with_postgresql_cache(&templates());
-    let ground = Ground { home: &home, pg_bin: None, major: None, set: &[], cores: 2, pgrig: "test" };
+    let ground = SizesSite { home: &home, pg_bin: None, major: None, set: &[], cores: 2, pgrig: "test" };
     let names = [INCREMENTAL, "custom:lz4", "directory:zstd=1,jobs=2"];
     let asked = SizesRequest {
         request: request(&names, 1),

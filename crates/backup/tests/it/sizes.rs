@@ -1,6 +1,6 @@
 //! Data of three sizes, and forecasts from them.
 
-use backup::{Cause, Figure, Forecast, Ground, Outcome, Request, Rto, Shape, SizesRequest};
+use backup::{Cause, Figure, Forecast, SizesSite, Outcome, Request, Rto, Shape, SizesRequest};
 use pgserver::Home;
 use tempfile::tempdir;
 use testkit::{Need, block_on, require, templates};
@@ -14,7 +14,7 @@ async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]
     let home = Home::at(directory.path()).unwrap().with_postgresql_cache(&templates());
     let set: Vec<(String, String)> =
         set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let ground = Ground { home: &home, pg_bin: None, major: Some(13), set: &set, cores: 2, pgrig: "test" };
+    let ground = SizesSite { home: &home, pg_bin: None, major: Some(13), set: &set, cores: 2, pgrig: "test" };
     let request = Request { ways: ways(names), trials: 1, bin: None, probe: false };
     let asked = SizesRequest {
         request,

@@ -12,7 +12,7 @@ use crate::run::Observer;
 use crate::run::counters::Counting;
 use crate::run::scratch;
 use crate::run::trial::Trial;
-use crate::run::worker::Worker;
+use crate::run::client::Client;
 use connect::{ConnectError, Target};
 use server::disturbance::Checkpoints;
 use server::fault;
@@ -71,10 +71,10 @@ impl<'a> Bench<'a> {
         let before = Checkpoints::so_far(&self.lead.connection.client).await;
         let is_local = self.survey.environment.server_is_local == Some(true);
         let settled = settle(&self.lead.connection, is_local).await?;
-        let workers =
-            try_join_all(self.plan.tables.iter().map(|names| Worker::open(&self.sessions, self.plan, names)))
+        let clients =
+            try_join_all(self.plan.tables.iter().map(|names| Client::open(&self.sessions, self.plan, names)))
                 .await?;
-        let mut trial = Trial::new(self, workers);
+        let mut trial = Trial::new(self, clients);
         for step in self.plan.script() {
             *self.step.lock().expect("nobody panics holding this") = step.title;
             self.observer.step_started(number, step);

@@ -1,13 +1,13 @@
 //! Carries a plan out: trials of steps, and the tables that they need.
 
 pub(crate) mod bench;
+pub(crate) mod client;
 pub(crate) mod counters;
 pub(crate) mod evict;
 pub(crate) mod explain;
 pub(crate) mod scratch;
 pub(crate) mod trial;
 pub(crate) mod vacuum;
-pub(crate) mod worker;
 
 use futures_util::future::LocalBoxFuture;
 use std::pin::pin;

@@ -36,9 +36,9 @@ pub(crate) async fn take_in_hand(lead: &Session, schema: &str) -> Result<(), Blo
 
 /// Takes a lock that shows other pgrigs that this one is still at work, even if its leading session
 /// is gone.
-pub(crate) async fn mark_working(worker: &Session, schema: &str) -> Result<(), ConnectError> {
+pub(crate) async fn mark_working(client: &Session, schema: &str) -> Result<(), ConnectError> {
     let key = literal(&working(schema));
-    worker.run(&format!("SELECT pg_advisory_lock_shared({LOCK}, hashtext({key}))")).await
+    client.run(&format!("SELECT pg_advisory_lock_shared({LOCK}, hashtext({key}))")).await
 }
 
 fn leading(schema: &str) -> String {

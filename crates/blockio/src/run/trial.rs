@@ -13,7 +13,7 @@ use crate::run::counters::Used;
 use crate::run::evict::Eviction;
 use crate::run::explain::Touched;
 use crate::run::vacuum::Rates;
-use crate::run::worker::{Seen, Worker};
+use crate::run::client::{Client, Seen};
 use crate::state::CacheState;
 use crate::step::{Action, Share, Step};
 use connect::ConnectError;
@@ -28,7 +28,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(crate) struct Trial<'b, 'a> {
     bench: &'b Bench<'a>,
-    workers: Vec<Worker<'a>>,
+    clients: Vec<Client<'a>>,
     started: Instant,
     steps: Vec<Done>,
     rows: u64,
@@ -37,9 +37,9 @@ pub(crate) struct Trial<'b, 'a> {
 }
 
 impl<'b, 'a> Trial<'b, 'a> {
-    pub(crate) fn new(bench: &'b Bench<'a>, workers: Vec<Worker<'a>>) -> Self {
+    pub(crate) fn new(bench: &'b Bench<'a>, clients: Vec<Client<'a>>) -> Self {
         let (started, sizes) = (Instant::now(), Sizes::default());
-        Self { bench, workers, started, steps: Vec::new(), rows: 0, sizes, sizes_after: sizes }
+        Self { bench, clients, started, steps: Vec::new(), rows: 0, sizes, sizes_after: sizes }
     }
 
     /// Carries out the step for all clients at once, and counts the resources that it used.
@@ -51,8 +51,8 @@ impl<'b, 'a> Trial<'b, 'a> {
         let checkpoints = Checkpoints::so_far(&lead.connection.client).await;
         let before = self.bench.counting.now(lead).await?;
         // One checkpoint is for all.
-        let workers = if is_checkpoint { &self.workers[..1] } else { &self.workers[..] };
-        let seen = try_join_all(workers.iter().map(|worker| worker.run(step))).await;
+        let clients = if is_checkpoint { &self.clients[..1] } else { &self.clients[..] };
+        let seen = try_join_all(clients.iter().map(|client| client.run(step))).await;
         let at = self.started.elapsed();
         let seen = match seen {
             Ok(seen) => seen,
@@ -111,7 +111,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         let waited = queries
             .and_then(|touched| touched.read_time.map(|read| (read, 0.0)))
             .or(database.map(|counted| (counted.read_time, counted.write_time)));
-        let io_timing = self.workers.iter().all(|worker| worker.io_timing);
+        let io_timing = self.clients.iter().all(|client| client.io_timing);
         let data = self.sizes.heap;
         let state = blocks
             .filter(|_| step.reads != Share::Nothing)
@@ -153,8 +153,8 @@ impl<'b, 'a> Trial<'b, 'a> {
         let has_index = self.sizes.index > 0;
         let plan = self.bench.plan;
         let mut evicted = None;
-        for worker in &self.workers {
-            let one = plan.eviction.evict(&worker.session, &plan.schema, worker.names, has_index).await?;
+        for client in &self.clients {
+            let one = plan.eviction.evict(&client.session, &plan.schema, client.names, has_index).await?;
             evicted = one.map(|one| one + evicted.unwrap_or(0));
         }
         if evicted.is_some() {
@@ -167,7 +167,7 @@ impl<'b, 'a> Trial<'b, 'a> {
     /// Makes all clients' sessions report their counters.
     async fn flush(&self) -> Result<(), ConnectError> {
         let counting = self.bench.counting;
-        try_join_all(self.workers.iter().map(|worker| counting.flush(&worker.session))).await?;
+        try_join_all(self.clients.iter().map(|client| counting.flush(&client.session))).await?;
         Ok(())
     }
 
@@ -219,7 +219,7 @@ impl<'b, 'a> Trial<'b, 'a> {
                 End::Timed(_) => None,
             })
             .collect();
-        if self.bench.plan.request.mode == Mode::Own && !self.workers.iter().all(|worker| worker.io_timing) {
+        if self.bench.plan.request.mode == Mode::Own && !self.clients.iter().all(|client| client.io_timing) {
             let remedy = match major {
                 ..15 => "connect as a superuser".to_owned(),
                 _ => format!("run GRANT SET ON PARAMETER track_io_timing TO {}", shown(role)),
@@ -262,9 +262,9 @@ impl<'b, 'a> Trial<'b, 'a> {
 
     /// Closes the clients' sessions.
     pub(crate) async fn finish(self, notes: Vec<String>) -> Outcome {
-        let Self { workers, steps, rows, sizes, sizes_after, .. } = self;
-        for worker in workers {
-            worker.session.connection.close().await;
+        let Self { clients, steps, rows, sizes, sizes_after, .. } = self;
+        for client in clients {
+            client.session.connection.close().await;
         }
         Outcome { steps, rows, sizes, sizes_after, notes }
     }

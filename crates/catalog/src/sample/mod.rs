@@ -85,7 +85,7 @@ struct Together<'a> {
 
 /// Tuples that passed.
 #[derive(Default)]
-struct Found {
+struct PassedTuples {
     tuples: BTreeSet<Tuple>,
     /// The tuples for the rows, some of them several times.
     list: Vec<Tuple>,
@@ -272,7 +272,7 @@ impl<'a> Sampling<'a> {
         let meets_key = |column: &&str| self.is_free(column) && self.takes_turns(column);
         let with_keys = rule.is_about_pairs && rule.columns.iter().any(meets_key);
         let mut together = self.together(rule, with_keys);
-        let mut found = Found::default();
+        let mut found = PassedTuples::default();
         if !together.columns.is_empty() {
             found = self.found(&together).await?;
         }
@@ -305,7 +305,7 @@ impl<'a> Sampling<'a> {
         Ok((group, note))
     }
 
-    fn rare(&self, together: &Together<'_>, found: Found) -> CatalogError {
+    fn rare(&self, together: &Together<'_>, found: PassedTuples) -> CatalogError {
         CatalogError::Rare {
             table: self.info.shown(),
             columns: together.columns.join(", "),
@@ -317,7 +317,7 @@ impl<'a> Sampling<'a> {
     }
 
     /// Tuples that the server accepts.
-    async fn found(&self, together: &Together<'_>) -> Result<Found, CatalogError> {
+    async fn found(&self, together: &Together<'_>) -> Result<PassedTuples, CatalogError> {
         let judge = self.judge(&together.columns, &together.rules).await?;
         let units = self.units(together).await?;
         let pairs = self.pairs(together);
@@ -327,7 +327,7 @@ impl<'a> Sampling<'a> {
         let whole = without_nulls(&table);
         let keys = self.info.keys.iter().filter(|_| together.has_keys);
         let mut distinct = Distinct::new(keys, &together.columns);
-        let mut found = Found::default();
+        let mut found = PassedTuples::default();
         let mut is_mixed = false;
         let mut passing: Option<Vec<Shape>> = None;
         for round in 0..most {
@@ -496,7 +496,7 @@ impl<'a> Sampling<'a> {
     }
 }
 
-impl Found {
+impl PassedTuples {
     fn is_rare(&self) -> bool {
         self.passed * RAREST < self.tried || self.tuples.is_empty()
     }

@@ -61,14 +61,14 @@ impl Printer {
     }
 
     /// Prints a result again if it has scrolled off the screen since it was printed at `place`.
-    pub(crate) fn remind(&self, place: Place, text: &str) -> io::Result<()> {
+    pub(crate) fn remind(&self, place: OutputPosition, text: &str) -> io::Result<()> {
         let terminal = Term::stdout();
         let Some((rows, columns)) = terminal.size_checked().filter(|_| terminal.is_term()) else {
             return Ok(());
         };
         // The shell's prompt takes a line.
         let room = usize::from(rows).saturating_sub(1);
-        let is_gone = Place::here().0 - place.0 > room;
+        let is_gone = OutputPosition::here().0 - place.0 > room;
         let fits = wrapped(text, columns.into()).lines().count() < room;
         if is_gone && fits { self.result(text) } else { Ok(()) }
     }
@@ -116,9 +116,9 @@ impl Printer {
 
 /// A place in the output.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place(usize);
+pub(crate) struct OutputPosition(usize);
 
-impl Place {
+impl OutputPosition {
     /// The end of the output so far.
     pub(crate) fn here() -> Self {
         Self(SHOWN.load(Ordering::Relaxed))

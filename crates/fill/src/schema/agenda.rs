@@ -39,7 +39,7 @@ impl Task {
     }
 
     /// Whether everything that it needs is finished, and its tables are free.
-    fn may_begin(&self, state: &State) -> bool {
+    fn may_begin(&self, state: &TaskState) -> bool {
         match self {
             Self::Tables { .. } => true,
             Self::ForeignKey { .. } => {
@@ -51,12 +51,12 @@ impl Task {
 
 /// The tasks that are left.
 pub(super) struct Agenda {
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
     changed: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct TaskState {
     waiting: Vec<Task>,
     /// Tables that are worked on.
     used: HashSet<usize>,
@@ -98,7 +98,7 @@ impl Agenda {
             }));
         }
         let filled = filled.into_iter().collect();
-        Self { state: Mutex::new(State { waiting, filled, ..State::default() }), changed: Notify::new() }
+        Self { state: Mutex::new(TaskState { waiting, filled, ..TaskState::default() }), changed: Notify::new() }
     }
 
     /// The next task, once one may begin; none if no more do.
@@ -158,7 +158,7 @@ impl Agenda {
         self.lock().filled.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TaskState> {
         self.state.lock().expect("nobody panics holding this")
     }
 }

@@ -1,17 +1,17 @@
-//! Divides a number of values among places that have room for different numbers of values.
+//! Divides a number of values among recipients that have room for different numbers of values.
 
-/// A place that gets some of the values.
+/// Something that gets some of the values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Recipient {
     /// How many it has room for.
     pub(super) room: f64,
-    /// Share of the values relative to other places, as long as there is room; above 0.
+    /// Share of the values relative to other recipients, as long as there is room; above 0.
     pub(super) weight: f64,
 }
 
-/// How many values each place gets: `total` in all if that fits.
-pub(super) fn level(places: &[Place], total: f64) -> Vec<f64> {
-    let mut ascending: Vec<Place> = places.to_vec();
+/// How many values each recipient gets: `total` in all if that fits.
+pub(super) fn level(places: &[Recipient], total: f64) -> Vec<f64> {
+    let mut ascending: Vec<Recipient> = places.to_vec();
     ascending.sort_by(|one, other| (one.room / one.weight).total_cmp(&(other.room / other.weight)));
     let mut weight: f64 = places.iter().map(|place| place.weight).sum();
     let (mut left, mut level) = (total, 0.0);
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     fn even(rooms: &[f64], total: f64) -> Vec<f64> {
-        let places: Vec<Place> = rooms.iter().map(|&room| Place { room, weight: 1.0 }).collect();
+        let places: Vec<Recipient> = rooms.iter().map(|&room| Recipient { room, weight: 1.0 }).collect();
         level(&places, total)
     }
 
@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(even(&[1.0, 2.0], 12.0), [1.0, 2.0]);
         assert_eq!(even(&[5.0, 5.0], 4.0), [2.0, 2.0]);
         assert!(even(&[], 4.0).is_empty());
-        let weighted = [Place { room: 9.0, weight: 1.0 }, Place { room: 9.0, weight: 2.0 }];
+        let weighted = [Recipient { room: 9.0, weight: 1.0 }, Recipient { room: 9.0, weight: 2.0 }];
         assert_eq!(level(&weighted, 6.0), [2.0, 4.0]);
     }
 }

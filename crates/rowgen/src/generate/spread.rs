@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::level::{Place, level};
+use super::level::{Recipient, level};
 use super::order::Order;
 use super::shuffle;
 use crate::Spread;
@@ -342,8 +342,8 @@ fn stretches(common: &[(u64, f64)], buckets: &[(u64, u64)], others: f64, rest: f
             first = end + 1;
         }
     }
-    let place = |stretch: &Stretch| Place { room: stretch.length as f64, weight: stretch.share };
-    let places: Vec<Place> = stretches[begun..].iter().map(place).collect();
+    let place = |stretch: &Stretch| Recipient { room: stretch.length as f64, weight: stretch.share };
+    let places: Vec<Recipient> = stretches[begun..].iter().map(place).collect();
     for (stretch, numbers) in stretches[begun..].iter_mut().zip(level(&places, others)) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
         let numbers = numbers.round().clamp(1.0, stretch.length as f64) as u64;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::level::{Place, level};
+use super::level::{Recipient, level};
 use super::order::Order;
 use super::spread::{DISTURBED, PARTS, count_of, disturbed, drawn};
 use crate::random::Stream;
@@ -266,9 +266,9 @@ fn stretches<T: Copy + PartialOrd>(
     stretches.retain(|stretch| stretch.share > 0.0);
     let place = |stretch: &Stretch<T>| {
         let room = if stretch.step > 0.0 { (stretch.width / stretch.step).max(1.0) } else { 1e18 };
-        Place { room, weight: stretch.share }
+        Recipient { room, weight: stretch.share }
     };
-    let places: Vec<Place> = stretches.iter().map(place).collect();
+    let places: Vec<Recipient> = stretches.iter().map(place).collect();
     for ((stretch, place), values) in stretches.iter_mut().zip(&places).zip(level(&places, others)) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
         let values = values.round().clamp(1.0, place.room) as u64;

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn loans_are_told_to_shells_and_programs() {
+    fn leases_are_printed_for_shells_and_programs() {
         let shell = "export DATABASE_URL='postgresql://me@/db?host=%2Fa%20b&port=5433' PGHOST='/a b' \
                      PGPORT='5433' PGUSER='me' PGDATABASE='db'";
         assert_eq!(lease().told(Format::Shell), shell);

@@ -63,12 +63,12 @@ pub(in crate::check) struct Entry {
     pub(in crate::check) name: String,
     /// The COPY statement, if it has data by COPY.
     pub(in crate::check) copy: Option<Vec<u8>>,
-    pub(in crate::check) place: Place,
+    pub(in crate::check) place: DataLocation,
 }
 
 /// The place of an entry's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::check) enum Place {
+pub(in crate::check) enum DataLocation {
     Nowhere,
     /// In a custom archive, at this byte, if pg_dump could write that.
     At(Option<u64>),
@@ -228,7 +228,7 @@ impl<R: Read> Archive<R> {
     }
 
     /// `ReadExtraToc` of the format.
-    fn place(&mut self, is_custom: bool, has_data: bool) -> io::Result<Place> {
+    fn place(&mut self, is_custom: bool, has_data: bool) -> io::Result<DataLocation> {
         if !is_custom {
             let file = self.string()?.filter(|file| !file.is_empty());
             return match (has_data, file) {
@@ -237,10 +237,10 @@ impl<R: Read> Archive<R> {
                     if file.contains('/') || file.starts_with('.') {
                         return Err(wrong(format!("the file name {file:?}")));
                     }
-                    Ok(Place::File(file))
+                    Ok(DataLocation::File(file))
                 }
                 (true, None) => Err(wrong("data without a file")),
-                (false, None) => Ok(Place::Nowhere),
+                (false, None) => Ok(DataLocation::Nowhere),
                 (false, Some(_)) => Err(wrong("a file without data")),
             };
         }
@@ -249,9 +249,9 @@ impl<R: Read> Archive<R> {
         self.exact(&mut bytes)?;
         let offset = u64::from_le_bytes(bytes);
         match (state, has_data) {
-            (NO_DATA | NOT_SET, false) => Ok(Place::Nowhere),
-            (NOT_SET, true) => Ok(Place::At(None)),
-            (SET, true) => Ok(Place::At(Some(offset))),
+            (NO_DATA | NOT_SET, false) => Ok(DataLocation::Nowhere),
+            (NOT_SET, true) => Ok(DataLocation::At(None)),
+            (SET, true) => Ok(DataLocation::At(Some(offset))),
             _ => Err(wrong("an impossible place of its data")),
         }
     }

@@ -66,14 +66,14 @@ impl Method {
 /// The content of a compressed stream.
 pub(in crate::check) struct Frames<R: BufRead> {
     method: Method,
-    state: State<R>,
+    state: FrameState<R>,
     is_first: bool,
     covered: Rc<Cell<bool>>,
 }
 
 type Headed<R> = Chain<Cursor<Vec<u8>>, R>;
 
-enum State<R: BufRead> {
+enum FrameState<R: BufRead> {
     Raw(R),
     Between(R),
     Zlib(Box<Zlib<R>>),
@@ -86,8 +86,8 @@ enum State<R: BufRead> {
 impl<R: BufRead> Frames<R> {
     pub(in crate::check) fn new(method: Method, input: R) -> Self {
         let (state, covered) = match method {
-            Method::None => (State::Raw(input), false),
-            _ => (State::Between(input), true),
+            Method::None => (FrameState::Raw(input), false),
+            _ => (FrameState::Between(input), true),
         };
         Self { method, state, is_first: true, covered: Rc::new(Cell::new(covered)) }
     }
@@ -98,14 +98,14 @@ impl<R: BufRead> Frames<R> {
     }
 
     /// The frame that begins here; none at the end.
-    fn begin(&mut self, mut input: R) -> io::Result<Option<State<R>>> {
+    fn begin(&mut self, mut input: R) -> io::Result<Option<FrameState<R>>> {
         if input.fill_buf()?.is_empty() {
-            self.state = State::Between(input);
+            self.state = FrameState::Between(input);
             return Ok(None);
         }
         let is_first = std::mem::replace(&mut self.is_first, false);
         if self.method == Method::Zlib {
-            return if is_first { Ok(Some(State::Zlib(Box::new(Zlib::new(input))))) } else { Err(after()) };
+            return if is_first { Ok(Some(FrameState::Zlib(Box::new(Zlib::new(input))))) } else { Err(after()) };
         }
         let mut head = Vec::new();
         input.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
@@ -119,9 +119,9 @@ impl<R: BufRead> Frames<R> {
             self.covered.set(false);
         }
         Ok(Some(match self.method {
-            Method::Gzip => State::Gzip(Box::new(GzDecoder::new(chained))),
-            Method::Zstd => State::Zstd(Box::new(zstd::Decoder::with_buffer(chained)?.single_frame())),
-            _ => State::Lz4(Box::new(FrameDecoder::new(Ends { input: chained, has_ended: false }))),
+            Method::Gzip => FrameState::Gzip(Box::new(GzDecoder::new(chained))),
+            Method::Zstd => FrameState::Zstd(Box::new(zstd::Decoder::with_buffer(chained)?.single_frame())),
+            _ => FrameState::Lz4(Box::new(FrameDecoder::new(Ends { input: chained, has_ended: false }))),
         }))
     }
 }
@@ -137,30 +137,30 @@ impl<R: BufRead> Read for Frames<R> {
         }
         loop {
             let read = match &mut self.state {
-                State::Raw(input) => return input.read(buffer),
-                State::Failed => return Err(wrong("the compressed data are damaged")),
-                State::Between(_) => 0,
-                State::Zlib(decoder) => decoder.read(buffer)?,
-                State::Gzip(decoder) => decoder.read(buffer)?,
-                State::Zstd(decoder) => decoder.read(buffer)?,
-                State::Lz4(decoder) => decoder.read(buffer)?,
+                FrameState::Raw(input) => return input.read(buffer),
+                FrameState::Failed => return Err(wrong("the compressed data are damaged")),
+                FrameState::Between(_) => 0,
+                FrameState::Zlib(decoder) => decoder.read(buffer)?,
+                FrameState::Gzip(decoder) => decoder.read(buffer)?,
+                FrameState::Zstd(decoder) => decoder.read(buffer)?,
+                FrameState::Lz4(decoder) => decoder.read(buffer)?,
             };
             if read > 0 {
                 return Ok(read);
             }
-            let input = match std::mem::replace(&mut self.state, State::Failed) {
-                State::Raw(input) | State::Between(input) => input,
-                State::Zlib(decoder) => decoder.input,
-                State::Gzip(decoder) => decoder.into_inner().into_inner().1,
-                State::Zstd(decoder) => decoder.finish().into_inner().1,
-                State::Lz4(decoder) => {
+            let input = match std::mem::replace(&mut self.state, FrameState::Failed) {
+                FrameState::Raw(input) | FrameState::Between(input) => input,
+                FrameState::Zlib(decoder) => decoder.input,
+                FrameState::Gzip(decoder) => decoder.into_inner().into_inner().1,
+                FrameState::Zstd(decoder) => decoder.finish().into_inner().1,
+                FrameState::Lz4(decoder) => {
                     let Ends { input, has_ended } = decoder.into_inner();
                     if has_ended {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
                     input.into_inner().1
                 }
-                State::Failed => continue,
+                FrameState::Failed => continue,
             };
             match self.begin(input)? {
                 Some(state) => self.state = state,

@@ -14,7 +14,7 @@ use crate::check::format::tar::{Member, members};
 use crate::check::outcome::Outcome;
 use crate::check::plan::is_tar;
 use crate::check::recipe::Form;
-use crate::check::run::ledger::Ledger;
+use crate::check::run::manifest_check::ManifestCheck;
 use crate::check::run::segments::Segments;
 use crate::check::run::{Run, Stream, drain};
 use measure::human::counted;
@@ -33,22 +33,22 @@ pub(super) fn plain(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
     outcome.recipe.form = Some(Form::Base);
     let root = &run.plan.path;
     let ControlFlow::Continue(manifest) = manifest(run, outcome)? else { return Ok(()) };
-    let mut ledger = Ledger::new(manifest);
+    let mut listed = ManifestCheck::new(manifest);
     let mut found = BTreeSet::new();
-    walk(root, "", &mut found, &mut ledger, outcome)?;
+    walk(root, "", &mut found, &mut listed, outcome)?;
     for path in &found {
         if path.starts_with("pg_wal/") || path == MANIFEST {
             continue;
         }
         let mut input = run.watch.open(&root.join(path))?;
         let at = Rc::clone(&input.at);
-        let read = ledger.file(path, &mut input, outcome);
+        let read = listed.file(path, &mut input, outcome);
         if let Some(file) = run.watch.settle(outcome, path, Some(at.get()), read)? {
             run.watch.settle(outcome, path, None, file)?;
         }
     }
-    ledger.end(true, outcome);
-    let mut segments = segments(&ledger);
+    listed.end(true, outcome);
+    let mut segments = segments(&listed);
     let mut names: Vec<&str> = found.iter().filter_map(|path| path.strip_prefix("pg_wal/")).collect();
     names.sort_unstable();
     let directory = root.join(WAL);
@@ -62,19 +62,19 @@ pub(super) fn plain(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
             break;
         }
     }
-    end_wal(run, segments, &ledger, outcome)
+    end_wal(run, segments, &listed, outcome)
 }
 
-fn segments(ledger: &Ledger) -> Segments {
-    let ranges = ledger.manifest.as_ref().map_or(&[][..], |manifest| &manifest.wal);
-    Segments::new(ranges, ledger.first_segment(), ledger.system())
+fn segments(listed: &ManifestCheck) -> Segments {
+    let ranges = listed.manifest.as_ref().map_or(&[][..], |manifest| &manifest.wal);
+    Segments::new(ranges, listed.first_segment(), listed.system())
 }
 
 /// Looks for missing segments in the user's own directory, and compares what WAL may change.
 fn end_wal(
     run: &Run<'_>,
     mut segments: Segments,
-    ledger: &Ledger,
+    listed: &ManifestCheck,
     outcome: &mut Outcome,
 ) -> Result<(), CheckError> {
     if let Some(directory) = &run.plan.wal {
@@ -94,7 +94,7 @@ fn end_wal(
             }
         }
     }
-    ledger.compare_maps(segments.may_write_maps(), outcome);
+    listed.compare_maps(segments.may_write_maps(), outcome);
     segments.end(outcome);
     Ok(())
 }
@@ -136,7 +136,7 @@ fn walk(
     root: &Path,
     below: &str,
     found: &mut BTreeSet<String>,
-    ledger: &mut Ledger,
+    listed: &mut ManifestCheck,
     outcome: &mut Outcome,
 ) -> Result<(), CheckError> {
     let directory = root.join(below);
@@ -149,8 +149,8 @@ fn walk(
         let metadata = if is_link_of_ours { fs::metadata(entry.path()) } else { entry.metadata() };
         match metadata {
             Ok(kind) if kind.is_dir() => {
-                ledger.directory(&path);
-                walk(root, &path, found, ledger, outcome)?;
+                listed.directory(&path);
+                walk(root, &path, found, listed, outcome)?;
             }
             Ok(kind) if kind.is_file() => {
                 found.insert(path);
@@ -168,7 +168,7 @@ pub(super) fn tars(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErro
     outcome.recipe.form = Some(Form::BaseTar);
     let root = &run.plan.path;
     let ControlFlow::Continue(manifest) = manifest(run, outcome)? else { return Ok(()) };
-    let mut ledger = Ledger::new(manifest);
+    let mut listed = ManifestCheck::new(manifest);
     let entries = fs::read_dir(root).map_err(|error| CheckError::read(root, error))?;
     let mut names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -208,7 +208,7 @@ pub(super) fn tars(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErro
     if !archives.iter().any(|name| name.starts_with("base.tar")) {
         outcome.damage("base.tar", None, "it is missing");
     }
-    of_sources(run, &sources, &mut ledger, outcome)
+    of_sources(run, &sources, &mut listed, outcome)
 }
 
 /// One tar file that holds all of it.
@@ -247,7 +247,7 @@ pub(super) fn one_tar(run: &Run<'_>, name: &str, outcome: &mut Outcome) -> Resul
         },
     };
     source.strip = strip;
-    of_sources(run, &[source], &mut Ledger::new(manifest), outcome)
+    of_sources(run, &[source], &mut ManifestCheck::new(manifest), outcome)
 }
 
 /// A tar file, and the places of its members in the backup.
@@ -298,7 +298,7 @@ impl Source {
 fn of_sources(
     run: &Run<'_>,
     sources: &[Source],
-    ledger: &mut Ledger,
+    listed: &mut ManifestCheck,
     outcome: &mut Outcome,
 ) -> Result<(), CheckError> {
     let mut is_whole = true;
@@ -308,14 +308,14 @@ fn of_sources(
         is_whole &= source.read(run, outcome, |member, outcome| {
             let path = source.place(&member.path);
             if member.is_directory {
-                ledger.directory(&path);
+                listed.directory(&path);
             } else if member.is_link {
-                ledger.link(&path);
+                listed.link(&path);
             } else if path.starts_with("pg_wal/") {
                 has_wal = true;
             } else if member.is_file
                 && path != MANIFEST
-                && let Err(error) = ledger.file(&path, member.content, outcome)?
+                && let Err(error) = listed.file(&path, member.content, outcome)?
             {
                 outcome.damage(format!("{}: {path}", source.name), None, error.to_string());
             }
@@ -325,8 +325,8 @@ fn of_sources(
             with_wal.push(source);
         }
     }
-    ledger.end(is_whole, outcome);
-    let mut segments = segments(ledger);
+    listed.end(is_whole, outcome);
+    let mut segments = segments(listed);
     if !is_whole {
         return Ok(());
     }
@@ -349,5 +349,5 @@ fn of_sources(
             break;
         }
     }
-    end_wal(run, segments, ledger, outcome)
+    end_wal(run, segments, listed, outcome)
 }

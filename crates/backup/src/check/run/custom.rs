@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 
 use crate::check::error::CheckError;
-use crate::check::format::archive::{Archive, Contents, Entry, Place};
+use crate::check::format::archive::{Archive, Contents, Entry, DataLocation};
 use crate::check::format::compression::{Frames, Method};
 use crate::check::format::wrong;
 use crate::check::outcome::Outcome;
@@ -35,7 +35,7 @@ pub(super) fn check(
     let mut left: BTreeMap<i64, &Entry> = contents
         .entries
         .iter()
-        .filter(|entry| entry.place != Place::Nowhere)
+        .filter(|entry| entry.place != DataLocation::Nowhere)
         .map(|entry| (entry.id, entry))
         .collect();
     let mut blocks = Blocks { archive: &mut archive, contents: &contents, name, outcome };
@@ -91,7 +91,7 @@ impl<R: Read> Blocks<'_, R> {
                     "a block of data has number {id}, which the table of contents does not expect here"
                 )));
             };
-            if let Place::At(Some(place)) = entry.place
+            if let DataLocation::At(Some(place)) = entry.place
                 && place != begin
             {
                 return Err(wrong(format!("the data of {} begin at {begin}, not at {place}", entry.label())));

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::check::error::CheckError;
-use crate::check::format::archive::{Archive, Contents, Entry, Place};
+use crate::check::format::archive::{Archive, Contents, Entry, DataLocation};
 use crate::check::format::compression::Method;
 use crate::check::outcome::Outcome;
 use crate::check::recipe::Form;
@@ -29,7 +29,7 @@ pub(super) fn check(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
     custom::gaps(outcome, &contents);
     let mut named = BTreeSet::from([TOC.to_owned()]);
     for entry in &contents.entries {
-        let Place::File(file) = &entry.place else { continue };
+        let DataLocation::File(file) = &entry.place else { continue };
         if entry.is_large_objects() {
             outcome.gap("the lists of large objects", DUMP_REMEDY);
             list(run, file, &mut named, outcome)?;

@@ -4,7 +4,7 @@ mod base;
 mod custom;
 mod directory;
 mod file;
-mod ledger;
+mod manifest_check;
 mod plain;
 mod segments;
 mod table;
@@ -60,14 +60,21 @@ pub(super) struct Watch<'a> {
     /// The first error of the system.
     failure: RefCell<Option<CheckError>>,
     /// Files as they were when they were opened.
-    opened: RefCell<Vec<(PathBuf, State)>>,
+    opened: RefCell<Vec<(PathBuf, FileStamp)>>,
 }
 
-/// Length and time of the last change.
-type State = (u64, i64, i64);
+/// Length of a file, and the time of its last change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    length: u64,
+    seconds: i64,
+    nanoseconds: i64,
+}
 
-fn state(found: &Metadata) -> State {
-    (found.len(), found.mtime(), found.mtime_nsec())
+impl FileStamp {
+    fn of(found: &Metadata) -> Self {
+        Self { length: found.len(), seconds: found.mtime(), nanoseconds: found.mtime_nsec() }
+    }
 }
 
 impl<'a> Watch<'a> {
@@ -79,7 +86,7 @@ impl<'a> Watch<'a> {
     fn open(&'a self, path: &Path) -> Result<Input<'a>, CheckError> {
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
         let (found, file) = opened.map_err(|error| CheckError::read(path, error))?;
-        self.opened.borrow_mut().push((path.to_owned(), state(&found)));
+        self.opened.borrow_mut().push((path.to_owned(), FileStamp::of(&found)));
         Ok(self.input(path, Box::new(file)))
     }
 
@@ -98,7 +105,7 @@ impl<'a> Watch<'a> {
 
     fn check_unchanged(&self) -> Result<(), CheckError> {
         for (path, before) in self.opened.borrow().iter() {
-            let is_same = fs::metadata(path).is_ok_and(|found| state(&found) == *before);
+            let is_same = fs::metadata(path).is_ok_and(|found| FileStamp::of(&found) == *before);
             if !is_same {
                 return Err(CheckError::Changed { path: path.clone() });
             }

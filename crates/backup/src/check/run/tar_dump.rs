@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 
 use crate::check::error::CheckError;
-use crate::check::format::archive::{Archive, Contents, Place};
+use crate::check::format::archive::{Archive, Contents, DataLocation};
 use crate::check::format::tar::{Member, members};
 use crate::check::format::wrong;
 use crate::check::outcome::Outcome;
@@ -13,7 +13,7 @@ use crate::check::run::{Run, custom, drain, table};
 
 /// The members of the tar file that were read so far.
 #[derive(Default)]
-struct Found {
+struct TarMembers {
     contents: Option<Contents>,
     /// Members.
     names: BTreeSet<String>,
@@ -30,7 +30,7 @@ pub(super) fn check(
 ) -> Result<(), CheckError> {
     outcome.tables.get_or_insert_default();
     outcome.rows.get_or_insert_default();
-    let mut found = Found::default();
+    let mut found = TarMembers::default();
     let read = members(content, |member| found.member(member, name, at, outcome));
     if run.watch.settle(outcome, name, Some(at.get()), read)?.is_none() {
         return Ok(());
@@ -43,7 +43,7 @@ pub(super) fn check(
     custom::gaps(outcome, contents);
     for entry in &contents.entries {
         // pg_restore finds large objects by their names.
-        if let Place::File(file) = &entry.place
+        if let DataLocation::File(file) = &entry.place
             && !entry.is_large_objects()
             && !found.names.contains(file)
         {
@@ -63,7 +63,7 @@ pub(super) fn check(
     Ok(())
 }
 
-impl Found {
+impl TarMembers {
     fn member(
         &mut self,
         member: Member<'_>,
@@ -89,7 +89,7 @@ impl Found {
             outcome.large_objects += 1;
         } else if let Some(contents) = &self.contents
             && let Some(entry) =
-                contents.entries.iter().find(|entry| entry.place == Place::File(path.clone()))
+                contents.entries.iter().find(|entry| entry.place == DataLocation::File(path.clone()))
         {
             let rows = table::read(content, entry, contents, outcome)?;
             if let Err(error) = rows {

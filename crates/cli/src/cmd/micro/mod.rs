@@ -19,7 +19,7 @@ use crate::app::conduct::{self, Begun, Recording, Shown, disturbances, on_server
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::json;
-use crate::app::printer::{Place, Printer};
+use crate::app::printer::{OutputPosition, Printer};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::micro::args::{MicroArgs, TableFormat};
@@ -171,7 +171,7 @@ impl Conducted<'_> {
         let Some(outcome) = outcome.filter(|outcome| outcome.rounds.len() > 1) else {
             return finished.end(self.printer);
         };
-        let place = Place::here();
+        let place = OutputPosition::here();
         let table = self.show(&outcome)?;
         let mut hints = finished.result.as_ref().err().map_or(Vec::new(), Failure::run_notes);
         for why in &mut hints {

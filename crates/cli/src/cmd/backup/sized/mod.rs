@@ -7,7 +7,7 @@ mod text;
 use std::time::Duration;
 
 use backup::{
-    DataSize, Format, Ground, Observer, Outcome, Plan, Rto, Shape, SizesRequest, Trial, WalOfLoad, Way,
+    DataSize, Format, SizesSite, Observer, Outcome, Plan, Rto, Shape, SizesRequest, Trial, WalOfLoad, Way,
 };
 use measure::{Environment, Note, Trial as Document};
 use pgserver::{Home, Profile};
@@ -16,7 +16,7 @@ use server::machine::cores;
 use tokio::runtime::Builder;
 
 use self::args::{CHANGES, UP_TO};
-use self::shape::Found;
+use self::shape::ReadShape;
 use crate::app::conduct::{self, Begun, Recording, Shown};
 use crate::app::failure::{Failure, Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted};
@@ -33,10 +33,10 @@ pub(super) fn run(arguments: &RehearseArgs, printer: &Printer) -> Result<(), Fai
         let text = "the servers of a forecast have the profile stock: leave out --profile, and give settings with --set";
         return Err(Usage(text.to_owned()).into());
     }
-    let Found { shape, major } = shape::read(arguments, printer)?;
+    let ReadShape { shape, major } = shape::read(arguments, printer)?;
     let asked = asked(arguments, shape)?;
     let home = Home::locate()?;
-    let ground = Ground {
+    let site = SizesSite {
         home: &home,
         pg_bin: embedded.pg_bin.clone(),
         major,
@@ -45,11 +45,11 @@ pub(super) fn run(arguments: &RehearseArgs, printer: &Printer) -> Result<(), Fai
         pgrig: VERSION,
     };
     if arguments.explain {
-        let plan = backup::plan_sizes(&ground, &asked)?;
+        let plan = backup::plan_sizes(&site, &asked)?;
         return conduct::explained(printer, &arguments.save, &plan, super::text::plan(&plan));
     }
     let runtime = Builder::new_multi_thread().enable_all().build()?;
-    interrupt::block_on(runtime, printer, Box::pin(rehearse(arguments, &ground, &asked, printer)))
+    interrupt::block_on(runtime, printer, Box::pin(rehearse(arguments, &site, &asked, printer)))
 }
 
 /// The request, with the size of the original if none is given.
@@ -80,15 +80,15 @@ fn asked(arguments: &RehearseArgs, shape: Shape) -> Result<SizesRequest, Usage> 
 
 async fn rehearse(
     arguments: &RehearseArgs,
-    ground: &Ground<'_>,
+    site: &SizesSite<'_>,
     asked: &SizesRequest,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let mut progress = SizedProgress { arguments, ground, asked, printer, plan: None, state: State::Planned };
-    let result = backup::rehearse_sizes(ground, asked, &mut progress, interrupted(printer)).await;
+    let mut progress = SizedProgress { arguments, site, asked, printer, plan: None, state: RecordingState::Planned };
+    let result = backup::rehearse_sizes(site, asked, &mut progress, interrupted(printer)).await;
     let (mut recording, plan) = match (progress.state, progress.plan) {
-        (State::Measuring(progress), Some(plan)) => (progress.end().0, plan),
-        (State::Failed(failure), _) => return Err(failure),
+        (RecordingState::Measuring(progress), Some(plan)) => (progress.end().0, plan),
+        (RecordingState::Failed(failure), _) => return Err(failure),
         // It failed before there was a server.
         _ => return result.map(drop).map_err(Failure::from),
     };
@@ -134,14 +134,14 @@ fn judged(outcome: &Outcome, asked: &SizesRequest) -> Result<(), Failure> {
 /// Prints progress. The document begins once there is a server.
 struct SizedProgress<'a> {
     arguments: &'a RehearseArgs,
-    ground: &'a Ground<'a>,
+    site: &'a SizesSite<'a>,
     asked: &'a SizesRequest,
     printer: &'a Printer,
     plan: Option<Plan>,
-    state: State<'a>,
+    state: RecordingState<'a>,
 }
 
-enum State<'a> {
+enum RecordingState<'a> {
     Planned,
     Measuring(Box<Progress<'a>>),
     Failed(Failure),
@@ -149,7 +149,7 @@ enum State<'a> {
 
 impl SizedProgress<'_> {
     fn measuring(&mut self, tell: impl FnOnce(&mut Progress)) {
-        if let State::Measuring(progress) = &mut self.state {
+        if let RecordingState::Measuring(progress) = &mut self.state {
             tell(progress);
         }
     }
@@ -164,7 +164,7 @@ impl SizedProgress<'_> {
             environment: environment.clone(),
             notes: vec![Note { text: note }],
         };
-        Recording::begin(self.ground.home, begun)
+        Recording::begin(self.site.home, begun)
     }
 }
 
@@ -180,17 +180,17 @@ impl Observer for SizedProgress<'_> {
     }
 
     fn surveyed(&mut self, environment: &Environment) {
-        if !matches!(self.state, State::Planned) {
+        if !matches!(self.state, RecordingState::Planned) {
             return;
         }
         self.state = match (self.begin(environment), &self.plan) {
             (Ok(recording), Some(plan)) => {
                 let mut progress = Progress::new(recording, self.printer);
                 progress.record(plan);
-                State::Measuring(Box::new(progress))
+                RecordingState::Measuring(Box::new(progress))
             }
-            (Ok(_), None) => State::Planned,
-            (Err(failure), _) => State::Failed(failure),
+            (Ok(_), None) => RecordingState::Planned,
+            (Err(failure), _) => RecordingState::Failed(failure),
         };
     }
 

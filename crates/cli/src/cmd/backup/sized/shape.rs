@@ -18,13 +18,13 @@ use crate::cmd::backup::args::RehearseArgs;
 const K: u32 = 20;
 
 /// Data, and the major version of the server that they are from.
-pub(super) struct Found {
+pub(super) struct ReadShape {
     pub(super) shape: Shape,
     pub(super) major: Option<u16>,
 }
 
 /// Reads files or catalogs.
-pub(super) fn read(arguments: &RehearseArgs, printer: &Printer) -> Result<Found, Failure> {
+pub(super) fn read(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadShape, Failure> {
     let major = arguments.server.address.embedded.pg_version.map(pgserver::Major::number);
     let text = |option: &str, path: &std::path::PathBuf| {
         let name = path.display().to_string();
@@ -36,25 +36,25 @@ pub(super) fn read(arguments: &RehearseArgs, printer: &Printer) -> Result<Found,
         let (text, name) = text("--schema-file", path)?;
         let shape = Shape::of_script(&text, name.clone());
         let shape = shape.map_err(|error| Usage(format!("--schema-file {name}: {error}")))?;
-        return Ok(Found { shape, major });
+        return Ok(ReadShape { shape, major });
     }
     if let Some(path) = &arguments.sized.model {
         let (text, name) = text("--model", path)?;
         let failed = |error: &dyn std::fmt::Display| Usage(format!("--model {name}: {error}"));
         let model = Model::read(&text).map_err(|error| failed(&error))?;
         let shape = Shape::of_model(&model, format!("model {name}")).map_err(|error| failed(&error))?;
-        return Ok(Found { shape, major });
+        return Ok(ReadShape { shape, major });
     }
     let server = &arguments.server;
     let is_database = server.dbname.is_some() || server.address.embedded.instance.is_some();
     if !is_database && target::meant(server)? == Meant::Own {
-        return Ok(Found { shape: Shape::pgbench(), major });
+        return Ok(ReadShape { shape: Shape::pgbench(), major });
     }
     of_database(arguments, printer)
 }
 
 /// Reads the catalogs of a database.
-fn of_database(arguments: &RehearseArgs, printer: &Printer) -> Result<Found, Failure> {
+fn of_database(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadShape, Failure> {
     let mut found = None;
     let mut runtime = Builder::new_current_thread();
     on_server(&arguments.server, &mut runtime, printer, async |_, chosen| {
@@ -74,7 +74,7 @@ fn of_database(arguments: &RehearseArgs, printer: &Printer) -> Result<Found, Fai
         let shape = Shape::of_model(&model, format!("a model of {name}"))
             .map_err(|error| Usage(format!("{name}: {error}")))?;
         let major = u16::try_from(survey.server.version_num / 10_000).ok();
-        found = Some(Found { shape, major });
+        found = Some(ReadShape { shape, major });
         Ok(())
     })?;
     found.ok_or_else(|| Usage("the database was not read".to_owned()).into())

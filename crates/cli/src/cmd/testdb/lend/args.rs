@@ -118,7 +118,7 @@ pub(crate) struct KeeperArgs {
     pub(crate) template_age: Length,
 }
 
-/// The form in which a loan is printed.
+/// The form in which a lease is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LeaseFormat {
     /// Shell commands: export NAME=VALUE

@@ -24,10 +24,10 @@ pub(crate) struct UnlogProgress<'a> {
     tables: usize,
     total: u64,
     bar: ProgressBar,
-    state: Mutex<State>,
+    state: Mutex<ChangeProgress>,
 }
 
-struct State {
+struct ChangeProgress {
     began: Instant,
     step_began: Instant,
     last_line: Instant,
@@ -47,7 +47,7 @@ impl<'a> UnlogProgress<'a> {
             bar.set_style(bar::style(""));
         }
         let now = Instant::now();
-        let state = State {
+        let state = ChangeProgress {
             began: now,
             step_began: now,
             last_line: now,
@@ -65,12 +65,12 @@ impl<'a> UnlogProgress<'a> {
         std::mem::take(&mut self.state().times)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ChangeProgress> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Progress, `public.orders, 3 of 12 tables, 1.2 of 4.0 GB, 7 s left`.
-    fn describe(&self, state: &State, table: &Object) -> String {
+    fn describe(&self, state: &ChangeProgress, table: &Object) -> String {
         let (number, tables) = (state.times.len() + 1, self.tables);
         let amount = format!("{} of {}", bytes(state.done), bytes(self.total));
         let left = (state.done > 0).then(|| {

@@ -15,7 +15,7 @@ use connect::ConnectError;
 use server::quote::identifier;
 use server::{Session, Sessions};
 
-pub(crate) struct Worker<'p> {
+pub(crate) struct Client<'p> {
     pub(crate) session: Session,
     pub(crate) names: &'p Names,
     plan: &'p Plan,
@@ -44,7 +44,7 @@ impl Seen {
     }
 }
 
-impl<'p> Worker<'p> {
+impl<'p> Client<'p> {
     pub(crate) async fn open(
         sessions: &Sessions<'_>,
         plan: &'p Plan,

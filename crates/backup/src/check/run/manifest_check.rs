@@ -43,7 +43,7 @@ const REMEDY: &str =
     "make base backups with a manifest (pg_basebackup without --no-manifest, from PostgreSQL 13 on)";
 
 /// See the module's documentation.
-pub(super) struct Ledger {
+pub(super) struct ManifestCheck {
     pub(super) manifest: Option<Manifest>,
     places: HashMap<String, usize>,
     seen: Vec<bool>,
@@ -57,7 +57,7 @@ pub(super) struct Ledger {
     unchecked: u64,
 }
 
-impl Ledger {
+impl ManifestCheck {
     pub(super) fn new(manifest: Option<Manifest>) -> Self {
         let files = manifest.as_ref().map_or(&[][..], |manifest| &manifest.files);
         let places: HashMap<String, usize> =
