@@ -41,6 +41,22 @@ pub async fn until_stopped<T>(
     })
 }
 
+/// Does the work until it ends or `interrupt` resolves. Then it calls `stop`, which the work sees, and waits for its end for [`GRACE`]. For work
+/// on servers that pgrig stops afterwards, so that no statement has to be cancelled.
+pub async fn until_stopped_alone<T>(
+    interrupt: impl Future<Output = ()>,
+    mut work: Pin<&mut impl Future<Output = T>>,
+    stop: impl FnOnce(),
+) -> Ended<T> {
+    tokio::select! {
+        biased;
+        () = interrupt => {}
+        result = &mut work => return Ended::Done(result),
+    }
+    stop();
+    Ended::Stopped(tokio::time::timeout(GRACE, work).await.ok())
+}
+
 /// The user's wish to stop a run, as the parts of the run see it.
 #[derive(Clone, Debug)]
 pub struct Stopped(watch::Receiver<bool>);

@@ -8,7 +8,7 @@ use connect::{ConnectError, Target};
 use failure::Class;
 use measure::forecast::Memory;
 use pgserver::{Binaries, Home, Major};
-use server::interruption::{Ended, GRACE};
+use server::interruption::until_stopped_alone;
 use server::{DataDirectory, Session};
 
 use super::scratch::{SIZES, Scratch};
@@ -94,17 +94,7 @@ pub async fn rehearse_sizes(
     let mut scratch = Scratch::new(site.home, server, &facts, site.set, (SIZES, more))?;
     let ended = {
         let mut work = Box::pin(work(site, asked, &plan, &mut scratch, &stop, observer));
-        let done = tokio::select! {
-            biased;
-            () = interrupt => None,
-            done = &mut work => Some(done),
-        };
-        if let Some(done) = done {
-            Ended::Done(done)
-        } else {
-            stop.store(true, Ordering::Relaxed);
-            Ended::Stopped(tokio::time::timeout(GRACE, work).await.ok())
-        }
+        until_stopped_alone(interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await
     };
     result(ended, scratch).await
 }

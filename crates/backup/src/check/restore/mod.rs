@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgserver::{Home, Major};
-use server::interruption::GRACE;
+use server::interruption::{Ended, until_stopped_alone};
 
 pub use error::RestoreError;
 pub use outcome::Restored;
@@ -111,17 +111,10 @@ pub async fn restore(
             };
             run.restore().await
         });
-        let done = tokio::select! {
-            biased;
-            () = interrupt => None,
-            done = &mut work => Some(done),
-        };
-        if done.is_none() {
-            stop.store(true, Ordering::Relaxed);
-            // The result does not matter: the user has interrupted it.
-            let _ = tokio::time::timeout(GRACE, work).await;
+        match until_stopped_alone(interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await {
+            Ended::Done(done) => done,
+            Ended::Stopped(_) => Err(RestoreError::Backup(BackupError::Interrupted)),
         }
-        done.unwrap_or(Err(RestoreError::Backup(BackupError::Interrupted)))
     };
     let removed = tokio::task::spawn_blocking(|| scratch.end()).await;
     let removed = removed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
