@@ -2,9 +2,28 @@
 
 use tokio_postgres::Row;
 
-use crate::quote::qualified;
+use crate::quote::{identifier, qualified};
 use crate::session::Session;
-use connect::ConnectError;
+use connect::{ConnectError, SqlState};
+
+/// "pgri" in ASCII: the connection limit that marks a database as pgrig's, and the first key of pgrig's advisory locks. CREATE DATABASE cannot
+/// set a comment and cannot run in a transaction, so a database's mark is one of its options; nobody has so many connections.
+/// The same number is in SQL files: `try_lock.sql`, `bench_left.sql`, `lend_found.sql`, `in_hand.sql`.
+pub const NUMBER: i32 = 1_885_827_689;
+
+/// Drops a database if it is there, and ends sessions that are connected to it.
+///
+/// # Errors
+/// If the server refuses.
+pub async fn drop_database(session: &Session, name: &str) -> Result<(), ConnectError> {
+    let drop = format!("DROP DATABASE IF EXISTS {}", identifier(name));
+    match session.run(&format!("{drop} WITH (FORCE)")).await {
+        // FORCE wants the right to end every session there, and autovacuum's belong to nobody; without it the server
+        // ends those itself (procarray.c: TerminateOtherDBBackends, CountOtherDBBackends).
+        Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => session.run(&drop).await,
+        done => done,
+    }
+}
 
 /// The object that [`drop_table`] found under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use measure::paired::Orders;
 use serde::Serialize;
 
 use connect::ConnectError;
+use server::marked;
 use server::quote::{identifier, shown};
 use server::{Session, SurveyError};
 
@@ -141,12 +142,6 @@ impl Classified for CloneError {
     }
 }
 
-/// The connection limit that marks a database as pgrig's ("pgri" in ASCII). CREATE DATABASE cannot
-/// set a comment and cannot run in a transaction, so the mark has to be one of its options. Nobody
-/// has so many connections. The same number is in `bench_left.sql` and
-/// `lend_found.sql`.
-pub(crate) const MARK: i32 = 1_885_827_689;
-
 /// Makes database `name` a copy of `template`, with the mark, and tells how long the server took. Outside a
 /// transaction; the session must be connected to another database than the template. Copies of one template may be made at the same time.
 ///
@@ -163,10 +158,11 @@ pub fn clone<'a>(
             session.run(&format!("SET file_copy_method = {method}")).await?;
         }
         let create = format!(
-            "CREATE DATABASE {} TEMPLATE {}{} CONNECTION LIMIT {MARK}",
+            "CREATE DATABASE {} TEMPLATE {}{} CONNECTION LIMIT {}",
             identifier(name),
             identifier(template),
-            strategy.clause()
+            strategy.clause(),
+            marked::NUMBER
         );
         let started = Instant::now();
         let created = session.run(&create).await;
@@ -179,20 +175,6 @@ pub fn clone<'a>(
             Err(error) => Err(explain(session, error, template, name, strategy).await),
         }
     })
-}
-
-/// Drops a database if it is there, and ends sessions that are connected to it.
-///
-/// # Errors
-/// If the server refuses.
-pub async fn drop_database(session: &Session, name: &str) -> Result<(), ConnectError> {
-    let drop = format!("DROP DATABASE IF EXISTS {}", identifier(name));
-    match session.run(&format!("{drop} WITH (FORCE)")).await {
-        // FORCE wants the right to end every session there, and autovacuum's belong to nobody; without it the server
-        // ends those itself (procarray.c: TerminateOtherDBBackends, CountOtherDBBackends).
-        Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => session.run(&drop).await,
-        done => done,
-    }
 }
 
 async fn explain(
@@ -271,7 +253,7 @@ pub struct Timed {
 /// Copies the template with every available strategy, in `rounds` rounds (at least one) of balanced
 /// order. The copy is always the database `trial`, which is dropped again, also after an error.
 /// Only the caller may use that name: a database of that name is dropped first. A caller that drops
-/// this future (Ctrl-C) must call [`drop_database`].
+/// this future (Ctrl-C) must call [`marked::drop_database`].
 ///
 /// # Errors
 /// If the template cannot be copied. If the file system cannot clone, that is no error:
@@ -283,9 +265,9 @@ pub fn fastest<'a>(
     trial: &'a str,
 ) -> BoxFuture<'a, Result<Measured, CloneError>> {
     Box::pin(async move {
-        drop_database(session, trial).await?;
+        marked::drop_database(session, trial).await?;
         let measured = time_all(session, template, rounds.max(1), trial).await;
-        let dropped = drop_database(session, trial).await;
+        let dropped = marked::drop_database(session, trial).await;
         let times = measured?;
         dropped?;
         let strategies: Vec<Timed> = times
@@ -320,7 +302,7 @@ async fn time_all(
             Err(CloneError::CannotClone(_)) => cannot_clone = true,
             Err(error) => return Err(error),
         }
-        drop_database(session, trial).await?;
+        marked::drop_database(session, trial).await?;
     }
     Ok(times)
 }

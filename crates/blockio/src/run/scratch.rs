@@ -9,14 +9,13 @@ use crate::run::evict::{EXTENSION, Eviction};
 use connect::ConnectError;
 use server::Session;
 use server::marked;
+use server::marked;
 use server::quote::{identifier, literal, qualified};
 
 /// Time to wait for another session at the same schema: one that a killed pgrig left behind ends by itself.
 const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
 /// Time between two attempts.
 const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);
-/// The first key of pgrig's advisory locks: "pgri" in ASCII, as in `server`'s `try_lock.sql`.
-const LOCK: i32 = 1_885_827_689;
 
 /// Takes the lock on the schema for the leading session, once no other session leads or works
 /// there.
@@ -30,7 +29,8 @@ pub(crate) async fn take_in_hand(lead: &Session, schema: &str) -> Result<(), Blo
             tokio::time::sleep(IN_HAND_INTERVAL).await;
         }
     }
-    let release = format!("SELECT pg_advisory_unlock({LOCK}, hashtext({}))", literal(&working(schema)));
+    let release =
+        format!("SELECT pg_advisory_unlock({}, hashtext({}))", marked::NUMBER, literal(&working(schema)));
     Ok(lead.run(&release).await?)
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn take_in_hand(lead: &Session, schema: &str) -> Result<(), Blo
 /// is gone.
 pub(crate) async fn mark_working(client: &Session, schema: &str) -> Result<(), ConnectError> {
     let key = literal(&working(schema));
-    client.run(&format!("SELECT pg_advisory_lock_shared({LOCK}, hashtext({key}))")).await
+    client.run(&format!("SELECT pg_advisory_lock_shared({}, hashtext({key}))", marked::NUMBER)).await
 }
 
 fn leading(schema: &str) -> String {

@@ -4,8 +4,9 @@
 //! begin with the run's. As long as the run lives, its leading session has the run's name as its application name. So the
 //! next run finds what a killed one left, and does not touch databases of a run that lives.
 
-use connect::{ConnectError, SqlState, Target};
+use connect::{ConnectError, Target};
 use server::interruption::clear_up;
+use server::marked::{self, drop_database};
 use server::quote::identifier;
 use server::{Restarter, Session, SurveyError};
 
@@ -13,8 +14,6 @@ use crate::error::DdlError;
 
 /// Prefix of all names. As in `left.sql`.
 const PREFIX: &str = "pgrig_ddl_";
-/// The connection limit that marks a database ("pgri" in ASCII): nobody has so many connections.
-const MARK: i32 = 1_885_827_689;
 /// The first release with strategies of CREATE DATABASE.
 const STRATEGIES: u32 = 150_000;
 
@@ -132,8 +131,8 @@ impl Databases {
         let strategy = if self.version >= STRATEGIES { " STRATEGY = file_copy" } else { "" };
         let name = format!("{}_{suffix}", self.name);
         let (quoted, template) = (identifier(&name), identifier(template));
-        let create =
-            format!("CREATE DATABASE {quoted} TEMPLATE {template}{strategy} CONNECTION LIMIT {MARK}");
+        let mark = marked::NUMBER;
+        let create = format!("CREATE DATABASE {quoted} TEMPLATE {template}{strategy} CONNECTION LIMIT {mark}");
         self.lead.run(&create).await?;
         Ok(self.outside.clone().with_database(&name))
     }
@@ -159,18 +158,8 @@ pub(crate) async fn finish(target: &Target, name: &str) -> Result<(), (String, S
 
 /// Drops the databases of runs that no longer live.
 async fn sweep(session: &Session) -> Result<(), ConnectError> {
-    for row in session.rows(include_str!("../sql/left.sql"), &[&MARK]).await? {
+    for row in session.rows(include_str!("../sql/left.sql"), &[&marked::NUMBER]).await? {
         drop_database(session, row.get("name")).await?;
     }
     Ok(())
-}
-
-/// Drops a database if it is there, and ends sessions that are connected to it.
-async fn drop_database(session: &Session, name: &str) -> Result<(), ConnectError> {
-    let drop = format!("DROP DATABASE IF EXISTS {}", identifier(name));
-    match session.run(&format!("{drop} WITH (FORCE)")).await {
-        // As in testdb: FORCE wants the right to end every session there, and autovacuum's belong to nobody.
-        Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => session.run(&drop).await,
-        done => done,
-    }
 }

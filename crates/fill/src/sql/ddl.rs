@@ -12,10 +12,9 @@ use crate::request::{IndexKind, InitStep, Persistence};
 use crate::run::scratch::SCRATCH_MARK;
 use connect::Connection;
 use server::ask;
+use server::marked;
 use server::quote::{identifier, literal, qualified};
 
-/// The first key of pgrig's advisory locks: "pgri" in ASCII, as in `server`'s `try_lock.sql`.
-const LOCK: i32 = 1_885_827_689;
 
 /// All statements of the step `create`, in order. Constant columns have their values as defaults
 /// during the load.
@@ -145,7 +144,7 @@ pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, script: &Adap
 /// moment ago may still be under way, and a plan would have names that the tables do not get.
 fn alone(schema: Option<&str>) -> String {
     let name = format!("pgrig create {}", schema.unwrap_or_default());
-    format!("SELECT pg_advisory_xact_lock({LOCK}, hashtext({}))", literal(&name))
+    format!("SELECT pg_advisory_xact_lock({}, hashtext({}))", marked::NUMBER, literal(&name))
 }
 
 /// A PL/pgSQL block that executes the script's statements. Each EXECUTE is on the block's line that has the number of

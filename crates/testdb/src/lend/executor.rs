@@ -10,7 +10,7 @@ use tokio_postgres::error::SqlState;
 
 use tokio::sync::oneshot;
 
-use super::super::clone::{CloneError, Strategy, clone, drop_database};
+use super::super::clone::{CloneError, Strategy, clone};
 use super::super::load::{LoadError, load};
 use super::super::source::Source;
 use super::api::Refusal;
@@ -20,6 +20,7 @@ use super::state::{Failed, FoundDatabase, Origin, Recipe};
 use super::tag::{Purpose, Tag};
 use connect::{ConnectError, Target};
 use server::interruption::{Ended, until_stopped};
+use server::marked::drop_database;
 use server::quote::{identifier, literal};
 use server::{Session, Sessions, SurveyError};
 

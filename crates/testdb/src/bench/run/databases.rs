@@ -9,10 +9,11 @@
 use std::time::{Duration, Instant};
 
 use crate::bench::error::BenchError;
-use crate::clone::{self, Strategy, clone, drop_database};
+use crate::clone::{Strategy, clone};
 use connect::Target;
 use server::Session;
 use server::interruption::Stopped;
+use server::marked::{self, drop_database};
 use server::quote::{identifier, literal};
 
 /// Prefix of all names. As in `testdb_bench_left.sql`.
@@ -79,7 +80,7 @@ impl Databases {
         let others = "SELECT ARRAY(SELECT datname::text FROM pg_database \
                       WHERE starts_with(datname::text, $1 || '_') AND datconnlimit IN ($2, -2))";
         end_sessions(&last, &anchor).await?;
-        let others: Vec<String> = last.row(others, &[&anchor, &clone::MARK]).await?.get(0);
+        let others: Vec<String> = last.row(others, &[&anchor, &marked::NUMBER]).await?.get(0);
         for name in others.iter().chain([&anchor]) {
             drop_database(&last, name).await?;
         }

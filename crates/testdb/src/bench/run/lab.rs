@@ -16,6 +16,7 @@ use crate::source::Source;
 use crate::unlog::{self, Direction, UnlogRequest};
 use connect::Target;
 use server::interruption::Stopped;
+use server::marked;
 use server::quote::identifier;
 use server::settings::{Changer, Record, Restart, ServerRef, ToChange};
 use server::{Session, removal};
@@ -219,7 +220,7 @@ impl<'a> Lab<'a> {
     /// Drops the database of a trial.
     pub(crate) async fn drop(&self, number: usize) -> Result<(), BenchError> {
         let name = self.databases.name(&number.to_string());
-        Ok(clone::drop_database(&self.databases.lead, &name).await?)
+        Ok(marked::drop_database(&self.databases.lead, &name).await?)
     }
 
     /// Checks that the variant's settings and tables are in force, in a session like those of the
