@@ -162,18 +162,21 @@ impl Scratch {
     /// Creates the empty database for a dump. Returns whether it has the original's locale.
     pub(crate) async fn create_database(&self, facts: &Facts) -> Result<bool, BackupError> {
         let session = Session::open(&self.target("postgres")).await?;
-        let create = |collate: &str, ctype: &str| {
+        let create = |collate: &str, ctype: &str, provided: &str| {
             format!(
-                "CREATE DATABASE {RESTORED} TEMPLATE template0 ENCODING {} LC_COLLATE {} LC_CTYPE {}",
+                "CREATE DATABASE {RESTORED} TEMPLATE template0 ENCODING {} LC_COLLATE {} LC_CTYPE {}{provided}",
                 literal(&facts.encoding),
                 literal(collate),
                 literal(ctype)
             )
         };
-        let created = session.run(&create(&facts.collate, &facts.ctype)).await;
+        let provided = facts.provided.as_ref().map_or_else(String::new, |(provider, locale)| {
+            format!(" LOCALE_PROVIDER {provider} {provider}_LOCALE {}", literal(locale))
+        });
+        let created = session.run(&create(&facts.collate, &facts.ctype, &provided)).await;
         let has_locale = created.is_ok();
         if !has_locale {
-            session.run(&create("C", "C")).await?;
+            session.run(&create("C", "C", "")).await?;
         }
         if facts.monetary != "C" {
             let set = format!("ALTER DATABASE {RESTORED} SET lc_monetary = {}", literal(&facts.monetary));

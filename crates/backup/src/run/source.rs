@@ -20,6 +20,8 @@ pub(crate) struct Facts {
     pub(crate) encoding: String,
     pub(crate) collate: String,
     pub(crate) ctype: String,
+    /// Provider of the locale, `icu` or `builtin`, and its locale; none for that of the C library.
+    pub(crate) provided: Option<(String, String)>,
     /// `lc_monetary`, in which dumps write values of type money.
     pub(crate) monetary: String,
     pub(crate) bytes: u64,
@@ -51,6 +53,7 @@ impl Facts {
             encoding: row.get("encoding"),
             collate: row.get("collate"),
             ctype: row.get("ctype"),
+            provided: row.get::<_, Option<String>>("provider").zip(row.get("locale")),
             monetary: row.get("monetary"),
             bytes: bytes("bytes"),
             server_bytes: bytes("server_bytes").max(bytes("bytes")),
@@ -76,6 +79,7 @@ impl Facts {
             encoding: "UTF8".to_owned(),
             collate: "C".to_owned(),
             ctype: "C".to_owned(),
+            provided: None,
             monetary: "C".to_owned(),
             bytes,
             server_bytes: bytes + CLUSTER,

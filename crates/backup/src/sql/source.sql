@@ -2,6 +2,8 @@ SELECT current_database()::text AS database,
        pg_encoding_to_char(d.encoding)::text AS encoding,
        d.datcollate::text AS collate,
        d.datctype::text AS ctype,
+       CASE to_jsonb(d) ->> 'datlocprovider' WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' END AS provider,
+       coalesce(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale') AS locale,
        current_setting('lc_monetary') AS monetary,
        pg_database_size(d.oid) AS bytes,
        (SELECT coalesce(sum(CASE WHEN has_database_privilege(o.oid, 'CONNECT') THEN pg_database_size(o.oid) ELSE 0 END), 0)::bigint

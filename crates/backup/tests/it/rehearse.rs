@@ -301,3 +301,24 @@ fn settings_of_a_database_are_no_damage() {
         assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
     });
 }
+
+/// Under another order of characters, a row would be in another partition.
+#[test]
+fn the_locale_of_the_database_is_that_of_the_restored_one() {
+    if !require(Need::Clients) {
+        return;
+    }
+    // The programs of this machine have a server with ICU.
+    let server = server(15);
+    server.sql("CREATE DATABASE words TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'");
+    block_on(async {
+        let words = server.connect("words").await;
+        let schema = "CREATE TABLE words (word text) PARTITION BY RANGE (word);
+                      CREATE TABLE words_a PARTITION OF words FOR VALUES FROM ('a') TO ('n');
+                      INSERT INTO words VALUES ('Berlin'), ('aachen')";
+        words.client.batch_execute(schema).await.unwrap();
+        let outcome = rehearsed(&server, &server.target("words"), &["custom:none"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        words.close().await;
+    });
+}

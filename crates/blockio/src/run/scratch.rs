@@ -9,7 +9,6 @@ use crate::run::evict::{EXTENSION, Eviction};
 use connect::ConnectError;
 use server::Session;
 use server::marked;
-use server::marked;
 use server::quote::{identifier, literal, qualified};
 
 /// Time to wait for another session at the same schema: one that a killed pgrig left behind ends by itself.
