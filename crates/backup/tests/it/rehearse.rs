@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 
 use backup::{BackupError, Outcome, Witness};
-use testkit::{Need, Server, assert_says, block_on, clients, require, until, until_async};
+use testkit::{CLIENTS_RELEASE, Need, Server, assert_says, block_on, clients, require, until, until_async};
 
 use crate::support::{rehearsed, rehearsed_by, server};
 
@@ -305,11 +305,10 @@ fn settings_of_a_database_are_no_damage() {
 /// Under another order of characters, a row would be in another partition.
 #[test]
 fn the_locale_of_the_database_is_that_of_the_restored_one() {
-    if !require(Need::Clients) {
+    if !require(Need::Clients17) {
         return;
     }
-    // The programs of this machine have a server with ICU.
-    let server = server(15);
+    let server = server(CLIENTS_RELEASE);
     server.sql("CREATE DATABASE words TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'");
     block_on(async {
         let words = server.connect("words").await;
@@ -317,7 +316,8 @@ fn the_locale_of_the_database_is_that_of_the_restored_one() {
                       CREATE TABLE words_a PARTITION OF words FOR VALUES FROM ('a') TO ('n');
                       INSERT INTO words VALUES ('Berlin'), ('aachen')";
         words.client.batch_execute(schema).await.unwrap();
-        let outcome = rehearsed(&server, &server.target("words"), &["custom:none"]).await.unwrap();
+        let target = server.target("words");
+        let outcome = rehearsed_by(Some(clients()), &server, &target, &["custom:none"]).await.unwrap();
         assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
         words.close().await;
     });
