@@ -22,7 +22,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// The names of its scripts.
+    /// Names of its scripts, with commas between them.
     pub fn script(&self) -> String {
         let mut names = Vec::new();
         for source in &self.request.sources {
@@ -31,12 +31,12 @@ impl Load {
         names.join(", ")
     }
 
-    /// Transactions each second.
+    /// Transactions that are scheduled each second; 0 without a rate.
     pub fn rate(&self) -> f64 {
         self.request.rate.unwrap_or_default()
     }
 
-    /// Its time.
+    /// Its duration; zero if its length is a number of transactions.
     pub fn time(&self) -> Duration {
         match self.request.length {
             Length::Time(time) => time,
@@ -117,7 +117,7 @@ impl WalOfLoad {
         self.transactions as f64 / self.seconds.max(f64::MIN_POSITIVE)
     }
 
-    /// For the run document.
+    /// A trial of the run document: transactions, bytes of WAL, bytes of WAL in a day.
     pub fn document(&self) -> measure::Trial {
         let mut trial = measure::Trial { config: CONFIG.to_owned(), ..measure::Trial::default() };
         trial.observe("transactions", self.transactions as f64, Unit::Count);

@@ -21,7 +21,7 @@ pub struct Trial {
     pub restore: f64,
     /// CPU seconds of the client programs, during the backup.
     pub backup_cpu: f64,
-    /// The same during the restore.
+    /// CPU seconds of the client programs, during the restore.
     pub restore_cpu: f64,
     /// Bytes of the backup's files.
     pub size: u64,
@@ -129,7 +129,7 @@ pub enum Witness {
     Changed,
 }
 
-/// All results.
+/// Results of a rehearsal: trials, ways that failed, forecasts, notes.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Trials in the order in which they ended, without those of ways that failed.

@@ -55,7 +55,7 @@ pub struct Plan {
 pub struct Sizes {
     /// Bytes of all tables with their indexes, ascending.
     pub measured: Vec<u64>,
-    /// The same for which there is a forecast.
+    /// Bytes of all tables with their indexes for which costs are forecast.
     pub forecast: u64,
     /// Major version of the servers.
     pub major: u16,

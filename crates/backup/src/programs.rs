@@ -89,7 +89,7 @@ impl Programs {
         BackupError::TooOld { path: self.dir.clone(), version: self.version.clone(), server }
     }
 
-    /// A program.
+    /// Path of a program in the directory; it need not exist (see [`Self::has`]).
     pub fn program(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }

@@ -6,7 +6,7 @@ use fill::{
 use model::{Model, Table};
 use serde::Serialize;
 
-/// See the module's documentation.
+/// Schema and proportions of the data that a rehearsal makes at each size.
 #[derive(Clone, Debug, Serialize)]
 pub struct Shape {
     /// Where it is from, for people: `model shop.model.toml`, `database shop`.
@@ -37,10 +37,10 @@ impl Shape {
         Self { origin: "pgbench's tables".to_owned(), bytes: None, is_like_original: false, schema: None }
     }
 
-    /// Of a file of SQL that psql could run.
+    /// Reads the schema from SQL. pgrig chooses the proportions.
     ///
     /// # Errors
-    /// If it has psql's own commands.
+    /// If the SQL contains psql's own commands.
     pub fn of_script(text: &str, origin: String) -> Result<Self, FillError> {
         let schema = Schema {
             sql: sql_of_script(text)?,
@@ -52,10 +52,10 @@ impl Shape {
         Ok(Self { origin, bytes: None, is_like_original: false, schema: Some(schema) })
     }
 
-    /// Of a model.
+    /// Takes schema, statistics and numbers of rows from a model.
     ///
     /// # Errors
-    /// If its SQL has psql's own commands.
+    /// If the model's SQL contains psql's own commands.
     pub fn of_model(model: &Model, origin: String) -> Result<Self, FillError> {
         let tables = &model.tables;
         let size = |table: &Table| table.bytes.heap + table.bytes.toast + table.bytes.indexes;

@@ -82,7 +82,7 @@ pub enum CompressedBy {
 }
 
 impl Way {
-    /// That of another tool.
+    /// The way that runs the two commands of another tool.
     pub fn of_tool(tool: Tool) -> Self {
         Self { format: Format::Tool, compression: Compression::NONE, jobs: 1, tool: Some(Arc::new(tool)) }
     }

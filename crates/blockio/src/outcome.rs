@@ -98,9 +98,9 @@ pub struct Timed {
 /// Numbers of blocks that were looked for in shared_buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
-    /// Found in shared_buffers.
+    /// Blocks of 8 kB found in shared_buffers.
     pub hits: u64,
-    /// Not found there.
+    /// Blocks of 8 kB requested from the operating system.
     pub reads: u64,
 }
 

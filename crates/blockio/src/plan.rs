@@ -74,9 +74,9 @@ pub struct Names {
 /// Bytes of one client's relations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Predicted {
-    /// The table's main fork.
+    /// Bytes of the table's main fork.
     pub heap: u64,
-    /// The index's main fork.
+    /// Bytes of the index's main fork.
     pub index: u64,
 }
 

@@ -24,7 +24,7 @@ pub struct Summary {
 /// A table that stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// The table.
+    /// Name of the table with its schema, as SQL writes it.
     pub table: String,
     /// The reason.
     pub why: Why,

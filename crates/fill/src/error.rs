@@ -166,7 +166,7 @@ pub enum FillError {
         of: usize,
         /// The way to start over.
         anew: Anew,
-        /// Why.
+        /// The error of the table's own fill.
         source: Box<FillError>,
     },
     /// Things asked for that do not go together.

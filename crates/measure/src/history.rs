@@ -17,7 +17,7 @@ const SHUFFLES: u32 = 4999;
 /// A change of level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
-    /// The first value after it.
+    /// Index, from 0, of the first value on the new level.
     pub first: usize,
     /// Median after it, by the median before it.
     pub ratio: f64,

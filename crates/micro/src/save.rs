@@ -13,7 +13,7 @@ use server::{Session, Sessions};
 /// The objects and rows that were saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
-    /// Samples, a row each.
+    /// Rows that were inserted, one for each sample.
     pub rows: u64,
     /// Schema, table and views that were created.
     pub made: Vec<&'static str>,

@@ -12,15 +12,15 @@ pub struct Suite {
     pub title: String,
     /// As [`Request::candidates`](crate::Request::candidates).
     pub candidates: Vec<Candidate>,
-    /// As in the request.
+    /// Statement whose time is subtracted from each candidate's; none: expressions have their own.
     pub empty: Option<String>,
-    /// As in the request.
+    /// SQL that runs once before the measurement, in the same session.
     pub setup: Option<String>,
-    /// As in the request.
+    /// SQL that runs once at the end, also after an error.
     pub teardown: Option<String>,
-    /// As in the request.
+    /// Extensions that the candidates need; pgrig creates those that are missing.
     pub extensions: Vec<String>,
-    /// As in the request.
+    /// Rows of a sample; none: pgrig chooses.
     pub rows: Option<u64>,
 }
 

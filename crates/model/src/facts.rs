@@ -37,7 +37,7 @@ pub struct TableFacts {
     pub bytes: Bytes,
     /// When it was last analysed, if ever.
     pub analyzed: Option<String>,
-    /// Rows changed since.
+    /// Rows that changed since then (`n_mod_since_analyze`).
     pub changed: u64,
     /// Columns in the table's order.
     pub columns: Vec<ColumnFacts>,

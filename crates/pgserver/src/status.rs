@@ -65,7 +65,7 @@ pub struct ServerStatus {
     pub version: Option<Version>,
     /// Its profile; none if its record is lost.
     pub profile: Option<Profile>,
-    /// The user's settings.
+    /// Names and values of the settings that the user gave with `--set`.
     pub set: Vec<(String, String)>,
     /// The directory of its Unix socket.
     pub socket_dir: Option<PathBuf>,
@@ -75,7 +75,7 @@ pub struct ServerStatus {
     pub tcp: bool,
     /// Bytes that the data directory takes on disk.
     pub data_bytes: u64,
-    /// The end of its life.
+    /// Whether the server ends with its owner or stays.
     pub lifetime: Lifetime,
     /// The live pgrig process that owns it.
     pub owner_pid: Option<u32>,

@@ -138,7 +138,7 @@ fn is_zero(oid: &u32) -> bool {
     *oid == 0
 }
 
-/// Of a `numeric(precision, scale)`.
+/// Modifiers of `numeric(precision, scale)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Precision {
     /// Decimal digits altogether, 1 to 1000.

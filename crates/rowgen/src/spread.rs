@@ -139,7 +139,7 @@ impl Alphabet {
         Self::ALL.iter().find(|(_, name, _)| *name == word).map(|(alphabet, ..)| *alphabet)
     }
 
-    /// The word for it.
+    /// Its name in specifications and model files.
     pub fn name(self) -> &'static str {
         self.entry().1
     }

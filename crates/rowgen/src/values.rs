@@ -326,7 +326,7 @@ impl Turn {
     /// A turn of its own for every row.
     pub const EACH: Self = Self { every: 1, of: u64::MAX };
 
-    /// The turn of a row.
+    /// Index of the value that this row (from 0) takes.
     pub fn of_row(self, row: u64) -> u64 {
         row / self.every % self.of
     }

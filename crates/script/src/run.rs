@@ -32,7 +32,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error("{error}")]
 pub struct Failure {
-    /// Index of the command.
+    /// Index of the command in the script, from 0.
     pub command: usize,
     /// The error.
     pub error: EvaluationError,

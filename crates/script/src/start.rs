@@ -46,7 +46,7 @@ pub struct Started {
 /// The state that pgbench keeps for each thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Indexes of its clients.
+    /// Indexes of this thread's clients in `Started::clients`.
     pub clients: Range<usize>,
     /// Random numbers for [`Scripts::choose`].
     pub choose: Random,

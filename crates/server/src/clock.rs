@@ -13,15 +13,15 @@ const ROUND_TRIPS: usize = 9;
 /// A reading of the server's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockReading {
-    /// When, on this machine.
+    /// Middle of the round trip, by this machine's clock.
     pub at: Instant,
     /// The server's time, seconds since 1970.
     pub time: f64,
-    /// Its greatest error.
+    /// Greatest error of this time: half of the round trip.
     pub error: Duration,
     /// Start of the server, seconds since 1970.
     pub started: f64,
-    /// OID of the database.
+    /// OID of the database to which the session is connected.
     pub database: u32,
 }
 

@@ -29,7 +29,7 @@ pub trait Observer: Sync {
 pub struct Debugged {
     /// The client that carries the script out, from 0.
     pub client: usize,
-    /// Script and command, from 0.
+    /// Indexes of the script and of its command, both from 0.
     pub at: (usize, usize),
     /// Type and value, as pgbench shows them: `int 5`.
     pub value: String,

@@ -71,7 +71,7 @@ pub struct MeasuredCommand {
     pub retries: u64,
 }
 
-/// The part of a run.
+/// The stage of a run; only `Measured` counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Clients begin one after the other; nothing is counted.

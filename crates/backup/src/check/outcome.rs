@@ -19,7 +19,7 @@ pub enum Verdict {
     Damaged,
 }
 
-/// One damage.
+/// Damage in a file, and the byte at which pgrig noticed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// The file, within the backup.

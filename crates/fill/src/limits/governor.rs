@@ -269,7 +269,7 @@ impl<'a> Governor<'a> {
         space.ok().map(|space| space.free)
     }
 
-    /// All that happened, oldest first.
+    /// Events of space and time so far, oldest first.
     pub fn events(&self) -> Vec<Event> {
         self.lock().budget.events().to_vec()
     }

@@ -170,13 +170,13 @@ impl ChunkSpace {
 /// Space that steps after the load take for the loaded rows, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
-    /// Indexes that are built.
+    /// Bytes of indexes that are built.
     pub keys: u64,
-    /// Data that is sorted to build the keys.
+    /// Bytes of the data that are sorted to build the keys.
     pub sort: u64,
     /// Up to this size the data is sorted in memory, else in temporary files.
     pub(crate) sort_memory: u64,
-    /// WAL that these steps write.
+    /// Bytes of WAL that these steps write.
     pub wal: u64,
     /// Maps of the heap, which a vacuum writes: pgrig's, or autovacuum's.
     pub maps: u64,

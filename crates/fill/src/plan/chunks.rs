@@ -15,7 +15,7 @@ pub struct Chunking {
     pub rows: Option<u64>,
     /// Rows of a chunk; the last one of a leaf may have fewer.
     pub chunk_rows: u64,
-    /// The relations of the rows.
+    /// The relations that COPY names: the table itself, or its partitions.
     pub spread: Spread,
 }
 

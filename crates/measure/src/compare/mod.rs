@@ -63,7 +63,7 @@ pub struct Compared {
     /// The compared figure.
     #[serde(flatten)]
     pub figure: Figure,
-    /// The value of each baseline.
+    /// Values of the baseline's runs in the figure's unit, in the order of time.
     pub baseline: Vec<f64>,
     /// The value of each candidate; of paired runs in the same order.
     pub candidate: Vec<f64>,

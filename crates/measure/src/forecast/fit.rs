@@ -42,7 +42,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The value at a size.
+    /// The fitted value for data of so many bytes and rows, in the unit of the points.
     pub fn at(&self, bytes: f64, rows: f64) -> f64 {
         let terms = terms(bytes, rows);
         self.factors.iter().zip(terms).map(|(factor, term)| factor * term).sum()

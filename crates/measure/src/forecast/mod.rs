@@ -20,7 +20,7 @@ const LEAST_GROWTH: f64 = 0.25;
 /// The least standard error of a forecast, as a part of it. No law of three sizes is the whole truth.
 #[derive(Clone, Copy, Debug)]
 pub struct Least {
-    /// At the largest measured size.
+    /// Relative standard error at the largest measured size: 0.1 for 10 %.
     pub error: f64,
     /// The error that is added (as independent errors add) for each factor of e between that size and the one of the forecast.
     pub growth: f64,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A value with an interval that contains the true value in 95 of 100 cases: low ≤ value ≤ high.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The best single guess.
+    /// The point estimate, in the unit of the samples.
     pub value: f64,
     /// The interval's lower end.
     pub low: f64,

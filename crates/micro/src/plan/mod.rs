@@ -47,7 +47,7 @@ pub struct ArmPlan {
     pub sql: String,
     /// The statement that the server executes, in its words.
     pub executed: String,
-    /// The plan's kinds of nodes.
+    /// Types of the plan's nodes in one line; none if the plan was not read.
     pub shape: Option<String>,
     /// Expected time of a sample, seconds; none before it is tried.
     pub sample: Option<f64>,

@@ -21,7 +21,7 @@ pub enum BtreeKey {
 }
 
 impl BtreeKey {
-    /// Bytes that the type takes.
+    /// Bytes of a key: 2, 4 or 8.
     pub fn length(self) -> u32 {
         match self {
             Self::Int2 => 2,

@@ -22,7 +22,7 @@ pub(super) fn tuple_length(key: u32) -> u32 {
 /// A heap tuple's place (`ItemPointerData`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TupleId {
-    /// The heap's block.
+    /// Number of the block in the heap, from 0.
     pub block: u32,
     /// The tuple's line pointer in it, from 1.
     pub offset: u16,

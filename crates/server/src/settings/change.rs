@@ -114,7 +114,7 @@ impl Changer {
     /// Connects again after a restart of the server.
     ///
     /// # Errors
-    /// If that fails.
+    /// If the server accepts no connection.
     pub async fn reconnect(&mut self) -> Result<(), SettingsError> {
         self.session = Sessions::new(&self.server.waiting).open().await?;
         Ok(self.session.run(LOCK_TIMEOUT).await?)
@@ -123,7 +123,7 @@ impl Changer {
     /// Makes the server check each value without changing any setting.
     ///
     /// # Errors
-    /// [`SettingsError::Value`].
+    /// [`SettingsError::Value`] for a value that the server refuses, or an error of the connection.
     pub fn try_values<'a>(
         &'a self,
         values: &'a [(String, String)],

@@ -50,7 +50,7 @@ pub enum Offer {
     Database(String),
 }
 
-/// How a keeper ended.
+/// The reason why a keeper's loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Its work was done, or it was told to end: nothing is lent any more.

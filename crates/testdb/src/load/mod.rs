@@ -34,7 +34,7 @@ const UNLOGGED_SEQUENCES: i32 = 150_000;
 pub struct Loaded {
     /// Statements that were run, each COPY counted as one.
     pub statements: u64,
-    /// Rows that COPY brought.
+    /// Rows that the server reported for COPY.
     pub copied_rows: u64,
     /// Bytes of COPY data, as the script has them.
     pub copied_bytes: u64,

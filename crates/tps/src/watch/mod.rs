@@ -92,7 +92,7 @@ pub struct WaitsOverTime {
 /// Findings of about a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WatchedSecond {
-    /// Its end, seconds.
+    /// Its end, in seconds since the measurement began.
     pub at: f64,
     /// Length, seconds.
     pub length: f64,

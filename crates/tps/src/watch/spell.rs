@@ -19,7 +19,7 @@ pub struct Spell {
 /// The maintenance of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Maintained {
-    /// `autovacuum`, `VACUUM` or `ANALYZE`.
+    /// The work: `autovacuum`, `VACUUM` or `ANALYZE`.
     pub who: String,
     /// The table, as the server names it.
     pub relation: String,

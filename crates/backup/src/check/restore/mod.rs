@@ -37,7 +37,7 @@ const PREPARED: &str = "1000";
 /// Most jobs of pg_restore.
 const JOBS: u16 = 8;
 
-/// The request.
+/// The place and the programs of a restore.
 pub struct Request<'a> {
     /// The home below which the scratch server is.
     pub home: &'a Home,

@@ -81,7 +81,7 @@ const MEMORY: u32 = 256 << 10;
 /// Processes that help with an index build or a proof, at most.
 const WORKERS: usize = 8;
 
-/// Why writing failed.
+/// An error while pages are written: of the server, of a requirement, or of the file system.
 #[derive(Debug, Error)]
 pub enum Failure {
     /// The server refused a statement.

@@ -41,7 +41,7 @@ pub enum NotDirect {
     /// The database's encoding is not one that pgrig's texts can be stored in.
     #[error("the database's encoding is {encoding}, and pgrig makes text in UTF8")]
     Encoding {
-        /// Of the database.
+        /// `server_encoding` of the database.
         encoding: String,
     },
     /// WAL must have the rows, for replicas and backups.
@@ -50,13 +50,13 @@ pub enum NotDirect {
          wal_level = minimal and max_wal_senders = 0 (as pgrig's own server with --profile bulk)"
     )]
     WalLevel {
-        /// Of the server.
+        /// `wal_level` of the server.
         level: String,
     },
     /// The table has another access method than heap.
     #[error("the tables' access method is {found}, and pgrig writes pages for heap only")]
     AccessMethod {
-        /// Of the table.
+        /// Name of the table's access method (`pg_am.amname`).
         found: String,
     },
     /// Rows cannot be loaded in one transaction.

@@ -79,7 +79,7 @@ pub struct PlannedTable {
     pub why: String,
     /// Approximate size of the rows with their indexes, bytes.
     pub predicted: u64,
-    /// The work left.
+    /// Whether the table is filled already; else its plan.
     pub state: TableState,
     /// The record of this table.
     #[serde(skip)]
