@@ -41,7 +41,7 @@ pub use plan::{LeftOut, Plan, Sizes};
 pub use programs::Programs;
 pub use request::{Request, SizesRequest};
 pub use run::{
-    SizesSite, Observer, Readiness, Site, bytes_of_tables, plan, plan_sizes, rehearse, rehearse_sizes,
+    Observer, Readiness, Site, SizesSite, plan, plan_sizes, rehearse, rehearse_sizes,
 };
 pub use shape::Shape;
 pub use tool::{Tool, ToolError};

@@ -32,6 +32,8 @@ pub enum Need {
     Node,
     /// Go is installed.
     Go,
+    /// python3 is installed.
+    Python,
     /// python3 is installed, with pytest.
     Pytest,
     /// PgBouncer is installed, and root may run it as another user.
@@ -62,6 +64,7 @@ impl Need {
             Self::Installation => !pgserver::Binaries::system().is_empty(),
             Self::Node => installed(&"node"),
             Self::Go => does("go", &["version"]),
+            Self::Python => installed(&"python3"),
             Self::Pytest => does("python3", &["-m", "pytest", "--version"]),
             Self::PgBouncer => Self::Root.is_met() && installed(&"pgbouncer"),
             Self::Shells => ["bash", "fish", "zsh", "man"].iter().all(installed),
@@ -83,6 +86,7 @@ impl fmt::Display for Need {
             Self::Installation => "an installed PostgreSQL server",
             Self::Node => "node",
             Self::Go => "Go",
+            Self::Python => "python3",
             Self::Pytest => "python3 with pytest",
             Self::PgBouncer => "pgbouncer, as root",
             Self::Shells => "bash, fish, zsh and man",

@@ -43,7 +43,8 @@ use scratch::{RESTORED, Scratch};
 use source::{Facts, Source};
 use step::{Measured, STUCK, Trouble, Watch, size, used};
 
-pub use sized::{SizesSite, bytes_of_tables, plan_sizes, rehearse_sizes};
+pub(crate) use sized::bytes_of_tables;
+pub use sized::{SizesSite, plan_sizes, rehearse_sizes};
 
 /// Room for small files and for WAL that a restore writes, bytes.
 pub(crate) const SMALL: u64 = 64 << 20;

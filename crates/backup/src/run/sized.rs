@@ -219,7 +219,7 @@ async fn subject(
 ///
 /// # Errors
 /// If the server cannot be asked.
-pub async fn bytes_of_tables(target: &Target) -> Result<u64, ConnectError> {
+pub(crate) async fn bytes_of_tables(target: &Target) -> Result<u64, ConnectError> {
     let session = Session::open(target).await?;
     let bytes: i64 = session.row(include_str!("../sql/data.sql"), &[]).await?.get("bytes");
     session.close().await;

@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Rig, Server, observed};
 use serde_json::Value;
+use testkit::{Need, require};
 
 const NEWEST: &str = "--pg-version 18";
 const OLDEST: &str = "--pg-version 13";
@@ -113,7 +114,7 @@ fn catalog(server: &Server, schema: &str) -> String {
 
 #[test]
 fn partitions_and_foreign_keys_are_those_of_pgbench() {
-    if !testkit::require(testkit::Need::Pgbench) {
+    if !require(Need::Pgbench) {
         return;
     }
     let rig = Rig::new();
@@ -450,6 +451,9 @@ fn assert_ratio(rig: &Rig, fill: &str, dump: Command) {
 
 #[test]
 fn the_sample_shrinks_like_the_output_of_pg_dump() {
+    if !require(Need::Clients) {
+        return;
+    }
     let rig = Rig::new();
     let server = rig.server(OLDEST);
     for payload in ["blank", "text", "random"] {
@@ -464,6 +468,9 @@ fn the_sample_shrinks_like_the_output_of_pg_dump() {
 /// pg_dump writes rows as COPY does, but it refuses a server that is newer than itself.
 #[test]
 fn the_sample_shrinks_like_the_output_of_copy() {
+    if !require(Need::Clients) {
+        return;
+    }
     let rig = Rig::new();
     let server = rig.server(NEWEST);
     let rows = |table: &str| {

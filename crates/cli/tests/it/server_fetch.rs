@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pgserver::Major;
-use testkit::until_some as until;
+use testkit::{Need, require, until_some as until};
 
 use crate::support::{Ran, Rig, Running};
 
@@ -75,6 +75,9 @@ fn of_scripts(rig: &Rig, version: &str) -> PathBuf {
 
 #[test]
 fn an_archive_is_installed_without_a_network_and_runs() {
+    if !require(Need::Python) {
+        return;
+    }
     let rig = Rig::new();
     let jar = archive(&rig);
     let refused = run(&rig, "server fetch");
@@ -95,6 +98,9 @@ fn an_archive_is_installed_without_a_network_and_runs() {
 
 #[test]
 fn a_wrong_file_is_named_and_leaves_nothing() {
+    if !require(Need::Python) {
+        return;
+    }
     let rig = Rig::new();
     let jar = archive(&rig);
     let whole = fs::read(&jar).unwrap();
@@ -149,6 +155,9 @@ fn a_wrong_file_is_named_and_leaves_nothing() {
 
 #[test]
 fn a_killed_or_interrupted_fetch_leaves_no_version() {
+    if !require(Need::Python) {
+        return;
+    }
     let rig = Rig::new();
     let jar = archive(&rig);
     for signal in [nix::sys::signal::Signal::SIGKILL, nix::sys::signal::Signal::SIGINT] {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::support::{Ran, Rig, Server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use testkit::until_some as until;
+use testkit::{Need, require, until_some as until};
 
 /// An interrupted command leaves no incomplete file under any name.
 #[test]
@@ -97,6 +97,9 @@ fn dump(server: &Server<'_>, arguments: &[&str]) -> Vec<u8> {
 /// It reads a pipe to which nobody writes.
 #[test]
 fn an_interrupted_pg_restore_ends() {
+    if !require(Need::Clients) {
+        return;
+    }
     let rig = Rig::new();
     let server = rig.server("--pg-version 13");
     server.rows("CREATE TABLE t AS SELECT 1 AS a");
@@ -164,6 +167,9 @@ fn what_breaks_off_does_not_look_whole() {
 /// In SJIS the second byte of a character may be a backslash, which an escape string must not see.
 #[test]
 fn dumps_in_client_encodings_are_read_as_psql_reads_them() {
+    if !require(Need::Clients) {
+        return;
+    }
     let rig = Rig::new();
     let server = rig.server("--pg-version 13");
     server.rows("CREATE TABLE t (a text)");
