@@ -24,7 +24,7 @@ pub(crate) const RUN: &str = "RUN names one or more runs. pgrig takes the first 
     latest:tps      the newest run of tps; latest:tps~1 is the one before it\n  \
     ./a.json        a file: a word with a slash, or the name of an existing file.\n                  \
     A file may contain several runs, and may be a report\n  \
-    before, bef*    all saved runs with this label; * and ? are wildcards\n  \
+    before, bef*    all saved runs with this label; *, ? and [...] are wildcards\n  \
     20261124T0838   the id of a saved run, or a prefix that only one id has";
 /// Most candidates of an ambiguous word that are listed; further ones are only counted.
 const MOST_LISTED: usize = 10;

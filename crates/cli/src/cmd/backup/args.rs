@@ -81,7 +81,7 @@ pub(crate) struct RehearseArgs {
     pub(crate) trials: u32,
 
     /// Use pg_dump and the other client programs in DIR; if DIR also has postgres of the server's major version, the scratch servers
-    /// run it [default: those in PATH, if they are not older than the server, else those in /usr/lib/postgresql]
+    /// run it [default: those in PATH, if they are not older than the server, else those in /usr/lib/postgresql or /usr/pgsql-*]
     #[arg(long, value_name = "DIR", help_heading = "Backups")]
     pub(crate) bin: Option<PathBuf>,
 
@@ -140,7 +140,8 @@ pub(crate) struct CheckArgs {
     pub(crate) restore: bool,
 
     /// Use pg_restore and psql in DIR; if DIR also has postgres of the backup's major version, the scratch server runs it [default:
-    /// those in PATH, if they are not older than the backup's server, else those in /usr/lib/postgresql]
+    /// those in PATH, if they are not older than the backup's server, else those in /usr/lib/postgresql or
+    /// /usr/pgsql-*]
     #[arg(long, value_name = "DIR", help_heading = "Restore")]
     pub(crate) bin: Option<PathBuf>,
 

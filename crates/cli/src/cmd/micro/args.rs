@@ -34,8 +34,9 @@ pub(crate) enum TableFormat {
 /// A candidate is an expression, a statement (--statement), or a table (--ddl). pgrig first reads the query plan of each candidate, and refuses an expression that the planner computes only once or leaves
 /// out. Then it measures in rounds. A round runs each candidate once, the empty loop (the query without an expression), and the first candidate again, in
 /// random order. pgrig compares the times within each round. The verdict is faster or slower (by a number of ns, with an
-/// interval), no change, or inconclusive. To measure expressions and statements, the role needs only the privileges to run them;
-/// --ddl and --save-in-database need CREATE on a schema or the database. The method is that of the article "PostgreSQL:
+/// interval), no change, or inconclusive. To measure expressions and statements, the role needs only the privileges to run them.
+/// --ddl needs CREATE on the database, or on the schema of --schema if it exists; --save-in-database needs CREATE on the
+/// database, or on the schema benchmark if it exists. The method is that of the article "PostgreSQL:
 /// Accurately Benchmarking Features Which Take Very Little Time".
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -91,7 +92,8 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "DURATION", help_heading = "Method")]
     pub(crate) budget: Option<Length>,
 
-    /// Report improved or regressed only for a change of at least PERCENT of the first candidate's time, and no change only if the whole interval is smaller
+    /// Report faster or slower only for a difference of at least PERCENT of the first candidate's time, and no change only if the
+    /// whole interval is smaller
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = share, help_heading = "Method")]
     pub(crate) threshold: f64,
 

@@ -37,11 +37,11 @@ pub(crate) enum ModelAction {
     /// Compare a copy's statistics, and with --queries its plans, with those of the original
     ///
     /// pgrig compares each value in pg_stats (a field). ANALYZE reads a random sample, so its results vary. pgrig
-    /// therefore runs ANALYZE five times on the copy, and takes the median of each field. The field agrees if this
-    /// median and the present value in the original differ by at most 3·√2 standard deviations of the five results.
-    /// With --analyze-original, pgrig also runs ANALYZE eleven times on the original. It then compares the median with
-    /// the mean of these eleven results, and uses their standard deviation. A field also agrees if it differs by at most 1 %
-    /// (a correlation by 0.01), or by the error that a share has in ANALYZE's sample.
+    /// therefore runs ANALYZE five times on the copy, and takes the median of each field. With --analyze-original, it also
+    /// runs ANALYZE eleven times on the original, and takes the mean. A field agrees if it differs from the original by no
+    /// more than repeated ANALYZE runs differ among themselves (3·√2 standard deviations of the original's runs, otherwise
+    /// of the copy's). A field also agrees if it differs by at most 1 % (a correlation by 0.01), or by the error that a
+    /// share has in ANALYZE's sample.
     ///
     /// ORIGINAL and COPY are each a database name, a URI or a keyword string; ORIGINAL can also be a model file. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
@@ -62,10 +62,9 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// pgrig replaces texts. Also replace each number, date or time that occurs in fewer than ROWS rows, if an
-    /// unused value exists between its two neighbours. Replace the long numbers of a column, such as phone numbers, if on
-    /// average fewer than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number
-    /// of rows
+    /// Replace each number, date or time that fewer than ROWS rows have, if an unused value lies between its neighbours.
+    /// (pgrig replaces texts in any case.) Replace the long numbers of a column, such as phone numbers, if on average fewer
+    /// than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number of rows
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 

@@ -75,7 +75,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "VERB", value_parser = verb)]
     pub(crate) verb: Option<String>,
 
-    /// List only runs with this label; * and ? are wildcards
+    /// List only runs with this label; *, ? and [...] are wildcards
     #[arg(long, value_name = "LABEL")]
     pub(crate) label: Option<String>,
 
