@@ -15,7 +15,7 @@
 //! | `cycle(a,b,…)` | these in turn | all types |
 //! | `constant(value)` | the same in every row | all types |
 //! | `null` | NULL | all types |
-//! | `nulls(fraction,specification)` | NULL in a fraction of the rows (0.1: every tenth), otherwise as specified. A third argument `by(column,correlation,nulls,links(link,…))`, as in `ranked`, makes the rows with NULL depend on other columns | all types |
+//! | `nulls(fraction,specification)` | NULL in a fraction of the rows (0.1: every tenth), otherwise as specified. | all types |
 //! | `text(n)`, `text(low,high)` | n characters (or low to high) of words; a compressed text has about a third of its size | text, `bytea` |
 //! | `random(n)`, `random(low,high)` | random characters (in `bytea` bytes); compression saves little | text, `bytea` |
 //! | `blank(n)`, `blank(low,high)` | spaces (in `bytea` zeros); compression removes nearly all of them | text, `bytea` |
@@ -35,7 +35,7 @@
 //! | `elements(counts(number,…),listed(element*share,…),specification)` | arrays. The numbers are quantiles of the number of elements; each listed element is in this share of the arrays; the specification makes the other elements: `elements(counts(1,2,5), listed(red*0.5, blue*0.2), letters(lower,3,6))` | arrays |
 //! | `keys(distinct,correlation,common(place*share,…),histogram(place,…),rows(number*fraction,…))` | keys of the referenced table. distinct: number of different keys (negative: fraction of all keys); common and histogram: the most frequent keys and the histogram's bounds, each by its place in the order of the keys (0 to 1); rows(number*fraction): of the other keys, this fraction has this number of rows each | columns of foreign keys |
 //! | `greater(column,spec1,spec2)`, `above(…)`, `lesser(…)` | the greater of the value of `column` (whose specification is spec1) and a value of spec2. Use `greater` for CHECK (a <= b), and `above` for CHECK (a < b). `lesser` takes the lesser of the two | numbers, dates and times |
-//! | `ranked(column,correlation,nulls,links(link,…),specification)` | the specification's values, in an order that depends on another column, which may depend on a third one, and so on. `column` is the first column of the chain; its order follows from the row number. Each link names the next column of the chain, and the last link names the column that has this specification. `pgrig model capture` writes links of three kinds, `cells`, `normal` and `stretches`: see [Models](../methodology/model.md#columns-that-depend-on-each-other) | columns with statistics, repeated or keys |
+//! | `ranked(…)` | the specification's values, in an order that depends on another column; in `nulls`, a third argument `by(…)` makes the rows with NULL depend on other columns: [Models](../methodology/model.md#specifications) | columns with statistics, repeated or keys |
 //!
 //! Values are written as in SQL, without quotes; in single quotes they may hold commas, parentheses,
 //! stars and blanks at the ends, with a quote doubled. Steps and widths of times have units:
