@@ -55,7 +55,7 @@ use crate::cmd::fill::mark::Marks;
         pgrig fill 1GB                        # pgrig's own, unless PGHOST is set\n  \
         pgrig fill 73GB --unlogged -d mydb    # the server that psql -d mydb reaches\n  \
         pgrig fill 5GB --append               # 5 GB more\n  \
-        pgrig fill 10GB --ddl shop.sql        # your own schema, from a file\n  \
+        pgrig fill 10GB --ddl schema.sql      # your own schema, from a file\n  \
         pgrig fill 10GB --all-tables --append -d shop    # more rows in each table\n"
     )
 )]
