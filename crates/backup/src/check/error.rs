@@ -71,8 +71,8 @@ pub enum CheckError {
         /// The file.
         path: PathBuf,
     },
-    /// An archive of a later version.
-    #[error("{path} has the archive format {version}, which this pgrig does not know: update pgrig", path = .path.display())]
+    /// An archive or a manifest of a later version.
+    #[error("{path} has format version {version}, which this pgrig does not know: update pgrig", path = .path.display())]
     TooNew {
         /// The file.
         path: PathBuf,

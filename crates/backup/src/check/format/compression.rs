@@ -17,6 +17,8 @@ const HEAD: usize = 5;
 const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const LZ4: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
+/// The last three bytes of a skippable frame's mark; the first one is 0x50 to 0x5f (RFC 8878, 3.1.2). pzstd writes one before each frame.
+const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 /// Bits of a frame's descriptor: it has a checksum of its content (`Content_Checksum_flag` of RFC 8878; `C.Checksum` of lz4's frames).
 const HAS_CHECKSUM: u8 = 1 << 2;
 
@@ -39,6 +41,8 @@ impl Method {
             head if head.starts_with(&GZIP) => Self::Gzip,
             head if head.starts_with(&ZSTD) => Self::Zstd,
             head if head.starts_with(&LZ4) => Self::Lz4,
+            // pzstd begins so; lz4's programs do not.
+            head if is_skippable(head) => Self::Zstd,
             _ => Self::None,
         }
     }
@@ -109,6 +113,11 @@ impl<R: BufRead> Frames<R> {
         }
         let mut head = Vec::new();
         input.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+        if self.method == Method::Zstd && is_skippable(&head) {
+            skip(&head, &mut input)?;
+            self.is_first = is_first;
+            return self.begin(input);
+        }
         if Method::of(&head) != self.method {
             let text = format!("it does not begin as {}", self.method.name());
             return Err(if is_first { wrong(text) } else { after() });
@@ -124,6 +133,23 @@ impl<R: BufRead> Frames<R> {
             _ => FrameState::Lz4(Box::new(FrameDecoder::new(Ends { input: chained, has_ended: false }))),
         }))
     }
+}
+
+fn is_skippable(head: &[u8]) -> bool {
+    head.len() >= 4 && head[0] >> 4 == 5 && head[1..4] == SKIPPABLE
+}
+
+/// Skips the frame that begins so: after the mark come its length, four bytes, and as many bytes.
+fn skip(head: &[u8], input: &mut impl Read) -> io::Result<()> {
+    let mut length = [0; 4];
+    let known = &head[SKIPPABLE.len() + 1..];
+    length[..known.len()].copy_from_slice(known);
+    input.read_exact(&mut length[known.len()..])?;
+    let length = u64::from(u32::from_le_bytes(length));
+    if io::copy(&mut input.take(length), &mut io::sink())? < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(())
 }
 
 fn after() -> io::Error {
@@ -284,6 +310,21 @@ mod tests {
         let two = [packed(Method::Zstd, true), packed(Method::Zstd, false)].concat();
         let (found, covered) = read(Method::Zstd, &two);
         assert!(found.unwrap().len() == 2 * text().len() && !covered);
+    }
+
+    /// As pzstd writes them: a skippable frame with the length of the next one before each frame.
+    #[test]
+    fn skippable_frames_are_skipped() {
+        let frame = packed(Method::Zstd, true);
+        let mark = |length: usize| {
+            let length = u32::try_from(length).unwrap().to_le_bytes();
+            [&[0x50][..], &SKIPPABLE, &4_u32.to_le_bytes(), &length].concat()
+        };
+        let two = [mark(frame.len()), frame.clone(), mark(frame.len()), frame].concat();
+        assert_eq!(Method::of(&two), Method::Zstd);
+        let (found, covered) = read(Method::Zstd, &two);
+        assert!(found.unwrap().len() == 2 * text().len() && covered);
+        assert!(read(Method::Zstd, &two[..9]).0.is_err());
     }
 
     #[test]

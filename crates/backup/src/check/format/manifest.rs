@@ -5,6 +5,7 @@ use std::io;
 use serde::Deserialize;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
+use super::archive::TooNew;
 use super::wrong;
 
 /// The beginning of the last line.
@@ -73,10 +74,7 @@ impl Manifest {
         let manifest: Self = serde_json::from_slice(bytes)
             .map_err(|error| wrong(format!("its checksum is right, but {error}")))?;
         if !(1..=2).contains(&manifest.version) {
-            return Err(wrong(format!(
-                "version {} of manifests is not known: update pgrig",
-                manifest.version
-            )));
+            return Err(io::Error::other(TooNew(manifest.version.to_string())));
         }
         Ok(manifest)
     }

@@ -20,13 +20,15 @@ pub(in crate::check) struct Rows {
     /// The beginning of a line that goes on in the next piece.
     line: Vec<u8>,
     count: u64,
+    /// Whether lines end with CR and LF, as the first one does; the server decides so, too (copyfromparse.c: `EOL_CRNL`).
+    has_cr: Option<bool>,
     has_ended: bool,
 }
 
 impl Rows {
     /// For the data of this COPY statement.
     pub(in crate::check) fn new(statement: &[u8], is_utf8: bool) -> Self {
-        Self { columns: columns(statement), is_utf8, line: Vec::new(), count: 0, has_ended: false }
+        Self { columns: columns(statement), is_utf8, line: Vec::new(), count: 0, has_cr: None, has_ended: false }
     }
 
     /// Reads on.
@@ -60,6 +62,8 @@ impl Rows {
     }
 
     fn check(&mut self, line: &[u8]) -> io::Result<()> {
+        let without_cr = line.strip_suffix(b"\r");
+        let line = if *self.has_cr.get_or_insert(without_cr.is_some()) { without_cr.unwrap_or(line) } else { line };
         if self.has_ended {
             return if line.is_empty() {
                 Ok(())
@@ -136,6 +140,7 @@ mod tests {
         assert_eq!(read(COPY, b"1\t\\N\tx\n2\ta\\\\b\t\n\\.\n\n\n").unwrap(), 2);
         assert_eq!(read("COPY t  FROM stdin;", b"\n\n\\.\n").unwrap(), 2);
         assert_eq!(read(COPY, "1\tö\tx\n\\.\n".as_bytes()).unwrap(), 1);
+        assert_eq!(read(COPY, b"1\t2\t3\r\n4\t5\t6\r\n\\.\r\n\r\n").unwrap(), 2);
     }
 
     #[test]
@@ -148,6 +153,7 @@ mod tests {
             (b"1\t2\t3\n\\.\nx\n", "rows follow"),
             (b"1\t\xc3\t3\n\\.\n", "not UTF-8"),
             (b"1\t2\t\x0c\n\\.\n", "0x0c"),
+            (b"1\t2\t3\n1\t2\t3\r\n\\.\n", "0x0d"),
             (b"1\t\\q\t3\n\\.\n", "a backslash"),
             (b"", "after 0 rows"),
         ] {
