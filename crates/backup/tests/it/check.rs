@@ -255,7 +255,7 @@ fn whatever_is_not_a_backup_is_refused_with_the_remedy() {
     fs::write(path("text.sql"), "CREATE TABLE t (i int);\n").unwrap();
     says(&path("text.sql"), &["is not a backup that pgrig knows", "xz -dc"]);
     fs::write(path("new.dump"), b"PGDMP\x01\x2a\x00\x04\x08\x01").unwrap();
-    says(&path("new.dump"), &["archive format 1.42", "update pgrig"]);
+    says(&path("new.dump"), &["format version 1.42", "update pgrig"]);
     let mut other = tar::Builder::new(File::create(path("other.tar")).unwrap());
     let mut header = tar::Header::new_ustar();
     header.set_size(4);
