@@ -11,8 +11,9 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// Each side needs several runs for a verdict: at least four if one figure (tps, a latency, a time …) is judged, five for two to four figures, more for more figures; with --paired, see pgrig ab --help. With fewer runs, compare prints the differences, and the verdict is inconclusive: the trials of one run share the state of the machine, so they cannot show whether another run would
-/// differ.
+/// Each side needs at least four runs for one judged figure (tps, a latency, a time …), five for two to four figures, more for more figures;
+/// with --paired, see pgrig ab --help. With fewer runs, compare prints the differences, and the verdict is inconclusive. Trials of one
+/// run do not count, because they share the state of the machine.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("figures", |figures| figures.help(FIGURES)),
@@ -68,7 +69,7 @@ pub(crate) struct CompareArgs {
 /// How sides are judged.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// Report improved or regressed only for a change of at least PERCENT of the baseline, and no change only if the whole interval is smaller
+    /// Report improved or regressed only for a change of at least PERCENT of the baseline, and no change only if the whole interval lies within ± PERCENT
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 

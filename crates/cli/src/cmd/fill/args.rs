@@ -212,8 +212,8 @@ pub(crate) struct FillArgs {
     pub(crate) trials: Option<u16>,
 
     /// Fill the data volume until only the space that the server needs for WAL and checkpoints is left (to leave more free, give
-    /// --reserve). pgrig keeps this space free only if it runs on the server's machine as root or as the server's user. Of your own
-    /// tables, --brim, --until-free and --probe take one: give --table
+    /// --reserve). pgrig keeps this space free only if it runs on the server's machine as root or as the server's user. With tables of
+    /// your own, --brim, --until-free and --probe need --table
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 

@@ -93,7 +93,7 @@ pub(crate) struct MicroArgs {
     pub(crate) budget: Option<Length>,
 
     /// Report faster or slower only for a difference of at least PERCENT of the first candidate's time, and no change only if the
-    /// whole interval is smaller
+    /// whole interval lies within ± PERCENT
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = share, help_heading = "Method")]
     pub(crate) threshold: f64,
 

@@ -415,7 +415,7 @@ const ELSEWHERE: [(&[&str], &str); 12] = [
         &["--verbose-errors"],
         "--failures-detailed counts failures by kind, -r by command; the server's log has their texts",
     ),
-    (&["--exit-on-abort"], "pgrig always exits with status 1 if a client fails"),
+    (&["--exit-on-abort"], "pgrig always exits with an error if a client fails"),
     (
         &["--continue-on-error"],
         "--max-tries N repeats transactions after serialization failures and deadlocks; any other SQL error ends the client",

@@ -41,7 +41,7 @@ pub(crate) struct SizedArgs {
     #[arg(long, value_name = "PERCENT")]
     pub(crate) changes: Option<Percent>,
 
-    /// Print the price of each backup for a month, if 10^9 bytes cost PRICE
+    /// Print the price of each backup for a month, if 10^9 bytes cost PRICE a month
     #[arg(long, value_name = "PRICE")]
     pub(crate) price_per_gb_month: Option<Price>,
 

@@ -66,7 +66,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 
-    /// Report improved or regressed only for a change of at least PERCENT of normal's time, and no change only if the whole interval is smaller
+    /// Report improved or regressed only for a change of at least PERCENT of normal's time, and no change only if the whole interval lies within ± PERCENT
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub(crate) threshold: f64,
 
