@@ -44,7 +44,7 @@ pub enum BackupError {
         server: u16,
     },
     /// None of the ways is possible.
-    #[error("no way of backup is possible: {}", .0.join("; "))]
+    #[error("pgrig can make no backup here: {}", .0.join("; "))]
     NoWay(Vec<String>),
     /// pgrig has no server of that version to restore into.
     #[error("pgrig cannot start a scratch server of version {0}: update pgrig")]
@@ -67,8 +67,8 @@ pub enum BackupError {
     Busy(u32),
     /// A step would leave too little space.
     #[error(
-        "{step} needs about {}, and {path} has {} free, and pgrig does not use the last {} of a disk: free some space, or set PGRIG_HOME to a directory on \
-         another disk", bytes(*.needs), bytes(*.free), bytes(*.headroom)
+        "{step} needs about {} and a reserve of {}, and {path} has {} free: free some space, or set PGRIG_HOME to a directory on another \
+         disk", bytes(*.needs), bytes(*.headroom), bytes(*.free)
     )]
     NoRoom {
         /// The step.

@@ -191,8 +191,8 @@ pub enum FillError {
     },
     /// An unfinished fill of the user's tables, which another command began.
     #[error(
-        "an unfinished fill of tables in schema {schema}, which another command began, is in the way: repeat that command to \
-         complete it, or give --no-resume to forget the unfinished fill; pgrig drops no tables of your own"
+        "schema {schema} has an unfinished fill that another command began: repeat that command to complete it, or give --no-resume to \
+         forget the unfinished fill (your tables and rows stay)"
     )]
     UnfinishedSchema {
         /// Schema of the record.

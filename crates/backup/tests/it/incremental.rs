@@ -124,6 +124,6 @@ fn a_server_that_summarizes_no_wal_is_refused_with_the_remedy() {
     let refused = block_on(rehearsed(&server(&[]), 1)).unwrap_err();
     assert_says(
         &refused.to_string(),
-        &["no way of backup is possible: incremental: ", "ALTER SYSTEM SET summarize_wal = on"],
+        &["pgrig can make no backup here: incremental: ", "ALTER SYSTEM SET summarize_wal = on"],
     );
 }

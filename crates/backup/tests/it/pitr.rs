@@ -160,7 +160,7 @@ fn a_load_that_cannot_run_is_refused() {
     }
     let directory = testkit::directory();
     let refused = rehearsed(directory.path(), (OLDEST, None), None).unwrap_err();
-    assert_says(&refused.to_string(), &["no way of backup is possible: pitr:", "--load FILE -R 500"]);
+    assert_says(&refused.to_string(), &["pgrig can make no backup here: pitr:", "--load FILE -R 500"]);
     let failed = rehearsed(directory.path(), (OLDEST, None), Some(load("SELECT * FROM nothing;\n", 1)));
     let failed = failed.unwrap_err();
     assert_eq!(failed.class(), Class::Request, "{failed}");

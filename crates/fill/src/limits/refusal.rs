@@ -118,8 +118,8 @@ impl std::fmt::Display for VolumeRole {
 pub enum OutOfSpace {
     /// pgrig saw the lack of space before the server did.
     #[error(
-        "no room for the next chunk ({}): {} are free on {volume}{}. Free some space, give a smaller SIZE or \
-         --wait-for-space, or give --brim to stop at this point", bytes(*needed), bytes(*free), reserved(*kept, because)
+        "no room for the next chunk ({}): {} are free on {volume}{}. Free some space, or give a smaller SIZE, --wait-for-space \
+         (to wait), or --brim (to stop here)", bytes(*needed), bytes(*free), reserved(*kept, because)
     )]
     NoRoom {
         /// The role of the volume.
@@ -135,7 +135,7 @@ pub enum OutOfSpace {
     },
     /// The server reported the lack of space.
     #[error(
-        "{0}. Free some space, give a smaller SIZE or --wait-for-space, or give --brim to stop at this point"
+        "{0}. Free some space, or give a smaller SIZE, --wait-for-space (to wait), or --brim (to stop here)"
     )]
     Reported(Shortage),
     /// The volume can no longer be read: going on might crash the server.

@@ -52,13 +52,13 @@ pub enum EmbedError {
     #[error("the run document in the report is truncated: save the report again")]
     Cut,
     /// The text of a block is not base64.
-    #[error("the run document in the report is damaged: {0}")]
+    #[error("the run document in the report is damaged ({0}): save the report again")]
     Base64(#[from] base64::DecodeError),
     /// It is base64 of something else.
-    #[error("the run document in the report is damaged: {0}")]
+    #[error("the run document in the report is damaged ({0}): save the report again")]
     Compressed(#[from] io::Error),
     /// The numbers refer to others that are not there.
-    #[error("the run document in the report is damaged: a number refers to one that is not there")]
+    #[error("the run document in the report is damaged (a number refers to one that is not there): save the report again")]
     Numbers,
     /// A later version of pgrig has written it.
     #[error(
@@ -69,7 +69,7 @@ pub enum EmbedError {
     #[error("the run document in the report is longer than {}", bytes(LONGEST))]
     Long,
     /// The document is not text.
-    #[error("the run document in the report is not UTF-8 text")]
+    #[error("the run document in the report is not UTF-8 text: save the report again")]
     Text,
 }
 

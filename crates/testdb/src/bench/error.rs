@@ -107,7 +107,7 @@ pub enum BenchError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// Changed settings or created databases could not be restored or dropped.
-    #[error("pgrig could not restore everything: {error}. The next pgrig command restores it{by_hand}", by_hand = by_hand(.record.as_deref()))]
+    #[error("pgrig could not restore everything: {error}. Run pgrig server status, which restores it{by_hand}", by_hand = by_hand(.record.as_deref()))]
     NotPutBack {
         /// The error.
         error: Box<BenchError>,

@@ -28,10 +28,10 @@ pub enum CallError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The keeper has ended, or is about to end; another one will answer.
-    #[error("the keeper closed the connection: {0}")]
+    #[error("the keeper closed the connection: {0}; repeat the command")]
     Gone(String),
     /// The keeper's answer cannot be understood.
-    #[error("unexpected answer of the keeper: {0}; does it have another version?")]
+    #[error("unexpected answer of the keeper: {0}. If a keeper of another version of pgrig runs, wait until it ends, and repeat the command")]
     Answer(String),
 }
 

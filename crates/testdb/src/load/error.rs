@@ -46,7 +46,7 @@ pub enum LoadError {
         remedy: &'static str,
     },
     /// The script ends within a transaction, which would be lost.
-    #[error("the script ends within a transaction: it has a BEGIN without its COMMIT: add COMMIT")]
+    #[error("the script ends within a transaction: add the COMMIT that belongs to its BEGIN")]
     InTransaction,
     /// The operating system cannot start a thread to read with.
     #[error("cannot start a thread: {0}")]

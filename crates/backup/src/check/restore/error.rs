@@ -89,7 +89,7 @@ pub enum RestoreError {
     /// The scratch server lacks extensions.
     #[error(
         "the restore needs the extension {names}, and the scratch server (PostgreSQL {version}) does not have it: give --bin DIR, the directory of the programs \
-         of a PostgreSQL that has it. Other errors, {others} in number, may follow from that", names = .names.join(", ")
+         of a PostgreSQL that has it. {others} other errors may have the same cause", names = .names.join(", ")
     )]
     Extensions {
         /// Their names.
