@@ -40,9 +40,7 @@ pub use outcome::{DataSize, Increment, Outcome, Recovery, Summary, Trial, Verifi
 pub use plan::{LeftOut, Plan, Sizes};
 pub use programs::Programs;
 pub use request::{Request, SizesRequest};
-pub use run::{
-    Observer, Readiness, Site, SizesSite, plan, plan_sizes, rehearse, rehearse_sizes,
-};
+pub use run::{Observer, Readiness, Site, SizesSite, plan, plan_sizes, rehearse, rehearse_sizes};
 pub use shape::Shape;
 pub use tool::{Tool, ToolError};
-pub use way::{Compression, Format, Method, CompressedBy, Way};
+pub use way::{CompressedBy, Compression, Format, Method, Way};

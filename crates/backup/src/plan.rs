@@ -7,7 +7,7 @@ use crate::programs::{ALL_METHODS, Programs, on_path};
 use crate::request::SizesRequest;
 use crate::run::source::Facts;
 use crate::run::{incremental, pitr, tool};
-use crate::way::{Compression, Format, Method, CompressedBy, Way};
+use crate::way::{CompressedBy, Compression, Format, Method, Way};
 
 /// Number of default ways.
 const DEFAULT: usize = 5;

@@ -11,7 +11,7 @@ use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{AsyncMessage, CancelToken, Client};
 
 use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, ServerError, why_lost};
-use super::handover::{StreamHandle, RawConnection};
+use super::handover::{RawConnection, StreamHandle};
 use super::open::Registered;
 use super::overhear::Overheard;
 use super::rejection::cause;

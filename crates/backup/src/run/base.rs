@@ -28,7 +28,10 @@ pub(super) fn back_up(way: &Way, programs: &Programs, target: &Target, directory
 
 /// Why the server refuses a replication connection, which pg_basebackup needs; none if it accepts one. Only pg_hba.conf decides that, so it
 /// has to be tried.
-pub(super) async fn refused_replication(programs: &Programs, target: &Target) -> Result<Option<String>, BackupError> {
+pub(super) async fn refused_replication(
+    programs: &Programs,
+    target: &Target,
+) -> Result<Option<String>, BackupError> {
     let program = programs.program("psql");
     let mut command = client(&program, target);
     command.args(["--no-psqlrc", "--quiet", "--command=IDENTIFY_SYSTEM"]);

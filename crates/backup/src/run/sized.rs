@@ -118,8 +118,7 @@ async fn work(
         observer.stage(&format!("filling {} with {of}", measure::human::bytes(*bytes)));
         let target = scratch.start_filled(number).await?;
         let directory = DataDirectory::Own(scratch.filled_data_dir(number));
-        let survey =
-            super::fill::fill(&target, &directory, site.pgrig, (&asked.shape, *bytes), stop).await?;
+        let survey = super::fill::fill(&target, &directory, site.pgrig, (&asked.shape, *bytes), stop).await?;
         memory.machine = survey.site.memory.unwrap_or_default();
         observer.surveyed(&survey.environment);
         let is_largest = number + 1 == sizes.len();

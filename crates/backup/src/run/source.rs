@@ -211,7 +211,7 @@ impl Content {
         let mut tables = Vec::new();
         for row in session.rows(include_str!("../sql/tables.sql"), &[]).await? {
             let name = qualified(row.get("schema"), row.get("name"));
-            let (is_logged, is_read) = (row.get("logged"), row.get("readable"));
+            let (is_logged, is_read): (bool, bool) = (row.get("logged"), row.get("readable"));
             if !is_read {
                 tables.push(Table { name, is_logged, is_read, rows: 0, hash: String::new() });
                 continue;

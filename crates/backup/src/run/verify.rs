@@ -112,8 +112,13 @@ mod tests {
     use crate::run::source::Table;
 
     fn content(rows: i64, hash: &str, valid: &[&str]) -> Content {
-        let table =
-            |name: &str, is_logged, rows| Table { name: name.into(), is_logged, is_read: true, rows, hash: hash.to_owned() };
+        let table = |name: &str, is_logged, rows| Table {
+            name: name.into(),
+            is_logged,
+            is_read: true,
+            rows,
+            hash: hash.to_owned(),
+        };
         let valid: BTreeSet<String> = valid.iter().map(|name| (*name).to_owned()).collect();
         Content { tables: vec![table("a.a", true, rows), table("a.u", false, 7 * rows)], valid }
     }

@@ -87,7 +87,10 @@ fn wal_that_is_kept_elsewhere_is_found_there() {
     assert_eq!(checked_with(&base, Some(&archive)).unwrap().verdict(), Verdict::NoDamageFound);
     let found = checked(&base).unwrap();
     assert_eq!(found.verdict(), Verdict::Damaged, "{found:#?}");
-    assert_says(&found.damages[0].to_string(), &["pg_wal: segment 0000000100000000", "with which a restore begins"]);
+    assert_says(
+        &found.damages[0].to_string(),
+        &["pg_wal: segment 0000000100000000", "with which a restore begins"],
+    );
     fs::write(base.join("backup_manifest.tmp"), "").unwrap();
     assert_eq!(checked(&base).unwrap().verdict(), Verdict::Damaged);
     fs::write(base.join("postmaster.pid"), "").unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use backup::{BackupError, SizesSite, Increment, Outcome, Request, Shape, Site, SizesRequest, Witness};
+use backup::{BackupError, Increment, Outcome, Request, Shape, Site, SizesRequest, SizesSite, Witness};
 use pgserver::Home;
 use testkit::{
     CLIENTS_RELEASE, Need, Server, assert_says, block_on, clients, require, spec, templates, templates_of,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use backup::{
-    BackupError, Day, Figure, SizesSite, Load, Method, Outcome, Programs, Request, Shape, SizesRequest, Witness,
+    BackupError, Day, Figure, Load, Method, Outcome, Programs, Request, Shape, SizesRequest, SizesSite,
+    Witness,
 };
 use failure::{Class, Classified};
 use pgserver::Home;
@@ -39,7 +40,8 @@ fn rehearsed(
     load: Option<Load>,
 ) -> Result<Outcome, BackupError> {
     let home = Home::at(directory).unwrap().with_postgresql_cache(&templates());
-    let ground = SizesSite { home: &home, pg_bin: None, major: Some(major), set: &[], cores: 2, pgrig: "test" };
+    let ground =
+        SizesSite { home: &home, pg_bin: None, major: Some(major), set: &[], cores: 2, pgrig: "test" };
     let asked = SizesRequest {
         request: Request { ways: ways(&["pitr"]), trials: 1, bin, probe: false },
         shape: Shape::pgbench(),

@@ -179,7 +179,10 @@ fn a_tar_file_with_links_is_not_restored() {
     let with_wal_elsewhere = tar("links.tar");
     let plan = check::plan(&check::Request { path: with_wal_elsewhere.clone(), wal: None }).unwrap();
     let found = check::check(&plan, &AtomicU64::new(0)).unwrap();
-    assert!(found.gaps.iter().any(|gap| gap.part.starts_with("pg_wal: a tar file has only the link")), "{found:#?}");
+    assert!(
+        found.gaps.iter().any(|gap| gap.part.starts_with("pg_wal: a tar file has only the link")),
+        "{found:#?}"
+    );
     let refused = restored(home.path(), &with_wal_elsewhere, None).unwrap_err();
     assert_says(&refused.to_string(), &["has the link pg_wal", "Unpack the backup"]);
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), before);

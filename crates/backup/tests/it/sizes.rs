@@ -1,6 +1,6 @@
 //! Data of three sizes, and forecasts from them.
 
-use backup::{Cause, Figure, Forecast, SizesSite, Outcome, Request, Rto, Shape, SizesRequest};
+use backup::{Cause, Figure, Forecast, Outcome, Request, Rto, Shape, SizesRequest, SizesSite};
 use pgserver::Home;
 use tempfile::tempdir;
 use testkit::{Need, block_on, require, templates};

@@ -4,7 +4,7 @@
 //! begin with the run's. As long as the run lives, its leading session has the run's name as its application name. So the
 //! next run finds what a killed one left, and does not touch databases of a run that lives.
 
-use connect::{ConnectError, Target};
+use connect::{ConnectError, SqlState, Target};
 use server::interruption::clear_up;
 use server::marked::{self, drop_database};
 use server::quote::identifier;
@@ -132,7 +132,8 @@ impl Databases {
         let name = format!("{}_{suffix}", self.name);
         let (quoted, template) = (identifier(&name), identifier(template));
         let mark = marked::NUMBER;
-        let create = format!("CREATE DATABASE {quoted} TEMPLATE {template}{strategy} CONNECTION LIMIT {mark}");
+        let create =
+            format!("CREATE DATABASE {quoted} TEMPLATE {template}{strategy} CONNECTION LIMIT {mark}");
         self.lead.run(&create).await?;
         Ok(self.outside.clone().with_database(&name))
     }

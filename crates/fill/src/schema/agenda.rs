@@ -98,7 +98,10 @@ impl Agenda {
             }));
         }
         let filled = filled.into_iter().collect();
-        Self { state: Mutex::new(TaskState { waiting, filled, ..TaskState::default() }), changed: Notify::new() }
+        Self {
+            state: Mutex::new(TaskState { waiting, filled, ..TaskState::default() }),
+            changed: Notify::new(),
+        }
     }
 
     /// The next task, once one may begin; none if no more do.

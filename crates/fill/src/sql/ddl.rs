@@ -15,7 +15,6 @@ use server::ask;
 use server::marked;
 use server::quote::{identifier, literal, qualified};
 
-
 /// All statements of the step `create`, in order. Constant columns have their values as defaults
 /// during the load.
 pub(crate) fn create(plan: &Plan) -> Vec<String> {

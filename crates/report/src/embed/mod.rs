@@ -58,7 +58,9 @@ pub enum EmbedError {
     #[error("the run document in the report is damaged ({0}): save the report again")]
     Compressed(#[from] io::Error),
     /// The numbers refer to others that are not there.
-    #[error("the run document in the report is damaged (a number refers to one that is not there): save the report again")]
+    #[error(
+        "the run document in the report is damaged (a number refers to one that is not there): save the report again"
+    )]
     Numbers,
     /// A later version of pgrig has written it.
     #[error(

@@ -31,7 +31,9 @@ pub enum CallError {
     #[error("the keeper closed the connection: {0}; repeat the command")]
     Gone(String),
     /// The keeper's answer cannot be understood.
-    #[error("unexpected answer of the keeper: {0}. If a keeper of another version of pgrig runs, wait until it ends, and repeat the command")]
+    #[error(
+        "unexpected answer of the keeper: {0}. If a keeper of another version of pgrig runs, wait until it ends, and repeat the command"
+    )]
     Answer(String),
 }
 

@@ -3,7 +3,8 @@
 use connect::{Connection, Target};
 use failure::Classified;
 use server::Session;
-use testdb::clone::{CloneError, Strategy, clone, drop_database, fastest};
+use server::marked::drop_database;
+use testdb::clone::{CloneError, Strategy, clone, fastest};
 use testkit::spec;
 
 const ODD: &str = "a \"copy\" of; Straße";

@@ -109,7 +109,11 @@ impl<R: BufRead> Frames<R> {
         }
         let is_first = std::mem::replace(&mut self.is_first, false);
         if self.method == Method::Zlib {
-            return if is_first { Ok(Some(FrameState::Zlib(Box::new(Zlib::new(input))))) } else { Err(after()) };
+            return if is_first {
+                Ok(Some(FrameState::Zlib(Box::new(Zlib::new(input)))))
+            } else {
+                Err(after())
+            };
         }
         let mut head = Vec::new();
         input.by_ref().take(HEAD as u64).read_to_end(&mut head)?;

@@ -28,7 +28,14 @@ pub(in crate::check) struct Rows {
 impl Rows {
     /// For the data of this COPY statement.
     pub(in crate::check) fn new(statement: &[u8], is_utf8: bool) -> Self {
-        Self { columns: columns(statement), is_utf8, line: Vec::new(), count: 0, has_cr: None, has_ended: false }
+        Self {
+            columns: columns(statement),
+            is_utf8,
+            line: Vec::new(),
+            count: 0,
+            has_cr: None,
+            has_ended: false,
+        }
     }
 
     /// Reads on.
@@ -63,7 +70,8 @@ impl Rows {
 
     fn check(&mut self, line: &[u8]) -> io::Result<()> {
         let without_cr = line.strip_suffix(b"\r");
-        let line = if *self.has_cr.get_or_insert(without_cr.is_some()) { without_cr.unwrap_or(line) } else { line };
+        let line =
+            if *self.has_cr.get_or_insert(without_cr.is_some()) { without_cr.unwrap_or(line) } else { line };
         if self.has_ended {
             return if line.is_empty() {
                 Ok(())

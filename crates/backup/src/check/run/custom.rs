@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 
 use crate::check::error::CheckError;
-use crate::check::format::archive::{Archive, Contents, Entry, DataLocation};
+use crate::check::format::archive::{Archive, Contents, DataLocation, Entry};
 use crate::check::format::compression::{Frames, Method};
 use crate::check::format::wrong;
 use crate::check::outcome::Outcome;

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::check::error::CheckError;
-use crate::check::format::archive::{Archive, Contents, Entry, DataLocation};
+use crate::check::format::archive::{Archive, Contents, DataLocation, Entry};
 use crate::check::format::compression::Method;
 use crate::check::outcome::Outcome;
 use crate::check::recipe::Form;

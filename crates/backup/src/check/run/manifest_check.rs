@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read};
 
 use crate::check::format::manifest::{Checksum, Listed, Manifest};
-use crate::check::format::{own_sums, wal};
 use crate::check::format::wrong;
+use crate::check::format::{own_sums, wal};
 use crate::check::outcome::Outcome;
 use crate::check::run::BUFFER;
 use measure::human::counted;
@@ -64,7 +64,16 @@ impl ManifestCheck {
             files.iter().enumerate().map(|(place, file)| (file.path(), place)).collect();
         let seen = vec![false; files.len()];
         let (directories, links) = (BTreeSet::new(), BTreeSet::new());
-        Self { manifest, places, seen, directories, links, kept: HashMap::new(), maps: Vec::new(), unchecked: 0 }
+        Self {
+            manifest,
+            places,
+            seen,
+            directories,
+            links,
+            kept: HashMap::new(),
+            maps: Vec::new(),
+            unchecked: 0,
+        }
     }
 
     /// Paths of all listed files.

@@ -33,8 +33,7 @@ pub(super) fn plan(plan: &Plan) -> String {
         return text + &left_out(plan);
     }
     if plan.ways.iter().any(|way| !way.is_base()) {
-        text +=
-            "\n  locks      ACCESS SHARE on all tables until the end: they block no reads and writes, but most ALTER TABLE";
+        text += "\n  locks      ACCESS SHARE on all tables until the end: they block no reads and writes, but most ALTER TABLE";
     }
     if plan.ways.iter().any(backup::Way::is_base) {
         let _ = write!(

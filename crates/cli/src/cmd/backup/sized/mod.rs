@@ -7,7 +7,7 @@ mod text;
 use std::time::Duration;
 
 use backup::{
-    DataSize, Format, SizesSite, Observer, Outcome, Plan, Rto, Shape, SizesRequest, Trial, WalOfLoad, Way,
+    DataSize, Format, Observer, Outcome, Plan, Rto, Shape, SizesRequest, SizesSite, Trial, WalOfLoad, Way,
 };
 use measure::{Environment, Note, Trial as Document};
 use pgserver::{Home, Profile};
@@ -84,7 +84,8 @@ async fn rehearse(
     asked: &SizesRequest,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let mut progress = SizedProgress { arguments, site, asked, printer, plan: None, state: RecordingState::Planned };
+    let mut progress =
+        SizedProgress { arguments, site, asked, printer, plan: None, state: RecordingState::Planned };
     let result = backup::rehearse_sizes(site, asked, &mut progress, interrupted(printer)).await;
     let (mut recording, plan) = match (progress.state, progress.plan) {
         (RecordingState::Measuring(progress), Some(plan)) => (progress.end().0, plan),
