@@ -235,15 +235,15 @@ fn newer_programs_dump_an_earlier_server() {
         assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
         assert!(outcome.trials.iter().all(|trial| trial.verified.rows == ROWS), "{outcome:#?}");
 
-        // The function fails where the dump calls it, with another search path.
+        // The function fails where the restore calls it, with another search path.
         let connection = server.connect("shop").await;
-        let breaks = "CREATE FUNCTION one() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT min(1) FROM parts); END'; \
-                      CREATE INDEX ON parts_1 (one())";
+        let breaks = r#"CREATE FUNCTION one() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT min(1) FROM parts); END';
+                        ALTER TABLE "order" ADD CHECK (one() = 1)"#;
         connection.client.batch_execute(breaks).await.unwrap();
         let outcome = rehearsed_by(Some(clients()), &server, &target, &names).await.unwrap();
         assert_eq!(outcome.failed.len(), names.len(), "{outcome:#?}");
         for (_, why) in &outcome.failed {
-            assert_says(why, &["its restore failed: relation \"parts\" does not exist"]);
+            assert_says(why, &["its restore failed: ", "relation \"parts\" does not exist"]);
         }
         connection.close().await;
     });
