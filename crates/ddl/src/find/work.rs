@@ -1,9 +1,10 @@
 //! Work on relations, each piece with its proof.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::lock::LockMode;
 use super::relation::{Kind, Read, Relations};
 
 /// Work on a table or index.
@@ -44,7 +45,7 @@ pub enum WorkKind {
 pub struct Proof {
     /// `relfilenode` before and after, if it has changed; 0 before for a new relation.
     pub file: Option<(u32, u32)>,
-    /// Reads and writes of the statement, if it ran in a transaction.
+    /// Reads and writes of the statement, if they were counted.
     pub read: Option<Read>,
     /// Whether the server raised the event `table_rewrite` for it.
     pub is_event: bool,
@@ -52,7 +53,7 @@ pub struct Proof {
     pub(crate) is_vacuumed: bool,
 }
 
-/// The work between two readings. `is_counted` tells whether the counters of both are of the same transaction; `vacuumed`
+/// The work between two readings. `is_counted` tells whether the difference of their counters is that of the statement; `vacuumed`
 /// are tables for which the server counted a VACUUM or ANALYZE.
 pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: &BTreeSet<u32>) -> Vec<Work> {
     let mut works = Vec::new();
@@ -114,6 +115,24 @@ pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: 
     }
     works.sort_by_key(|work| work.kind);
     works
+}
+
+/// Adds writes that nothing counted: those of a statement that took the lock for them (ROW EXCLUSIVE) on a table that was there.
+pub(crate) fn add_uncounted(
+    works: &mut Vec<Work>,
+    held: &BTreeMap<u32, Vec<LockMode>>,
+    before: &Relations,
+) {
+    let anew: BTreeSet<u32> = works.iter().map(|work| work.table).collect();
+    let locked = held.iter().filter(|(oid, modes)| !anew.contains(oid) && modes.contains(&LockMode::RowExclusive));
+    for (&oid, _) in locked {
+        if let Some(relation) = before.get(oid).filter(|relation| relation.kind.has_rows()) {
+            let proof = Proof { file: None, read: None, is_event: false, is_vacuumed: false };
+            let relation = relation.name.clone();
+            works.push(Work { oid, table: oid, relation, kind: WorkKind::Rows, proof });
+        }
+    }
+    works.sort_by_key(|work| work.kind);
 }
 
 /// Entries that the statement read of a table's indexes.

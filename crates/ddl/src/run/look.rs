@@ -8,16 +8,17 @@ use connect::{ConnectError, SqlState, Target};
 use server::{Session, quote};
 
 use crate::find::{
-    Class, Held, Kind, Lock, Read, Relation, Relations, Work, WorkKind, shown_relation, works,
+    Class, Held, Kind, Lock, Read, Relation, Relations, Work, WorkKind, add_uncounted, shown_relation, works,
 };
 use crate::outcome::{Effects, Failed};
 use crate::parted;
 use crate::parts::Parts;
 use crate::run::blockers::Blockers;
+use crate::run::counters::Counters;
 use crate::run::failure;
 use crate::run::pace::Pace;
 use crate::run::space::Sampler;
-use crate::run::watch::{WaitsFor, Watcher};
+use crate::run::watch::{WaitsFor, Watcher, read_of};
 use crate::script::{Statement, StatementKind};
 
 /// Times between two readings of the locks of a statement that runs outside of transactions. Such a statement waits as much longer for each
@@ -56,6 +57,7 @@ pub(crate) struct Look<'a> {
     session: Session,
     watcher: Watcher,
     sampler: Sampler,
+    counters: Counters,
     is_in_transaction: bool,
 }
 
@@ -78,7 +80,8 @@ impl<'a> Look<'a> {
         // Only a superuser may; it corroborates what the files prove.
         let _ = failure::refused(session.run(include_str!("../sql/rewritten.sql")).await)?;
         let sampler = Sampler::begin(outside, target.dbname()).await?;
-        Ok(Self { target, session, watcher, sampler, is_in_transaction: false })
+        let counters = Counters::default();
+        Ok(Self { target, session, watcher, sampler, counters, is_in_transaction: false })
     }
 
     /// Runs a statement.
@@ -167,11 +170,12 @@ impl<'a> Look<'a> {
     }
 
     /// Runs a statement outside of transactions, and reads its locks whenever it waits. `did_run` tells whether it ran in a transaction before,
-    /// which was rolled back.
+    /// which was rolled back: its code ends transactions, and with each the counters of its session.
     async fn alone(&mut self, statement: &Statement, did_run: bool) -> Result<Looked, ConnectError> {
         self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
         let vacuums = self.vacuums(statement).await?;
-        let before = self.relations().await?;
+        let counted = if did_run { self.counted().await? } else { None };
+        let before = self.relations().await?.with_counters(counted.as_ref());
         let target = self.oid_of(statement.target()).await?;
         let tables = tables(&before);
         let mut blockers = Blockers::begin(self.target, &tables).await?;
@@ -188,7 +192,12 @@ impl<'a> Look<'a> {
         let after = self.relations().await?;
         let is_disturbed = did_run || vacuums.is_some();
         let vacuumed = self.vacuumed(vacuums).await?;
-        let works = works(&before, &after, false, &vacuumed);
+        let counted = if counted.is_some() { self.counted().await? } else { None };
+        let after = after.with_counters(counted.as_ref());
+        let mut works = works(&before, &after, counted.is_some(), &vacuumed);
+        if did_run && counted.is_none() {
+            add_uncounted(&mut works, &held.tables(&before), &before);
+        }
         let locks = held.since(&Held::default(), [&before, &after]);
         let effects = Effects {
             class: Class::of(&works, target, &before, waits > 0),
@@ -203,6 +212,11 @@ impl<'a> Look<'a> {
             space,
         };
         Ok(Looked::Ran(Ran { effects: Some(effects), took, wal, is_disturbed }))
+    }
+
+    /// The server's counters, with all that the session has done.
+    async fn counted(&mut self) -> Result<Option<BTreeMap<u32, Read>>, ConnectError> {
+        self.counters.read(&self.session, &self.watcher).await
     }
 
     /// Runs a statement while blockers hold it up. Counts its waits for the end of transactions.
@@ -250,14 +264,7 @@ impl<'a> Look<'a> {
                 bytes: row.get("bytes"),
                 rows: row.get("rows"),
                 is_rewritten: row.get("rewritten"),
-                read: Read {
-                    scans: row.get("scans"),
-                    returned: row.get("returned"),
-                    blocks: row.get("blocks"),
-                    inserted: row.get("inserted"),
-                    updated: row.get("updated"),
-                    deleted: row.get("deleted"),
-                },
+                read: read_of(row),
             };
             (row.get("oid"), relation)
         };

@@ -257,8 +257,11 @@ fn proof(proof: &Value) -> String {
     let file = proof["file"].is_array().then(|| "new file".to_owned());
     let vacuumed =
         (proof["is_vacuumed"] == true).then(|| "the server counted a VACUUM or ANALYZE".to_owned());
+    let is_by_lock = file.is_none() && vacuumed.is_none() && read.is_null();
+    let locked = is_by_lock.then(|| "ROW EXCLUSIVE, and no counters from the server".to_owned());
     let all = [
         file,
+        locked,
         said("inserted", "rows inserted"),
         said("updated", "rows updated"),
         said("deleted", "rows deleted"),

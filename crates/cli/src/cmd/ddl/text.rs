@@ -425,7 +425,7 @@ fn works_of_kinds(works: &[Work]) -> Vec<String> {
                     count(read.updated),
                     count(read.deleted)
                 ),
-                (WorkKind::Rows, None) => "rows written in".to_owned(),
+                (WorkKind::Rows, None) => "a lock for writes (ROW EXCLUSIVE), and no counters from the server, for".to_owned(),
                 (WorkKind::Scan, Some(read)) if read.scans > 0 => {
                     format!("{} read by {} of", rows(read.returned), scans(read.scans))
                 }
