@@ -177,7 +177,8 @@ impl<'a> Look<'a> {
         let counted = if did_run { self.counted().await? } else { None };
         let before = self.relations().await?.with_counters(counted.as_ref());
         let target = self.oid_of(statement.target()).await?;
-        let tables = tables(&before);
+        // It would leave out the tables of a blocker.
+        let tables = if statement.skips_locked() { Vec::new() } else { tables(&before) };
         let mut blockers = Blockers::begin(self.target, &tables).await?;
         let mut held = Held::default();
         let mut waits = 0;
@@ -281,8 +282,7 @@ impl<'a> Look<'a> {
 
     /// Counters of VACUUM and ANALYZE, before a statement of these.
     async fn vacuums(&self, statement: &Statement) -> Result<Option<BTreeMap<u32, i64>>, ConnectError> {
-        let word = statement.in_one_line().split(' ').next().unwrap_or_default().to_ascii_lowercase();
-        if !["vacuum", "analyze", "analyse"].contains(&word.as_str()) {
+        if !statement.is_vacuum() {
             return Ok(None);
         }
         Ok(Some(self.watcher.vacuums().await?.into_iter().collect()))

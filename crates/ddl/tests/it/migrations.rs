@@ -108,6 +108,17 @@ fn what_a_statement_that_commits_does_to_rows_is_counted() {
     }
 }
 
+/// pgrig's own locks, with which it sees those of others, would make it do nothing.
+#[test]
+fn a_vacuum_that_skips_locked_tables_finds_none() {
+    for release in RELEASES {
+        let migration = "DELETE FROM orders_log; VACUUM (SKIP_LOCKED) orders_log; VACUUM(SKIP_LOCKED,ANALYZE) orders;";
+        let outcome = measured(&server(release), &of(migration)).unwrap();
+        let wanted = [Class::Rows, Class::Scan, Class::Scan].map(Some);
+        assert_eq!(classes(&outcome), wanted, "{release}: {:#?}", outcome.statements);
+    }
+}
+
 #[test]
 fn odd_migrations_are_measured_and_leave_nothing() {
     let server = server(18);
