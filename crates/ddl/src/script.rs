@@ -197,18 +197,25 @@ impl Statement {
 
     /// Whether it is VACUUM or ANALYZE.
     pub(crate) fn is_vacuum(&self) -> bool {
-        let word = self.in_one_line().split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase();
-        ["vacuum", "analyze", "analyse"].contains(&word.as_str())
+        ["vacuum", "analyze", "analyse"].contains(&self.first_word().as_str())
+    }
+
+    /// Whether it is REINDEX.
+    pub(crate) fn is_reindex(&self) -> bool {
+        self.first_word() == "reindex"
+    }
+
+    fn first_word(&self) -> String {
+        self.in_one_line().split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase()
     }
 
     /// Whether it may run functions and triggers.
     pub(crate) fn runs_code(&self) -> bool {
-        let line = self.in_one_line().to_ascii_lowercase();
         let definitions = [
             "alter", "cluster", "comment", "create", "drop", "grant", "lock", "reindex", "revoke",
             "truncate", "vacuum",
         ];
-        !definitions.contains(&line.split(' ').next().unwrap_or_default())
+        !definitions.contains(&self.first_word().as_str())
     }
 
     /// The table that ALTER TABLE names, as it stands there; none for other statements.

@@ -15,4 +15,4 @@ pub use lock::{Held, Lock, LockMode};
 pub(crate) use relation::shown_relation;
 pub use relation::{Kind, Read, Relation, Relations};
 pub(crate) use work::add_uncounted;
-pub use work::{Proof, Work, WorkKind, works};
+pub use work::{Known, Proof, Work, WorkKind, works};

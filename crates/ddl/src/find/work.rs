@@ -53,9 +53,20 @@ pub struct Proof {
     pub(crate) is_vacuumed: bool,
 }
 
-/// The work between two readings. `is_counted` tells whether the difference of their counters is that of the statement; `vacuumed`
-/// are tables for which the server counted a VACUUM or ANALYZE.
-pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: &BTreeSet<u32>) -> Vec<Work> {
+/// What is known of a statement beside the two readings.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// Whether the difference of the readings' counters is that of the statement.
+    pub is_counted: bool,
+    /// Whether it is REINDEX.
+    pub is_reindex: bool,
+    /// Tables for which the server counted a VACUUM or ANALYZE.
+    pub vacuumed: &'a BTreeSet<u32>,
+}
+
+/// The work between two readings.
+pub fn works(before: &Relations, after: &Relations, known: Known<'_>) -> Vec<Work> {
+    let Known { is_counted, is_reindex, vacuumed } = known;
     let mut works = Vec::new();
     let files: BTreeSet<u32> = before.0.values().map(|relation| relation.file).collect();
     let read = |oid: u32| {
@@ -103,7 +114,10 @@ pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: 
         if !is_new || anew.contains(&table) || is_of_new {
             continue;
         }
-        let is_moved = earlier.is_some_and(|earlier| earlier.tablespace != relation.tablespace);
+        // To build it in another tablespace, the table is read; to copy it there, it is not.
+        let is_built = is_reindex || read(table).is_some_and(|read| read.scans > 0);
+        let is_moved =
+            !is_built && earlier.is_some_and(|earlier| earlier.tablespace != relation.tablespace);
         let file = Some((earlier.map_or(0, |earlier| earlier.file), relation.file));
         works.push(Work {
             oid,

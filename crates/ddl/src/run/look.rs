@@ -8,7 +8,7 @@ use connect::{ConnectError, SqlState, Target};
 use server::{Session, quote};
 
 use crate::find::{
-    Class, Held, Kind, Lock, Read, Relation, Relations, Work, WorkKind, add_uncounted, shown_relation, works,
+    Class, Held, Kind, Known, Lock, Read, Relation, Relations, Work, WorkKind, add_uncounted, shown_relation, works,
 };
 use crate::outcome::{Effects, Failed};
 use crate::parted;
@@ -152,7 +152,8 @@ impl<'a> Look<'a> {
         }
         let wal = self.watcher.wal().await? - wal;
         let vacuumed = self.vacuumed(vacuums).await?;
-        let works = works(&before.relations, &after.relations, true, &vacuumed);
+        let known = Known { is_counted: true, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
+        let works = works(&before.relations, &after.relations, known);
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations]);
         let effects = Effects {
             class: Class::of(&works, target, &before.relations, false),
@@ -195,8 +196,10 @@ impl<'a> Look<'a> {
         let vacuumed = self.vacuumed(vacuums).await?;
         let counted = if counted.is_some() { self.counted().await? } else { None };
         let after = after.with_counters(counted.as_ref());
-        let mut works = works(&before, &after, counted.is_some(), &vacuumed);
-        if did_run && counted.is_none() {
+        let is_counted = counted.is_some();
+        let known = Known { is_counted, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
+        let mut works = works(&before, &after, known);
+        if did_run && !is_counted {
             add_uncounted(&mut works, &held.tables(&before), &before);
         }
         let locks = held.since(&Held::default(), [&before, &after]);

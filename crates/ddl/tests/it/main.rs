@@ -8,3 +8,4 @@ mod space;
 mod stalls;
 mod statements;
 mod support;
+mod tablespaces;
