@@ -1,7 +1,7 @@
 //! Locks on relations (documentation, "Table-Level Locks").
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -145,19 +145,35 @@ impl Held {
                 });
             }
         }
-        // The strongest first; tables before indexes, and TOAST last.
-        let rank = |lock: &Lock| match lock.kind {
-            Kind::Toast => 2,
-            Kind::Index | Kind::PartitionedIndex if lock.relation.starts_with("TOAST") => 3,
-            Kind::Index | Kind::PartitionedIndex => 1,
-            _ => 0,
+        sort(&mut locks);
+        locks
+    }
+
+    /// The locks on these tables that block readers or writers: the strongest mode on each.
+    pub(crate) fn blocking(&self, tables: &BTreeSet<u32>, known: &Relations) -> Vec<Lock> {
+        let lock = |oid: &u32| {
+            let mode = *self.0.get(oid)?.iter().max().filter(|mode| mode.blocks().is_some())?;
+            let relation = known.get(*oid)?;
+            Some(Lock { relation: relation.name.clone(), kind: relation.kind, mode, is_new: false })
         };
-        locks.sort_by_key(|lock| (Reverse(lock.mode), rank(lock), lock.relation.clone()));
+        let mut locks: Vec<Lock> = tables.iter().filter_map(lock).collect();
+        sort(&mut locks);
         locks
     }
 }
 
-/// A lock that a statement took.
+/// The strongest first; tables before indexes, and TOAST last.
+fn sort(locks: &mut [Lock]) {
+    let rank = |lock: &Lock| match lock.kind {
+        Kind::Toast => 2,
+        Kind::Index | Kind::PartitionedIndex if lock.relation.starts_with("TOAST") => 3,
+        Kind::Index | Kind::PartitionedIndex => 1,
+        _ => 0,
+    };
+    locks.sort_by_key(|lock| (Reverse(lock.mode), rank(lock), lock.relation.clone()));
+}
+
+/// A lock of a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lock {
     /// Name of the relation for people.

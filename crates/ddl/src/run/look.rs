@@ -59,6 +59,8 @@ pub(crate) struct Look<'a> {
     sampler: Sampler,
     counters: Counters,
     is_in_transaction: bool,
+    /// Relations that the open transaction has made, so that nobody else can wait for them.
+    made: BTreeSet<u32>,
 }
 
 /// A reading in a transaction.
@@ -81,7 +83,8 @@ impl<'a> Look<'a> {
         let _ = failure::refused(session.run(include_str!("../sql/rewritten.sql")).await)?;
         let sampler = Sampler::begin(outside, target.dbname()).await?;
         let counters = Counters::default();
-        Ok(Self { target, session, watcher, sampler, counters, is_in_transaction: false })
+        let made = BTreeSet::new();
+        Ok(Self { target, session, watcher, sampler, counters, is_in_transaction: false, made })
     }
 
     /// Runs a statement.
@@ -105,6 +108,9 @@ impl<'a> Look<'a> {
             StatementKind::Measured | StatementKind::MeasuredAlone => self.measured(statement).await?,
         };
         self.is_in_transaction = self.watcher.is_in_transaction().await?;
+        if !self.is_in_transaction {
+            self.made.clear();
+        }
         Ok(looked)
     }
 
@@ -155,6 +161,11 @@ impl<'a> Look<'a> {
         let known = Known { is_counted: true, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
         let works = works(&before.relations, &after.relations, known);
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations]);
+        let worked = works.iter().map(|work| work.table).chain(named);
+        let worked = worked.filter(|oid| !self.made.contains(oid)).collect();
+        let inherited = before.locks.blocking(&worked, &before.relations);
+        let is_made = |oid: &&u32| before.relations.get(**oid).is_none();
+        self.made.extend(after.relations.0.keys().filter(is_made));
         let effects = Effects {
             class: Class::of(&works, target, &before.relations, false),
             is_partitioned: is_partitioned(&works, target, &after.relations),
@@ -163,6 +174,7 @@ impl<'a> Look<'a> {
             held: after.locks.tables(&before.relations),
             works,
             locks,
+            inherited,
             is_alone: false,
             waits: 0,
             space,
@@ -211,6 +223,7 @@ impl<'a> Look<'a> {
             held: held.tables(&before),
             works,
             locks,
+            inherited: Vec::new(),
             is_alone: true,
             waits,
             space,

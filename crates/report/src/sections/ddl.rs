@@ -115,9 +115,12 @@ impl<'a> Statement<'a> {
         all.into_iter().flatten().filter(|lock| lock["is_new"] != true)
     }
 
-    /// The work of others that its locks block, as text for people.
+    /// The work of others that is blocked while it runs, as text for people: by its locks, and by those of earlier statements of its
+    /// transaction on its tables.
     fn blocks(&self) -> &'static str {
-        let all: Vec<&str> = self.locks().filter_map(|lock| blocks(&text(&lock["mode"]))).collect();
+        let inherited = self.found.and_then(|found| found["inherited"].as_array());
+        let locks = self.locks().chain(inherited.into_iter().flatten());
+        let all: Vec<&str> = locks.filter_map(|lock| blocks(&text(&lock["mode"]))).collect();
         all.iter()
             .copied()
             .find(|blocked| blocked.starts_with("reads"))
