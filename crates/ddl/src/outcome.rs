@@ -178,6 +178,8 @@ pub struct Stall {
     pub read: Option<Wait>,
     /// The longest wait of a writer; none if there was no writer.
     pub write: Option<Wait>,
+    /// Tables whose readers or writers would wait for the statement, and that had none: `schema.name`.
+    pub unprobed: Vec<String>,
     /// Seconds of the statement in this run.
     pub seconds: f64,
     /// Why the statement failed in this run, if it did.
