@@ -4,6 +4,7 @@ mod better;
 mod forecasts;
 mod frameworks;
 mod migrations;
+mod originals;
 mod space;
 mod stalls;
 mod statements;
