@@ -40,7 +40,9 @@ pub(crate) async fn of_database(
         let name = own.map_or_else(|| relation.clone(), |own| format!("{} on {relation}", shown(own)));
         (row.get("kind"), name)
     };
-    Ok(told(&rows.iter().map(object).collect::<Vec<_>>(), database))
+    let mut objects: Vec<(String, String)> = rows.iter().map(object).collect();
+    objects.sort();
+    Ok(told(&objects, database))
 }
 
 /// The sentence for objects, each with its kind and its name.

@@ -25,4 +25,3 @@ SELECT 'rule', t.schema, t.name, r.rulename::text
 UNION ALL
 SELECT 'policy', t.schema, t.name, p.polname::text
   FROM pg_catalog.pg_policy p JOIN tables t ON t.oid = p.polrelid
- ORDER BY 1, 2, 3, 4
