@@ -128,15 +128,15 @@ impl Held {
     }
 
     /// The locks that came since `before`: the strongest new mode on each relation that one of the readings knows. Locks
-    /// on the server's own catalogs are not among them.
-    pub fn since(&self, before: &Self, known: [&Relations; 2]) -> Vec<Lock> {
+    /// on the server's own catalogs are not among them. `made` are relations of the first reading that the transaction has made.
+    pub fn since(&self, before: &Self, known: [&Relations; 2], made: &BTreeSet<u32>) -> Vec<Lock> {
         let mut locks: Vec<Lock> = Vec::new();
         for (oid, modes) in &self.0 {
             let old = before.0.get(oid).map_or(&[][..], Vec::as_slice);
             let strongest = modes.iter().filter(|mode| !old.contains(mode)).max();
             let relation = known.iter().find_map(|relations| relations.get(*oid));
             if let (Some(mode), Some(relation)) = (strongest, relation) {
-                let was_there = known[0].get(*oid).is_some();
+                let was_there = known[0].get(*oid).is_some() && !made.contains(oid);
                 locks.push(Lock {
                     relation: relation.name.clone(),
                     kind: relation.kind,
@@ -182,6 +182,6 @@ pub struct Lock {
     pub kind: Kind,
     /// The strongest mode.
     pub mode: LockMode,
-    /// Whether the statement has made the relation, so that nobody else can wait for it.
+    /// Whether the statement, or an earlier one of its transaction, has made the relation, so that nobody else can wait for it.
     pub is_new: bool,
 }

@@ -160,7 +160,7 @@ impl<'a> Look<'a> {
         let vacuumed = self.vacuumed(vacuums).await?;
         let known = Known { is_counted: true, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
         let works = works(&before.relations, &after.relations, known);
-        let locks = after.locks.since(&before.locks, [&before.relations, &after.relations]);
+        let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
         let worked = works.iter().map(|work| work.table).chain(named);
         let worked = worked.filter(|oid| !self.made.contains(oid)).collect();
         let inherited = before.locks.blocking(&worked, &before.relations);
@@ -214,7 +214,7 @@ impl<'a> Look<'a> {
         if did_run && !is_counted {
             add_uncounted(&mut works, &held.tables(&before), &before);
         }
-        let locks = held.since(&Held::default(), [&before, &after]);
+        let locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
         let effects = Effects {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
