@@ -10,6 +10,7 @@ use crate::support::{measured, request, server};
 const SCHEMA: &str = "
     CREATE TABLE t (id int PRIMARY KEY, n int, gone int);
     CREATE TABLE keyless (n int);
+    CREATE VIEW seen AS SELECT n FROM keyless;
     CREATE TABLE parted (id int PRIMARY KEY, n int) PARTITION BY RANGE (id);
     CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
     CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, twice int GENERATED ALWAYS AS (2) STORED, n int);
@@ -175,6 +176,7 @@ fn tables_that_a_statement_blocks_and_that_no_session_uses_are_told() {
         let migration = "
             ALTER TABLE keyless ADD a int;
             CREATE INDEX CONCURRENTLY ON keyless (n);
+            ALTER VIEW seen RENAME TO noticed;
             ALTER TABLE parted ADD a int;
             ALTER TABLE only_made ADD a int;
             CREATE INDEX ON only_made (id);
@@ -185,7 +187,8 @@ fn tables_that_a_statement_blocks_and_that_no_session_uses_are_told() {
         let unprobed = |one: &ddl::StatementOutcome| one.stall.as_ref().unwrap().unprobed.join(" ");
         let found: Vec<String> = outcome.statements.iter().map(unprobed).collect();
         // Only writers wait for CREATE INDEX, and those of t have stopped.
-        let wanted = ["public.keyless", "", "", "", "public.only_made", "", "", "public.t"];
+        let wanted =
+            ["public.keyless", "", "public.seen", "", "", "public.only_made", "", "", "public.t"];
         assert_eq!(found, wanted, "{release}: {:?}", outcome.probed);
     }
     let own =

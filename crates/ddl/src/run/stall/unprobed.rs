@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::probe::{Log, Probe};
 use crate::find::LockMode;
 use crate::outcome::{ProbeKind, StatementOutcome};
-use crate::run::rehearse::Tables;
+use crate::run::rehearse::{Table, Tables};
 
-/// The tables on which a statement works, or which it locks, with a lock that blocks others, but for those that a probe used when it
-/// began. Which tables the user's own readers and writers use is not known: they stand for all.
+/// The tables and views on which a statement works, or which it locks, with a lock that blocks others, but for those that a probe used
+/// when it began. Which tables the user's own readers and writers use is not known: they stand for all.
 pub(super) fn unprobed(
     one: &StatementOutcome,
     start: Duration,
@@ -25,11 +25,16 @@ pub(super) fn unprobed(
         };
         logs.iter().any(|(probe, log)| works(log) && waits(probe))
     };
-    let unprobed = |oid: &u32| {
-        let blocked = found.held.get(oid)?.iter().copied().filter(|mode| mode.blocks().is_some()).max()?;
-        let name = tables.get(tables.get(*oid)?.root())?.plain_name();
-        (!is_probed(&name, blocked)).then_some(name)
+    // Others were locked by earlier statements of its transaction.
+    let is_its_own = |oid: &u32| {
+        let shown = tables.get(*oid).map(Table::shown);
+        found.tables.contains(oid) || found.locks.iter().any(|lock| Some(&lock.relation) == shown.as_ref())
     };
-    let names: BTreeSet<String> = found.tables.iter().filter_map(unprobed).collect();
+    let unprobed = |(oid, modes): (&u32, &Vec<LockMode>)| {
+        let blocked = modes.iter().copied().filter(|mode| mode.blocks().is_some()).max()?;
+        let name = tables.get(tables.get(*oid)?.root())?.plain_name();
+        (is_its_own(oid) && !is_probed(&name, blocked)).then_some(name)
+    };
+    let names: BTreeSet<String> = found.held.iter().filter_map(unprobed).collect();
     names.into_iter().collect()
 }
