@@ -47,7 +47,7 @@ pub(crate) async fn of_database(
 
 /// The sentence for objects, each with its kind and its name.
 fn told(objects: &[(String, String)], database: &str) -> Option<String> {
-    let of_kind = |kind: &str| objects.iter().filter(move |(of, _)| of == kind);
+    let of_kind = |kind: &'static str| objects.iter().filter(move |(of, _)| of == kind);
     let numbers: Vec<String> = KINDS
         .iter()
         .map(|(one, several)| (of_kind(one).count(), one, several))
