@@ -16,10 +16,7 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
     let text = statement.in_one_line().to_ascii_lowercase();
     let has = |words: &str| text.contains(words);
     let builds = found.works.iter().any(|work| work.kind == WorkKind::IndexBuild);
-    let blocks = found.strongest().is_some_and(|mode| mode.blocks().is_some());
-    if !blocks {
-        return None;
-    }
+    found.blocks()?;
     let is_reference = has("foreign key") || has("references");
     let is_key = has("alter table") && (has("unique") || has("primary key"));
     let way = match found.class {
@@ -50,6 +47,9 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         }
         Class::Scan | Class::SeveralTables if has(" add ") && (has("check") || is_reference) => {
             "add the constraint NOT VALID, and validate it in a later transaction: the scan then blocks neither reads nor writes"
+        }
+        Class::Scan | Class::SeveralTables if has("validate constraint") => {
+            "validate the constraint in a later transaction: the scan then goes on without the lock of the earlier statement"
         }
         Class::ScanOfAnother | Class::SeveralTables if has("attach partition") => {
             return Some(attached(found, &text));
@@ -280,6 +280,7 @@ mod tests {
             class,
             works: vec![Work { oid: 1, table: 1, relation: "t".to_owned(), kind, proof }],
             locks: vec![lock],
+            inherited: Vec::new(),
             is_alone: false,
             is_partitioned: false,
             partitions: Vec::new(),

@@ -21,6 +21,7 @@ mod better;
 mod error;
 pub mod find;
 mod forecast;
+mod lacking;
 mod outcome;
 mod parted;
 mod parts;

@@ -74,6 +74,9 @@ pub struct Effects {
     pub works: Vec<Work>,
     /// Locks that it takes in addition to those that its transaction has, the strongest first.
     pub locks: Vec<Lock>,
+    /// Locks that earlier statements of its transaction took on the tables that it names or works on, and that block readers or writers
+    /// while it runs, the strongest first.
+    pub inherited: Vec<Lock>,
     /// Whether it runs only outside of transactions.
     pub is_alone: bool,
     /// Whether it concerns all partitions of a table.
@@ -94,9 +97,19 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// The strongest lock on a relation that others may use.
+    /// The strongest lock that it takes on a relation that others may use.
     pub fn strongest(&self) -> Option<LockMode> {
         self.locks.iter().filter(|lock| !lock.is_new).map(|lock| lock.mode).max()
+    }
+
+    /// The strongest lock that is held on its tables while it runs: one that it takes, or one of its transaction's.
+    pub fn strongest_held(&self) -> Option<LockMode> {
+        self.strongest().max(self.inherited.iter().map(|lock| lock.mode).max())
+    }
+
+    /// The work of others that is blocked while it runs, as text for people; none if it blocks neither reads nor writes.
+    pub fn blocks(&self) -> Option<&'static str> {
+        self.strongest_held().and_then(LockMode::blocks)
     }
 }
 
@@ -165,6 +178,8 @@ pub struct Stall {
     pub read: Option<Wait>,
     /// The longest wait of a writer; none if there was no writer.
     pub write: Option<Wait>,
+    /// Tables whose readers or writers would wait for the statement, and that had none: `schema.name`.
+    pub unprobed: Vec<String>,
     /// Seconds of the statement in this run.
     pub seconds: f64,
     /// Why the statement failed in this run, if it did.

@@ -11,6 +11,7 @@ use model::{Model, Privacy, Table};
 use serde::Serialize;
 
 use crate::error::DdlError;
+use crate::lacking;
 use crate::script::{Script, Statement, StatementKind};
 
 /// Settings of a database that decide how a migration is planned and what it writes, as far as a session can set them.
@@ -46,7 +47,7 @@ pub struct Schema {
     pub bytes: BTreeMap<String, u64>,
     /// Settings of the original's sessions that those of the migration get.
     pub settings: BTreeMap<String, String>,
-    /// Facts that the role could not see in the original, and why: a sentence each.
+    /// Facts that the role could not see in the original, and why, and what the copy of its tables lacks: a sentence each.
     #[serde(skip)]
     pub unseen: Vec<String>,
 }
@@ -82,7 +83,8 @@ impl Schema {
             let column = |spec| Modelled { table: table.name.clone(), spec };
             table.specs().into_iter().map(column).collect()
         };
-        Ok(Self { modelled: model.tables.iter().flat_map(columns).collect(), rows, bytes, ..schema })
+        let modelled = model.tables.iter().flat_map(columns).collect();
+        Ok(Self { modelled, rows, bytes, unseen: vec![lacking::of_model()], ..schema })
     }
 
     /// Of a database: reads its catalogs, statistics and sizes in a read-only transaction, and no table.
@@ -105,6 +107,7 @@ impl Schema {
             let mut schema = Self::of_model(&model, &format!("database {database}"))?;
             schema.settings = settings(connection).await?;
             schema.unseen = facts.unseen;
+            schema.unseen.extend(lacking::of_database(connection, database).await?);
             Ok(schema)
         })
     }

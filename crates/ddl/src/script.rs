@@ -183,14 +183,39 @@ impl Statement {
         self.kind == StatementKind::Transaction && ends && !words.any(|word| word == "to")
     }
 
+    /// Whether it is VACUUM or ANALYZE, which leave out tables with locks (SKIP_LOCKED).
+    pub(crate) fn skips_locked(&self) -> bool {
+        let tokens = tokens(&self.sql);
+        let words = tokens.iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
+        let words: Vec<String> = words.map(|(_, token)| token.to_ascii_lowercase()).collect();
+        let is_off = |value: Option<&String>| {
+            value.is_some_and(|value| ["off", "false", "0"].contains(&value.trim_matches('\'')))
+        };
+        let option = words.iter().position(|word| word == "skip_locked");
+        self.is_vacuum() && option.is_some_and(|at| !is_off(words.get(at + 1)))
+    }
+
+    /// Whether it is VACUUM or ANALYZE.
+    pub(crate) fn is_vacuum(&self) -> bool {
+        ["vacuum", "analyze", "analyse"].contains(&self.first_word().as_str())
+    }
+
+    /// Whether it is REINDEX.
+    pub(crate) fn is_reindex(&self) -> bool {
+        self.first_word() == "reindex"
+    }
+
+    fn first_word(&self) -> String {
+        self.in_one_line().split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase()
+    }
+
     /// Whether it may run functions and triggers.
     pub(crate) fn runs_code(&self) -> bool {
-        let line = self.in_one_line().to_ascii_lowercase();
         let definitions = [
             "alter", "cluster", "comment", "create", "drop", "grant", "lock", "reindex", "revoke",
             "truncate", "vacuum",
         ];
-        !definitions.contains(&line.split(' ').next().unwrap_or_default())
+        !definitions.contains(&self.first_word().as_str())
     }
 
     /// The table that ALTER TABLE names, as it stands there; none for other statements.
@@ -351,6 +376,20 @@ mod tests {
             ("PREPARE q AS SELECT 1", false),
         ] {
             assert_eq!(Script::read(sql, None).unwrap().statements[0].ends_transaction(), ends, "{sql}");
+        }
+    }
+
+    #[test]
+    fn vacuum_skips_locked_tables_where_it_says_so() {
+        for (sql, skips) in [
+            ("VACUUM (SKIP_LOCKED) t", true),
+            ("vacuum(verbose, skip_locked on)", true),
+            ("ANALYZE (SKIP_LOCKED TRUE) t", true),
+            ("VACUUM (SKIP_LOCKED off) t", false),
+            ("VACUUM t", false),
+            ("SELECT 1 AS skip_locked", false),
+        ] {
+            assert_eq!(Script::read(sql, None).unwrap().statements[0].skips_locked(), skips, "{sql}");
         }
     }
 

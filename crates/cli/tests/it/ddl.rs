@@ -97,6 +97,45 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
     }
 }
 
+/// No figure is no proof that a limit holds.
+#[test]
+fn a_limit_that_was_not_tried_is_told() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    let tables = "CREATE TABLE keyless (n int);
+        CREATE TABLE listed (k int NOT NULL) PARTITION BY LIST (k);
+        CREATE TABLE listed_1 PARTITION OF listed FOR VALUES IN (1);";
+    fs::write(&schema, tables).unwrap();
+    let ddl = format!("ddl --schema-file {} --rows 100 --quick", schema.display());
+    for (migration, gate, code, says) in [
+        (
+            "ALTER TABLE keyless ADD a int",
+            "stall>500ms",
+            3,
+            "stall>500ms was not tried: no reader or writer used public.keyless (it has no key",
+        ),
+        ("CREATE INDEX CONCURRENTLY ON keyless (n)", "stall>500ms", 0, ""),
+        (
+            "ALTER TABLE listed DETACH PARTITION listed_1 CONCURRENTLY",
+            "lock=ACCESS EXCLUSIVE>1ms",
+            0,
+            "lock=ACCESS EXCLUSIVE>1.00ms was not tried: it has several transactions",
+        ),
+        (
+            "VACUUM FULL keyless",
+            "lock=ACCESS EXCLUSIVE>1us",
+            3,
+            "it holds ACCESS EXCLUSIVE on keyless for up to",
+        ),
+    ] {
+        let ran = rig.command(&ddl).args(["-c", migration, "--fail-if", gate]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(code), "{migration}: {stderr}");
+        assert_says(&stderr, &[says]);
+        assert_eq!(stderr.contains("not tried"), says.contains("not tried"), "{migration}: {stderr}");
+    }
+}
+
 /// A database that psql would look for on a local server, and that has none, may be one of pgrig's own.
 #[test]
 fn a_database_of_no_server_gets_the_remedy_for_pgrig_s_own() {

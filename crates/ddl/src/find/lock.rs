@@ -1,7 +1,7 @@
 //! Locks on relations (documentation, "Table-Level Locks").
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -128,15 +128,15 @@ impl Held {
     }
 
     /// The locks that came since `before`: the strongest new mode on each relation that one of the readings knows. Locks
-    /// on the server's own catalogs are not among them.
-    pub fn since(&self, before: &Self, known: [&Relations; 2]) -> Vec<Lock> {
+    /// on the server's own catalogs are not among them. `made` are relations of the first reading that the transaction has made.
+    pub fn since(&self, before: &Self, known: [&Relations; 2], made: &BTreeSet<u32>) -> Vec<Lock> {
         let mut locks: Vec<Lock> = Vec::new();
         for (oid, modes) in &self.0 {
             let old = before.0.get(oid).map_or(&[][..], Vec::as_slice);
             let strongest = modes.iter().filter(|mode| !old.contains(mode)).max();
             let relation = known.iter().find_map(|relations| relations.get(*oid));
             if let (Some(mode), Some(relation)) = (strongest, relation) {
-                let was_there = known[0].get(*oid).is_some();
+                let was_there = known[0].get(*oid).is_some() && !made.contains(oid);
                 locks.push(Lock {
                     relation: relation.name.clone(),
                     kind: relation.kind,
@@ -145,19 +145,35 @@ impl Held {
                 });
             }
         }
-        // The strongest first; tables before indexes, and TOAST last.
-        let rank = |lock: &Lock| match lock.kind {
-            Kind::Toast => 2,
-            Kind::Index | Kind::PartitionedIndex if lock.relation.starts_with("TOAST") => 3,
-            Kind::Index | Kind::PartitionedIndex => 1,
-            _ => 0,
+        sort(&mut locks);
+        locks
+    }
+
+    /// The locks on these tables that block readers or writers: the strongest mode on each.
+    pub(crate) fn blocking(&self, tables: &BTreeSet<u32>, known: &Relations) -> Vec<Lock> {
+        let lock = |oid: &u32| {
+            let mode = *self.0.get(oid)?.iter().max().filter(|mode| mode.blocks().is_some())?;
+            let relation = known.get(*oid)?;
+            Some(Lock { relation: relation.name.clone(), kind: relation.kind, mode, is_new: false })
         };
-        locks.sort_by_key(|lock| (Reverse(lock.mode), rank(lock), lock.relation.clone()));
+        let mut locks: Vec<Lock> = tables.iter().filter_map(lock).collect();
+        sort(&mut locks);
         locks
     }
 }
 
-/// A lock that a statement took.
+/// The strongest first; tables before indexes, and TOAST last.
+fn sort(locks: &mut [Lock]) {
+    let rank = |lock: &Lock| match lock.kind {
+        Kind::Toast => 2,
+        Kind::Index | Kind::PartitionedIndex if lock.relation.starts_with("TOAST") => 3,
+        Kind::Index | Kind::PartitionedIndex => 1,
+        _ => 0,
+    };
+    locks.sort_by_key(|lock| (Reverse(lock.mode), rank(lock), lock.relation.clone()));
+}
+
+/// A lock of a statement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lock {
     /// Name of the relation for people.
@@ -166,6 +182,6 @@ pub struct Lock {
     pub kind: Kind,
     /// The strongest mode.
     pub mode: LockMode,
-    /// Whether the statement has made the relation, so that nobody else can wait for it.
+    /// Whether the statement, or an earlier one of its transaction, has made the relation, so that nobody else can wait for it.
     pub is_new: bool,
 }

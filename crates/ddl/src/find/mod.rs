@@ -2,7 +2,8 @@
 //! it took. Pure: no server.
 //!
 //! The strongest proof is a file: a relation whose `relfilenode` changes was written anew, whatever the statement says.
-//! The next is the backend's own counters in the same transaction (`pg_stat_get_xact_*`), which nobody else can change.
+//! The next is the backend's own counters in the same transaction (`pg_stat_get_xact_*`), which nobody else can change. For a
+//! statement that ends transactions, these are the server's counters in a database that nobody else uses.
 
 mod class;
 mod lock;
@@ -13,4 +14,5 @@ pub use class::Class;
 pub use lock::{Held, Lock, LockMode};
 pub(crate) use relation::shown_relation;
 pub use relation::{Kind, Read, Relation, Relations};
-pub use work::{Proof, Work, WorkKind, works};
+pub(crate) use work::add_uncounted;
+pub use work::{Known, Proof, Work, WorkKind, works};

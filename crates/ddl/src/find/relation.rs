@@ -48,7 +48,7 @@ impl Kind {
     }
 }
 
-/// Reads and writes of a relation by the transaction.
+/// Reads and writes of a relation, by a transaction or by all sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Read {
     /// Scans that it began: of the whole table; for an index, by the index.
@@ -109,7 +109,7 @@ pub struct Relation {
     pub rows: f64,
     /// Whether the server raised `table_rewrite` for it in the statement.
     pub(crate) is_rewritten: bool,
-    /// Counters of the transaction.
+    /// Counters of the transaction, or those of the server.
     pub read: Read,
 }
 
@@ -139,6 +139,17 @@ impl Relations {
         for (oid, name) in toast {
             if let Some(relation) = self.0.get_mut(&oid) {
                 relation.name = name;
+            }
+        }
+        self
+    }
+
+    /// With these counters, if there are any, instead of the transaction's.
+    #[must_use]
+    pub(crate) fn with_counters(mut self, counters: Option<&BTreeMap<u32, Read>>) -> Self {
+        if let Some(counters) = counters {
+            for (oid, relation) in &mut self.0 {
+                relation.read = counters.get(oid).copied().unwrap_or_default();
             }
         }
         self

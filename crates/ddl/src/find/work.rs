@@ -1,9 +1,10 @@
 //! Work on relations, each piece with its proof.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::lock::LockMode;
 use super::relation::{Kind, Read, Relations};
 
 /// Work on a table or index.
@@ -44,7 +45,7 @@ pub enum WorkKind {
 pub struct Proof {
     /// `relfilenode` before and after, if it has changed; 0 before for a new relation.
     pub file: Option<(u32, u32)>,
-    /// Reads and writes of the statement, if it ran in a transaction.
+    /// Reads and writes of the statement, if they were counted.
     pub read: Option<Read>,
     /// Whether the server raised the event `table_rewrite` for it.
     pub is_event: bool,
@@ -52,9 +53,20 @@ pub struct Proof {
     pub(crate) is_vacuumed: bool,
 }
 
-/// The work between two readings. `is_counted` tells whether the counters of both are of the same transaction; `vacuumed`
-/// are tables for which the server counted a VACUUM or ANALYZE.
-pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: &BTreeSet<u32>) -> Vec<Work> {
+/// What is known of a statement beside the two readings.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// Whether the difference of the readings' counters is that of the statement.
+    pub is_counted: bool,
+    /// Whether it is REINDEX.
+    pub is_reindex: bool,
+    /// Tables for which the server counted a VACUUM or ANALYZE.
+    pub vacuumed: &'a BTreeSet<u32>,
+}
+
+/// The work between two readings.
+pub fn works(before: &Relations, after: &Relations, known: Known<'_>) -> Vec<Work> {
+    let Known { is_counted, is_reindex, vacuumed } = known;
     let mut works = Vec::new();
     let files: BTreeSet<u32> = before.0.values().map(|relation| relation.file).collect();
     let read = |oid: u32| {
@@ -102,7 +114,10 @@ pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: 
         if !is_new || anew.contains(&table) || is_of_new {
             continue;
         }
-        let is_moved = earlier.is_some_and(|earlier| earlier.tablespace != relation.tablespace);
+        // To build it in another tablespace, the table is read; to copy it there, it is not.
+        let is_built = is_reindex || read(table).is_some_and(|read| read.scans > 0);
+        let is_moved =
+            !is_built && earlier.is_some_and(|earlier| earlier.tablespace != relation.tablespace);
         let file = Some((earlier.map_or(0, |earlier| earlier.file), relation.file));
         works.push(Work {
             oid,
@@ -114,6 +129,24 @@ pub fn works(before: &Relations, after: &Relations, is_counted: bool, vacuumed: 
     }
     works.sort_by_key(|work| work.kind);
     works
+}
+
+/// Adds writes that nothing counted: those of a statement that took the lock for them (ROW EXCLUSIVE) on a table that was there.
+pub(crate) fn add_uncounted(
+    works: &mut Vec<Work>,
+    held: &BTreeMap<u32, Vec<LockMode>>,
+    before: &Relations,
+) {
+    let anew: BTreeSet<u32> = works.iter().map(|work| work.table).collect();
+    let locked = held.iter().filter(|(oid, modes)| !anew.contains(oid) && modes.contains(&LockMode::RowExclusive));
+    for (&oid, _) in locked {
+        if let Some(relation) = before.get(oid).filter(|relation| relation.kind.has_rows()) {
+            let proof = Proof { file: None, read: None, is_event: false, is_vacuumed: false };
+            let relation = relation.name.clone();
+            works.push(Work { oid, table: oid, relation, kind: WorkKind::Rows, proof });
+        }
+    }
+    works.sort_by_key(|work| work.kind);
 }
 
 /// Entries that the statement read of a table's indexes.

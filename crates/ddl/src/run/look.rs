@@ -8,16 +8,17 @@ use connect::{ConnectError, SqlState, Target};
 use server::{Session, quote};
 
 use crate::find::{
-    Class, Held, Kind, Lock, Read, Relation, Relations, Work, WorkKind, shown_relation, works,
+    Class, Held, Kind, Known, Lock, Read, Relation, Relations, Work, WorkKind, add_uncounted, shown_relation, works,
 };
 use crate::outcome::{Effects, Failed};
 use crate::parted;
 use crate::parts::Parts;
 use crate::run::blockers::Blockers;
+use crate::run::counters::Counters;
 use crate::run::failure;
 use crate::run::pace::Pace;
 use crate::run::space::Sampler;
-use crate::run::watch::{WaitsFor, Watcher};
+use crate::run::watch::{WaitsFor, Watcher, read_of};
 use crate::script::{Statement, StatementKind};
 
 /// Times between two readings of the locks of a statement that runs outside of transactions. Such a statement waits as much longer for each
@@ -56,7 +57,10 @@ pub(crate) struct Look<'a> {
     session: Session,
     watcher: Watcher,
     sampler: Sampler,
+    counters: Counters,
     is_in_transaction: bool,
+    /// Relations that the open transaction has made, so that nobody else can wait for them.
+    made: BTreeSet<u32>,
 }
 
 /// A reading in a transaction.
@@ -78,7 +82,9 @@ impl<'a> Look<'a> {
         // Only a superuser may; it corroborates what the files prove.
         let _ = failure::refused(session.run(include_str!("../sql/rewritten.sql")).await)?;
         let sampler = Sampler::begin(outside, target.dbname()).await?;
-        Ok(Self { target, session, watcher, sampler, is_in_transaction: false })
+        let counters = Counters::default();
+        let made = BTreeSet::new();
+        Ok(Self { target, session, watcher, sampler, counters, is_in_transaction: false, made })
     }
 
     /// Runs a statement.
@@ -102,6 +108,9 @@ impl<'a> Look<'a> {
             StatementKind::Measured | StatementKind::MeasuredAlone => self.measured(statement).await?,
         };
         self.is_in_transaction = self.watcher.is_in_transaction().await?;
+        if !self.is_in_transaction {
+            self.made.clear();
+        }
         Ok(looked)
     }
 
@@ -149,8 +158,14 @@ impl<'a> Look<'a> {
         }
         let wal = self.watcher.wal().await? - wal;
         let vacuumed = self.vacuumed(vacuums).await?;
-        let works = works(&before.relations, &after.relations, true, &vacuumed);
-        let locks = after.locks.since(&before.locks, [&before.relations, &after.relations]);
+        let known = Known { is_counted: true, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
+        let works = works(&before.relations, &after.relations, known);
+        let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
+        let worked = works.iter().map(|work| work.table).chain(named);
+        let worked = worked.filter(|oid| !self.made.contains(oid)).collect();
+        let inherited = before.locks.blocking(&worked, &before.relations);
+        let is_made = |oid: &&u32| before.relations.get(**oid).is_none();
+        self.made.extend(after.relations.0.keys().filter(is_made));
         let effects = Effects {
             class: Class::of(&works, target, &before.relations, false),
             is_partitioned: is_partitioned(&works, target, &after.relations),
@@ -159,6 +174,7 @@ impl<'a> Look<'a> {
             held: after.locks.tables(&before.relations),
             works,
             locks,
+            inherited,
             is_alone: false,
             waits: 0,
             space,
@@ -167,13 +183,15 @@ impl<'a> Look<'a> {
     }
 
     /// Runs a statement outside of transactions, and reads its locks whenever it waits. `did_run` tells whether it ran in a transaction before,
-    /// which was rolled back.
+    /// which was rolled back: its code ends transactions, and with each the counters of its session.
     async fn alone(&mut self, statement: &Statement, did_run: bool) -> Result<Looked, ConnectError> {
         self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
         let vacuums = self.vacuums(statement).await?;
-        let before = self.relations().await?;
+        let counted = if did_run { self.counted().await? } else { None };
+        let before = self.relations().await?.with_counters(counted.as_ref());
         let target = self.oid_of(statement.target()).await?;
-        let tables = tables(&before);
+        // It would leave out the tables of a blocker.
+        let tables = if statement.skips_locked() { Vec::new() } else { tables(&before) };
         let mut blockers = Blockers::begin(self.target, &tables).await?;
         let mut held = Held::default();
         let mut waits = 0;
@@ -188,8 +206,15 @@ impl<'a> Look<'a> {
         let after = self.relations().await?;
         let is_disturbed = did_run || vacuums.is_some();
         let vacuumed = self.vacuumed(vacuums).await?;
-        let works = works(&before, &after, false, &vacuumed);
-        let locks = held.since(&Held::default(), [&before, &after]);
+        let counted = if counted.is_some() { self.counted().await? } else { None };
+        let after = after.with_counters(counted.as_ref());
+        let is_counted = counted.is_some();
+        let known = Known { is_counted, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
+        let mut works = works(&before, &after, known);
+        if did_run && !is_counted {
+            add_uncounted(&mut works, &held.tables(&before), &before);
+        }
+        let locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
         let effects = Effects {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
@@ -198,11 +223,17 @@ impl<'a> Look<'a> {
             held: held.tables(&before),
             works,
             locks,
+            inherited: Vec::new(),
             is_alone: true,
             waits,
             space,
         };
         Ok(Looked::Ran(Ran { effects: Some(effects), took, wal, is_disturbed }))
+    }
+
+    /// The server's counters, with all that the session has done.
+    async fn counted(&mut self) -> Result<Option<BTreeMap<u32, Read>>, ConnectError> {
+        self.counters.read(&self.session, &self.watcher).await
     }
 
     /// Runs a statement while blockers hold it up. Counts its waits for the end of transactions.
@@ -250,14 +281,7 @@ impl<'a> Look<'a> {
                 bytes: row.get("bytes"),
                 rows: row.get("rows"),
                 is_rewritten: row.get("rewritten"),
-                read: Read {
-                    scans: row.get("scans"),
-                    returned: row.get("returned"),
-                    blocks: row.get("blocks"),
-                    inserted: row.get("inserted"),
-                    updated: row.get("updated"),
-                    deleted: row.get("deleted"),
-                },
+                read: read_of(row),
             };
             (row.get("oid"), relation)
         };
@@ -274,8 +298,7 @@ impl<'a> Look<'a> {
 
     /// Counters of VACUUM and ANALYZE, before a statement of these.
     async fn vacuums(&self, statement: &Statement) -> Result<Option<BTreeMap<u32, i64>>, ConnectError> {
-        let word = statement.in_one_line().split(' ').next().unwrap_or_default().to_ascii_lowercase();
-        if !["vacuum", "analyze", "analyse"].contains(&word.as_str()) {
+        if !statement.is_vacuum() {
             return Ok(None);
         }
         Ok(Some(self.watcher.vacuums().await?.into_iter().collect()))

@@ -5,6 +5,7 @@ mod blockers;
 mod clock;
 mod copies;
 mod cost;
+mod counters;
 mod databases;
 mod failure;
 mod fill;

@@ -1,9 +1,11 @@
 //! The session beside the migration's, which reads its locks and state.
 
+use std::collections::BTreeMap;
+
 use connect::ConnectError;
 use server::Session;
 
-use crate::find::{Held, LockMode};
+use crate::find::{Held, LockMode, Read};
 
 /// See the module.
 pub(crate) struct Watcher {
@@ -74,7 +76,39 @@ impl Watcher {
         Ok(rows.iter().map(|row| (row.get("oid"), row.get("number"))).collect())
     }
 
+    /// The server's version, as `server_version_num` has it.
+    pub(crate) async fn version(&self) -> Result<u32, ConnectError> {
+        let query = "SELECT pg_catalog.current_setting('server_version_num')::int8 AS number";
+        let number: i64 = self.session.row(query, &[]).await?.get("number");
+        Ok(u32::try_from(number).unwrap_or_default())
+    }
+
+    /// Scans of `pg_language` that the server has counted.
+    pub(crate) async fn marks(&self) -> Result<i64, ConnectError> {
+        let query =
+            "SELECT pg_catalog.pg_stat_get_numscans('pg_catalog.pg_language'::pg_catalog.regclass) AS number";
+        Ok(self.session.row(query, &[]).await?.get("number"))
+    }
+
+    /// The server's counters of reads and writes by OID.
+    pub(crate) async fn counters(&self) -> Result<BTreeMap<u32, Read>, ConnectError> {
+        let rows = self.session.rows(include_str!("../sql/counters.sql"), &[]).await?;
+        Ok(rows.iter().map(|row| (row.get("oid"), read_of(row))).collect())
+    }
+
     pub(crate) async fn close(self) {
         self.session.close().await;
+    }
+}
+
+/// The counters in a row.
+pub(crate) fn read_of(row: &tokio_postgres::Row) -> Read {
+    Read {
+        scans: row.get("scans"),
+        returned: row.get("returned"),
+        blocks: row.get("blocks"),
+        inserted: row.get("inserted"),
+        updated: row.get("updated"),
+        deleted: row.get("deleted"),
     }
 }

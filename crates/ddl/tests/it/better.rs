@@ -62,6 +62,52 @@ fn better_ways_take_weaker_locks_for_the_long_part() {
     }
 }
 
+/// A transaction keeps its locks: what works after them blocks others, though it takes no new one.
+#[test]
+fn a_scan_behind_a_lock_of_its_transaction_blocks_and_has_a_better_way() {
+    let migration = "
+        BEGIN;
+        ALTER TABLE t ADD a int;
+        ALTER TABLE t ADD CHECK (n > 0);
+        ALTER TABLE t ADD CONSTRAINT c CHECK (id > -1) NOT VALID;
+        ALTER TABLE t VALIDATE CONSTRAINT c;
+        CREATE TABLE fresh (a int);
+        ALTER TABLE fresh ADD CHECK (a > 0);
+        CREATE INDEX ON fresh (a);
+        SELECT count(*) FROM u;
+        COMMIT;
+        ALTER TABLE t ADD CONSTRAINT d CHECK (id > -2) NOT VALID;
+        ALTER TABLE t VALIDATE CONSTRAINT d;";
+    for release in RELEASES {
+        let request = Request { alternatives: true, ..request(SCHEMA, migration, Amount::Rows(2000)) };
+        let outcome = measured(&server(release), &request).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = |number: usize| outcome.statements[number - 1].found.as_ref().unwrap();
+        let way = |number: usize| {
+            better_way(found(number), &outcome.statements[number - 1].statement).unwrap_or_default()
+        };
+        let inherited = |number: usize| -> Vec<(&str, LockMode)> {
+            found(number).inherited.iter().map(|lock| (lock.relation.as_str(), lock.mode)).collect()
+        };
+        assert_eq!((inherited(2), found(2).strongest()), (vec![], Some(LockMode::AccessExclusive)));
+        for number in [3, 4, 5] {
+            assert_eq!(inherited(number), [("t", LockMode::AccessExclusive)], "{release}: {number}");
+            assert_eq!(found(number).blocks(), Some("reads and writes"), "{release}: {number}");
+        }
+        assert_eq!((found(3).class, found(3).strongest()), (Class::Scan, None), "{release}");
+        assert!(way(3).contains("NOT VALID"), "{release}: {}", way(3));
+        assert!(way(5).contains("in a later transaction"), "{release}: {}", way(5));
+        // Nobody else sees a table of an open transaction, uses the lock on another table, or waits for these locks.
+        for number in [7, 8, 9, 12] {
+            assert_eq!((inherited(number), found(number).blocks()), (vec![], None), "{release}: {number}");
+            assert_eq!(way(number), "", "{release}: {number}");
+        }
+        let numbers: Vec<usize> = outcome.alternatives.iter().map(|one| one.number).collect();
+        assert_eq!(numbers, [3], "{release}");
+    }
+}
+
 const PARTITIONED: &str = "
     CREATE TABLE u (id int PRIMARY KEY);
     CREATE TABLE parted (id int NOT NULL, n int, u_id int) PARTITION BY RANGE (id);

@@ -61,6 +61,64 @@ fn what_the_look_disturbs_is_measured_apart() {
     assert!(vacuum.seconds < 5.0, "{vacuum:?}");
 }
 
+/// Its transactions end with their own counters; the server's have the same work.
+#[test]
+fn what_a_statement_that_commits_does_to_rows_is_counted() {
+    let of = |body: &str| format!("DO $$ BEGIN {body}; COMMIT; END $$;");
+    let migration = [
+        "UPDATE orders SET note = 'old';".to_owned(),
+        of("CREATE TABLE made (a int)"),
+        of("UPDATE orders SET note = 'new'"),
+        of("PERFORM count(note) FROM orders"),
+        of("UPDATE orders SET note = 'one' WHERE id = (SELECT min(id) FROM orders)"),
+        of("ALTER TABLE made ADD b int"),
+        "SET track_counts = off;".to_owned(),
+        of("UPDATE orders SET note = 'newest'"),
+        of("DROP TABLE made"),
+    ]
+    .concat();
+    for release in RELEASES {
+        let outcome =
+            measured(&server(release), &request(SHOP, &migration, Amount::Rows(3000))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found: Vec<_> = outcome.statements.iter().filter_map(|one| one.found.as_ref()).collect();
+        let classes: Vec<Class> = found.iter().map(|found| found.class).collect();
+        let wanted = [
+            Class::Rows,
+            Class::CatalogOnly,
+            Class::Rows,
+            Class::Scan,
+            Class::Rows,
+            Class::CatalogOnly,
+            // Not counted, but it took the lock.
+            Class::Rows,
+            Class::CatalogOnly,
+        ];
+        assert_eq!(classes, wanted, "{release}: {found:#?}");
+        let updated = |place: usize| {
+            let read = found[place].works[0].proof.read;
+            read.map(|read| (read.inserted, read.updated, read.deleted))
+        };
+        assert_eq!(updated(2), Some((0, 3000, 0)), "{release}");
+        assert_eq!(updated(4), Some((0, 1, 0)), "{release}");
+        assert_eq!(updated(6), None, "{release}");
+        // Its cost is that of the table's rows.
+        assert_eq!(outcome.statements[2].tables, ["public.orders"], "{release}");
+    }
+}
+
+/// pgrig's own locks, with which it sees those of others, would make it do nothing.
+#[test]
+fn a_vacuum_that_skips_locked_tables_finds_none() {
+    for release in RELEASES {
+        let migration = "DELETE FROM orders_log; VACUUM (SKIP_LOCKED) orders_log; VACUUM(SKIP_LOCKED,ANALYZE) orders;";
+        let outcome = measured(&server(release), &of(migration)).unwrap();
+        let wanted = [Class::Rows, Class::Scan, Class::Scan].map(Some);
+        assert_eq!(classes(&outcome), wanted, "{release}: {:#?}", outcome.statements);
+    }
+}
+
 #[test]
 fn odd_migrations_are_measured_and_leave_nothing() {
     let server = server(18);

@@ -10,6 +10,7 @@ use crate::support::{measured, request, server};
 const SCHEMA: &str = "
     CREATE TABLE t (id int PRIMARY KEY, n int, gone int);
     CREATE TABLE keyless (n int);
+    CREATE VIEW seen AS SELECT n FROM keyless;
     CREATE TABLE parted (id int PRIMARY KEY, n int) PARTITION BY RANGE (id);
     CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
     CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, twice int GENERATED ALWAYS AS (2) STORED, n int);
@@ -165,6 +166,35 @@ fn what_cannot_be_probed_is_told() {
     assert_eq!(probed.names, ["reader your statement", "writer your statement"]);
     assert!(probed.stopped[0].message.contains("gone"), "{probed:?}");
     assert!(outcome.statements[2].stall.as_ref().unwrap().write.is_some(), "{:?}", outcome.statements);
+}
+
+/// No wait is no proof where nobody could wait.
+#[test]
+fn tables_that_a_statement_blocks_and_that_no_session_uses_are_told() {
+    for release in RELEASES {
+        let server = server(release);
+        let migration = "
+            ALTER TABLE keyless ADD a int;
+            CREATE INDEX CONCURRENTLY ON keyless (n);
+            ALTER VIEW seen RENAME TO noticed;
+            ALTER TABLE parted ADD a int;
+            ALTER TABLE only_made ADD a int;
+            CREATE INDEX ON only_made (id);
+            ALTER TABLE t RENAME TO t2;
+            SELECT pg_sleep(1);
+            ALTER TABLE t2 ADD b int;";
+        let outcome = measured(&server, &probing(migration, Probes::default())).unwrap();
+        let unprobed = |one: &ddl::StatementOutcome| one.stall.as_ref().unwrap().unprobed.join(" ");
+        let found: Vec<String> = outcome.statements.iter().map(unprobed).collect();
+        // Only writers wait for CREATE INDEX, and those of t have stopped.
+        let wanted =
+            ["public.keyless", "", "public.seen", "", "", "public.only_made", "", "", "public.t"];
+        assert_eq!(found, wanted, "{release}: {:?}", outcome.probed);
+    }
+    let own =
+        Probes { read: Some(Probing::Statement("SELECT count(*) FROM keyless".to_owned())), ..Probes::default() };
+    let outcome = measured(&server(18), &probing("ALTER TABLE keyless ADD a int", own)).unwrap();
+    assert_eq!(outcome.statements[0].stall.as_ref().unwrap().unprobed, Vec::<String>::new());
 }
 
 fn script(text: &str) -> Probing {

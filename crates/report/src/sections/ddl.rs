@@ -115,9 +115,12 @@ impl<'a> Statement<'a> {
         all.into_iter().flatten().filter(|lock| lock["is_new"] != true)
     }
 
-    /// The work of others that its locks block, as text for people.
+    /// The work of others that is blocked while it runs, as text for people: by its locks, and by those of earlier statements of its
+    /// transaction on its tables.
     fn blocks(&self) -> &'static str {
-        let all: Vec<&str> = self.locks().filter_map(|lock| blocks(&text(&lock["mode"]))).collect();
+        let inherited = self.found.and_then(|found| found["inherited"].as_array());
+        let locks = self.locks().chain(inherited.into_iter().flatten());
+        let all: Vec<&str> = locks.filter_map(|lock| blocks(&text(&lock["mode"]))).collect();
         all.iter()
             .copied()
             .find(|blocked| blocked.starts_with("reads"))
@@ -257,8 +260,11 @@ fn proof(proof: &Value) -> String {
     let file = proof["file"].is_array().then(|| "new file".to_owned());
     let vacuumed =
         (proof["is_vacuumed"] == true).then(|| "the server counted a VACUUM or ANALYZE".to_owned());
+    let is_by_lock = file.is_none() && vacuumed.is_none() && read.is_null();
+    let locked = is_by_lock.then(|| "ROW EXCLUSIVE, and no counters from the server".to_owned());
     let all = [
         file,
+        locked,
         said("inserted", "rows inserted"),
         said("updated", "rows updated"),
         said("deleted", "rows deleted"),

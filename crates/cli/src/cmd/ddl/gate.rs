@@ -1,10 +1,11 @@
 //! Gates of --fail-if: classes and locks that a migration must not have.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use ddl::find::{Class, LockMode};
-use ddl::{Outcome, StatementOutcome};
+use ddl::{Effects, Outcome, StatementOutcome};
 use measure::human::time;
 
 use crate::app::duration::Length;
@@ -60,7 +61,7 @@ impl Gate {
             Self::Lock(mode, longer) => {
                 let strongest = found.strongest().filter(|strongest| strongest >= mode)?;
                 let held = one.held().unwrap_or_default();
-                if longer.is_some_and(|longer| held <= longer.as_secs_f64()) {
+                if longer.is_some_and(|longer| has_parts(found) || held <= longer.as_secs_f64()) {
                     return None;
                 }
                 let relations: Vec<&str> = found
@@ -69,22 +70,85 @@ impl Gate {
                     .filter(|lock| !lock.is_new && lock.mode == strongest)
                     .map(|lock| lock.relation.as_str())
                     .collect();
-                Some(format!("it holds {strongest} on {} for {}", relations.join(", "), time(held)))
+                let up_to = if found.is_alone { "up to " } else { "" };
+                Some(format!("it holds {strongest} on {} for {up_to}{}", relations.join(", "), time(held)))
             }
+        }
+    }
+
+    /// Why a stall was not measured for a statement that blocks readers or writers, as text for people; none if it was.
+    fn unmeasured(&self, one: &StatementOutcome, outcome: &Outcome) -> Option<String> {
+        let Self::Stall(_) = self else { return None };
+        one.found.as_ref()?.blocks()?;
+        let Some(stall) = &one.stall else {
+            return Some("it did not run beside readers and writers".to_owned());
+        };
+        let reasons = outcome.probed.as_ref().map_or(&[][..], |probed| probed.unprobed.as_slice());
+        let with_reason = |table: &String| {
+            let reason = reasons.iter().find_map(|reason| reason.split_once(&format!("{table}: ")));
+            reason.map_or_else(|| table.clone(), |(_, reason)| format!("{table} ({reason})"))
+        };
+        let tables: Vec<String> = stall.unprobed.iter().map(with_reason).collect();
+        (!tables.is_empty()).then(|| format!("no reader or writer used {}", tables.join(", ")))
+    }
+
+    /// Whether the limit of this condition does not apply to a statement, because pgrig does not know how long it holds a lock.
+    fn is_unlimited(&self, one: &StatementOutcome) -> bool {
+        let Self::Lock(mode, Some(longer)) = self else { return false };
+        let is_meant = |found: &&Effects| found.strongest() >= Some(*mode) && has_parts(found);
+        one.found.as_ref().filter(is_meant).is_some() && one.held() > Some(longer.as_secs_f64())
+    }
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = |longer: &Duration| time(longer.as_secs_f64()).replace(' ', "");
+        match self {
+            Self::Class(class) => write!(f, "class={class}"),
+            Self::Lock(mode, None) => write!(f, "lock={mode}"),
+            Self::Lock(mode, Some(longer)) => write!(f, "lock={mode}>{}", limit(longer)),
+            Self::Stall(longer) => write!(f, "stall>{}", limit(longer)),
         }
     }
 }
 
-/// A line for each statement that does not pass.
+/// Whether a statement has several transactions of its own, and waits between them: it holds each lock in some of them only.
+fn has_parts(found: &Effects) -> bool {
+    found.is_alone && found.waits > 0
+}
+
+/// A line for each statement that does not pass. One that blocks readers or writers does not pass a limit of their waits that was not
+/// measured.
 pub(crate) fn missed(gates: &[Gate], outcome: &Outcome) -> Vec<String> {
-    let of_gate = |gate: &Gate| -> Vec<String> {
-        let findings = outcome.statements.iter().filter_map(|one| {
-            let finding = gate.finding(one)?;
-            Some(format!("--fail-if: statement {} ({}): {finding}", one.number, one.statement.place()))
-        });
-        findings.collect()
-    };
-    gates.iter().flat_map(of_gate).collect()
+    lines(gates, outcome, |gate, one| {
+        let untried = || Some(format!("{gate} was not tried: {}", gate.unmeasured(one, outcome)?));
+        gate.finding(one).or_else(untried)
+    })
+}
+
+/// A line for each statement that passes a limit because it does not apply.
+pub(crate) fn unlimited(gates: &[Gate], outcome: &Outcome) -> Vec<String> {
+    lines(gates, outcome, |gate, one| {
+        let text = || {
+            format!(
+                "{gate} was not tried: it has several transactions, and pgrig does not know how long it holds each lock"
+            )
+        };
+        gate.is_unlimited(one).then(text)
+    })
+}
+
+fn lines(
+    gates: &[Gate],
+    outcome: &Outcome,
+    finding: impl Fn(&Gate, &StatementOutcome) -> Option<String>,
+) -> Vec<String> {
+    let all = gates.iter().flat_map(|gate| outcome.statements.iter().map(move |one| (gate, one)));
+    all.filter_map(|(gate, one)| {
+        let finding = finding(gate, one)?;
+        Some(format!("--fail-if: statement {} ({}): {finding}", one.number, one.statement.place()))
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -98,6 +162,9 @@ mod tests {
         assert_eq!("stall > 500ms".parse(), Ok(Gate::Stall(Duration::from_millis(500))));
         let second = Some(Duration::from_secs(1));
         assert_eq!("lock=ACCESS EXCLUSIVE > 1s".parse(), Ok(Gate::Lock(LockMode::AccessExclusive, second)));
+        for text in ["class=index build", "lock=ACCESS EXCLUSIVE", "lock=SHARE>1.50s", "stall>500ms"] {
+            assert_eq!(text.parse::<Gate>().unwrap().to_string(), text);
+        }
         for (wrong, remedy) in [
             ("class=heavy", "catalog only, wait, scan"),
             ("lock=", "ACCESS SHARE"),

@@ -105,6 +105,9 @@ async fn measure(
              give --rows {table}=ROWS"
         ));
     }
+    for untried in gate::unlimited(&arguments.fail_if, &outcome) {
+        printer.warn(untried);
+    }
     let results = vec![text::outcome(&outcome)];
     let ended = judged(arguments, &outcome);
     recording.finish(ended).show(

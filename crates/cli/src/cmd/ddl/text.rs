@@ -126,7 +126,7 @@ fn table(outcome: &Outcome, shown: &dyn Fn(&StatementOutcome) -> String) -> Tabl
             (None, None) if one.measured.is_empty() => "not run".to_owned(),
             (None, None) => String::new(),
         };
-        let blocks = one.found.as_ref().and_then(Effects::strongest).and_then(LockMode::blocks);
+        let blocks = one.found.as_ref().and_then(Effects::blocks);
         let largest = one.largest();
         table.add_row([
             one.number.to_string(),
@@ -170,14 +170,17 @@ fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
     for lock in grouped_locks(&found.locks) {
         let _ = write!(text, "\n   lock    {lock}");
     }
-    if found.locks.iter().all(|lock| lock.is_new) {
+    for lock in grouped_locks(&found.inherited) {
+        let _ = write!(text, "\n   kept    {lock}");
+    }
+    if found.locks.iter().all(|lock| lock.is_new) && found.inherited.is_empty() {
         text.push_str(if found.is_alone {
             "\n   lock    none was seen"
         } else {
             "\n   lock    no new lock on an existing table (its transaction may hold some already)"
         });
     }
-    if let (Some(held), true) = (one.held(), found.strongest().is_some())
+    if let (Some(held), true) = (one.held(), found.strongest_held().is_some())
         && !found.is_alone
     {
         let _ = write!(text, "\n   held    {}", time(held));
@@ -254,7 +257,7 @@ fn in_short(statements: &[StatementOutcome]) -> String {
     let wal: f64 = largest().filter_map(AtSize::wal).map(|wal| wal.median).sum();
     let stalls = statements.iter().filter_map(|one| one.stall.as_ref()?.longest());
     let stall = stalls.map(|wait| wait.seconds).reduce(f64::max);
-    let strongest = statements.iter().filter_map(|one| one.found.as_ref()?.strongest()).max();
+    let strongest = statements.iter().filter_map(|one| one.found.as_ref()?.strongest_held()).max();
     let stall = stall.map_or(String::new(), |stall| format!(", stall {}", time(stall)));
     let lock = strongest.map_or(String::new(), |mode| format!(", {mode}"));
     format!("{}, WAL {}{stall}{lock}", time(seconds), shown_bytes(wal))
@@ -425,7 +428,7 @@ fn works_of_kinds(works: &[Work]) -> Vec<String> {
                     count(read.updated),
                     count(read.deleted)
                 ),
-                (WorkKind::Rows, None) => "rows written in".to_owned(),
+                (WorkKind::Rows, None) => "a lock for writes (ROW EXCLUSIVE), and no counters from the server, for".to_owned(),
                 (WorkKind::Scan, Some(read)) if read.scans > 0 => {
                     format!("{} read by {} of", rows(read.returned), scans(read.scans))
                 }

@@ -11,6 +11,7 @@ mod asked;
 mod carry;
 pub(crate) mod check;
 mod probe;
+mod unprobed;
 mod watch;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use tokio::task::JoinSet;
 
 use self::asked::asked;
 use self::probe::{Answer, Log, Probe, interval};
+use self::unprobed::unprobed;
 use self::watch::{Queue, Waiting};
 use super::failure;
 use super::rehearse::Tables;
@@ -70,7 +72,7 @@ pub(crate) async fn measure(
     probes: &Probes,
     (blocker, seed): (Option<Duration>, u64),
 ) -> Result<ProbeResults, ConnectError> {
-    let (asked, unprobed) = asked(target, candidates, probes, seed).await?;
+    let (asked, without) = asked(target, candidates, probes, seed).await?;
     let mut log = Vec::new();
     let mut tasks = JoinSet::new();
     let began = Instant::now();
@@ -117,7 +119,12 @@ pub(crate) async fn measure(
 
     let logs: Vec<(&Probe, Log)> = log.iter().map(|probe| (&**probe, probe.log())).collect();
     let queue = waiting.found();
-    let stalls = (0..spans.len()).map(|place| stall(&spans, place, &logs, &queue)).collect();
+    let stall = |(place, one): (usize, &StatementOutcome)| {
+        let stall = stall(&spans, place, &logs, &queue)?;
+        let start = spans[place].as_ref()?.start;
+        Some(Stall { unprobed: unprobed(one, start, candidates.tables, &logs), ..stall })
+    };
+    let stalls = statements.iter().enumerate().map(stall).collect();
     let baseline = |kind: ProbeKind| {
         let of_kind = logs.iter().filter(|(probe, _)| probe.asked.kind == kind);
         let before =
@@ -139,7 +146,7 @@ pub(crate) async fn measure(
             .iter()
             .map(|(probe, _)| format!("{} {}", probe.asked.kind.name(), probe.asked.name))
             .collect(),
-        unprobed,
+        unprobed: without,
         per_second: logs.iter().map(|(probe, _)| 1.0 / probe.interval.as_secs_f64()).collect(),
         baseline: Baseline { read: baseline(ProbeKind::Read), write: baseline(ProbeKind::Write) },
         stopped: stopped.collect(),
@@ -239,6 +246,7 @@ fn stall(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)], queue: &Q
         read: longest(ProbeKind::Read),
         write: longest(ProbeKind::Write),
         seconds: span.end.saturating_sub(span.start).as_secs_f64(),
+        unprobed: Vec::new(),
         failed: span.failed.clone(),
     })
 }
