@@ -40,6 +40,8 @@ pub(crate) struct Filler<'a> {
 pub(crate) struct Scales {
     /// The largest; less than 1 if the amount of the user is larger than what is filled.
     pub(crate) largest: f64,
+    /// The least `--up-to` with which the tables are filled at that scale. They may come out smaller or larger.
+    pub(crate) up_to: f64,
     /// Whether that is the amount of the user.
     pub(crate) is_whole: bool,
     /// Rows of tables whose size the user gave.
@@ -71,7 +73,7 @@ impl Filler<'_> {
         let mut rules = Vec::new();
         let plan = self.plan(session, survey, sight, &rules).await?;
         let Some(mut plan) = plan else {
-            return Ok(Scales { largest: 1.0, is_whole: true, rules, plan: None });
+            return Ok(Scales { largest: 1.0, up_to: 0.0, is_whole: true, rules, plan: None });
         };
         if let Amount::Sizes(sizes) = &self.request.amount {
             for size in sizes {
@@ -92,7 +94,7 @@ impl Filler<'_> {
         };
         let largest = f64::min(wanted, most);
         let plan = self.plan(session, survey, largest, &rules).await?;
-        Ok(Scales { largest, is_whole: wanted <= most, rules, plan })
+        Ok(Scales { largest, up_to: largest * of_scale_1, is_whole: wanted <= most, rules, plan })
     }
 
     /// Rows at scale 1, about.

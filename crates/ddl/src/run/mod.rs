@@ -176,7 +176,7 @@ impl Measurement<'_> {
         let goal = if is_measured { Vec::new() } else { goal::goal(self.request, &scales, &filled) };
         let (clock, are_last) = (&mut clock, !self.request.alternatives);
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
-        let (meanwhile, blocked) = rounds.all(&filled, &mut statements).await?;
+        let (probed, probed_blocked) = rounds.all(&filled, &mut statements).await?;
         forecast_all(&mut statements, &goal, memory);
         let alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
@@ -189,7 +189,9 @@ impl Measurement<'_> {
         let largest = filled.last().map_or(&[][..], |largest| largest.tables.as_slice());
         let bytes = largest.iter().map(|table| table.bytes).sum();
         let unfilled = unfilled(&statements, largest, &unused);
-        Ok(Outcome { statements, bytes, probed: meanwhile, probed_blocked: blocked, unfilled, alternatives })
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
+        let up_to = scales.up_to.ceil() as u64;
+        Ok(Outcome { statements, bytes, up_to, probed, probed_blocked, unfilled, alternatives })
     }
 
     /// Runs the migration on empty tables, and decides which are filled, and with what.
