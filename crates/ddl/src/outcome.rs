@@ -254,6 +254,9 @@ pub struct TableAt {
     /// Its OID.
     #[serde(skip)]
     pub(crate) oid: u32,
+    /// OID of the table of which it is a partition; else its own.
+    #[serde(skip)]
+    pub(crate) root: u32,
     /// `schema.name`.
     pub name: String,
     /// Number of its rows.

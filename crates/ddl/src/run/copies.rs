@@ -158,12 +158,8 @@ impl Copies<'_> {
         let tables = Tables::read(&copy).await?;
         let held = statements.iter().filter_map(|one| one.found.as_ref()).flat_map(|found| found.held.keys());
         let roots: BTreeSet<u32> = held.filter_map(|oid| Some(tables.get(*oid)?.root())).collect();
-        let mut oids: Vec<u32> =
-            tables.filled().map(|(oid, _)| oid).filter(|oid| roots.contains(oid)).collect();
-        let bytes =
-            |oid: &u32| filled.tables.iter().find(|table| table.oid == *oid).map_or(0, |table| table.bytes);
-        oids.sort_by_key(|oid| std::cmp::Reverse(bytes(oid)));
-        let candidates = Candidates { tables: &tables, oids, filled: &filled.tables };
+        let oids = tables.filled().map(|(oid, _)| oid).filter(|oid| roots.contains(oid)).collect();
+        let candidates = Candidates::of(&tables, oids, &filled.tables);
         let until = runnable(statements);
         let migrating = self.with_settings(&copy);
         let measured = stall::measure(&copy, &migrating, &statements[..until], &candidates, probes, run);

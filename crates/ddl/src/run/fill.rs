@@ -187,6 +187,7 @@ impl Filler<'_> {
         let whole = |number: i64| u64::try_from(number).unwrap_or_default();
         let table = |row: &tokio_postgres::Row| TableAt {
             oid: row.get("oid"),
+            root: row.get("root"),
             name: row.get("name"),
             rows: whole(row.get("rows")),
             bytes: whole(row.get("bytes")),

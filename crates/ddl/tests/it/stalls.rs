@@ -167,6 +167,29 @@ fn what_cannot_be_probed_is_told() {
     assert!(outcome.statements[2].stall.as_ref().unwrap().write.is_some(), "{:?}", outcome.statements);
 }
 
+/// The rows of a partitioned table are those of its partitions.
+#[test]
+fn a_large_partitioned_table_is_probed_before_small_ones() {
+    let server = server(18);
+    let small: String =
+        ["a", "b", "c", "d"].map(|name| format!("CREATE TABLE {name} (id int PRIMARY KEY);")).concat();
+    let schema = format!(
+        "{small} CREATE TABLE events (id int PRIMARY KEY, note text, more text) PARTITION BY RANGE (id);
+         CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM (0) TO (1000) PARTITION BY RANGE (id);
+         CREATE TABLE events_1_all PARTITION OF events_1 DEFAULT;
+         CREATE TABLE events_2 PARTITION OF events DEFAULT;"
+    );
+    let migration = ["events", "a", "b", "c", "d"].map(|name| format!("ALTER TABLE {name} ADD n int;"));
+    let request = Request {
+        probes: Some(Probes::default()),
+        ..request(&schema, &migration.concat(), Amount::Rows(2000))
+    };
+    let probed = measured(&server, &request).unwrap().probed.unwrap();
+    assert_eq!(probed.names[..2], ["reader public.events", "writer public.events"], "{probed:?}");
+    assert_eq!(probed.unprobed.len(), 1, "{probed:?}");
+    assert!(probed.unprobed[0].contains("only the 4 largest"), "{probed:?}");
+}
+
 fn script(text: &str) -> Probing {
     Probing::Script(ProbeScript::read("probe.sql", text).unwrap())
 }

@@ -13,6 +13,7 @@ pub(crate) mod check;
 mod probe;
 mod watch;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -49,14 +50,26 @@ pub(crate) struct ProbeResults {
 pub(crate) struct Candidates<'a> {
     pub(crate) tables: &'a Tables,
     /// OIDs of the tables, the largest first.
-    pub(crate) oids: Vec<u32>,
+    oids: Vec<u32>,
     /// The tables as they were filled.
-    pub(crate) filled: &'a [TableAt],
+    filled: &'a [TableAt],
 }
 
-impl Candidates<'_> {
+impl<'a> Candidates<'a> {
+    /// Of these tables, with those that were filled.
+    pub(crate) fn of(tables: &'a Tables, mut oids: Vec<u32>, filled: &'a [TableAt]) -> Self {
+        let none = Self { tables, oids: Vec::new(), filled };
+        oids.sort_by_cached_key(|oid| Reverse(none.sum(*oid, |table| table.bytes)));
+        Self { oids, ..none }
+    }
+
     fn rows(&self, oid: u32) -> u64 {
-        self.filled.iter().find(|table| table.oid == oid).map_or(0, |table| table.rows)
+        self.sum(oid, |table| table.rows)
+    }
+
+    /// The sum of a table, or of the partitions in which its rows are.
+    fn sum(&self, oid: u32, of: impl Fn(&TableAt) -> u64) -> u64 {
+        self.filled.iter().filter(|table| table.root == oid).map(of).sum()
     }
 }
 
