@@ -232,6 +232,14 @@ mod tests {
     }
 
     #[test]
+    fn a_statement_without_wal_has_none_at_any_size() {
+        let mut measured = measured(|bytes, _| bytes * 1e-9);
+        measured.iter_mut().flat_map(|at| &mut at.runs).for_each(|run| run.wal = 0);
+        let found = forecast(Class::Scan, &measured, &[], (1600 * MB, 16 * MB), memory()).unwrap();
+        assert_eq!(found.wal, Figure::Value { value: 0.0, low: 0.0, high: 0.0 });
+    }
+
+    #[test]
     fn what_was_measured_is_not_forecast_and_one_size_is_too_few() {
         let measured = measured(|bytes, _| bytes * 1e-9);
         assert_eq!(forecast(Class::Scan, &measured, &[], (160 * MB, MB), memory()), None);
