@@ -88,6 +88,8 @@ pub(super) struct Probe {
     is_over: AtomicBool,
     /// When the statement that was answered last was due, nanoseconds.
     answered: AtomicU64,
+    /// What was due before this is not sent any more, nanoseconds.
+    skipped: AtomicU64,
     log: Mutex<Log>,
 }
 
@@ -122,6 +124,7 @@ impl Probe {
             interval,
             is_over: AtomicBool::new(false),
             answered: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
             log: Mutex::default(),
         }
     }
@@ -133,6 +136,14 @@ impl Probe {
         let mut doing = self.asked.doing.clone();
         while !self.is_over.load(Ordering::Relaxed) {
             let scheduled = first + self.interval * number;
+            let skipped = Duration::from_nanos(self.skipped.load(Ordering::Relaxed));
+            if scheduled < skipped {
+                // It has waited until then in vain, and the others of these for a shorter time.
+                self.note(scheduled, skipped);
+                let late = (skipped - scheduled).as_nanos().div_ceil(self.interval.as_nanos());
+                number = number.saturating_add(u32::try_from(late).unwrap_or(u32::MAX));
+                continue;
+            }
             tokio::time::sleep_until((began + scheduled).into()).await;
             let done = doing.once(&session, number).await;
             number += 1;
@@ -143,14 +154,22 @@ impl Probe {
                     self.stop();
                 }
                 _ => {
-                    let answer = Answer { scheduled, answered: began.elapsed(), interval: self.interval };
-                    self.log.lock().unwrap_or_else(PoisonError::into_inner).answers.push(answer);
-                    let nanoseconds = u64::try_from(scheduled.as_nanos()).unwrap_or(u64::MAX);
-                    self.answered.store(nanoseconds, Ordering::Relaxed);
+                    self.note(scheduled, began.elapsed());
+                    self.answered.store(nanoseconds(scheduled), Ordering::Relaxed);
                 }
             }
         }
         session.close().await;
+    }
+
+    fn note(&self, scheduled: Duration, answered: Duration) {
+        let answer = Answer { scheduled, answered, interval: self.interval };
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).answers.push(answer);
+    }
+
+    /// Leaves out what is due before `now` and was not sent.
+    pub(super) fn skip_to(&self, now: Duration) {
+        self.skipped.store(nanoseconds(now), Ordering::Relaxed);
     }
 
     pub(super) fn stop(&self) {
@@ -166,4 +185,8 @@ impl Probe {
     pub(super) fn log(&self) -> Log {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
