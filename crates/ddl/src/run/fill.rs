@@ -7,7 +7,7 @@ use connect::Target;
 use fill::limits::Limits;
 use fill::{
     FillError, MethodChoice, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaPlan, SchemaRequest,
-    TableRows, Unwatched, plan_schema, run_schema,
+    TableRows, Unwatched, is_name_of, plan_schema, run_schema,
 };
 use futures_util::future::LocalBoxFuture;
 use server::{Session, Survey};
@@ -266,7 +266,7 @@ pub(crate) fn bytes(plan: &SchemaPlan) -> f64 {
     reason = "an estimate"
 )]
 fn rows_for(plan: &SchemaPlan, bytes: u64, table: &str) -> Result<TableRows, DdlError> {
-    let is_meant = |one: &&PlannedTable| one.name == table || format!("{}.{}", one.schema, one.name) == table;
+    let is_meant = |one: &&PlannedTable| is_name_of((&one.schema, &one.name), table);
     let found = plan.tables.iter().find(is_meant).ok_or_else(|| {
         let names: Vec<String> = plan.tables.iter().map(|one| one.name.clone()).collect();
         DdlError::NoSuchTable { option: "--size", table: table.to_owned(), tables: names.join(", ") }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ddl::find::Class;
-use ddl::{Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site, Statement};
+use ddl::{Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site, Statement, TableSize};
 use server::DataDirectory;
 use testkit::{RELEASES, Server, assert_says, block_on, spec};
 use tokio::sync::oneshot;
@@ -59,6 +59,25 @@ fn what_the_look_disturbs_is_measured_apart() {
     assert!(often < once + (1 << 20), "{often} B of eight transactions, {once} B of one");
     let vacuum = costs("DELETE FROM orders_log; VACUUM orders_log");
     assert!(vacuum.seconds < 5.0, "{vacuum:?}");
+}
+
+/// --size and --rows take the same names, with and without quotes.
+#[test]
+fn a_table_is_named_with_quotes_or_without() {
+    let server = server(18);
+    let schema = "CREATE TABLE \"Orders\" (id int PRIMARY KEY, note text);";
+    let of = |amount: Amount| {
+        let request = Request { up_to: 1_000_000, ..request(schema, "ALTER TABLE \"Orders\" ADD a int", amount) };
+        measured(&server, &request).map(|outcome| outcome.statements[0].forecast.as_ref().unwrap().bytes)
+    };
+    let size = |table: &str| of(Amount::Sizes(vec![TableSize { table: table.to_owned(), bytes: 20_000_000 }]));
+    let rows = |table: &str| of(Amount::Rules(vec![format!("{table}=1000000").parse().unwrap()]));
+    for name in ["Orders", "\"Orders\"", "public.\"Orders\""] {
+        assert_eq!(size(name).unwrap(), 20_000_000, "{name}");
+        assert!(rows(name).unwrap() > 20_000_000, "{name}");
+    }
+    assert!(matches!(size("orders").unwrap_err(), DdlError::NoSuchTable { .. }));
+    assert!(matches!(rows("orders").unwrap_err(), DdlError::NoSuchTable { .. }));
 }
 
 #[test]
