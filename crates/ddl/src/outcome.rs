@@ -114,6 +114,8 @@ pub struct Space {
 /// Disk space at one size of the tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SpaceAt {
+    /// The place of the size.
+    pub(crate) place: usize,
     pub(crate) bytes: u64,
     pub(crate) rows: u64,
     pub(crate) space: Space,

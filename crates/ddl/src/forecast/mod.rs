@@ -256,6 +256,7 @@ mod tests {
     #[test]
     fn files_grow_with_the_tables_or_not_at_all() {
         let at = |bytes: u64, files: u64| SpaceAt {
+            place: 0,
             bytes,
             rows: bytes / 100,
             space: crate::outcome::Space { files, temporary: None },

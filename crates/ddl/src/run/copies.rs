@@ -30,12 +30,11 @@ impl Copies<'_> {
     /// statement, the costs and spaces are those of another run.
     pub(crate) async fn look_at_all(
         &self,
-        (all, place): (&[Filled], usize),
+        (filled, place): (&Filled, usize),
         statements: &mut [StatementOutcome],
         is_timed: bool,
         observer: &mut dyn Observer,
     ) -> Result<(), DdlError> {
-        let filled = &all[place];
         let (copy, mut costs) = self.look(&filled.database, statements, observer).await?;
         self.databases.drop(&copy).await?;
         if costs.is_disturbed {
@@ -51,12 +50,11 @@ impl Copies<'_> {
             let is_of = |table: &&TableAt| oids.is_some_and(|oids| oids.contains(&table.oid));
             one.tables = filled.tables.iter().filter(is_of).map(|table| table.name.clone()).collect();
             if let Some(found) = &one.found {
-                let (bytes, rows) = sized(&one.tables, &filled.tables);
-                one.spaces.push(SpaceAt { bytes, rows, space: found.space });
+                one.spaces.push(SpaceAt { place, bytes: 0, rows: 0, space: found.space });
             }
         }
         if is_timed {
-            add(statements, costs, (all, place));
+            add(statements, costs, place);
         }
         Ok(())
     }
@@ -113,11 +111,10 @@ impl Copies<'_> {
     pub(crate) async fn time(
         &self,
         statements: &mut [StatementOutcome],
-        filled: &[Filled],
-        place: usize,
+        (filled, place): (&Filled, usize),
     ) -> Result<(), DdlError> {
-        let costs = self.run(statements, &filled[place].database, false).await?;
-        add(statements, costs, (filled, place));
+        let costs = self.run(statements, &filled.database, false).await?;
+        add(statements, costs, place);
         Ok(())
     }
 
@@ -173,15 +170,27 @@ impl Copies<'_> {
     }
 }
 
-/// Adds a run at the size at this place.
-fn add(statements: &mut [StatementOutcome], costs: Costs, (filled, place): (&[Filled], usize)) {
+/// Adds a run at the size at this place. [`set_sizes`] has its bytes.
+fn add(statements: &mut [StatementOutcome], costs: Costs, place: usize) {
     for (one, cost) in statements.iter_mut().zip(costs.all()) {
         let Some(cost) = cost else { continue };
         if one.measured.len() <= place {
-            let (bytes, rows) = sized(&one.tables, &filled[place].tables);
-            one.measured.push(AtSize { bytes, rows, runs: Vec::new() });
+            one.measured.push(AtSize { bytes: 0, rows: 0, runs: Vec::new() });
         }
         one.measured[place].runs.push(cost);
+    }
+}
+
+/// Sets the bytes and rows at each size: of the tables that the last look found, because a statement may use others at another size.
+pub(crate) fn set_sizes(statements: &mut [StatementOutcome], filled: &[Filled]) {
+    for one in statements {
+        let sizes: Vec<(u64, u64)> = filled.iter().map(|at| sized(&one.tables, &at.tables)).collect();
+        for (at, size) in one.measured.iter_mut().zip(&sizes) {
+            (at.bytes, at.rows) = *size;
+        }
+        for at in &mut one.spaces {
+            (at.bytes, at.rows) = sizes[at.place];
+        }
     }
 }
 

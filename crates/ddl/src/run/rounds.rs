@@ -3,7 +3,7 @@
 
 use super::Observer;
 use super::clock::{Clock, Work};
-use super::copies::Copies;
+use super::copies::{Copies, set_sizes};
 use super::fill::Filled;
 use crate::error::DdlError;
 use crate::outcome::{Probed, StatementOutcome};
@@ -50,9 +50,9 @@ impl Rounds<'_> {
         statements: &mut [StatementOutcome],
     ) -> Result<(), DdlError> {
         let part = self.effort.sizes()[0].0;
-        self.site.look_at_all((filled, 0), statements, false, self.observer).await?;
+        self.site.look_at_all((&filled[0], 0), statements, false, self.observer).await?;
         self.clock.did(Work::Run(part));
-        self.site.time(statements, filled, 0).await?;
+        self.site.time(statements, (&filled[0], 0)).await?;
         self.clock.did(Work::Run(part));
         self.observer.left(self.clock.left());
         Ok(())
@@ -71,7 +71,7 @@ impl Rounds<'_> {
         } else {
             "looking at each statement"
         });
-        self.site.look_at_all((filled, filled.len() - 1), statements, is_timed, self.observer).await?;
+        self.site.look_at_all((largest, filled.len() - 1), statements, is_timed, self.observer).await?;
         self.clock.did(Work::Run(1.0));
         if !is_timed || self.probes.is_some() {
             self.observer.left(self.clock.left());
@@ -79,6 +79,7 @@ impl Rounds<'_> {
         if !is_timed {
             self.timed(filled, statements).await?;
         }
+        set_sizes(statements, filled);
         self.stalls(largest, statements).await
     }
 
@@ -100,7 +101,7 @@ impl Rounds<'_> {
                 }
                 done += 1;
                 self.observer.stage(&format!("timing the statements, run {done} of {all}"));
-                self.site.time(statements, filled, place).await?;
+                self.site.time(statements, (&filled[place], place)).await?;
                 self.clock.did(Work::Run(*part));
                 if done < all || self.probes.is_some() {
                     self.observer.left(self.clock.left());

@@ -54,6 +54,23 @@ fn wal_at_ten_times_the_size_is_within_its_interval() {
     }
 }
 
+/// The sizes beside the costs are those of the same tables, though the statement uses another one while they are small.
+#[test]
+fn a_statement_that_uses_fewer_tables_at_a_larger_size_has_the_sizes_of_these() {
+    let server = server(18);
+    let schema = "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY, note text)";
+    let migration = "DO $$ BEGIN
+        IF (SELECT count(*) FROM a) < 2000 THEN UPDATE b SET note = 'new'; END IF;
+        UPDATE a SET id = -id;
+    END $$";
+    let request = request(schema, migration, Amount::Rows(4000));
+    let outcome = measured(&server, &Request { effort: Effort::Full, ..request }).unwrap();
+    let one = &outcome.statements[0];
+    assert_eq!(one.tables, ["public.a"]);
+    let rows: Vec<u64> = one.measured.iter().map(|at| at.rows).collect();
+    assert_eq!(rows, [250, 1000, 4000]);
+}
+
 /// Sorts leave their memory, and changed rows the shared buffers and the WAL of a checkpoint, at a few MB.
 #[test]
 fn the_size_that_is_advised_gives_the_figure() {
