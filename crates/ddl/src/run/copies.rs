@@ -27,17 +27,19 @@ pub(crate) struct Copies<'a> {
 
 impl Copies<'_> {
     /// Looks at the statements in a copy of the size at this place. If `is_timed`, this run is also one that counts. If the look disturbed a
-    /// statement, the costs and spaces are those of another run.
+    /// statement, the costs and spaces are those of another run. Returns whether there was one.
     pub(crate) async fn look_at_all(
         &self,
         (filled, place): (&Filled, usize),
         statements: &mut [StatementOutcome],
         is_timed: bool,
         observer: &mut dyn Observer,
-    ) -> Result<(), DdlError> {
+    ) -> Result<bool, DdlError> {
         let (copy, mut costs) = self.look(&filled.database, statements, observer).await?;
         self.databases.drop(&copy).await?;
-        if costs.is_disturbed {
+        let is_disturbed = costs.is_disturbed;
+        if is_disturbed {
+            observer.stage("timing the statements that the look disturbed");
             costs = self.run(statements, &filled.database, true).await?;
             for (one, space) in statements.iter_mut().zip(costs.spaces()) {
                 if let (Some(found), Some(space)) = (&mut one.found, space) {
@@ -56,7 +58,7 @@ impl Copies<'_> {
         if is_timed {
             add(statements, costs, place);
         }
-        Ok(())
+        Ok(is_disturbed)
     }
 
     /// Looks at the statements in a copy, which it returns with their costs. If one fails, begins anew without it.

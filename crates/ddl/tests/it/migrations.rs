@@ -61,6 +61,33 @@ fn what_the_look_disturbs_is_measured_apart() {
     assert!(vacuum.seconds < 5.0, "{vacuum:?}");
 }
 
+/// The run for what the look disturbs has a stage of its own.
+#[test]
+fn a_run_that_the_look_needs_has_a_stage() {
+    struct Stages(Vec<String>);
+    impl Observer for Stages {
+        fn planned(&mut self, _: &Plan) {}
+        fn stage(&mut self, text: &str) {
+            self.0.push(text.to_owned());
+        }
+        fn left(&mut self, _: Duration) {}
+        fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
+    }
+    let server = server(18);
+    for (migration, is_disturbed) in [("VACUUM orders_log", true), ("ALTER TABLE orders_log ADD a int", false)] {
+        let mut stages = Stages(Vec::new());
+        block_on(async {
+            let target = server.target("postgres");
+            let directory = &DataDirectory::Asked;
+            let site = Site { target: &target, directory, restarter: None, pgrig: "test" };
+            let interrupt = Box::pin(std::future::pending());
+            ddl::run(&site, &of(migration), &mut stages, interrupt).await.unwrap();
+        });
+        let is_told = stages.0.iter().any(|stage| stage == "timing the statements that the look disturbed");
+        assert_eq!(is_told, is_disturbed, "{migration}: {:?}", stages.0);
+    }
+}
+
 /// --size and --rows take the same names, with and without quotes.
 #[test]
 fn a_table_is_named_with_quotes_or_without() {
