@@ -116,6 +116,7 @@ pub(crate) async fn measure(
         None => None,
     };
     let migration_began = began.elapsed();
+    section(&log, migration_began);
     let spans = migrate(&session, statements, &log, began).await?;
     // Its locks end with it, and the blocker's too. What was scheduled before that is answered.
     session.close().await;
@@ -212,9 +213,12 @@ async fn migrate(
         if !is_in_transaction {
             since = calm(probes, began).await;
         }
+        section(probes, began.elapsed());
         let start = began.elapsed();
         let sql = if is_failed { "ROLLBACK" } else { &one.statement.sql };
         let ran = failure::refused(session.run(sql).await)?;
+        let end = began.elapsed();
+        section(probes, end);
         let failed = ran.err().map(|error| failure::of(&error).message);
         if one.statement.kind == StatementKind::Transaction {
             is_in_transaction = !ends;
@@ -222,10 +226,16 @@ async fn migrate(
         is_failed = is_in_transaction && (is_failed || failed.is_some());
         let strongest = one.found.as_ref().and_then(crate::outcome::Effects::strongest);
         let blocks = strongest.is_some_and(|mode| mode.blocks().is_some());
-        let (end, goes_on) = (began.elapsed(), is_in_transaction);
-        spans.push(Some(Span { start, end, since, blocks, goes_on, failed }));
+        spans.push(Some(Span { start, end, since, blocks, goes_on: is_in_transaction, failed }));
     }
     Ok(spans)
+}
+
+/// A statement of the migration begins or ends.
+fn section(probes: &[Arc<Probe>], now: Duration) {
+    for probe in probes {
+        probe.begin_section(now);
+    }
 }
 
 /// Waits until all probes have caught up. What is still late after [`CALM`] is not sent any more. Returns a time by which nothing
