@@ -13,6 +13,8 @@ const OF_SECONDS: Least = Least { error: 0.10, growth: 0.06 };
 const OF_BYTES: Least = Least { error: 0.03, growth: 0.0 };
 /// Up to this multiple of the largest measured size, only its own trials count.
 const MEASURED: f64 = 1.02;
+/// The ratio of the largest size to the one before it (`plan.rs`).
+const STEP: f64 = 3.0;
 /// A checkpoint begins after this part of max_wal_size (xlog.c: CalculateCheckpointSegments, with
 /// checkpoint_completion_target = 0.9).
 const CHECKPOINT: f64 = 1.0 / 1.9;
@@ -141,10 +143,12 @@ pub(crate) fn forecast(
     let before = measured[measured.len().saturating_sub(2)];
     let bytes = asked.bytes as f64;
     let goal = (bytes, largest.rows * bytes / largest.bytes);
+    // The size of the question was filled, though its tables may have come out smaller.
+    let is_filled = trials.iter().filter_map(|trial| trial.at).any(|at| at.asked >= asked.bytes);
     let law = |models, least, boundaries| Law { models, least, boundaries };
     let at = |law: Law, mut points: Vec<Point>| {
-        if bytes > largest.bytes * MEASURED {
-            return law.at(points, goal, largest.bytes / before);
+        if bytes > largest.bytes * MEASURED && !is_filled {
+            return law.at(points, goal, (largest.bytes / before).max(STEP));
         }
         points.retain(|point| point.bytes >= largest.bytes);
         let fit = Fit::of(&points, &[1]);
@@ -181,7 +185,7 @@ fn of_backup(memory: Memory, of_byte: f64) -> Vec<Boundary> {
     Boundary::known([(Cause::Cache, memory.cached().min(written))])
 }
 
-/// The largest first: it needs the largest measured size.
+/// Written tables no longer stay in memory, checkpoints begin meanwhile, or sorts leave their memory.
 fn of_restore(way: &Way, conditions: Conditions, largest: f64) -> Vec<Boundary> {
     let Conditions { memory, sorted } = conditions;
     let mut found = vec![(Cause::Cache, memory.dirty())];
@@ -192,9 +196,7 @@ fn of_restore(way: &Way, conditions: Conditions, largest: f64) -> Vec<Boundary> 
             found.push((Cause::MaintenanceWorkMem, largest / sorted as f64 * memory.sorted_rows()));
         }
     }
-    let mut boundaries = Boundary::known(found);
-    boundaries.sort_by_key(|boundary| std::cmp::Reverse(boundary.at));
-    boundaries
+    Boundary::known(found)
 }
 
 #[cfg(test)]
@@ -295,13 +297,17 @@ mod tests {
     #[test]
     fn the_largest_boundary_is_named() {
         let beyond = |way: &str, size: u64, memory: Memory| match of(way, size, 1.0, memory).restore {
-            Figure::Beyond { boundary, measure } => Some((boundary.cause, boundary.at / MB, measure / MB)),
+            Figure::Beyond { boundary, measure } => {
+                // A third of it is beyond the boundary.
+                assert!(measure > boundary.at * 3 && measure < boundary.at * 4, "{boundary:?} {measure}");
+                Some((boundary.cause, boundary.at / MB))
+            }
             _ => None,
         };
         let stock = Memory { maintenance_work_mem: 64 * MB, max_wal_size: 1000 * MB, ..memory() };
-        assert_eq!(beyond("custom", 400 * MB, stock), Some((Cause::MaintenanceWorkMem, 114, 342)));
-        assert_eq!(beyond("custom", 900 * MB, stock), Some((Cause::MaxWalSize, 526, 1578)));
-        assert_eq!(beyond("custom", 9_000 * MB, stock), Some((Cause::Cache, 4800, 14_400)));
+        assert_eq!(beyond("custom", 400 * MB, stock), Some((Cause::MaintenanceWorkMem, 114)));
+        assert_eq!(beyond("custom", 900 * MB, stock), Some((Cause::MaxWalSize, 526)));
+        assert_eq!(beyond("custom", 9_000 * MB, stock), Some((Cause::Cache, 4800)));
         // A base backup is not sorted, and writes no WAL.
         assert_eq!(beyond("base", 900 * MB, stock), None);
         assert_eq!(of("base", 9_000 * MB, 1.0, stock).rto, Some(Rto::NotKnown));
@@ -316,5 +322,14 @@ mod tests {
         let Figure::Value { value, .. } = found.restore else { panic!("{found:?}") };
         assert!((value - 2.0).abs() < 0.01, "{found:?}");
         assert!(matches!(of("custom", 150 * MB, 60.0, small).restore, Figure::Beyond { .. }));
+        // The same, if its tables came out smaller.
+        let mut trials = trials("custom", |bytes| 0.1 + 1e-8 * bytes);
+        trials[5].at.as_mut().unwrap().asked = 120 * MB;
+        let trials: Vec<&Trial> = trials.iter().collect();
+        let asked = Asked { bytes: 120 * MB, price: None, rto: None, wal: None };
+        let conditions = Conditions { memory: small, sorted: 900_000 };
+        let found = forecast(&"custom".parse().unwrap(), &trials, asked, conditions).unwrap();
+        let Figure::Value { value, .. } = found.restore else { panic!("{found:?}") };
+        assert!((value - 2.0 * 12.0 / 9.0).abs() < 0.01, "{found:?}");
     }
 }

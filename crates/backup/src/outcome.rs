@@ -242,6 +242,13 @@ impl Outcome {
         sizes
     }
 
+    /// The `--up-to` with which all tables have at least so many bytes: they come out smaller or larger than what is asked for.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
+    pub fn up_to(&self, bytes: u64) -> u64 {
+        let ratio = |largest: &DataSize| largest.asked as f64 / largest.bytes.max(1) as f64;
+        (bytes as f64 * self.sizes().last().map_or(1.0, ratio)).ceil() as u64
+    }
+
     /// The results at one of the sizes.
     #[must_use]
     pub fn at(&self, size: DataSize) -> Self {
@@ -316,6 +323,17 @@ mod tests {
             increment: None,
             recovery: None,
         }
+    }
+
+    #[test]
+    fn a_size_is_asked_for_with_what_tables_come_out_smaller() {
+        let at = |asked: u64, bytes: u64, is_largest: bool| Trial {
+            at: Some(DataSize { asked, bytes, rows: 1, is_largest }),
+            ..trial("plain", 1, 1.0, 1.0)
+        };
+        let trials = vec![at(400, 200, false), at(1200, 900, true), at(133, 10, false)];
+        assert_eq!(Outcome { trials, ..Outcome::default() }.up_to(3000), 4000);
+        assert_eq!(Outcome::default().up_to(3000), 3000);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::find::{Class, WorkKind};
 use crate::outcome::{Effects, StatementOutcome};
 use crate::parted;
-use crate::parts::{Action, Parts};
+use crate::parts::{Action, Alter, Parts};
 use crate::script::{Statement, StatementKind};
 
 /// Batches of a backfill.
@@ -195,8 +195,9 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
     if let Some(sql) = parts.concurrently() {
         return Some(vec![sql]);
     }
-    let (table, action) = parts.alter_table()?;
-    let alter = |action: String| format!("ALTER TABLE {table} {action}");
+    let Alter { table, is_only, action } = parts.alter_table()?;
+    let only = if is_only { "ONLY " } else { "" };
+    let alter = |action: String| format!("ALTER TABLE {only}{table} {action}");
     let is_check =
         matches!(&action, Action::Rule { rule, .. } if rule.to_ascii_lowercase().starts_with("check"));
     if found.is_partitioned && !is_check && matches!(action, Action::Key { .. } | Action::Rule { .. }) {
@@ -219,7 +220,7 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
                 alter(format!("VALIDATE CONSTRAINT {name}")),
             ]
         }
-        Action::SetNotNull { column } => not_null(&alter, &own, column),
+        Action::SetNotNull { column } => not_null(&alter, &own, column, is_only),
         Action::AddColumn { column, typed, default, is_not_null } => {
             let tables = found.works.iter().filter(|work| work.kind == WorkKind::Rewrite).count();
             if tables != 1 || version < RANGES {
@@ -231,16 +232,18 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
             ];
             ways.extend((0..BATCHES).map(|batch| batch_of(table, column, batch)));
             if is_not_null {
-                ways.extend(not_null(&alter, &own, column));
+                ways.extend(not_null(&alter, &own, column, is_only));
             }
             ways
         }
     })
 }
 
-fn not_null(alter: &dyn Fn(String) -> String, name: &str, column: &str) -> Vec<String> {
+fn not_null(alter: &dyn Fn(String) -> String, name: &str, column: &str, is_only: bool) -> Vec<String> {
+    // Tables that inherit from it would have to get the CHECK, too.
+    let inherit = if is_only { " NO INHERIT" } else { "" };
     vec![
-        alter(format!("ADD CONSTRAINT {name} CHECK ({column} IS NOT NULL) NOT VALID")),
+        alter(format!("ADD CONSTRAINT {name} CHECK ({column} IS NOT NULL){inherit} NOT VALID")),
         alter(format!("VALIDATE CONSTRAINT {name}")),
         alter(format!("ALTER COLUMN {column} SET NOT NULL")),
         alter(format!("DROP CONSTRAINT {name}")),
@@ -318,7 +321,7 @@ mod tests {
                 index,
                 &[
                     "CREATE UNIQUE INDEX CONCURRENTLY k ON public.t (a, b)",
-                    "ALTER TABLE public.t ADD CONSTRAINT k PRIMARY KEY USING INDEX k DEFERRABLE",
+                    "ALTER TABLE ONLY public.t ADD CONSTRAINT k PRIMARY KEY USING INDEX k DEFERRABLE",
                 ],
             ),
             (

@@ -78,7 +78,8 @@ mod tests {
         objects.push(object("view", "open_orders"));
         objects.push(object("rule", "quiet on orders"));
         let several = told(&objects, "shop").unwrap();
-        let begins = "the copy lacks 1 view, 9 triggers and 1 rule of database shop (open_orders, t1 on orders, ";
+        let begins =
+            "the copy lacks 1 view, 9 triggers and 1 rule of database shop (open_orders, t1 on orders, ";
         assert!(several.starts_with(begins), "{several}");
         assert!(several.contains("t7 on orders and 3 more): statements"), "{several}");
     }

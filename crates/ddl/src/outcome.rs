@@ -17,6 +17,8 @@ pub struct Outcome {
     pub statements: Vec<StatementOutcome>,
     /// Bytes of all tables and indexes before the migration, at the largest size.
     pub bytes: u64,
+    /// The least `--up-to` with which these tables are filled, bytes: they may come out smaller or larger.
+    pub up_to: u64,
     /// The readers and writers meanwhile, if there were any.
     pub probed: Option<Probed>,
     /// The same with a transaction that was open before the migration.
@@ -125,6 +127,8 @@ pub struct Space {
 /// Disk space at one size of the tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SpaceAt {
+    /// The place of the size.
+    pub(crate) place: usize,
     pub(crate) bytes: u64,
     pub(crate) rows: u64,
     pub(crate) space: Space,
@@ -267,6 +271,9 @@ pub struct TableAt {
     /// Its OID.
     #[serde(skip)]
     pub(crate) oid: u32,
+    /// OID of the table of which it is a partition; else its own.
+    #[serde(skip)]
+    pub(crate) root: u32,
     /// `schema.name`.
     pub name: String,
     /// Number of its rows.
@@ -311,6 +318,15 @@ impl AtSize {
 }
 
 impl Outcome {
+    /// The `--up-to` with which the tables of a statement have at least so many bytes, rounded up to two digits.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
+    pub fn up_to(&self, one: &StatementOutcome, bytes: u64) -> u64 {
+        let filled = one.largest().map_or(self.bytes, |largest| largest.bytes).max(1);
+        let needed = (bytes as f64 * self.up_to as f64 / filled as f64).ceil() as u64;
+        let step = 10_u64.pow(needed.checked_ilog10().unwrap_or_default().saturating_sub(1));
+        needed.div_ceil(step) * step
+    }
+
     /// The statements that failed.
     pub fn failed(&self) -> impl Iterator<Item = (&StatementOutcome, &Failed)> {
         self.statements.iter().filter_map(|one| Some((one, one.failed.as_ref()?)))

@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn constraints_of_partitions_come_before_that_of_the_table() {
-        let of = |sql: &str| constraint(&Parts::of(sql).alter_table().unwrap().1, "own", &tree());
+        let of = |sql: &str| constraint(&Parts::of(sql).alter_table().unwrap().action, "own", &tree());
         let key = of("ALTER TABLE t ADD CONSTRAINT k UNIQUE (id) DEFERRABLE").unwrap();
         assert_eq!(key[0], "CREATE UNIQUE INDEX CONCURRENTLY own_1 ON s.a (id)");
         assert_eq!(key[2], "ALTER TABLE s.a ADD CONSTRAINT own_1 UNIQUE USING INDEX own_1 DEFERRABLE");

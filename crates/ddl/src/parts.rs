@@ -29,6 +29,15 @@ pub(crate) enum Action<'a> {
     AddColumn { column: &'a str, typed: &'a str, default: &'a str, is_not_null: bool },
 }
 
+/// The parts of ALTER TABLE.
+pub(crate) struct Alter<'a> {
+    /// The table.
+    pub(crate) table: &'a str,
+    /// Whether tables that inherit from it stay as they are.
+    pub(crate) is_only: bool,
+    pub(crate) action: Action<'a>,
+}
+
 /// The parts of CREATE INDEX.
 pub(crate) struct Create<'a> {
     pub(crate) is_unique: bool,
@@ -105,21 +114,23 @@ impl<'a> Parts<'a> {
         Some((self.slice(first, at + 1), at + 1))
     }
 
-    /// The table and the only action of ALTER TABLE, if it is one that is known.
-    pub(crate) fn alter_table(&self) -> Option<(&'a str, Action<'a>)> {
+    /// The table and the action of ALTER TABLE, if it has a single one that is known.
+    pub(crate) fn alter_table(&self) -> Option<Alter<'a>> {
         if !self.begins(0, &["alter", "table"]) {
             return None;
         }
         let mut at = 2;
-        for optional in ["if", "exists", "only"] {
-            at += usize::from(self.begins(at, &[optional]));
+        if self.begins(at, &["if", "exists"]) {
+            at += 2;
         }
+        let is_only = self.begins(at, &["only"]);
+        at += usize::from(is_only);
         let (table, at) = self.qualified(at)?;
         if self.outer(at).any(|place| self.tokens[place].text == ",") {
             return None;
         }
         let action = if self.begins(at, &["alter"]) { self.alter_column(at + 1) } else { self.add(at) };
-        Some((table, action?))
+        Some(Alter { table, is_only, action: action? })
     }
 
     fn alter_column(&self, at: usize) -> Option<Action<'a>> {

@@ -75,6 +75,9 @@ pub struct TableSize {
     pub bytes: u64,
 }
 
+/// The ratio of the largest size to the one before it.
+pub(crate) const STEP: f64 = 4.0;
+
 /// Sizes at which is measured, and repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -90,7 +93,7 @@ impl Effort {
     pub(crate) fn sizes(self) -> &'static [(f64, usize)] {
         match self {
             Self::Quick => &[(1.0, 1)],
-            Self::Full => &[(1.0 / 16.0, 5), (1.0 / 4.0, 5), (1.0, 3)],
+            Self::Full => &[(1.0 / STEP / STEP, 5), (1.0 / STEP, 5), (1.0, 3)],
         }
     }
 }

@@ -57,6 +57,7 @@ pub use run::scratch::{SCRATCH_SCHEMA, clear_scratch};
 pub use run::{Arrival, Conduct, Observer, PartEnd, RateMeter, Rehearsed, Unwatched, arrive, rehearse, run};
 pub use schema::{
     FilledTable, Modelled, ModelledType, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaObserver,
-    SchemaOutcome, SchemaPlan, SchemaRequest, TableRows, TableState, create_schema, plan_schema, run_schema,
+    SchemaOutcome, SchemaPlan, SchemaRequest, TableRows, TableState, create_schema, is_name_of, plan_schema,
+    run_schema,
 };
 pub use sql::script::sql_of_script;

@@ -99,7 +99,7 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
 
 /// No figure is no proof that a limit holds.
 #[test]
-fn a_limit_that_was_not_tried_is_told() {
+fn a_limit_that_was_not_tried_is_missed() {
     let rig = Rig::new();
     let schema = rig.home.path().join("schema.sql");
     let tables = "CREATE TABLE keyless (n int);

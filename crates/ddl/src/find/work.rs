@@ -116,8 +116,7 @@ pub fn works(before: &Relations, after: &Relations, known: Known<'_>) -> Vec<Wor
         }
         // To build it in another tablespace, the table is read; to copy it there, it is not.
         let is_built = is_reindex || read(table).is_some_and(|read| read.scans > 0);
-        let is_moved =
-            !is_built && earlier.is_some_and(|earlier| earlier.tablespace != relation.tablespace);
+        let is_moved = !is_built && earlier.is_some_and(|earlier| earlier.tablespace != relation.tablespace);
         let file = Some((earlier.map_or(0, |earlier| earlier.file), relation.file));
         works.push(Work {
             oid,
@@ -132,13 +131,10 @@ pub fn works(before: &Relations, after: &Relations, known: Known<'_>) -> Vec<Wor
 }
 
 /// Adds writes that nothing counted: those of a statement that took the lock for them (ROW EXCLUSIVE) on a table that was there.
-pub(crate) fn add_uncounted(
-    works: &mut Vec<Work>,
-    held: &BTreeMap<u32, Vec<LockMode>>,
-    before: &Relations,
-) {
+pub(crate) fn add_uncounted(works: &mut Vec<Work>, held: &BTreeMap<u32, Vec<LockMode>>, before: &Relations) {
     let anew: BTreeSet<u32> = works.iter().map(|work| work.table).collect();
-    let locked = held.iter().filter(|(oid, modes)| !anew.contains(oid) && modes.contains(&LockMode::RowExclusive));
+    let locked =
+        held.iter().filter(|(oid, modes)| !anew.contains(oid) && modes.contains(&LockMode::RowExclusive));
     for (&oid, _) in locked {
         if let Some(relation) = before.get(oid).filter(|relation| relation.kind.has_rows()) {
             let proof = Proof { file: None, read: None, is_event: false, is_vacuumed: false };

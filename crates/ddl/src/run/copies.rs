@@ -27,18 +27,19 @@ pub(crate) struct Copies<'a> {
 
 impl Copies<'_> {
     /// Looks at the statements in a copy of the size at this place. If `is_timed`, this run is also one that counts. If the look disturbed a
-    /// statement, the costs and spaces are those of another run.
+    /// statement, the costs and spaces are those of another run. Returns whether there was one.
     pub(crate) async fn look_at_all(
         &self,
-        (all, place): (&[Filled], usize),
+        (filled, place): (&Filled, usize),
         statements: &mut [StatementOutcome],
         is_timed: bool,
         observer: &mut dyn Observer,
-    ) -> Result<(), DdlError> {
-        let filled = &all[place];
+    ) -> Result<bool, DdlError> {
         let (copy, mut costs) = self.look(&filled.database, statements, observer).await?;
         self.databases.drop(&copy).await?;
-        if costs.is_disturbed {
+        let is_disturbed = costs.is_disturbed;
+        if is_disturbed {
+            observer.stage("timing the statements that the look disturbed");
             costs = self.run(statements, &filled.database, true).await?;
             for (one, space) in statements.iter_mut().zip(costs.spaces()) {
                 if let (Some(found), Some(space)) = (&mut one.found, space) {
@@ -51,14 +52,13 @@ impl Copies<'_> {
             let is_of = |table: &&TableAt| oids.is_some_and(|oids| oids.contains(&table.oid));
             one.tables = filled.tables.iter().filter(is_of).map(|table| table.name.clone()).collect();
             if let Some(found) = &one.found {
-                let (bytes, rows) = sized(&one.tables, &filled.tables);
-                one.spaces.push(SpaceAt { bytes, rows, space: found.space });
+                one.spaces.push(SpaceAt { place, bytes: 0, rows: 0, space: found.space });
             }
         }
         if is_timed {
-            add(statements, costs, (all, place));
+            add(statements, costs, place);
         }
-        Ok(())
+        Ok(is_disturbed)
     }
 
     /// Looks at the statements in a copy, which it returns with their costs. If one fails, begins anew without it.
@@ -113,11 +113,10 @@ impl Copies<'_> {
     pub(crate) async fn time(
         &self,
         statements: &mut [StatementOutcome],
-        filled: &[Filled],
-        place: usize,
+        (filled, place): (&Filled, usize),
     ) -> Result<(), DdlError> {
-        let costs = self.run(statements, &filled[place].database, false).await?;
-        add(statements, costs, (filled, place));
+        let costs = self.run(statements, &filled.database, false).await?;
+        add(statements, costs, place);
         Ok(())
     }
 
@@ -158,12 +157,8 @@ impl Copies<'_> {
         let tables = Tables::read(&copy).await?;
         let held = statements.iter().filter_map(|one| one.found.as_ref()).flat_map(|found| found.held.keys());
         let roots: BTreeSet<u32> = held.filter_map(|oid| Some(tables.get(*oid)?.root())).collect();
-        let mut oids: Vec<u32> =
-            tables.filled().map(|(oid, _)| oid).filter(|oid| roots.contains(oid)).collect();
-        let bytes =
-            |oid: &u32| filled.tables.iter().find(|table| table.oid == *oid).map_or(0, |table| table.bytes);
-        oids.sort_by_key(|oid| std::cmp::Reverse(bytes(oid)));
-        let candidates = Candidates { tables: &tables, oids, filled: &filled.tables };
+        let oids = tables.filled().map(|(oid, _)| oid).filter(|oid| roots.contains(oid)).collect();
+        let candidates = Candidates::of(&tables, oids, &filled.tables);
         let until = runnable(statements);
         let migrating = self.with_settings(&copy);
         let measured = stall::measure(&copy, &migrating, &statements[..until], &candidates, probes, run);
@@ -177,15 +172,27 @@ impl Copies<'_> {
     }
 }
 
-/// Adds a run at the size at this place.
-fn add(statements: &mut [StatementOutcome], costs: Costs, (filled, place): (&[Filled], usize)) {
+/// Adds a run at the size at this place. [`set_sizes`] has its bytes.
+fn add(statements: &mut [StatementOutcome], costs: Costs, place: usize) {
     for (one, cost) in statements.iter_mut().zip(costs.all()) {
         let Some(cost) = cost else { continue };
         if one.measured.len() <= place {
-            let (bytes, rows) = sized(&one.tables, &filled[place].tables);
-            one.measured.push(AtSize { bytes, rows, runs: Vec::new() });
+            one.measured.push(AtSize { bytes: 0, rows: 0, runs: Vec::new() });
         }
         one.measured[place].runs.push(cost);
+    }
+}
+
+/// Sets the bytes and rows at each size: of the tables that the last look found, because a statement may use others at another size.
+pub(crate) fn set_sizes(statements: &mut [StatementOutcome], filled: &[Filled]) {
+    for one in statements {
+        let sizes: Vec<(u64, u64)> = filled.iter().map(|at| sized(&one.tables, &at.tables)).collect();
+        for (at, size) in one.measured.iter_mut().zip(&sizes) {
+            (at.bytes, at.rows) = *size;
+        }
+        for at in &mut one.spaces {
+            (at.bytes, at.rows) = sizes[at.place];
+        }
     }
 }
 

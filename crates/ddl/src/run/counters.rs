@@ -41,7 +41,8 @@ impl Counters {
         watcher: &Watcher,
     ) -> Result<Option<BTreeMap<u32, Read>>, ConnectError> {
         let wanted = self.marks + 1;
-        let mark = if watcher.version().await? < REPORTS { MARK.to_owned() } else { format!("{MARK}; {REPORT}") };
+        let mark =
+            if watcher.version().await? < REPORTS { MARK.to_owned() } else { format!("{MARK}; {REPORT}") };
         let began = Instant::now();
         loop {
             // The migration may have set a limit on the time of a statement.

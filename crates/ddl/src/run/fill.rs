@@ -7,7 +7,7 @@ use connect::Target;
 use fill::limits::Limits;
 use fill::{
     FillError, MethodChoice, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaPlan, SchemaRequest,
-    TableRows, Unwatched, plan_schema, run_schema,
+    TableRows, Unwatched, is_name_of, plan_schema, run_schema,
 };
 use futures_util::future::LocalBoxFuture;
 use server::{Session, Survey};
@@ -40,6 +40,8 @@ pub(crate) struct Filler<'a> {
 pub(crate) struct Scales {
     /// The largest; less than 1 if the amount of the user is larger than what is filled.
     pub(crate) largest: f64,
+    /// The least `--up-to` with which the tables are filled at that scale. They may come out smaller or larger.
+    pub(crate) up_to: f64,
     /// Whether that is the amount of the user.
     pub(crate) is_whole: bool,
     /// Rows of tables whose size the user gave.
@@ -71,7 +73,7 @@ impl Filler<'_> {
         let mut rules = Vec::new();
         let plan = self.plan(session, survey, sight, &rules).await?;
         let Some(mut plan) = plan else {
-            return Ok(Scales { largest: 1.0, is_whole: true, rules, plan: None });
+            return Ok(Scales { largest: 1.0, up_to: 0.0, is_whole: true, rules, plan: None });
         };
         if let Amount::Sizes(sizes) = &self.request.amount {
             for size in sizes {
@@ -92,7 +94,7 @@ impl Filler<'_> {
         };
         let largest = f64::min(wanted, most);
         let plan = self.plan(session, survey, largest, &rules).await?;
-        Ok(Scales { largest, is_whole: wanted <= most, rules, plan })
+        Ok(Scales { largest, up_to: largest * of_scale_1, is_whole: wanted <= most, rules, plan })
     }
 
     /// Rows at scale 1, about.
@@ -185,6 +187,7 @@ impl Filler<'_> {
         let whole = |number: i64| u64::try_from(number).unwrap_or_default();
         let table = |row: &tokio_postgres::Row| TableAt {
             oid: row.get("oid"),
+            root: row.get("root"),
             name: row.get("name"),
             rows: whole(row.get("rows")),
             bytes: whole(row.get("bytes")),
@@ -263,7 +266,7 @@ pub(crate) fn bytes(plan: &SchemaPlan) -> f64 {
     reason = "an estimate"
 )]
 fn rows_for(plan: &SchemaPlan, bytes: u64, table: &str) -> Result<TableRows, DdlError> {
-    let is_meant = |one: &&PlannedTable| one.name == table || format!("{}.{}", one.schema, one.name) == table;
+    let is_meant = |one: &&PlannedTable| is_name_of((&one.schema, &one.name), table);
     let found = plan.tables.iter().find(is_meant).ok_or_else(|| {
         let names: Vec<String> = plan.tables.iter().map(|one| one.name.clone()).collect();
         DdlError::NoSuchTable { option: "--size", table: table.to_owned(), tables: names.join(", ") }

@@ -1,5 +1,7 @@
 //! The tables as they are at the size that the user asked for.
 
+use ::fill::is_name_of;
+
 use super::fill::{Filled, Scales};
 use crate::outcome::TableAt;
 use crate::request::{Amount, Request};
@@ -38,8 +40,7 @@ pub(crate) fn goal(request: &Request, scales: &Scales, filled: &[Filled]) -> Vec
 }
 
 fn is_named(full: &str, name: &str) -> bool {
-    let name = name.replace('"', "");
-    full == name || full.split_once('.').is_some_and(|(_, table)| table == name)
+    full.split_once('.').is_some_and(|names| is_name_of(names, name))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes, not negative")]

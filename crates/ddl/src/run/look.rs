@@ -8,7 +8,8 @@ use connect::{ConnectError, SqlState, Target};
 use server::{Session, quote};
 
 use crate::find::{
-    Class, Held, Kind, Known, Lock, Read, Relation, Relations, Work, WorkKind, add_uncounted, shown_relation, works,
+    Class, Held, Kind, Known, Lock, Read, Relation, Relations, Work, WorkKind, add_uncounted, shown_relation,
+    works,
 };
 use crate::outcome::{Effects, Failed};
 use crate::parted;

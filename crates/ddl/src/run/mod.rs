@@ -117,6 +117,8 @@ struct Rehearsed<'a> {
     works: Vec<(Class, BTreeSet<String>)>,
     /// Whether better ways will be measured.
     has_better: bool,
+    /// Whether the look disturbs a statement.
+    is_disturbed: bool,
 }
 
 struct Measurement<'a> {
@@ -133,7 +135,8 @@ impl Measurement<'_> {
         let Conditions { settings, memory, warning } = conditions;
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
-        let Rehearsed { mut recipe, unused, works, has_better } = self.rehearse(&copies, observer).await?;
+        let rehearsed = self.rehearse(&copies, observer).await?;
+        let Rehearsed { mut recipe, unused, works, has_better, is_disturbed } = rehearsed;
         let empty = databases.create("plan").await?;
         let scales = recipe.scales(&empty).await?;
         databases.drop(&empty).await?;
@@ -144,7 +147,7 @@ impl Measurement<'_> {
         let speeds = Speeds::assumed(&plan.tables, (plan.bytes(), self.site.restarter.is_some()), &works);
         let fills = effort.sizes().iter().map(|(part, _)| Work::Fill(*part));
         let times = if has_better { 2 } else { 1 };
-        let runs = std::iter::repeat_n(rounds::works(effort, probes), times).flatten();
+        let runs = std::iter::repeat_n(rounds::works(effort, probes, is_disturbed), times).flatten();
         let mut clock = Clock::begin(speeds, fills.chain(runs));
         plan.seconds = clock.all().as_secs();
         plan.warnings.extend(warning);
@@ -177,7 +180,7 @@ impl Measurement<'_> {
         let goal = if is_measured { Vec::new() } else { goal::goal(self.request, &scales, &filled) };
         let (clock, are_last) = (&mut clock, !self.request.alternatives);
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
-        let (meanwhile, blocked) = rounds.all(&filled, &mut statements).await?;
+        let (probed, probed_blocked) = rounds.all(&filled, &mut statements).await?;
         forecast_all(&mut statements, &goal, memory);
         let alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
@@ -190,7 +193,9 @@ impl Measurement<'_> {
         let largest = filled.last().map_or(&[][..], |largest| largest.tables.as_slice());
         let bytes = largest.iter().map(|table| table.bytes).sum();
         let unfilled = unfilled(&statements, largest, &unused);
-        Ok(Outcome { statements, bytes, probed: meanwhile, probed_blocked: blocked, unfilled, alternatives })
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
+        let up_to = scales.up_to.ceil() as u64;
+        Ok(Outcome { statements, bytes, up_to, probed, probed_blocked, unfilled, alternatives })
     }
 
     /// Runs the migration on empty tables, and decides which are filled, and with what.
@@ -212,7 +217,7 @@ impl Measurement<'_> {
         let named = self.named().into_iter().map(|(option, name)| tables.named(option, name));
         let named: BTreeSet<u32> = named.collect::<Result<_, _>>()?;
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
-        let (migrated, _) = Box::pin(site.look(&empty, &mut statements, observer)).await?;
+        let (migrated, costs) = Box::pin(site.look(&empty, &mut statements, observer)).await?;
         if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
             && failed.is_certain
         {
@@ -241,7 +246,8 @@ impl Measurement<'_> {
         let work = |found: &Effects| (class_of(found), found.tables.iter().filter_map(name).collect());
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
         let better = better::migration(&statements, site.databases.version());
-        Ok(Rehearsed { recipe, unused, works, has_better: self.request.alternatives && better.is_some() })
+        let has_better = self.request.alternatives && better.is_some();
+        Ok(Rehearsed { recipe, unused, works, has_better, is_disturbed: costs.is_disturbed })
     }
 
     /// The tables that options name, each with its option.

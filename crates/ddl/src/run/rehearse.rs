@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, Target};
+use fill::is_name_of;
 use server::Session;
 use server::quote::qualified;
 use sql::{Kind as Token, Text};
@@ -70,8 +71,7 @@ impl Table {
 
     /// Whether a name, with or without its schema, is meant.
     pub(crate) fn is_named(&self, name: &str) -> bool {
-        let plain = name.replace('"', "");
-        [&*plain, name].iter().any(|name| *name == self.name || *name == self.plain_name())
+        is_name_of((&self.schema, &self.name), name)
     }
 }
 

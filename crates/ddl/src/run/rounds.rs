@@ -3,7 +3,7 @@
 
 use super::Observer;
 use super::clock::{Clock, Work};
-use super::copies::Copies;
+use super::copies::{Copies, set_sizes};
 use super::fill::Filled;
 use crate::error::DdlError;
 use crate::outcome::{Probed, StatementOutcome};
@@ -24,15 +24,18 @@ pub(crate) struct Rounds<'a> {
 /// The readers and writers: without a blocker, and with one.
 pub(crate) type BothProbed = (Option<Probed>, Option<Probed>);
 
-/// The work of a migration in [`Rounds::all`].
-pub(crate) fn works(effort: Effort, probes: Option<&Probes>) -> Vec<Work> {
+/// The work of a migration in [`Rounds::first`] and [`Rounds::all`]. What the look disturbs runs once more after each look.
+pub(crate) fn works(effort: Effort, probes: Option<&Probes>, is_disturbed: bool) -> Vec<Work> {
     let sizes = effort.sizes();
     let runs = sizes.iter().flat_map(|(part, runs)| std::iter::repeat_n(Work::Run(*part), *runs));
     let mut works: Vec<Work> = runs.collect();
+    let looks = if effort == Effort::Quick { vec![1.0] } else { vec![sizes[0].0, 1.0] };
+    // The only look of a quick measurement is its run, too.
     if effort != Effort::Quick {
-        // Looks at the smallest and at the largest.
-        works.extend(sizes.first().map(|(part, _)| Work::Run(*part)));
-        works.push(Work::Run(1.0));
+        works.extend(looks.iter().copied().map(Work::Run));
+    }
+    if is_disturbed {
+        works.extend(looks.into_iter().map(Work::Run));
     }
     if let Some(probes) = probes {
         works.push(Work::Probed(std::time::Duration::ZERO));
@@ -50,9 +53,8 @@ impl Rounds<'_> {
         statements: &mut [StatementOutcome],
     ) -> Result<(), DdlError> {
         let part = self.effort.sizes()[0].0;
-        self.site.look_at_all((filled, 0), statements, false, self.observer).await?;
-        self.clock.did(Work::Run(part));
-        self.site.time(statements, filled, 0).await?;
+        self.look((&filled[0], 0), statements, false).await?;
+        self.site.time(statements, (&filled[0], 0)).await?;
         self.clock.did(Work::Run(part));
         self.observer.left(self.clock.left());
         Ok(())
@@ -71,15 +73,29 @@ impl Rounds<'_> {
         } else {
             "looking at each statement"
         });
-        self.site.look_at_all((filled, filled.len() - 1), statements, is_timed, self.observer).await?;
-        self.clock.did(Work::Run(1.0));
+        self.look((largest, filled.len() - 1), statements, is_timed).await?;
         if !is_timed || self.probes.is_some() {
             self.observer.left(self.clock.left());
         }
         if !is_timed {
             self.timed(filled, statements).await?;
         }
+        set_sizes(statements, filled);
         self.stalls(largest, statements).await
+    }
+
+    /// Looks at the statements in the size at this place.
+    async fn look(
+        &mut self,
+        (filled, place): (&Filled, usize),
+        statements: &mut [StatementOutcome],
+        is_timed: bool,
+    ) -> Result<(), DdlError> {
+        let again = self.site.look_at_all((filled, place), statements, is_timed, self.observer).await?;
+        for _ in 0..=usize::from(again) {
+            self.clock.did(Work::Run(self.effort.sizes()[place].0));
+        }
+        Ok(())
     }
 
     /// Times the statements at several sizes: in turn, so that a machine which becomes slower changes all sizes alike.
@@ -100,7 +116,7 @@ impl Rounds<'_> {
                 }
                 done += 1;
                 self.observer.stage(&format!("timing the statements, run {done} of {all}"));
-                self.site.time(statements, filled, place).await?;
+                self.site.time(statements, (&filled[place], place)).await?;
                 self.clock.did(Work::Run(*part));
                 if done < all || self.probes.is_some() {
                     self.observer.left(self.clock.left());
@@ -131,5 +147,18 @@ impl Rounds<'_> {
         statements.iter_mut().zip(found).for_each(|(one, stall)| one.blocked = stall);
         self.clock.did(Work::Probed(blocker));
         Ok((Some(free), Some(behind)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_look_disturbs_runs_once_more_for_each_look() {
+        for (effort, undisturbed, looks) in [(Effort::Quick, 1, 1), (Effort::Full, 13 + 2, 2)] {
+            assert_eq!(works(effort, None, false).len(), undisturbed);
+            assert_eq!(works(effort, None, true).len(), undisturbed + looks);
+        }
     }
 }

@@ -175,6 +175,37 @@ fn ways_of_partitioned_tables_are_their_own() {
     }
 }
 
+/// A better way does to tables that inherit what the statement does: nothing, if it says ONLY.
+#[test]
+fn a_better_way_keeps_only() {
+    for release in RELEASES {
+        let server = server(release);
+        let schema =
+            "CREATE TABLE parent (id int PRIMARY KEY, n int); CREATE TABLE child () INHERITS (parent);";
+        let migration = "
+            ALTER TABLE ONLY parent ALTER n SET NOT NULL;
+            ALTER TABLE ONLY parent ADD UNIQUE (id, n);
+            ALTER TABLE child ADD a int;";
+        let request = Request { alternatives: true, ..request(schema, migration, Amount::Rows(2000)) };
+        let outcome = measured(&server, &request).unwrap();
+        let numbers: Vec<usize> = outcome.alternatives.iter().map(|one| one.number).collect();
+        assert_eq!(numbers, [1, 2], "{release}");
+        for step in outcome.alternatives.iter().flat_map(|one| &one.statements) {
+            assert!(step.failed.is_none(), "{release}: {step:#?}");
+            let (found, sql) = (step.found.as_ref().unwrap(), &step.statement.sql);
+            assert!(
+                !found.locks.iter().any(|lock| lock.relation == "child"),
+                "{release}: {sql}: {:?}",
+                found.locks
+            );
+            assert!(
+                !sql.contains("SET NOT NULL") || found.class == Class::CatalogOnly,
+                "{release}: {sql}: {found:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_ways_that_hints_name_for_partitioned_tables_work() {
     for release in RELEASES {

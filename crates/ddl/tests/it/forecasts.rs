@@ -1,7 +1,7 @@
 //! Forecasts, tried at ten times the largest measured size.
 
-use ddl::{Amount, Effort, Figure, Request};
-use testkit::RELEASES;
+use ddl::{Amount, Effort, Figure, Outcome, Request, StatementOutcome};
+use testkit::{RELEASES, Server, spec};
 
 use crate::support::{measured, request, server};
 
@@ -50,6 +50,60 @@ fn wal_at_ten_times_the_size_is_within_its_interval() {
             } else {
                 assert!(value < 1e6 && wal < 1e6, "{release}: {wal} {forecast:?}");
             }
+        }
+    }
+}
+
+/// The sizes beside the costs are those of the same tables, though the statement uses another one while they are small.
+#[test]
+fn a_statement_that_uses_fewer_tables_at_a_larger_size_has_the_sizes_of_these() {
+    let server = server(18);
+    let schema = "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY, note text)";
+    let migration = "DO $$ BEGIN
+        IF (SELECT count(*) FROM a) < 2000 THEN UPDATE b SET note = 'new'; END IF;
+        UPDATE a SET id = -id;
+    END $$";
+    let request = request(schema, migration, Amount::Rows(4000));
+    let outcome = measured(&server, &Request { effort: Effort::Full, ..request }).unwrap();
+    let one = &outcome.statements[0];
+    assert_eq!(one.tables, ["public.a"]);
+    let rows: Vec<u64> = one.measured.iter().map(|at| at.rows).collect();
+    assert_eq!(rows, [250, 1000, 4000]);
+}
+
+/// Sorts leave their memory, and changed rows the shared buffers and the WAL of a checkpoint, at a few MB.
+#[test]
+fn the_size_that_is_advised_gives_the_figure() {
+    let set = [
+        ("wal_level", "replica"),
+        ("autovacuum", "off"),
+        ("maintenance_work_mem", "1MB"),
+        ("shared_buffers", "1MB"),
+        ("max_wal_size", "32MB"),
+    ];
+    let server = Server::start(spec(18, &set));
+    let migration = "CREATE INDEX ON events (kind, at); UPDATE events SET kind = kind + 1;";
+    let of = |up_to: u64| {
+        let request = request(SCHEMA, migration, Amount::Rows(5_000_000));
+        measured(&server, &Request { effort: Effort::Full, up_to, ..request }).unwrap()
+    };
+    let advised = |outcome: &Outcome, one: &StatementOutcome, figure: Figure| match figure {
+        Figure::Beyond { measure, .. } => Some(outcome.up_to(one, measure)),
+        _ => None,
+    };
+    let small = of(2_000_000);
+    for one in &small.statements {
+        let forecast = one.forecast.as_ref().unwrap();
+        let advice = [forecast.seconds, forecast.wal].map(|figure| advised(&small, one, figure));
+        let up_to = advice.into_iter().flatten().max().unwrap();
+        assert!((4_000_000..120_000_000).contains(&up_to), "{up_to} {forecast:?}");
+        let large = of(up_to);
+        let one = &large.statements[one.number - 1];
+        let forecast = one.forecast.as_ref().unwrap();
+        for figure in [forecast.seconds, forecast.wal] {
+            // A busy machine may hide the growth.
+            let is_known = matches!(figure, Figure::Value { .. } | Figure::TooSmall);
+            assert!(is_known, "{up_to}: {:?} {forecast:?}", one.measured);
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use ddl::find::Class;
-use ddl::{Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site, Statement};
+use ddl::{
+    Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site, Statement, TableSize,
+};
 use server::DataDirectory;
 use testkit::{RELEASES, Server, assert_says, block_on, spec};
 use tokio::sync::oneshot;
@@ -78,8 +80,7 @@ fn what_a_statement_that_commits_does_to_rows_is_counted() {
     ]
     .concat();
     for release in RELEASES {
-        let outcome =
-            measured(&server(release), &request(SHOP, &migration, Amount::Rows(3000))).unwrap();
+        let outcome = measured(&server(release), &request(SHOP, &migration, Amount::Rows(3000))).unwrap();
         let failed: Vec<_> = outcome.failed().collect();
         assert!(failed.is_empty(), "{release}: {failed:#?}");
         let found: Vec<_> = outcome.statements.iter().filter_map(|one| one.found.as_ref()).collect();
@@ -112,11 +113,62 @@ fn what_a_statement_that_commits_does_to_rows_is_counted() {
 #[test]
 fn a_vacuum_that_skips_locked_tables_finds_none() {
     for release in RELEASES {
-        let migration = "DELETE FROM orders_log; VACUUM (SKIP_LOCKED) orders_log; VACUUM(SKIP_LOCKED,ANALYZE) orders;";
+        let migration =
+            "DELETE FROM orders_log; VACUUM (SKIP_LOCKED) orders_log; VACUUM(SKIP_LOCKED,ANALYZE) orders;";
         let outcome = measured(&server(release), &of(migration)).unwrap();
         let wanted = [Class::Rows, Class::Scan, Class::Scan].map(Some);
         assert_eq!(classes(&outcome), wanted, "{release}: {:#?}", outcome.statements);
     }
+}
+
+/// The run for what the look disturbs has a stage of its own.
+#[test]
+fn a_run_that_the_look_needs_has_a_stage() {
+    struct Stages(Vec<String>);
+    impl Observer for Stages {
+        fn planned(&mut self, _: &Plan) {}
+        fn stage(&mut self, text: &str) {
+            self.0.push(text.to_owned());
+        }
+        fn left(&mut self, _: Duration) {}
+        fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
+    }
+    let server = server(18);
+    for (migration, is_disturbed) in
+        [("VACUUM orders_log", true), ("ALTER TABLE orders_log ADD a int", false)]
+    {
+        let mut stages = Stages(Vec::new());
+        block_on(async {
+            let target = server.target("postgres");
+            let directory = &DataDirectory::Asked;
+            let site = Site { target: &target, directory, restarter: None, pgrig: "test" };
+            let interrupt = Box::pin(std::future::pending());
+            ddl::run(&site, &of(migration), &mut stages, interrupt).await.unwrap();
+        });
+        let is_told = stages.0.iter().any(|stage| stage == "timing the statements that the look disturbed");
+        assert_eq!(is_told, is_disturbed, "{migration}: {:?}", stages.0);
+    }
+}
+
+/// --size and --rows take the same names, with and without quotes.
+#[test]
+fn a_table_is_named_with_quotes_or_without() {
+    let server = server(18);
+    let schema = "CREATE TABLE \"Orders\" (id int PRIMARY KEY, note text);";
+    let of = |amount: Amount| {
+        let request =
+            Request { up_to: 1_000_000, ..request(schema, "ALTER TABLE \"Orders\" ADD a int", amount) };
+        measured(&server, &request).map(|outcome| outcome.statements[0].forecast.as_ref().unwrap().bytes)
+    };
+    let size =
+        |table: &str| of(Amount::Sizes(vec![TableSize { table: table.to_owned(), bytes: 20_000_000 }]));
+    let rows = |table: &str| of(Amount::Rules(vec![format!("{table}=1000000").parse().unwrap()]));
+    for name in ["Orders", "\"Orders\"", "public.\"Orders\""] {
+        assert_eq!(size(name).unwrap(), 20_000_000, "{name}");
+        assert!(rows(name).unwrap() > 20_000_000, "{name}");
+    }
+    assert!(matches!(size("orders").unwrap_err(), DdlError::NoSuchTable { .. }));
+    assert!(matches!(rows("orders").unwrap_err(), DdlError::NoSuchTable { .. }));
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn what_cannot_be_probed_is_told() {
 
 /// No wait is no proof where nobody could wait.
 #[test]
-fn tables_that_a_statement_blocks_and_that_no_session_uses_are_told() {
+fn blocked_tables_that_no_session_uses_are_named() {
     for release in RELEASES {
         let server = server(release);
         let migration = "
@@ -187,14 +187,62 @@ fn tables_that_a_statement_blocks_and_that_no_session_uses_are_told() {
         let unprobed = |one: &ddl::StatementOutcome| one.stall.as_ref().unwrap().unprobed.join(" ");
         let found: Vec<String> = outcome.statements.iter().map(unprobed).collect();
         // Only writers wait for CREATE INDEX, and those of t have stopped.
-        let wanted =
-            ["public.keyless", "", "public.seen", "", "", "public.only_made", "", "", "public.t"];
+        let wanted = ["public.keyless", "", "public.seen", "", "", "public.only_made", "", "", "public.t"];
         assert_eq!(found, wanted, "{release}: {:?}", outcome.probed);
     }
-    let own =
-        Probes { read: Some(Probing::Statement("SELECT count(*) FROM keyless".to_owned())), ..Probes::default() };
+    let own = Probes {
+        read: Some(Probing::Statement("SELECT count(*) FROM keyless".to_owned())),
+        ..Probes::default()
+    };
     let outcome = measured(&server(18), &probing("ALTER TABLE keyless ADD a int", own)).unwrap();
     assert_eq!(outcome.statements[0].stall.as_ref().unwrap().unprobed, Vec::<String>::new());
+}
+
+/// The rows of a partitioned table are those of its partitions.
+#[test]
+fn a_large_partitioned_table_is_probed_before_small_ones() {
+    let server = server(18);
+    let small: String =
+        ["a", "b", "c", "d"].map(|name| format!("CREATE TABLE {name} (id int PRIMARY KEY);")).concat();
+    let schema = format!(
+        "{small} CREATE TABLE events (id int PRIMARY KEY, note text, more text) PARTITION BY RANGE (id);
+         CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM (0) TO (1000) PARTITION BY RANGE (id);
+         CREATE TABLE events_1_all PARTITION OF events_1 DEFAULT;
+         CREATE TABLE events_2 PARTITION OF events DEFAULT;"
+    );
+    let migration = ["events", "a", "b", "c", "d"].map(|name| format!("ALTER TABLE {name} ADD n int;"));
+    let request = Request {
+        probes: Some(Probes::default()),
+        ..request(&schema, &migration.concat(), Amount::Rows(2000))
+    };
+    let probed = measured(&server, &request).unwrap().probed.unwrap();
+    assert_eq!(probed.names[..2], ["reader public.events", "writer public.events"], "{probed:?}");
+    assert_eq!(probed.unprobed.len(), 1, "{probed:?}");
+    assert!(probed.unprobed[0].contains("only the 4 largest"), "{probed:?}");
+}
+
+/// A reader that catches up slowly has a backlog of seconds, which is not the stall of the next statement.
+#[test]
+fn a_long_lock_does_not_stall_the_next_statement() {
+    let server = server(18);
+    let schema = format!("{SCHEMA} CREATE SEQUENCE runs;");
+    // It is due every 20 ms, twice the time of its first runs.
+    let read = "SELECT pg_sleep(CASE WHEN nextval('runs') > 10 THEN 0.018 ELSE 0.01 END) FROM t WHERE id = 7";
+    let probes = Probes { read: Some(Probing::Statement(read.to_owned())), ..Probes::default() };
+    let migration = "
+        DO $$ BEGIN
+            LOCK TABLE t;
+            PERFORM pg_sleep(CASE WHEN current_database() LIKE '%\\_stall' THEN 3 ELSE 0 END);
+        END $$;
+        BEGIN; ALTER TABLE t ADD a int; SELECT pg_sleep(0.2); COMMIT;";
+    let request = Request { probes: Some(probes), ..request(&schema, migration, Amount::Rows(500)) };
+    let outcome = measured(&server, &request).unwrap();
+    let stall = |place: usize| outcome.statements[place].stall.as_ref().unwrap();
+    let first = stall(0).read.as_ref().unwrap();
+    assert!(first.lock > 2.5 && first.seconds >= first.lock, "{first:?}");
+    let later: Vec<f64> =
+        (1..5).filter_map(|place| stall(place).read.as_ref()).map(|wait| wait.seconds).collect();
+    assert!(!later.is_empty() && later.iter().all(|wait| *wait < first.seconds / 2.0), "{first:?} {later:?}");
 }
 
 fn script(text: &str) -> Probing {

@@ -34,9 +34,10 @@ fn tables_are_copied_to_another_tablespace_and_indexes_copied_or_built() {
     for release in RELEASES {
         let server = server(release);
         tablespace(&server);
-        let mut migration = "ALTER TABLE t SET TABLESPACE elsewhere; ALTER INDEX t_n SET TABLESPACE elsewhere; \
+        let mut migration =
+            "ALTER TABLE t SET TABLESPACE elsewhere; ALTER INDEX t_n SET TABLESPACE elsewhere; \
                              ALTER TABLE t ADD x uuid DEFAULT gen_random_uuid(), SET TABLESPACE pg_default;"
-            .to_owned();
+                .to_owned();
         let mut wanted = vec![
             (Class::Copy, vec![("t", WorkKind::Copy)]),
             (Class::Copy, vec![("t_n", WorkKind::Copy)]),

@@ -23,6 +23,6 @@ mod run;
 pub use create::create_schema;
 pub use limits::SchemaLimits;
 pub use outcome::{FilledTable, SchemaOutcome};
-pub use plan::{PlannedTable, SchemaPlan, TableState, plan_schema};
+pub use plan::{PlannedTable, SchemaPlan, TableState, is_name_of, plan_schema};
 pub use request::{Modelled, ModelledType, RowsRule, SchemaAmount, SchemaRequest, TableRows};
 pub use run::{SchemaObserver, run_schema};

@@ -15,6 +15,8 @@ pub struct Point {
 const TERMS: usize = 3;
 /// A model with more terms must have a smaller error than this part of the error of one with fewer.
 const BETTER: f64 = 0.8;
+/// Values below this weigh as much as this one: sums of the squares of the weights are finite.
+const LEAST_VALUE: f64 = 1e-100;
 
 /// The terms that a quantity may have, the models with fewer terms first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +127,7 @@ fn terms(bytes: f64, rows: f64) -> [f64; TERMS] {
 }
 
 fn weight(point: &Point) -> f64 {
-    1.0 / point.value.abs().max(f64::MIN_POSITIVE.sqrt())
+    1.0 / point.value.abs().max(LEAST_VALUE)
 }
 
 /// The least-squares solution for these terms, by the normal equations; none if they are not independent.
@@ -234,8 +236,18 @@ mod tests {
     #[test]
     fn one_size_gives_no_fit() {
         assert_eq!(Fit::best(&points(|_, _| 1.0)[..2], Models::OF_SORTS), None);
-        // Nor do points of zero: nothing to be relative to, and nothing to forecast.
-        let zero = Fit::best(&points(|_, _| 0.0), Models::OF_SORTS).map(|fit| fit.at(1e9, 1e7));
-        assert!(zero.is_none_or(|value| value == 0.0), "{zero:?}");
+    }
+
+    #[test]
+    fn a_value_that_is_always_zero_stays_zero() {
+        for models in [Models::CONSTANT_OR_MORE, Models::OF_BYTES, Models::OF_SORTS] {
+            let fit = Fit::best(&points(|_, _| 0.0), models).unwrap();
+            assert_eq!((fit.at(1e9, 1e7), fit.growing_share(1e9, 1e7)), (0.0, 1.0), "{models:?}");
+        }
+        // Another session wrote a little in a single run.
+        let mut points = points(|_, _| 0.0);
+        points[5].value = 48.0;
+        let value = Fit::best(&points, Models::CONSTANT_OR_MORE).unwrap().at(1e9, 1e7);
+        assert!(value < 48.0, "{value}");
     }
 }

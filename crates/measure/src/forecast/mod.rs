@@ -16,6 +16,8 @@ pub use self::fit::{Fit, Models, Point, sizes};
 const TWO_SIDED_90: f64 = 1.645;
 /// The growing part must be at least this part of the value at the largest size, or its slope is not known.
 const LEAST_GROWTH: f64 = 0.25;
+/// The size to measure has this factor to spare: boundaries and the ratio of the sizes move a little with the size.
+const MARGIN: f64 = 1.15;
 
 /// The least standard error of a forecast, as a part of it. No law of three sizes is the whole truth.
 #[derive(Clone, Copy, Debug)]
@@ -39,11 +41,11 @@ pub enum Figure {
         /// Upper bound of the interval.
         high: f64,
     },
-    /// None: this boundary lies between. To measure beyond it, this many bytes must be filled.
+    /// None: this boundary lies between, the largest of several. To measure beyond it, this many bytes must be filled.
     Beyond {
         /// The boundary across which no law holds.
         boundary: Boundary,
-        /// Bytes of the data that must be measured.
+        /// Bytes that the data of the largest measured size must have, so that those of the size before it are beyond the boundary, too.
         measure: u64,
     },
     /// None: fewer than two sizes were measured.
@@ -88,22 +90,17 @@ pub struct Law {
 }
 
 impl Law {
-    /// The forecast for these bytes and rows. `step` is the ratio of the largest measured size to the one before it.
+    /// The forecast for these bytes and rows. `step` is the ratio of the largest measured size to the one before it, as it will be if
+    /// larger sizes are measured.
     pub fn at(&self, mut points: Vec<Point>, (bytes, rows): (f64, f64), step: f64) -> Figure {
-        for boundary in &self.boundaries {
+        // Only sizes beyond all of them tell of the size that is asked for.
+        let between = self.boundaries.iter().filter(|boundary| (boundary.at as f64) < bytes);
+        if let Some(boundary) = between.max_by_key(|boundary| boundary.at) {
             let at = boundary.at as f64;
-            if at >= bytes {
-                continue;
-            }
-            // Only sizes beyond it tell of what is beyond it.
             points.retain(|point| point.bytes >= at);
             if sizes(&points).len() < 2 {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "a size, not negative"
-                )]
-                let measure = (at * step.max(2.0)) as u64;
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size")]
+                let measure = (at * step * MARGIN).ceil() as u64;
                 return Figure::Beyond { boundary: *boundary, measure };
             }
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use comfy_table::Table;
 use ddl::find::{Lock, LockMode, Work, WorkKind};
 use ddl::{
-    Alternative, Amount, AtSize, Effects, Effort, Figure, Outcome, Plan, PlannedSize, Probed, Request, Space,
-    Spread, Stall, StatementKind, StatementOutcome, Wait,
+    Alternative, Amount, AtSize, Boundary, Effects, Effort, Figure, Outcome, Plan, PlannedSize, Probed,
+    Request, Space, Spread, Stall, StatementKind, StatementOutcome, Wait,
 };
 use measure::human::{bytes, counted, grouped, time};
 
@@ -339,18 +339,11 @@ fn rates(probed: &Probed) -> String {
 fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
     let Some(forecast) = &one.forecast else { return String::new() };
     let is_quick = one.measured.len() == 1;
-    // Its tables are a part of all that are filled.
-    let all = of.bytes as f64 / one.largest().map_or(1.0, |largest| largest.bytes.max(1) as f64);
     let figure = |figure: &Figure, shown: &dyn Fn(f64) -> String| match figure {
         Figure::Value { value, low, high } => {
             format!("{} ({} to {})", shown(*value), shown(*low), shown(*high))
         }
-        Figure::Beyond { boundary, measure } => format!(
-            "not known: from about {} on, the work exceeds {}; to measure that, give --up-to {}",
-            bytes(boundary.at),
-            boundary.cause.name(),
-            shown_bytes(*measure as f64 * all).replace(' ', ""),
-        ),
+        Figure::Beyond { boundary, measure } => beyond(*boundary, of.up_to(one, *measure), is_quick),
         Figure::TooFewSizes if is_quick => "not known: leave out --quick to measure several sizes".to_owned(),
         Figure::TooFewSizes => "not known: the tables are too small to differ in size".to_owned(),
         Figure::TooSmall => {
@@ -368,6 +361,18 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
         let _ = write!(text, "\n   {:>width$}  {space} of files more at its peak", "");
     }
     text
+}
+
+/// Why there is no figure beyond a boundary, and the size that gives one.
+fn beyond(boundary: Boundary, up_to: u64, is_quick: bool) -> String {
+    // A single size never gives one.
+    let how = if is_quick { "leave out --quick, and give" } else { "give" };
+    format!(
+        "not known: from about {} on, the work exceeds {}; to measure that, {how} --up-to {}",
+        bytes(boundary.at),
+        boundary.cause.name(),
+        bytes(up_to).replace(' ', ""),
+    )
 }
 
 fn spread(seconds: Spread) -> String {
@@ -428,7 +433,9 @@ fn works_of_kinds(works: &[Work]) -> Vec<String> {
                     count(read.updated),
                     count(read.deleted)
                 ),
-                (WorkKind::Rows, None) => "a lock for writes (ROW EXCLUSIVE), and no counters from the server, for".to_owned(),
+                (WorkKind::Rows, None) => {
+                    "a lock for writes (ROW EXCLUSIVE), and no counters from the server, for".to_owned()
+                }
                 (WorkKind::Scan, Some(read)) if read.scans > 0 => {
                     format!("{} read by {} of", rows(read.returned), scans(read.scans))
                 }
@@ -477,4 +484,19 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
     let kept: String = text.chars().take(most - 1).collect();
     kept.trim_end().to_owned() + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use ddl::Cause;
+
+    use super::*;
+
+    #[test]
+    fn the_advice_beyond_a_boundary_measures_several_sizes() {
+        let boundary = Boundary { cause: Cause::MaintenanceWorkMem, at: 148_000_000 };
+        let of = |is_quick| beyond(boundary, 1_600_000_000, is_quick);
+        assert!(of(false).ends_with("exceeds maintenance_work_mem; to measure that, give --up-to 1.60GB"));
+        assert!(of(true).ends_with("to measure that, leave out --quick, and give --up-to 1.60GB"));
+    }
 }

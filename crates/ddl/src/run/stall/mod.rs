@@ -5,7 +5,8 @@
 //! A statement or script of the user may take longer than that. pgrig then sends it less often, so that it keeps its schedule while
 //! nothing blocks it.
 //! A wait counts from the scheduled time, so that whoever would have come meanwhile counts too. The migration begins after
-//! a baseline. A statement outside of a transaction begins when all probes have caught up.
+//! a baseline. A statement outside of a transaction begins when all probes have caught up. Those that are late for too long leave out what
+//! is due by then: else the stall of that statement would be the backlog of the one before.
 
 mod asked;
 mod carry;
@@ -14,6 +15,7 @@ mod probe;
 mod unprobed;
 mod watch;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,14 +53,26 @@ pub(crate) struct ProbeResults {
 pub(crate) struct Candidates<'a> {
     pub(crate) tables: &'a Tables,
     /// OIDs of the tables, the largest first.
-    pub(crate) oids: Vec<u32>,
+    oids: Vec<u32>,
     /// The tables as they were filled.
-    pub(crate) filled: &'a [TableAt],
+    filled: &'a [TableAt],
 }
 
-impl Candidates<'_> {
+impl<'a> Candidates<'a> {
+    /// Of these tables, with those that were filled.
+    pub(crate) fn of(tables: &'a Tables, mut oids: Vec<u32>, filled: &'a [TableAt]) -> Self {
+        let none = Self { tables, oids: Vec::new(), filled };
+        oids.sort_by_cached_key(|oid| Reverse(none.sum(*oid, |table| table.bytes)));
+        Self { oids, ..none }
+    }
+
     fn rows(&self, oid: u32) -> u64 {
-        self.filled.iter().find(|table| table.oid == oid).map_or(0, |table| table.rows)
+        self.sum(oid, |table| table.rows)
+    }
+
+    /// The sum of a table, or of the partitions in which its rows are.
+    fn sum(&self, oid: u32, of: impl Fn(&TableAt) -> u64) -> u64 {
+        self.filled.iter().filter(|table| table.root == oid).map(of).sum()
     }
 }
 
@@ -104,6 +118,7 @@ pub(crate) async fn measure(
         None => None,
     };
     let migration_began = began.elapsed();
+    section(&log, migration_began);
     let spans = migrate(&session, statements, &log, began).await?;
     // Its locks end with it, and the blocker's too. What was scheduled before that is answered.
     session.close().await;
@@ -158,6 +173,8 @@ pub(crate) async fn measure(
 struct Span {
     start: Duration,
     end: Duration,
+    /// What was due before this is late because of earlier statements.
+    since: Duration,
     /// Whether it takes a lock that readers or writers wait for.
     blocks: bool,
     /// Whether its transaction went on after it, with its locks.
@@ -170,7 +187,7 @@ impl Span {
     /// due after it, too.
     fn meets(&self, one: &Answer) -> bool {
         let end = if self.blocks && self.goes_on { self.end + one.interval } else { self.end };
-        one.answered >= self.start && one.scheduled <= end
+        one.answered >= self.start && (self.since..=end).contains(&one.scheduled)
     }
 }
 
@@ -193,6 +210,7 @@ async fn migrate(
     let mut spans = Vec::with_capacity(statements.len());
     let mut is_in_transaction = false;
     let mut is_failed = false;
+    let mut since = Duration::ZERO;
     for one in statements {
         let ends = one.statement.ends_transaction();
         if one.failed.is_some() || is_failed && !ends {
@@ -200,11 +218,14 @@ async fn migrate(
             continue;
         }
         if !is_in_transaction {
-            calm(probes, began).await;
+            since = calm(probes, began).await;
         }
+        section(probes, began.elapsed());
         let start = began.elapsed();
         let sql = if is_failed { "ROLLBACK" } else { &one.statement.sql };
         let ran = failure::refused(session.run(sql).await)?;
+        let end = began.elapsed();
+        section(probes, end);
         let failed = ran.err().map(|error| failure::of(&error).message);
         if one.statement.kind == StatementKind::Transaction {
             is_in_transaction = !ends;
@@ -212,19 +233,40 @@ async fn migrate(
         is_failed = is_in_transaction && (is_failed || failed.is_some());
         let strongest = one.found.as_ref().and_then(crate::outcome::Effects::strongest);
         let blocks = strongest.is_some_and(|mode| mode.blocks().is_some());
-        spans.push(Some(Span { start, end: began.elapsed(), blocks, goes_on: is_in_transaction, failed }));
+        spans.push(Some(Span { start, end, since, blocks, goes_on: is_in_transaction, failed }));
     }
     Ok(spans)
 }
 
-/// Waits until all probes that run have caught up with what is due now.
-async fn calm(probes: &[Arc<Probe>], began: Instant) {
+/// A statement of the migration begins or ends.
+fn section(probes: &[Arc<Probe>], now: Duration) {
+    for probe in probes {
+        probe.begin_section(now);
+    }
+}
+
+/// Waits until all probes have caught up. What is still late after [`CALM`] is not sent any more. Returns a time by which nothing
+/// counts for the next statement.
+async fn calm(probes: &[Arc<Probe>], began: Instant) -> Duration {
+    let mut now = began.elapsed();
+    if !caught_up(probes, now).await {
+        now = began.elapsed();
+        for probe in probes {
+            probe.skip_to(now);
+        }
+        caught_up(probes, now).await;
+    }
+    now
+}
+
+/// Whether all probes that run have answered what was due by `now`, at most [`CALM`] later.
+async fn caught_up(probes: &[Arc<Probe>], now: Duration) -> bool {
     let deadline = Instant::now() + CALM;
-    let now = began.elapsed();
-    let late = |probe: &Arc<Probe>| probe.is_behind(now);
-    while probes.iter().any(late) && Instant::now() < deadline {
+    let is_late = || probes.iter().any(|probe| probe.is_behind(now));
+    while is_late() && Instant::now() < deadline {
         tokio::time::sleep(INTERVAL).await;
     }
+    !is_late()
 }
 
 /// The longest waits of what met the statement at this place first; none if it did not run.
@@ -266,4 +308,34 @@ async fn hold(
         tokio::time::sleep(held).await;
         session.close().await;
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_backlog_of_a_statement_is_not_met_by_the_next() {
+        let at = Duration::from_secs;
+        let span = |start: u64, end: u64, since: u64| {
+            let blocks = true;
+            Some(Span {
+                start: at(start),
+                end: at(end),
+                since: at(since),
+                blocks,
+                goes_on: false,
+                failed: None,
+            })
+        };
+        let spans = [span(10, 70, 9), span(81, 82, 80)];
+        let place = |scheduled: u64, answered: u64| {
+            let (scheduled, answered) = (at(scheduled), at(answered));
+            met(&spans, &Answer { scheduled, answered, interval: INTERVAL })
+        };
+        // What the first delays counts for it, however late the answer is; what is due after it counts for none.
+        assert_eq!([place(10, 70), place(60, 90), place(71, 90)], [Some(0), Some(0), None]);
+        // What is due, or under way, when the second begins counts for that one.
+        assert_eq!([place(81, 82), place(80, 81), place(83, 84)], [Some(1), Some(1), None]);
+    }
 }

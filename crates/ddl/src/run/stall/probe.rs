@@ -88,13 +88,19 @@ pub(super) struct Probe {
     is_over: AtomicBool,
     /// When the statement that was answered last was due, nanoseconds.
     answered: AtomicU64,
+    /// What was due before this is not sent any more, nanoseconds.
+    skipped: AtomicU64,
+    /// When the statement of the migration began that runs, or the one before ended, nanoseconds.
+    section: AtomicU64,
     log: Mutex<Log>,
 }
 
-/// Answers of a probe, with their times.
-#[derive(Clone, Debug, Default)]
+/// Answers of a probe, with their times. Of those within one section, which count for the same statement, only the longest wait.
+#[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) answers: Vec<Answer>,
+    /// The section within which the last of them is, if it is within one.
+    within: Option<Duration>,
     /// When and why it could not go on.
     pub(super) stopped: Option<(Duration, String)>,
 }
@@ -114,6 +120,21 @@ impl Answer {
     }
 }
 
+impl Log {
+    /// Adds an answer, with the section within which it is.
+    fn add(&mut self, answer: Answer, within: Option<Duration>) {
+        match self.answers.last_mut() {
+            Some(last) if within.is_some() && self.within == within => {
+                if answer.waited() > last.waited() {
+                    *last = answer;
+                }
+            }
+            _ => self.answers.push(answer),
+        }
+        self.within = within;
+    }
+}
+
 impl Probe {
     pub(super) fn new(pid: i32, asked: Asked, interval: Duration) -> Self {
         Self {
@@ -122,6 +143,8 @@ impl Probe {
             interval,
             is_over: AtomicBool::new(false),
             answered: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
+            section: AtomicU64::new(0),
             log: Mutex::default(),
         }
     }
@@ -133,6 +156,14 @@ impl Probe {
         let mut doing = self.asked.doing.clone();
         while !self.is_over.load(Ordering::Relaxed) {
             let scheduled = first + self.interval * number;
+            let skipped = Duration::from_nanos(self.skipped.load(Ordering::Relaxed));
+            if scheduled < skipped {
+                // It has waited until then in vain, and the others of these for a shorter time.
+                self.note(scheduled, skipped);
+                let late = (skipped - scheduled).as_nanos().div_ceil(self.interval.as_nanos());
+                number = number.saturating_add(u32::try_from(late).unwrap_or(u32::MAX));
+                continue;
+            }
             tokio::time::sleep_until((began + scheduled).into()).await;
             let done = doing.once(&session, number).await;
             number += 1;
@@ -143,14 +174,30 @@ impl Probe {
                     self.stop();
                 }
                 _ => {
-                    let answer = Answer { scheduled, answered: began.elapsed(), interval: self.interval };
-                    self.log.lock().unwrap_or_else(PoisonError::into_inner).answers.push(answer);
-                    let nanoseconds = u64::try_from(scheduled.as_nanos()).unwrap_or(u64::MAX);
-                    self.answered.store(nanoseconds, Ordering::Relaxed);
+                    self.note(scheduled, began.elapsed());
+                    self.answered.store(nanoseconds(scheduled), Ordering::Relaxed);
                 }
             }
         }
         session.close().await;
+    }
+
+    fn note(&self, scheduled: Duration, answered: Duration) {
+        let section = Duration::from_nanos(self.section.load(Ordering::SeqCst));
+        // The first that is due after a statement may count for that one, too.
+        let within = (scheduled > section + self.interval).then_some(section);
+        let answer = Answer { scheduled, answered, interval: self.interval };
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).add(answer, within);
+    }
+
+    /// A statement of the migration begins or ends.
+    pub(super) fn begin_section(&self, now: Duration) {
+        self.section.store(nanoseconds(now), Ordering::SeqCst);
+    }
+
+    /// Leaves out what is due before `now` and was not sent.
+    pub(super) fn skip_to(&self, now: Duration) {
+        self.skipped.store(nanoseconds(now), Ordering::Relaxed);
     }
 
     pub(super) fn stop(&self) {
@@ -163,7 +210,44 @@ impl Probe {
         !self.is_over.load(Ordering::Relaxed) && answered <= now
     }
 
+    /// Takes its log.
     pub(super) fn log(&self) -> Log {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        std::mem::take(&mut self.log.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_wait_of_a_section_is_kept() {
+        let asked = Asked {
+            kind: ProbeKind::Read,
+            name: String::new(),
+            doing: Doing::Statements(Vec::new()),
+            is_own: false,
+        };
+        let probe = Probe::new(1, asked, INTERVAL);
+        let at = Duration::from_millis;
+        for section in [0, 1000] {
+            probe.begin_section(at(section));
+            for due in (section..section + 1000).step_by(2) {
+                let waited = if due == section + 500 { 7 } else { 1 };
+                probe.note(at(due), at(due + waited));
+            }
+        }
+        // Due in the second section, answered in the third: it may count for both.
+        probe.begin_section(at(2000));
+        probe.note(at(1998), at(2001));
+        let kept: Vec<_> = probe.log().answers.iter().map(|one| (one.scheduled, one.waited())).collect();
+        let first = |section: u64| [section, section + 2].map(|due| (at(due), at(1)));
+        let longest = |section: u64| [(at(section + 500), at(7))];
+        let expected = [&first(0)[..], &longest(0), &first(1000), &longest(1000), &[(at(1998), at(3))]];
+        assert_eq!(kept, expected.concat());
     }
 }

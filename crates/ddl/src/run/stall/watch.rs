@@ -19,7 +19,7 @@ pub(super) struct Waiting {
 }
 
 /// Times at which server processes were seen waiting, from the beginning of the probes: from when to when.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Queue(BTreeMap<i32, Vec<(Duration, Duration)>>);
 
 impl Waiting {
@@ -47,15 +47,21 @@ impl Waiting {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
+    /// Takes what was seen.
     pub(super) fn found(&self) -> Queue {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        std::mem::take(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Queue {
     /// Notes that a process waits, from before until now.
     fn see(&mut self, pid: i32, from: Duration, now: Duration) {
-        self.0.entry(pid).or_default().push((from, now));
+        let seen = self.0.entry(pid).or_default();
+        match seen.last_mut() {
+            // The same wait, seen again.
+            Some((_, last)) if from <= *last => *last = now,
+            _ => seen.push((from, now)),
+        }
     }
 
     /// Time within these two, those of one statement, from the first to the last moment that the process waited for locks.
@@ -85,5 +91,11 @@ mod tests {
         assert_eq!(queue.locked(7, at(120), at(150)), at(10));
         assert_eq!(queue.locked(7, at(200), at(300)), at(0));
         assert_eq!(queue.locked(8, at(0), at(1000)), at(0));
+        // A wait that is seen again is the same.
+        for now in 500..600 {
+            queue.see(7, at(450), at(now));
+        }
+        assert_eq!(queue.0[&7].len(), 4);
+        assert_eq!(queue.locked(7, at(420), at(1000)), at(149));
     }
 }

@@ -206,13 +206,19 @@ fn whole(rows: f64) -> u64 {
 
 /// Whether a name, with or without its schema, is the table's.
 pub(super) fn is_named(table: &TableInfo, name: &str) -> bool {
+    is_name_of((&table.schema, &table.name), name)
+}
+
+/// Whether a name that a user writes is that of this schema and table: with or without the schema, and with quotes as in SQL or
+/// without.
+pub fn is_name_of((schema, table): (&str, &str), name: &str) -> bool {
     // Names may hold dots and quotes themselves.
-    if name == table.display_name() || name == table.shown() {
+    if name.strip_prefix(schema).and_then(|rest| rest.strip_prefix('.')) == Some(table) {
         return true;
     }
     match &parts(name)[..] {
-        [name] => table.name == *name,
-        [schema, name] => table.schema == *schema && table.name == *name,
+        [name] => table == *name,
+        [of, name] => schema == *of && table == *name,
         _ => false,
     }
 }
@@ -284,6 +290,17 @@ mod tests {
         ] {
             assert_eq!(parts(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_table_has_its_name_with_and_without_quotes_and_schema() {
+        for name in ["Orders", "\"Orders\"", "shop.Orders", "shop.\"Orders\"", "\"shop\".\"Orders\""] {
+            assert!(is_name_of(("shop", "Orders"), name), "{name}");
+        }
+        for name in ["orders", "public.Orders", "shop", "x.shop.Orders", "\"shop.Orders\""] {
+            assert!(!is_name_of(("shop", "Orders"), name), "{name}");
+        }
+        assert!(is_name_of(("a.b", "c"), "a.b.c"));
     }
 
     #[test]

@@ -27,6 +27,7 @@ use serde::Serialize;
 use server::quote::literal;
 use server::{Survey, ask, schema_for_tables};
 
+pub use self::amounts::is_name_of;
 use self::design::{Design, Designed};
 use self::postponed::Schedule;
 pub(super) use self::postponed::{Postponed, PostponedKey};

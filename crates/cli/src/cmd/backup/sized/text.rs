@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use backup::{Figure, Forecast, Outcome, Plan, Rto, SizesRequest, Summary};
+use backup::{Figure, Outcome, Plan, Rto, SizesRequest, Summary};
 use measure::human::{bytes, time};
 
 use crate::app::command_line;
@@ -39,7 +39,7 @@ pub(super) fn results(outcome: &Outcome, plan: &Plan, asked: &SizesRequest) -> V
     texts.extend(incremental::parts(outcome));
     texts.extend(pitr::parts(outcome));
     texts.extend(asked.load.as_ref().and_then(|asked| load::text(asked, &outcome.wal)));
-    texts.extend([verified(largest), forecasts(&outcome.forecasts, asked)]);
+    texts.extend([verified(largest), forecasts(outcome, asked)]);
     texts
 }
 
@@ -67,7 +67,8 @@ fn measured(all: &[Vec<Summary>], sizes: &[u64]) -> String {
 }
 
 /// The forecasts, with the reasons why some are not known.
-fn forecasts(forecasts: &[Forecast], asked: &SizesRequest) -> String {
+fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
+    let forecasts = &outcome.forecasts;
     let mut header = vec!["way", "size"];
     header.extend(asked.price.map(|_| "a month"));
     header.extend(["backup", "restore"]);
@@ -106,7 +107,7 @@ fn forecasts(forecasts: &[Forecast], asked: &SizesRequest) -> String {
             let _ = write!(text, "\n  {reason}");
         }
     }
-    if let Some(command) = command(forecasts, asked) {
+    if let Some(command) = command(outcome, asked) {
         let _ = write!(text, "\n  to measure that: {command}");
     }
     text
@@ -135,13 +136,13 @@ fn reason(name: &str, figure: Figure) -> Option<String> {
 }
 
 /// The same command with the size that has to be measured.
-fn command(forecasts: &[Forecast], asked: &SizesRequest) -> Option<String> {
+fn command(outcome: &Outcome, asked: &SizesRequest) -> Option<String> {
     let needed = |figure: Figure| match figure {
         Figure::Beyond { measure, .. } => Some(measure),
         _ => None,
     };
-    let all = forecasts.iter().flat_map(|one| [one.backup, one.restore]).filter_map(needed);
-    let up_to = rounded(all.max()?.min(asked.size));
+    let all = outcome.forecasts.iter().flat_map(|one| [one.backup, one.restore]).filter_map(needed);
+    let up_to = rounded(outcome.up_to(all.max()?).min(asked.size));
     let mut words = Vec::new();
     let mut own = command_line::of_this_process().into_iter();
     while let Some(word) = own.next() {
