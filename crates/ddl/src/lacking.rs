@@ -7,7 +7,7 @@ use crate::find::shown_relation;
 
 /// Objects that are named.
 const NAMED: usize = 8;
-/// Kinds of objects, one and several of each, in the order in which they are told.
+/// Kinds of objects, one and several of each, in the order of the warning.
 const KINDS: [(&str, &str); 6] = [
     ("view", "views"),
     ("materialized view", "materialized views"),
@@ -42,11 +42,11 @@ pub(crate) async fn of_database(
     };
     let mut objects: Vec<(String, String)> = rows.iter().map(object).collect();
     objects.sort();
-    Ok(told(&objects, database))
+    Ok(warning_of(&objects, database))
 }
 
 /// The sentence for objects, each with its kind and its name.
-fn told(objects: &[(String, String)], database: &str) -> Option<String> {
+fn warning_of(objects: &[(String, String)], database: &str) -> Option<String> {
     let of_kind = |kind: &'static str| objects.iter().filter(move |(of, _)| of == kind);
     let numbers: Vec<String> = KINDS
         .iter()
@@ -57,10 +57,10 @@ fn told(objects: &[(String, String)], database: &str) -> Option<String> {
     let (last, others) = numbers.split_last()?;
     let numbers = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
     let names = KINDS.iter().flat_map(|(kind, _)| of_kind(kind)).map(|(_, name)| name.as_str());
-    let named: Vec<&str> = names.take(NAMED).collect();
-    let more = objects.len() - named.len();
+    let first: Vec<&str> = names.take(NAMED).collect();
+    let more = objects.len() - first.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!("the copy lacks {numbers} of database {database} ({}{more}): {REMEDY}", named.join(", ")))
+    Some(format!("the copy lacks {numbers} of database {database} ({}{more}): {REMEDY}", first.join(", ")))
 }
 
 #[cfg(test)]
@@ -70,14 +70,14 @@ mod tests {
     #[test]
     fn objects_are_counted_and_the_first_named() {
         let object = |kind: &str, name: &str| (kind.to_owned(), name.to_owned());
-        assert_eq!(told(&[], "shop"), None);
-        let one = told(&[object("policy", "own on orders")], "shop").unwrap();
+        assert_eq!(warning_of(&[], "shop"), None);
+        let one = warning_of(&[object("policy", "own on orders")], "shop").unwrap();
         assert!(one.starts_with("the copy lacks 1 policy of database shop (own on orders): "), "{one}");
         let triggers = (1..=9).map(|number| object("trigger", &format!("t{number} on orders")));
         let mut objects: Vec<_> = triggers.collect();
         objects.push(object("view", "open_orders"));
         objects.push(object("rule", "quiet on orders"));
-        let several = told(&objects, "shop").unwrap();
+        let several = warning_of(&objects, "shop").unwrap();
         let begins =
             "the copy lacks 1 view, 9 triggers and 1 rule of database shop (open_orders, t1 on orders, ";
         assert!(several.starts_with(begins), "{several}");

@@ -180,7 +180,7 @@ impl Measurement<'_> {
         let goal = if is_measured { Vec::new() } else { goal::goal(self.request, &scales, &filled) };
         let (clock, are_last) = (&mut clock, !self.request.alternatives);
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
-        let (probed, probed_blocked) = rounds.all(&filled, &mut statements).await?;
+        let (stalls, blocked) = rounds.all(&filled, &mut statements).await?;
         forecast_all(&mut statements, &goal, memory);
         let alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
@@ -195,7 +195,15 @@ impl Measurement<'_> {
         let unfilled = unfilled(&statements, largest, &unused);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
         let up_to = scales.up_to.ceil() as u64;
-        Ok(Outcome { statements, bytes, up_to, probed, probed_blocked, unfilled, alternatives })
+        Ok(Outcome {
+            statements,
+            bytes,
+            up_to,
+            probed: stalls,
+            probed_blocked: blocked,
+            unfilled,
+            alternatives,
+        })
     }
 
     /// Runs the migration on empty tables, and decides which are filled, and with what.

@@ -95,8 +95,8 @@ impl Gate {
     /// Whether the limit of this condition does not apply to a statement, because pgrig does not know how long it holds a lock.
     fn is_unlimited(&self, one: &StatementOutcome) -> bool {
         let Self::Lock(mode, Some(longer)) = self else { return false };
-        let is_meant = |found: &&Effects| found.strongest() >= Some(*mode) && has_parts(found);
-        one.found.as_ref().filter(is_meant).is_some() && one.held() > Some(longer.as_secs_f64())
+        let is_meant = |found: &Effects| found.strongest() >= Some(*mode) && has_parts(found);
+        one.found.as_ref().is_some_and(is_meant) && one.held() > Some(longer.as_secs_f64())
     }
 }
 

@@ -160,7 +160,7 @@ impl Probe {
             if scheduled < skipped {
                 // It has waited until then in vain, and the others of these for a shorter time.
                 self.note(scheduled, skipped);
-                let late = (skipped - scheduled).as_nanos().div_ceil(self.interval.as_nanos());
+                let late = skipped.saturating_sub(scheduled).as_nanos().div_ceil(self.interval.as_nanos());
                 number = number.saturating_add(u32::try_from(late).unwrap_or(u32::MAX));
                 continue;
             }
