@@ -24,7 +24,9 @@ fn found(outcome: &Outcome) -> Vec<(Class, Vec<(&str, WorkKind)>)> {
     found
         .map(|found| {
             let works = found.works.iter().filter(|work| of_files(work.kind));
-            (found.class, works.map(|work| (work.relation.as_str(), work.kind)).collect())
+            let mut works: Vec<_> = works.map(|work| (work.relation.as_str(), work.kind)).collect();
+            works.sort_by_key(|(relation, _)| *relation);
+            (found.class, works)
         })
         .collect()
 }
@@ -53,9 +55,9 @@ fn tables_are_copied_to_another_tablespace_and_indexes_copied_or_built() {
             let toast = ("TOAST index of t", WorkKind::IndexBuild);
             wanted.extend([
                 (Class::IndexBuild, vec![index]),
-                (Class::IndexBuild, vec![toast, key, index]),
+                (Class::IndexBuild, vec![toast, index, key]),
                 (Class::IndexBuild, vec![index]),
-                (Class::IndexBuild, vec![toast, key, index]),
+                (Class::IndexBuild, vec![toast, index, key]),
                 (Class::IndexBuild, vec![index]),
             ]);
         }

@@ -249,20 +249,20 @@ fn section(probes: &[Arc<Probe>], now: Duration) {
 /// counts for the next statement.
 async fn calm(probes: &[Arc<Probe>], began: Instant) -> Duration {
     let mut now = began.elapsed();
-    if !caught_up(probes, now).await {
+    if !caught_up(probes, now, began).await {
         now = began.elapsed();
         for probe in probes {
             probe.skip_to(now);
         }
-        caught_up(probes, now).await;
+        caught_up(probes, now, began).await;
     }
     now
 }
 
-/// Whether all probes that run have answered what was due by `now`, at most [`CALM`] later.
-async fn caught_up(probes: &[Arc<Probe>], now: Duration) -> bool {
+/// Whether all probes that run have answered what was due by `now`, and are not late any more, at most [`CALM`] later.
+async fn caught_up(probes: &[Arc<Probe>], now: Duration, began: Instant) -> bool {
     let deadline = Instant::now() + CALM;
-    let is_late = || probes.iter().any(|probe| probe.is_behind(now));
+    let is_late = || probes.iter().any(|probe| probe.is_behind(now, began.elapsed()));
     while is_late() && Instant::now() < deadline {
         tokio::time::sleep(INTERVAL).await;
     }
