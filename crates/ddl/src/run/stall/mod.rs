@@ -40,7 +40,7 @@ const BASELINE: Duration = Duration::from_secs(1);
 /// Most tables that are probed, the largest first.
 const TABLES: usize = 4;
 /// Longest wait until the probes have caught up.
-const CALM: Duration = Duration::from_secs(10);
+const CALM: Duration = Duration::from_secs(3);
 
 /// Results of the probes.
 pub(crate) struct ProbeResults {
@@ -259,14 +259,17 @@ async fn calm(probes: &[Arc<Probe>], began: Instant) -> Duration {
     now
 }
 
-/// Whether all probes that run have answered what was due by `now`, and are not late any more, at most [`CALM`] later.
+/// Whether each probe that runs has answered what was due by `now`, and was not late at some time since, at most [`CALM`] later.
 async fn caught_up(probes: &[Arc<Probe>], now: Duration, began: Instant) -> bool {
     let deadline = Instant::now() + CALM;
-    let is_late = || probes.iter().any(|probe| probe.is_behind(now, began.elapsed()));
-    while is_late() && Instant::now() < deadline {
+    let mut behind: Vec<&Arc<Probe>> = probes.iter().collect();
+    loop {
+        behind.retain(|probe| probe.is_behind(now, began.elapsed()));
+        if behind.is_empty() || Instant::now() >= deadline {
+            return behind.is_empty();
+        }
         tokio::time::sleep(INTERVAL).await;
     }
-    !is_late()
 }
 
 /// The longest waits of what met the statement at this place first; none if it did not run.
