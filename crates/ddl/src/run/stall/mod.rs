@@ -5,8 +5,8 @@
 //! A statement or script of the user may take longer than that. pgrig then sends it less often, so that it keeps its schedule while
 //! nothing blocks it.
 //! A wait counts from the scheduled time, so that whoever would have come meanwhile counts too. The migration begins after
-//! a baseline. A statement outside of a transaction begins when all probes have caught up. Those that are late for too long leave out what
-//! is due by then: else the stall of that statement would be the backlog of the one before.
+//! a baseline. A statement outside of a transaction begins when all probes have done what was due during the one before. They leave out what
+//! became due meanwhile: else the stall of that statement would be the backlog of the one before.
 
 mod asked;
 mod carry;
@@ -40,7 +40,7 @@ const BASELINE: Duration = Duration::from_secs(1);
 /// Most tables that are probed, the largest first.
 const TABLES: usize = 4;
 /// Longest wait until the probes have caught up.
-const CALM: Duration = Duration::from_secs(3);
+const CALM: Duration = Duration::from_secs(10);
 
 /// Results of the probes.
 pub(crate) struct ProbeResults {
@@ -245,29 +245,22 @@ fn section(probes: &[Arc<Probe>], now: Duration) {
     }
 }
 
-/// Waits until all probes have caught up. What is still late after [`CALM`] is not sent any more. Returns a time by which nothing
-/// counts for the next statement.
+/// Waits until all probes have done what is due now. They leave out what becomes due meanwhile, which counts for no statement, and are
+/// on time again. Returns the time before which nothing counts for the next statement.
 async fn calm(probes: &[Arc<Probe>], began: Instant) -> Duration {
-    let mut now = began.elapsed();
-    if !caught_up(probes, now, began).await {
-        now = began.elapsed();
-        for probe in probes {
-            probe.skip_to(now);
-        }
-        caught_up(probes, now, began).await;
+    caught_up(probes, began.elapsed()).await;
+    let now = began.elapsed();
+    for probe in probes {
+        probe.skip_to(now);
     }
+    caught_up(probes, now).await;
     now
 }
 
-/// Whether each probe that runs has answered what was due by `now`, and was not late at some time since, at most [`CALM`] later.
-async fn caught_up(probes: &[Arc<Probe>], now: Duration, began: Instant) -> bool {
+/// Waits until all probes that run have answered something that was due after `now`, at most [`CALM`].
+async fn caught_up(probes: &[Arc<Probe>], now: Duration) {
     let deadline = Instant::now() + CALM;
-    let mut behind: Vec<&Arc<Probe>> = probes.iter().collect();
-    loop {
-        behind.retain(|probe| probe.is_behind(now, began.elapsed()));
-        if behind.is_empty() || Instant::now() >= deadline {
-            return behind.is_empty();
-        }
+    while probes.iter().any(|probe| probe.is_behind(now)) && Instant::now() < deadline {
         tokio::time::sleep(INTERVAL).await;
     }
 }

@@ -79,9 +79,6 @@ pub(super) async fn interval(asked: &mut Asked, session: &Session) -> Duration {
     INTERVAL.max(Duration::from_secs_f64(2.0 * median))
 }
 
-/// Time beyond that of its schedule by which a probe may be late, though it has no backlog.
-const TOLERANCE: Duration = Duration::from_millis(20);
-
 /// See the module.
 pub(super) struct Probe {
     pub(super) pid: i32,
@@ -207,12 +204,10 @@ impl Probe {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it runs, and nothing was answered that was due after `until`, or it is late `now`: one that catches up slowly still has the
-    /// backlog of an earlier statement.
-    pub(super) fn is_behind(&self, until: Duration, now: Duration) -> bool {
+    /// Whether it runs, and nothing was answered that was due after `now`.
+    pub(super) fn is_behind(&self, now: Duration) -> bool {
         let answered = Duration::from_nanos(self.answered.load(Ordering::Relaxed));
-        let is_late = now.saturating_sub(answered) > self.interval * 2 + TOLERANCE;
-        !self.is_over.load(Ordering::Relaxed) && (answered <= until || is_late)
+        !self.is_over.load(Ordering::Relaxed) && answered <= now
     }
 
     /// Takes its log.
