@@ -47,6 +47,9 @@ pub struct Schema {
     pub bytes: BTreeMap<String, u64>,
     /// Settings of the original's sessions that those of the migration get.
     pub settings: BTreeMap<String, String>,
+    /// Major version of the original's server; none if the schema is a file of SQL.
+    #[serde(skip)]
+    pub(crate) major: Option<u32>,
     /// Facts that the role could not see in the original, and why, and what the copy of its tables lacks: a sentence each.
     #[serde(skip)]
     pub unseen: Vec<String>,
@@ -66,6 +69,7 @@ impl Schema {
             rows: BTreeMap::new(),
             bytes: BTreeMap::new(),
             settings: BTreeMap::new(),
+            major: None,
             unseen: Vec::new(),
         })
     }
@@ -84,7 +88,9 @@ impl Schema {
             table.specs().into_iter().map(column).collect()
         };
         let modelled = model.tables.iter().flat_map(columns).collect();
-        Ok(Self { modelled, rows, bytes, unseen: vec![lacking::of_model()], ..schema })
+        // "PostgreSQL 18.0"
+        let major = model.server.split([' ', '.']).nth(1).and_then(|major| major.parse().ok());
+        Ok(Self { modelled, rows, bytes, major, unseen: vec![lacking::of_model()], ..schema })
     }
 
     /// Of a database: reads its catalogs, statistics and sizes in a read-only transaction, and no table.
@@ -144,7 +150,7 @@ fn without_transactions(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The values of [`SETTINGS`] that are not the server's defaults.
+/// The values of [`SETTINGS`].
 async fn settings(connection: &Connection) -> Result<BTreeMap<String, String>, ConnectError> {
     let query = include_str!("sql/settings.sql");
     match connection.client.query(query, &[&SETTINGS.as_slice()]).await {

@@ -132,7 +132,7 @@ impl Measurement<'_> {
     async fn run(&self, name: &str, observer: &mut dyn Observer) -> Result<Outcome, DdlError> {
         let mut databases = Databases::begin(self.target, name.to_owned()).await?;
         let conditions = settings::read(self.site, self.request, self.target).await?;
-        let Conditions { settings, memory, warning } = conditions;
+        let Conditions { settings, memory, warnings } = conditions;
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
         let rehearsed = self.rehearse(&copies, observer).await?;
@@ -150,7 +150,7 @@ impl Measurement<'_> {
         let runs = std::iter::repeat_n(rounds::works(effort, probes, is_disturbed), times).flatten();
         let mut clock = Clock::begin(speeds, fills.chain(runs));
         plan.seconds = clock.all().as_secs();
-        plan.warnings.extend(warning);
+        plan.warnings.extend(warnings);
         observer.planned(&plan);
 
         let mut filled: Vec<Filled> = Vec::new();

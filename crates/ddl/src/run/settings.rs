@@ -1,6 +1,8 @@
 //! The settings with which the migration runs, and the server's memory.
 
-use connect::Target;
+use std::collections::BTreeMap;
+
+use connect::{ConnectError, Target};
 use server::{Session, Survey};
 
 use super::Site;
@@ -19,11 +21,11 @@ const FEW_BUFFERS: u64 = 64 << 20;
 pub(crate) struct Conditions {
     pub(crate) settings: Settings,
     pub(crate) memory: Memory,
-    /// A warning for the user.
-    pub(crate) warning: Option<String>,
+    /// Warnings for the user.
+    pub(crate) warnings: Vec<String>,
 }
 
-/// The settings of the original that this server knows, and the server's memory. Refuses a server on which WAL would not be
+/// The settings of the original that differ on this server and that its sessions can have, and the server's memory. Refuses a server on which WAL would not be
 /// measured.
 pub(crate) async fn read(
     site: &Site<'_>,
@@ -35,14 +37,9 @@ pub(crate) async fn read(
     if survey.server.wal_level == "minimal" {
         return Err(DdlError::WalLevel);
     }
-    let original = &request.schema.settings;
-    let known: Vec<&String> = original.keys().collect();
-    let query = "SELECT name FROM pg_catalog.pg_settings WHERE name = ANY ($1)";
-    let known: Vec<String> =
-        session.rows(query, &[&known]).await?.iter().map(|row| row.get("name")).collect();
+    let (settings, mut warnings) = taken_over(&session, &request.schema.settings).await?;
+    warnings.extend(other_version(request.schema.major, survey.server.version_num / 10_000));
     session.close().await;
-    let known = original.iter().filter(|(name, _)| known.contains(name));
-    let settings: Settings = known.map(|(name, value)| (name.clone(), value.clone())).collect();
 
     let session = Session::open(&with(target, &settings)).await?;
     let query = "SELECT pg_catalog.pg_size_bytes(current_setting('maintenance_work_mem')) AS sort, \
@@ -59,12 +56,42 @@ pub(crate) async fn read(
         machine: if is_here { survey.environment.client.memory } else { 0 },
     };
     let is_few = row.get::<_, bool>("has_workers") && memory.shared_buffers < FEW_BUFFERS;
-    let warning = is_few.then(|| {
+    warnings.extend(is_few.then(|| {
         "shared_buffers is less than 64 MB: with io_method = worker, the seconds of scans vary widely from run to run; set it to the \
          value of the server for which you want to know"
             .to_owned()
-    });
-    Ok(Conditions { settings, memory, warning })
+    }));
+    Ok(Conditions { settings, memory, warnings })
+}
+
+/// A warning if the original has another major version than the server that measures.
+fn other_version(original: Option<u32>, own: u32) -> Option<String> {
+    let original = original.filter(|original| *original != own)?;
+    Some(format!(
+        "the original has PostgreSQL {original}, and the server that measures has {own}: classes, locks and times may differ. Give --pg-version {original} \
+         --instance ddl{original}, or --scratch with a server of that version"
+    ))
+}
+
+/// The settings of the original that have another value on this server, and warnings about those that the role may not set.
+async fn taken_over(
+    session: &Session,
+    original: &BTreeMap<String, String>,
+) -> Result<(Settings, Vec<String>), ConnectError> {
+    let names: Vec<&String> = original.keys().collect();
+    let (mut settings, mut warnings) = (Vec::new(), Vec::new());
+    for row in session.rows(include_str!("../sql/taken_over.sql"), &[&names]).await? {
+        let (name, own): (String, String) = (row.get("name"), row.get("value"));
+        let Some(value) = original.get(&name).filter(|value| **value != own) else { continue };
+        if row.get("may_set") {
+            settings.push((name, value.clone()));
+        } else {
+            warnings.push(format!(
+                "{name} is {own} on the server that measures, and {value} in the original: the role may not set it. Set it on the server"
+            ));
+        }
+    }
+    Ok((settings, warnings))
 }
 
 /// Sessions of the target with these settings.
