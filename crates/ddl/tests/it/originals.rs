@@ -1,9 +1,13 @@
 //! Tables that are read from a database.
 
-use ddl::Schema;
+use std::time::Duration;
+
+use ddl::find::Class;
+use ddl::{Amount, Observer, Plan, Request, Schema, Site, Statement};
+use server::DataDirectory;
 use testkit::{RELEASES, block_on};
 
-use crate::support::server;
+use crate::support::{request, server};
 
 const SHOP: &str = "
     CREATE TABLE orders (id int PRIMARY KEY, note text);
@@ -23,9 +27,9 @@ const OTHERS: &str = "
     CREATE POLICY own ON orders;
 ";
 
-/// The copy has the tables alone: that is told, and nothing where there is nothing else.
+/// The copy has the tables alone.
 #[test]
-fn what_a_copy_of_a_database_lacks_is_told() {
+fn objects_that_a_copy_of_a_database_lacks_are_named() {
     for release in RELEASES {
         let server = server(release);
         block_on(async {
@@ -35,13 +39,65 @@ fn what_a_copy_of_a_database_lacks_is_told() {
             assert_eq!(schema.unseen, Vec::<String>::new(), "{release}");
             connection.client.batch_execute(OTHERS).await.unwrap();
             let schema = Schema::of_database(&connection, "shop").await.unwrap();
-            let [told] = &schema.unseen[..] else { panic!("{release}: {:?}", schema.unseen) };
+            let [warning] = &schema.unseen[..] else { panic!("{release}: {:?}", schema.unseen) };
             let lacks = "the copy lacks 2 views, 1 materialized view, 2 triggers, 1 rule and 1 policy of database shop";
             let names = "(\"Reports\".v, v_orders, counted, audit on orders, each on parted, quiet on orders, own on orders)";
             for part in [lacks, names, "pg_dump --schema-only"] {
-                assert!(told.contains(part), "{release}: {told}");
+                assert!(warning.contains(part), "{release}: {warning}");
             }
             connection.close().await;
         });
     }
+}
+
+/// Keeps the plan.
+#[derive(Default)]
+struct Planned(Option<Plan>);
+
+impl Observer for Planned {
+    fn planned(&mut self, plan: &Plan) {
+        self.0 = Some(plan.clone());
+    }
+    fn stage(&mut self, _: &str) {}
+    fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
+    fn left(&mut self, _: Duration) {}
+}
+
+/// An ordinary role measures on a newer server.
+#[test]
+fn settings_of_the_original_are_taken_over_as_far_as_the_role_may_set_them() {
+    let (original, measuring) = (server(13), server(18));
+    for sql in [
+        "CREATE DATABASE shop",
+        "ALTER DATABASE shop SET work_mem = '7MB'",
+        "ALTER DATABASE shop SET wal_compression = on",
+    ] {
+        original.sql(sql);
+    }
+    measuring.sql("CREATE ROLE creator LOGIN CREATEDB");
+    block_on(async {
+        let shop = original.connect("shop").await;
+        let schema = "CREATE TABLE t (id int PRIMARY KEY, n int);
+                      INSERT INTO t SELECT i, i FROM generate_series(1, 3000) i; ANALYZE t";
+        shop.client.batch_execute(schema).await.unwrap();
+        let again = original.connect("shop").await;
+        let schema = Schema::of_database(&again, "shop").await.unwrap();
+        let request =
+            Request { schema, ..request("", "ALTER TABLE t ADD CHECK (n > 0)", Amount::AsOriginal) };
+        let target = measuring.target("postgres").with_user("creator");
+        let site = Site { target: &target, directory: &DataDirectory::Asked, restarter: None, pgrig: "test" };
+        let mut planned = Planned::default();
+        let outcome =
+            ddl::run(&site, &request, &mut planned, Box::pin(std::future::pending())).await.unwrap();
+        assert_eq!(outcome.statements[0].found.as_ref().unwrap().class, Class::Scan, "{outcome:#?}");
+        let plan = planned.0.unwrap();
+        assert_eq!(plan.settings, [("work_mem".to_owned(), "7MB".to_owned())]);
+        let warnings = plan.warnings.join(" / ");
+        for part in [
+            "wal_compression is off on the server that measures, and on in the original",
+            "the original has PostgreSQL 13",
+        ] {
+            assert!(warnings.contains(part), "{warnings}");
+        }
+    });
 }
