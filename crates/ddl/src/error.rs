@@ -44,6 +44,17 @@ pub enum ScriptError {
         /// Its line.
         line: u64,
     },
+    /// A statement whose effect is not in the database.
+    #[error(
+        "{place}: {command} concerns the whole server, and pgrig runs the migration several times in databases that it drops: remove this statement. \
+         If a later one needs a role, create it on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'"
+    )]
+    WholeServer {
+        /// File and line.
+        place: String,
+        /// Its first words.
+        command: String,
+    },
     /// Nothing to measure.
     #[error(
         "the migration has no statement: give a file with SQL, or -c 'ALTER TABLE orders ADD COLUMN note text'"

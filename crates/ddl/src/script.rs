@@ -41,6 +41,9 @@ pub enum StatementKind {
     MeasuredAlone,
 }
 
+/// Objects that CREATE, ALTER and DROP change for the whole server.
+const OF_WHOLE_SERVER: [&str; 6] = ["database", "group", "role", "subscription", "system", "tablespace"];
+
 impl Script {
     /// Reads a migration. `file` is the name of its file, if it is from one.
     ///
@@ -96,9 +99,14 @@ impl Script {
     /// One migration of several, in order.
     ///
     /// # Errors
-    /// If there is no statement.
+    /// If there is no statement, or one that concerns the whole server: it would outlive the databases in which pgrig runs the migration.
     pub fn of(scripts: impl IntoIterator<Item = Self>) -> Result<Self, ScriptError> {
         let statements: Vec<_> = scripts.into_iter().flat_map(|script| script.statements).collect();
+        for one in &statements {
+            if let Some(command) = one.of_whole_server() {
+                return Err(ScriptError::WholeServer { place: one.place(), command });
+            }
+        }
         if statements.is_empty() { Err(ScriptError::Empty) } else { Ok(Self { statements }) }
     }
 }
@@ -172,6 +180,25 @@ impl Statement {
         }
         line.truncate(line.trim_end().len());
         line
+    }
+
+    /// Its first words, if it changes roles, databases, tablespaces, subscriptions or settings of the whole server.
+    fn of_whole_server(&self) -> Option<String> {
+        let tokens = tokens(&self.sql);
+        let words = tokens.iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
+        let words: Vec<String> = words.map(|(_, token)| token.to_ascii_lowercase()).collect();
+        let word = |at: usize| words.get(at).map_or("", String::as_str);
+        let is_whole = match (word(0), word(1)) {
+            ("create" | "alter" | "drop", "user") => word(2) != "mapping",
+            // Of roles; privileges are ON something.
+            ("grant" | "revoke", _) => !words.iter().any(|word| word == "on"),
+            ("create" | "alter" | "drop", object) => OF_WHOLE_SERVER.contains(&object),
+            _ => false,
+        };
+        is_whole.then(|| match word(0) {
+            first @ ("grant" | "revoke") => format!("{} of a role", first.to_ascii_uppercase()),
+            first => format!("{first} {}", word(1)).to_ascii_uppercase(),
+        })
     }
 
     /// Whether it ends a transaction.
@@ -278,6 +305,28 @@ fn kind(sql: &str) -> Option<StatementKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_of_the_whole_server_are_refused() {
+        let of = |text: &str| Script::of([Script::read(text, None).unwrap()]);
+        for (text, command) in [
+            ("CREATE ROLE app", "line 1: CREATE ROLE concerns"),
+            ("SELECT 1;\nALTER/* */USER app LOGIN", "line 2: ALTER USER concerns"),
+            ("GRANT app TO bob", "GRANT of a role concerns"),
+            ("ALTER SYSTEM SET work_mem = '1GB'", "ALTER SYSTEM concerns"),
+            ("DROP DATABASE shop", "DROP DATABASE concerns"),
+        ] {
+            let error = of(text).unwrap_err().to_string();
+            assert!(error.contains(command), "{error}");
+        }
+        for text in [
+            "CREATE USER MAPPING FOR app SERVER other",
+            "GRANT SELECT ON t TO app",
+            "CREATE TABLE role (id int)",
+        ] {
+            assert!(of(text).is_ok(), "{text}");
+        }
+    }
 
     fn read(text: &str) -> Result<Vec<(String, u64, StatementKind)>, String> {
         let script = Script::read(text, None).map_err(|error| error.to_string())?;
