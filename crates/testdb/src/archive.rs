@@ -51,7 +51,9 @@ pub enum ArchiveError {
     )]
     Missing(#[source] io::Error),
     /// pg_restore cannot be run.
-    #[error("pg_restore cannot be run: {0}")]
+    #[error(
+        "pg_restore cannot be run: {0}; install PostgreSQL's client programs, or make a plain dump with pg_dump --format plain"
+    )]
     Run(#[source] io::Error),
     /// It failed, or was killed.
     #[error("{program} failed ({status}): {told}{remedy}")]

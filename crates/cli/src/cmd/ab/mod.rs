@@ -130,7 +130,8 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
         // The command is not shown: a part of a malformed string may be a password.
         let kept =
             Words::new(&words, &dbnames).map_err(|error| Usage(format!("command {letter}: {error}")))?;
-        let Some(save) = parsed.verb.save() else {
+        let is_compared = !matches!(parsed.verb, Verb::Ddl(_) | Verb::Backup(_) | Verb::Model(_));
+        let Some(save) = parsed.verb.save().filter(|_| is_compared) else {
             return Err(refused("give one of fill, blockio, micro, tps and testdb bench".to_owned()));
         };
         if save.json.is_some() || save.label.is_some() {

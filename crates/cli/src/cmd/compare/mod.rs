@@ -119,7 +119,10 @@ fn refusal(hindrances: &[&Difference]) -> String {
 /// The error lists the figures that the runs have.
 pub(crate) fn refuse_nothing(comparison: &Comparison, judge: &JudgeArgs) -> Result<(), Usage> {
     if comparison.compared.is_empty() {
-        return Err(Usage("these runs have no common figure".to_owned()));
+        return Err(Usage(
+            "these runs have no common figure: give runs of the same verb (pgrig runs list shows the verbs)"
+                .to_owned(),
+        ));
     }
     let figures = comparison.compared.iter().map(|one| &one.figure).chain(&comparison.unmeasured);
     let is_known = |name: &&String| figures.clone().any(|figure| figure.is_named(name));

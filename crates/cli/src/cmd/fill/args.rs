@@ -66,8 +66,8 @@ pub(crate) struct FillArgs {
     pub(crate) size: Option<Size>,
 
     /// Instead of SIZE: pgbench's scale. Scale 1 is 100,000 rows of pgbench_accounts. With --model: multiply the
-    /// original's number of rows of each table by SCALE, for example 0.1. With --ddl or --all-tables: multiply the
-    /// numbers of --rows by SCALE. Without --rows, a table without foreign keys gets 10,000*SCALE rows, and any other table 3
+    /// original's number of rows of each table by SCALE, for example 0.1. With --ddl or --all-tables: multiply N
+    /// of --rows N by SCALE (not the numbers of --rows TABLE=N). Without --rows, a table without foreign keys gets 10,000*SCALE rows, and any other table 3
     /// times the rows of the largest table that it references
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
@@ -159,7 +159,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "pgbench's tables")]
     pub(crate) partitions: Option<u32>,
 
-    /// Partition by ranges of aid or by its hash [default: range; hash if only a limit such as --brim ends the fill]
+    /// Partition by ranges of aid or by its hash [default: range; hash if you give a limit such as --brim, and no SIZE, --scale or --rows]
     #[arg(
         long,
         value_enum,
@@ -266,7 +266,7 @@ pub(crate) struct FillArgs {
     #[arg(long, conflicts_with = "method", help_heading = "Method")]
     pub(crate) server_side: bool,
 
-    /// Number of connections that load, or of threads that build pages (for each of these, another thread writes the pages) [default: depends on cores and server]
+    /// Number of connections that load; with --method direct, of pairs of threads: one builds pages, the other writes them [default: depends on cores and server]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_STREAMS), help_heading = "Method")]
     pub(crate) streams: Option<u16>,
 

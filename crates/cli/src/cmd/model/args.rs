@@ -69,8 +69,8 @@ pub(crate) struct CaptureArgs {
     pub(crate) k: u32,
 
     /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the column's most
-    /// common texts and the bounds of its histogram, even those that occur in fewer than --k rows. For a column of long numbers:
-    /// replace only those that occur in fewer than --k rows
+    /// common texts and the bounds of its histogram, even those that occur in fewer than --k rows. Of a column of long numbers
+    /// (see --k), keep those that at least --k rows have
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 

@@ -10,8 +10,8 @@ use crate::app::runs::RUN;
 /// Write saved runs as an HTML report with plots, or as Markdown, SVG or CSV
 ///
 /// The report needs no server and no network. It contains plots, tables, and the whole run documents, so `pgrig compare`,
-/// `pgrig report` and `pgrig runs import` accept the file where they accept a run. The report also compares two
-/// runs, or the runs of two labels.
+/// `pgrig report` and `pgrig runs import` accept the file where they accept a run. If you give two runs, or two
+/// labels, the report also compares them.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{RUN}\n\nExamples:\n  \
     pgrig report -o run.html    # the latest run\n  \

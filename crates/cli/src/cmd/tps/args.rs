@@ -67,8 +67,8 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'D', long, value_name = "NAME=VALUE", value_parser = definition, help_heading = "Scripts")]
     pub(crate) define: Vec<Definition>,
 
-    /// Set the variable :scale of the scripts; this creates no data [default: for built-in scripts, the number of rows of
-    /// pgbench_branches; otherwise 1]
+    /// Set the variable :scale of your own scripts; this creates no data [default: 1]. Built-in scripts always use the number of
+    /// rows of pgbench_branches
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..), help_heading = "Scripts")]
     pub(crate) scale: Option<i64>,
 

@@ -19,8 +19,8 @@ pub(crate) const CHANGES: f64 = 1.0;
 #[command(next_help_heading = "Forecast")]
 pub(crate) struct SizedArgs {
     /// Forecast for tables and indexes of SIZE in total: pgrig fills three smaller databases on its own PostgreSQL, and rehearses
-    /// each. Without --size, the size is that of the original (only with --model, or with -d and --up-to). Without --size, --up-to,
-    /// --model and --schema-file, pgrig makes no forecast, and rehearses the database itself
+    /// each. pgrig forecasts if you give --size, --up-to, --model or --schema-file; otherwise it rehearses the database itself. With
+    /// --model, or with -d and --up-to, SIZE defaults to the size of the original
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Size>,
 

@@ -29,7 +29,7 @@ const INSTANCE: &str = "Use this instance of pgrig's own PostgreSQL, even if PGH
 /// Measure which variant of the database makes your test command faster
 ///
 /// Each round runs COMMAND once for each variant, in random order, each time on a fresh database. COMMAND finds the
-/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. Without --from, each database is a copy of the one that -d, PGDATABASE or another variable names; pgrig does not change the original. If nothing names a server, pgrig uses its instance testdb-bench (profile stock), and each database is empty without --from.
+/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. With --from, pgrig loads each database from the file. Without it, each is a copy of the database that -d, PGDATABASE or another variable names; pgrig does not change the original. If nothing names a server, pgrig uses its instance testdb-bench (profile stock), where each database is empty without --from.
 #[derive(Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(profile_help(STOCK))),
     after_help = "Parts of a variant, joined by +:\n  \

@@ -76,8 +76,8 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "DBNAME", conflicts_with = "from")]
     pub(crate) template: Option<String>,
 
-    /// Make the tables of --from unlogged: the server writes no WAL for them, and empties them after a crash. For --template,
-    /// change the tables of that database (pgrig testdb unlog -d DBNAME)
+    /// Make the tables of --from unlogged: the server writes no WAL for them, and empties them after a crash. This option does not
+    /// change copies of --template: to make the tables of that database unlogged, run pgrig testdb unlog -d DBNAME
     #[arg(long, requires = "from")]
     pub(crate) unlogged: bool,
 
@@ -199,7 +199,7 @@ pub(crate) struct DropArgs {
     GET /database               lend a database for an hour\n    \
         ?from=FILE, ?template=DBNAME, &unlogged   source; over TCP, only one that\n                                              \
         --from or --template names\n    \
-        &for=SECONDS, &owner=PID                  another end of the lease\n    \
+        &for=SECONDS, &owner=PID                  end the lease then, or with this process\n    \
         &keep                                     no end; only over unix:PATH\n    \
         &format=json, url, env or shell           format of the answer\n  \
     POST /databases             the same, with the parameters as JSON in the body\n  \
@@ -226,8 +226,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DBNAME")]
     pub(crate) template: Vec<String>,
 
-    /// Make the tables of --from unlogged: the server writes no WAL for them, and empties them after a crash. For --template,
-    /// change the tables of that database (pgrig testdb unlog -d DBNAME)
+    /// Make the tables of --from unlogged: the server writes no WAL for them, and empties them after a crash. This option does not
+    /// change copies of --template: to make the tables of that database unlogged, run pgrig testdb unlog -d DBNAME
     #[arg(long, requires = "from")]
     pub(crate) unlogged: bool,
 

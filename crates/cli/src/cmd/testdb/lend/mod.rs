@@ -97,7 +97,7 @@ fn is_absent(server: &ServerChoice) -> Result<bool, Failure> {
 }
 
 fn no_database(name: &str) -> Failure {
-    Usage(format!("there is no database {name}: pgrig has not created its own PostgreSQL yet")).into()
+    Usage(format!("there is no database {name}: pgrig has not created its own PostgreSQL yet; name the server that has it: -d, -h or --instance")).into()
 }
 
 /// Lists the databases.
