@@ -14,8 +14,9 @@ use crate::error::DdlError;
 use crate::lacking;
 use crate::script::{Script, Statement, StatementKind};
 
-/// Settings of a database that decide how a migration is planned and what it writes, as far as a session can set them.
-const SETTINGS: [&str; 12] = [
+/// Settings of a database that decide which tables a migration finds, how it is planned and what it writes, as far as a session can set them.
+const SETTINGS: [&str; 13] = [
+    "search_path",
     "maintenance_work_mem",
     "work_mem",
     "temp_buffers",

@@ -71,14 +71,15 @@ fn settings_of_the_original_are_taken_over_as_far_as_the_role_may_set_them() {
         "CREATE DATABASE shop",
         "ALTER DATABASE shop SET work_mem = '7MB'",
         "ALTER DATABASE shop SET wal_compression = on",
+        "ALTER DATABASE shop SET search_path = '$user', \"My App\", public",
     ] {
         original.sql(sql);
     }
     measuring.sql("CREATE ROLE creator LOGIN CREATEDB");
     block_on(async {
         let shop = original.connect("shop").await;
-        let schema = "CREATE TABLE t (id int PRIMARY KEY, n int);
-                      INSERT INTO t SELECT i, i FROM generate_series(1, 3000) i; ANALYZE t";
+        let schema = "CREATE SCHEMA \"My App\"; CREATE TABLE \"My App\".t (id int PRIMARY KEY, n int);
+                      INSERT INTO \"My App\".t SELECT i, i FROM generate_series(1, 3000) i; ANALYZE";
         shop.client.batch_execute(schema).await.unwrap();
         let again = original.connect("shop").await;
         let schema = Schema::of_database(&again, "shop").await.unwrap();
@@ -91,7 +92,8 @@ fn settings_of_the_original_are_taken_over_as_far_as_the_role_may_set_them() {
             ddl::run(&site, &request, &mut planned, Box::pin(std::future::pending())).await.unwrap();
         assert_eq!(outcome.statements[0].found.as_ref().unwrap().class, Class::Scan, "{outcome:#?}");
         let plan = planned.0.unwrap();
-        assert_eq!(plan.settings, [("work_mem".to_owned(), "7MB".to_owned())]);
+        let taken = [("search_path", "\"$user\", \"My App\", public"), ("work_mem", "7MB")];
+        assert_eq!(plan.settings, taken.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let warnings = plan.warnings.join(" / ");
         for part in [
             "wal_compression is off on the server that measures, and on in the original",
