@@ -17,9 +17,9 @@ use crate::app::runs::RUN;
     database or build of pgrig, and names each difference. Runs of tps must also have the same settings, and runs of fill must be \
     parts of the same fill. If a part is missing, the result is partial: a note names the part, the run is not complete, and the \
     exit status is 1.\n\n{RUN}\n\nExamples:\n  \
-    for i in 1 2; do pgrig tps -n -T 30 --part $i/2 --label both -d mydb & done; wait\n  \
-    pgrig merge both -o merged.json\n  \
-    for i in 1 2; do pgrig fill 1GB --schema b --part $i/2 --label b -d mydb & done; wait\n  \
+    for i in 1 2; do pgrig tps -n -T 30 -d mydb --part $i/2 --label a & done; wait\n  \
+    pgrig merge a -o merged.json\n  \
+    for i in 1 2; do pgrig fill 1GB -d mydb --part $i/2 --label b & done; wait\n  \
     pgrig merge b\n"))]
 pub(crate) struct MergeArgs {
     /// The runs of all parts, in any order (see RUN below)
