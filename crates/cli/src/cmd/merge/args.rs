@@ -19,7 +19,8 @@ use crate::app::runs::RUN;
     exit status is 1.\n\n{RUN}\n\nExamples:\n  \
     for i in 1 2; do pgrig tps -n -T 30 -d mydb --part $i/2 --label a & done; wait\n  \
     pgrig merge a -o merged.json\n  \
-    for i in 1 2; do pgrig fill 1GB -d mydb --part $i/2 --label b & done; wait\n  \
+    for i in 1 2; do pgrig fill 1GB -d mydb --schema b --part $i/2 \\\n    \
+    --label b & done; wait\n  \
     pgrig merge b\n"))]
 pub(crate) struct MergeArgs {
     /// The runs of all parts, in any order (see RUN below)
