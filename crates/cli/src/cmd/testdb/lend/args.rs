@@ -199,7 +199,7 @@ pub(crate) struct DropArgs {
     GET /database               lend a database for an hour\n    \
         ?from=FILE, ?template=DBNAME, &unlogged   source; over TCP, only one that\n                                              \
         --from or --template names\n    \
-        &for=SECONDS, &owner=PID                  end the lease then, or with this process\n    \
+        &for=SECONDS, &owner=PID                  end of the lease: time, process\n    \
         &keep                                     no end; only over unix:PATH\n    \
         &format=json, url, env or shell           format of the answer\n  \
     POST /databases             the same, with the parameters as JSON in the body\n  \
