@@ -5,8 +5,8 @@
 //! A statement or script of the user may take longer than that. pgrig then sends it less often, so that it keeps its schedule while
 //! nothing blocks it.
 //! A wait counts from the scheduled time, so that whoever would have come meanwhile counts too. The migration begins after
-//! a baseline. A statement outside of a transaction begins when all probes have done what was due during the one before. They leave out what
-//! became due meanwhile: else the stall of that statement would be the backlog of the one before.
+//! a baseline. Before a statement outside of a transaction, the probes leave out what they are late with: else the stall of that statement would
+//! be the backlog of the one before.
 
 mod asked;
 mod carry;
@@ -245,10 +245,9 @@ fn section(probes: &[Arc<Probe>], now: Duration) {
     }
 }
 
-/// Waits until all probes have done what is due now. They leave out what becomes due meanwhile, which counts for no statement, and are
-/// on time again. Returns the time before which nothing counts for the next statement.
+/// All probes leave out what they are late with, and are on time again. Of what waits for one statement, the first that was due waits for
+/// the longest time, and it is answered first. Returns the time before which nothing counts for the next statement.
 async fn calm(probes: &[Arc<Probe>], began: Instant) -> Duration {
-    caught_up(probes, began.elapsed()).await;
     let now = began.elapsed();
     for probe in probes {
         probe.skip_to(now);
