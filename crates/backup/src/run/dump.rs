@@ -48,7 +48,7 @@ fn compression(Compression { method, level, .. }: Compression, major: u16) -> St
     }
 }
 
-/// What a restore does after an error of the server.
+/// How a restore reacts to an error of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AfterError {
     Stop,

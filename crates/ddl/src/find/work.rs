@@ -53,7 +53,7 @@ pub struct Proof {
     pub(crate) is_vacuumed: bool,
 }
 
-/// What is known of a statement beside the two readings.
+/// Facts about a statement that the two readings do not show.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// Whether the difference of the readings' counters is that of the statement.

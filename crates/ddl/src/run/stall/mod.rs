@@ -173,7 +173,7 @@ pub(crate) async fn measure(
 struct Span {
     start: Duration,
     end: Duration,
-    /// What was due before this is late because of earlier statements.
+    /// Probes' statements that were due before this time do not count: earlier statements made them late.
     since: Duration,
     /// Whether it takes a lock that readers or writers wait for.
     blocks: bool,
@@ -328,9 +328,10 @@ mod tests {
             let (scheduled, answered) = (at(scheduled), at(answered));
             met(&spans, &Answer { scheduled, answered, interval: INTERVAL })
         };
-        // What the first delays counts for it, however late the answer is; what is due after it counts for none.
+        // A probe's statement that the first one delays counts for it, however late the answer is. One that is due after it
+        // counts for none.
         assert_eq!([place(10, 70), place(60, 90), place(71, 90)], [Some(0), Some(0), None]);
-        // What is due, or under way, when the second begins counts for that one.
+        // A probe's statement that is due or under way when the second one begins counts for the second one.
         assert_eq!([place(81, 82), place(80, 81), place(83, 84)], [Some(1), Some(1), None]);
     }
 }

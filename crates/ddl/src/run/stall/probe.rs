@@ -88,7 +88,7 @@ pub(super) struct Probe {
     is_over: AtomicBool,
     /// When the statement that was answered last was due, nanoseconds.
     answered: AtomicU64,
-    /// What was due before this is not sent any more, nanoseconds.
+    /// The probe no longer sends statements that were due before this time, nanoseconds.
     skipped: AtomicU64,
     /// When the statement of the migration began that runs, or the one before ended, nanoseconds.
     section: AtomicU64,
