@@ -1,6 +1,5 @@
 //! Interruption of work by the user, which is the same for every verb.
 
-use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
@@ -25,28 +24,8 @@ pub enum Ended<T> {
 pub async fn until_stopped<T>(
     target: &Target,
     interrupt: impl Future<Output = ()>,
-    work: Pin<&mut impl Future<Output = T>>,
-    stop: impl FnOnce(),
-) -> Ended<T> {
-    stopped_beside(interrupt, work, stop, target.cancel_repeatedly()).await
-}
-
-/// Does the work until it ends or `interrupt` resolves. Then it calls `stop`, which the work sees, and waits for its end for [`GRACE`]. For work
-/// on servers that pgrig stops afterwards, so that no statement has to be cancelled.
-pub async fn until_stopped_alone<T>(
-    interrupt: impl Future<Output = ()>,
-    work: Pin<&mut impl Future<Output = T>>,
-    stop: impl FnOnce(),
-) -> Ended<T> {
-    stopped_beside(interrupt, work, stop, std::future::pending()).await
-}
-
-/// Does the work until it ends or `interrupt` resolves. Then it calls `stop`, and gives the work [`GRACE`], `beside` a future that never ends.
-async fn stopped_beside<T>(
-    interrupt: impl Future<Output = ()>,
     mut work: Pin<&mut impl Future<Output = T>>,
     stop: impl FnOnce(),
-    beside: impl Future<Output = Infallible>,
 ) -> Ended<T> {
     tokio::select! {
         biased;
@@ -57,9 +36,25 @@ async fn stopped_beside<T>(
     Ended::Stopped(tokio::select! {
         biased;
         result = &mut work => Some(result),
-        never = beside => match never {},
+        never = target.cancel_repeatedly() => match never {},
         () = tokio::time::sleep(GRACE) => None,
     })
+}
+
+/// Does the work until it ends or `interrupt` resolves. Then it calls `stop`, which the work sees, and waits for its end for [`GRACE`]. For work
+/// on servers that pgrig stops afterwards, so that no statement has to be cancelled.
+pub async fn until_stopped_alone<T>(
+    interrupt: impl Future<Output = ()>,
+    mut work: Pin<&mut impl Future<Output = T>>,
+    stop: impl FnOnce(),
+) -> Ended<T> {
+    tokio::select! {
+        biased;
+        () = interrupt => {}
+        result = &mut work => return Ended::Done(result),
+    }
+    stop();
+    Ended::Stopped(tokio::time::timeout(GRACE, work).await.ok())
 }
 
 /// The user's wish to stop a run, as the parts of the run see it.
