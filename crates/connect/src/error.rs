@@ -362,6 +362,10 @@ pub struct ServerError {
     pub row: Option<String>,
     /// The character of the statement, counted from 1, if the error is about one.
     pub position: Option<u32>,
+    /// The schema and table that the error concerns, if the server names them.
+    pub table: Option<(String, String)>,
+    /// The column of this table, if the server names it.
+    pub column: Option<String>,
     /// The beginning of the statement, where pgrig knows it.
     pub statement: Option<String>,
 }
@@ -391,6 +395,8 @@ impl ServerError {
             hint: field(b'H'),
             row: None,
             position: field(b'P').and_then(|position| position.parse().ok()),
+            table: field(b's').zip(field(b't')),
+            column: field(b'c'),
             statement: None,
         }
     }
@@ -420,6 +426,11 @@ impl From<&DbError> for Box<ServerError> {
                 Some(ErrorPosition::Original(position)) => Some(*position),
                 _ => None,
             },
+            table: error
+                .schema()
+                .zip(error.table())
+                .map(|(schema, table)| (schema.to_owned(), table.to_owned())),
+            column: error.column().map(str::to_owned),
             statement: None,
         })
     }

@@ -106,6 +106,8 @@ mod tests {
             hint: None,
             row: None,
             position: None,
+            table: None,
+            column: None,
             statement: None,
         };
         ConnectError::Rejected { at: "db:1".to_owned(), error: Box::new(error), remedy: String::new() }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::find::{Class, Lock, LockMode, Work};
 use crate::forecast::Forecast;
 use crate::parted::Node;
+use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 
 /// A migration that was measured, as far as it ran.
@@ -148,6 +149,9 @@ pub struct Failed {
     pub message: String,
     /// Advice for the user, if there is any.
     pub remedy: Option<String>,
+    /// If it fails because of the rows: what the server says about them.
+    #[serde(skip)]
+    pub(crate) unsuited: Option<Box<Unsuited>>,
     /// Whether the server refuses it whatever rows there are.
     #[serde(skip)]
     pub(crate) is_certain: bool,

@@ -14,20 +14,45 @@ use crate::error::DdlError;
 use crate::lacking;
 use crate::script::{Script, Statement, StatementKind};
 
-/// Settings of a database that decide which tables a migration finds, how it is planned and what it writes, as far as a session can set them.
-const SETTINGS: [&str; 13] = [
+/// Settings that decide which tables a migration finds, how it is planned, and the memory and WAL that it takes.
+const SETTINGS: [&str; 35] = [
     "search_path",
+    // Memory
     "maintenance_work_mem",
     "work_mem",
+    "hash_mem_multiplier",
     "temp_buffers",
+    "shared_buffers",
+    "effective_io_concurrency",
+    "maintenance_io_concurrency",
+    // Planner
     "max_parallel_maintenance_workers",
     "max_parallel_workers_per_gather",
+    "max_parallel_workers",
+    "max_worker_processes",
     "min_parallel_table_scan_size",
     "min_parallel_index_scan_size",
+    "parallel_setup_cost",
+    "parallel_tuple_cost",
     "effective_cache_size",
     "random_page_cost",
     "seq_page_cost",
+    "cpu_tuple_cost",
+    "cpu_index_tuple_cost",
+    "cpu_operator_cost",
+    "default_statistics_target",
+    "jit",
+    // WAL and storage
     "wal_compression",
+    "full_page_writes",
+    "wal_log_hints",
+    "data_checksums",
+    "wal_buffers",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "checkpoint_completion_target",
+    "commit_delay",
+    "synchronous_commit",
     "default_toast_compression",
 ];
 
@@ -46,7 +71,7 @@ pub struct Schema {
     pub rows: BTreeMap<String, u64>,
     /// Bytes of each table in the original with its indexes, if they are known.
     pub bytes: BTreeMap<String, u64>,
-    /// Settings of the original's sessions that those of the migration get.
+    /// Settings of the original, which the server that measures gets as far as possible.
     pub settings: BTreeMap<String, String>,
     /// Major version of the original's server; none if the schema is a file of SQL.
     #[serde(skip)]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use nix::sys::signal::Signal;
-use testkit::until;
+use testkit::{assert_says, until};
 
 use crate::support::Rig;
 
@@ -84,4 +84,48 @@ fn left() -> String {
          THEN RAISE 'something is left'; END IF;
      END $do$;"
         .to_owned()
+}
+
+/// Those that need a restart, too; a setting of the user comes first.
+#[test]
+fn pgrig_s_own_server_runs_with_the_settings_of_the_original() {
+    for version in ["13", "18"] {
+        let rig = Rig::new();
+        let settings = "--set shared_buffers=48MB --set checkpoint_timeout=7min --set max_wal_size=300MB --set wal_log_hints=on";
+        let original = rig.server(&format!("--pg-version {version} {settings}"));
+        original.execute("CREATE TABLE t AS SELECT i AS id, i AS n FROM generate_series(1, 20000) i");
+        original.execute("ALTER TABLE t ADD PRIMARY KEY (id)");
+        original.execute("ANALYZE t");
+        let expected = "48MB 7min 250MB on replica";
+        let migration = format!(
+            "ALTER TABLE t ADD a int;
+             DO $do$ DECLARE found text := format('%s %s %s %s %s', current_setting('shared_buffers'), current_setting('checkpoint_timeout'),
+                 current_setting('max_wal_size'), current_setting('wal_log_hints'), current_setting('wal_level'));
+             BEGIN IF found <> '{expected}' THEN RAISE 'measured with %', found; END IF; END $do$;"
+        );
+        for effort in ["--quick", ""] {
+            let command = format!(
+                "ddl -d {} --instance migrations --pg-version {version} --set max_wal_size=250MB {effort} -c",
+                original.url
+            );
+            let ran = rig.command(&command).arg(&migration).output().unwrap();
+            let told = String::from_utf8_lossy(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(0), "{version} {effort}: {told}");
+            assert!(!told.contains("on the server that measures"), "{told}");
+        }
+        // That server may not be restarted.
+        rig.done(&format!("server start --instance kept --pg-version {version} --set wal_level=replica"));
+        let kept = rig.done("server url --instance kept").stdout;
+        let command = format!("ddl -d {} --scratch {} --quick -c VACUUM", original.url, kept.trim());
+        let ran = rig.done(&command);
+        rig.done("server destroy --instance kept");
+        assert_says(
+            &ran.stderr,
+            &[
+                "shared_buffers is ",
+                " on the server that measures, and 48MB in the original",
+                "set it on the server that measures",
+            ],
+        );
+    }
 }

@@ -1,8 +1,9 @@
 //! A statement that the server refuses, with a remedy.
 
-use connect::{ConnectError, ServerError, SqlState};
+use connect::{ConnectError, SqlState};
 
 use crate::outcome::Failed;
+use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 
 /// Whether the server refused the statement and the session goes on. Cancelled statements, and those that fail because of
@@ -34,11 +35,16 @@ pub(crate) fn of(error: &ConnectError) -> Failed {
         }
         error => error.to_string(),
     };
-    let remedy = match error {
-        ConnectError::Query { error, .. } if is_of_rows(&error.code) => Some(of_rows(error)),
-        error => error.sqlstate().and_then(remedy).map(str::to_owned),
+    let unsuited = match error {
+        ConnectError::Query { error, .. } if is_of_rows(&error.code) => Some(Box::new(Unsuited::of(error))),
+        _ => None,
     };
-    Failed { message, remedy, is_certain: false }
+    // The columns are named later.
+    let remedy = match unsuited {
+        Some(_) => Some(Unsuited::remedy(&[])),
+        None => error.sqlstate().and_then(remedy).map(str::to_owned),
+    };
+    Failed { message, remedy, unsuited, is_certain: false }
 }
 
 /// The failure of a statement that ran on its own.
@@ -76,19 +82,6 @@ fn is_of_text(state: &SqlState) -> bool {
 /// Whether the rows are the reason: 22 data exception, 23 integrity constraint violation.
 fn is_of_rows(state: &SqlState) -> bool {
     ["22", "23"].iter().any(|class| state.code().starts_with(class))
-}
-
-/// The remedy where the rows do not suit, with the column as far as the server names it.
-fn of_rows(error: &ServerError) -> String {
-    let quoted: Vec<&str> = error.message.split('"').skip(1).step_by(2).collect();
-    // `column "n" of relation "t" contains null values`.
-    let column = match quoted[..] {
-        [column, table] if error.message.starts_with("column ") => format!("{table}.{column}"),
-        _ => "TABLE.COLUMN".to_owned(),
-    };
-    format!(
-        "the statement fails because of the generated rows: give other values with --column '{column}=SPEC'"
-    )
 }
 
 fn remedy(state: &SqlState) -> Option<&'static str> {

@@ -12,6 +12,7 @@ mod fill;
 mod goal;
 mod look;
 mod minimal;
+mod original;
 mod pace;
 mod rehearse;
 mod rounds;
@@ -19,6 +20,7 @@ mod settings;
 mod space;
 mod stall;
 mod suit;
+pub(crate) mod unsuited;
 mod watch;
 
 use std::collections::BTreeSet;
@@ -40,6 +42,7 @@ use self::minimal::Minimal;
 use self::rehearse::{Shape, Table, Tables, changed};
 use self::rounds::Rounds;
 use self::settings::Conditions;
+use self::unsuited::Columns;
 use crate::better::{self, Better, is_in_transaction};
 use crate::error::DdlError;
 use crate::find::{Class, shown_relation};
@@ -111,6 +114,8 @@ pub fn run<'a>(
 struct Rehearsed<'a> {
     /// The fills that it needs.
     recipe: Filler<'a>,
+    /// The columns that it fills.
+    columns: Columns,
     /// Tables that stay empty though they could be filled, because no statement uses them.
     unused: Vec<String>,
     /// Of each statement its class and the names of its tables.
@@ -131,17 +136,18 @@ struct Measurement<'a> {
 impl Measurement<'_> {
     async fn run(&self, name: &str, observer: &mut dyn Observer) -> Result<Outcome, DdlError> {
         let mut databases = Databases::begin(self.target, name.to_owned()).await?;
-        let conditions = settings::read(self.site, self.request, self.target).await?;
-        let Conditions { settings, memory, warnings } = conditions;
+        let conditions = settings::take_over(self.site, self.request, &mut databases).await?;
+        let Conditions { settings, of_server, memory, warnings } = conditions;
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
         let rehearsed = self.rehearse(&copies, observer).await?;
-        let Rehearsed { mut recipe, unused, works, has_better, is_disturbed } = rehearsed;
+        let Rehearsed { mut recipe, columns, unused, works, has_better, is_disturbed } = rehearsed;
         let empty = databases.create("plan").await?;
         let scales = recipe.scales(&empty).await?;
         databases.drop(&empty).await?;
 
-        let mut plan = self.plan(&recipe, &scales, settings.clone());
+        let taken_over = settings.iter().chain(&of_server).cloned().collect();
+        let mut plan = self.plan(&recipe, &scales, taken_over);
         let Request { effort, seed, .. } = *self.request;
         let probes = self.request.probes.as_ref();
         let speeds = Speeds::assumed(&plan.tables, (plan.bytes(), self.site.restarter.is_some()), &works);
@@ -154,7 +160,7 @@ impl Measurement<'_> {
         observer.planned(&plan);
 
         let mut filled: Vec<Filled> = Vec::new();
-        let mut minimal = Minimal::new(self.site.restarter);
+        let mut minimal = Minimal::new(self.site.restarter, of_server);
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
         for (number, (part, _)) in effort.sizes().iter().enumerate() {
             observer.stage(&format!("filling the tables, size {} of {}", number + 1, effort.sizes().len()));
@@ -181,8 +187,9 @@ impl Measurement<'_> {
         let (clock, are_last) = (&mut clock, !self.request.alternatives);
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
         let (stalls, blocked) = rounds.all(&filled, &mut statements).await?;
+        columns.name_in(&mut statements);
         forecast_all(&mut statements, &goal, memory);
-        let alternatives = match better::migration(&statements, databases.version()) {
+        let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
                 rounds.observer.stage("measuring better ways");
                 rounds.are_last = true;
@@ -190,6 +197,9 @@ impl Measurement<'_> {
             }
             _ => Vec::new(),
         };
+        for better in &mut alternatives {
+            columns.name_in(&mut better.statements);
+        }
         let largest = filled.last().map_or(&[][..], |largest| largest.tables.as_slice());
         let bytes = largest.iter().map(|table| table.bytes).sum();
         let unfilled = unfilled(&statements, largest, &unused);
@@ -255,7 +265,8 @@ impl Measurement<'_> {
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
         let better = better::migration(&statements, site.databases.version());
         let has_better = self.request.alternatives && better.is_some();
-        Ok(Rehearsed { recipe, unused, works, has_better, is_disturbed: costs.is_disturbed })
+        let columns = Columns::of(&tables, &before.casts);
+        Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed: costs.is_disturbed })
     }
 
     /// The tables that options name, each with its option.

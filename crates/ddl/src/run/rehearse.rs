@@ -126,6 +126,11 @@ impl Tables {
         }
     }
 
+    /// All, partitions too.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Table> {
+        self.0.values()
+    }
+
     pub(crate) fn get(&self, oid: u32) -> Option<&Table> {
         self.0.get(&oid)
     }
@@ -173,7 +178,7 @@ impl Tables {
 }
 
 /// The words and quoted names of a text, in lower case.
-fn words(text: &str) -> BTreeSet<String> {
+pub(crate) fn words(text: &str) -> BTreeSet<String> {
     let (mut words, mut at) = (BTreeSet::new(), 0);
     while let Ok(Some((kind, length))) = Text::whole(text).from(at).token() {
         let token = &text[at..at + length];

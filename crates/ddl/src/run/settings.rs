@@ -1,11 +1,11 @@
 //! The settings with which the migration runs, and the server's memory.
 
-use std::collections::BTreeMap;
-
-use connect::{ConnectError, Target};
+use connect::Target;
 use server::{Session, Survey};
 
 use super::Site;
+use super::databases::Databases;
+use super::original::{self, TakenOver};
 use crate::error::DdlError;
 use crate::forecast::Memory;
 use crate::request::Request;
@@ -17,31 +17,35 @@ pub(crate) type Settings = Vec<(String, String)>;
 /// GetPinLimit); with 4 MB, the time of the same scan varied by a factor of four.
 const FEW_BUFFERS: u64 = 64 << 20;
 
-/// Settings and memory of the server that measures, and a warning about them.
+/// Settings and memory of the server that measures, and warnings about them.
 pub(crate) struct Conditions {
+    /// Those of the original that the sessions get.
     pub(crate) settings: Settings,
+    /// Those of the original with which the server runs while pgrig measures. A restart must name them again.
+    pub(crate) of_server: Settings,
     pub(crate) memory: Memory,
     /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
 
-/// The settings of the original that differ on this server and that its sessions can have, and the server's memory. Refuses a server on which WAL would not be
-/// measured.
-pub(crate) async fn read(
+/// Takes over the settings of the original that differ on this server, as far as possible, and reads the memory. Refuses a server on which
+/// WAL would not be measured.
+pub(crate) async fn take_over(
     site: &Site<'_>,
     request: &Request,
-    target: &Target,
+    databases: &mut Databases,
 ) -> Result<Conditions, DdlError> {
-    let session = Session::open(target).await?;
-    let survey = Survey::for_tables(&session.connection, site.directory, site.pgrig).await?;
-    if survey.server.wal_level == "minimal" {
+    let target = databases.outside().clone();
+    let before = survey(site, &target).await?;
+    if before.server.wal_level == "minimal" {
         return Err(DdlError::WalLevel);
     }
-    let (settings, mut warnings) = taken_over(&session, &request.schema.settings).await?;
+    let TakenOver { settings, of_server, mut warnings } =
+        original::take_over(site, &request.schema.settings, databases, &before).await?;
+    let survey = if of_server.is_empty() { before } else { survey(site, &target).await? };
     warnings.extend(other_version(request.schema.major, survey.server.version_num / 10_000));
-    session.close().await;
 
-    let session = Session::open(&with(target, &settings)).await?;
+    let session = Session::open(&with(&target, &settings)).await?;
     let query = "SELECT pg_catalog.pg_size_bytes(current_setting('maintenance_work_mem')) AS sort, \
                  pg_catalog.pg_size_bytes(current_setting('max_wal_size')) AS wal, \
                  coalesce(current_setting('io_method', true) = 'worker', false) AS has_workers";
@@ -61,7 +65,14 @@ pub(crate) async fn read(
          value of the server for which you want to know"
             .to_owned()
     }));
-    Ok(Conditions { settings, memory, warnings })
+    Ok(Conditions { settings, of_server, memory, warnings })
+}
+
+async fn survey(site: &Site<'_>, target: &Target) -> Result<Survey, DdlError> {
+    let session = Session::open(target).await?;
+    let survey = Survey::for_tables(&session.connection, site.directory, site.pgrig).await?;
+    session.close().await;
+    Ok(survey)
 }
 
 /// A warning if the original has another major version than the server that measures.
@@ -71,27 +82,6 @@ fn other_version(original: Option<u32>, own: u32) -> Option<String> {
         "the original has PostgreSQL {original}, and the server that measures has {own}: classes, locks and times may differ. Give --pg-version {original} \
          --instance ddl{original}, or --scratch with a server of that version"
     ))
-}
-
-/// The settings of the original that have another value on this server, and warnings about those that the role may not set.
-async fn taken_over(
-    session: &Session,
-    original: &BTreeMap<String, String>,
-) -> Result<(Settings, Vec<String>), ConnectError> {
-    let names: Vec<&String> = original.keys().collect();
-    let (mut settings, mut warnings) = (Vec::new(), Vec::new());
-    for row in session.rows(include_str!("../sql/taken_over.sql"), &[&names]).await? {
-        let (name, own): (String, String) = (row.get("name"), row.get("value"));
-        let Some(value) = original.get(&name).filter(|value| **value != own) else { continue };
-        if row.get("may_set") {
-            settings.push((name, value.clone()));
-        } else {
-            warnings.push(format!(
-                "{name} is {own} on the server that measures, and {value} in the original: the role may not set it. Set it on the server"
-            ));
-        }
-    }
-    Ok((settings, warnings))
 }
 
 /// Sessions of the target with these settings.

@@ -139,6 +139,11 @@ impl Casts {
         Self(rows.iter().map(column).collect())
     }
 
+    /// The names of a table's columns.
+    pub(crate) fn columns(&self, table: u32) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |((oid, _), _)| *oid == table).map(|(_, one)| one.column.as_str())
+    }
+
     /// Specifications of columns whose new type does not take all values of the old one.
     pub(crate) fn specs(&self, after: &Self, tables: &Tables, changed: &BTreeSet<u32>) -> Vec<String> {
         let of_table = |oid: &u32| tables.get(*oid).filter(|_| !changed.contains(oid));

@@ -255,6 +255,68 @@ fn odd_migrations_are_measured_and_leave_nothing() {
     assert_eq!(databases(&server), ["pgrig_ddl_0123456789abcde0"]);
 }
 
+/// The server names the column only for NOT NULL.
+#[test]
+fn the_remedy_names_the_columns_whose_values_do_not_suit() {
+    let schema = "
+        CREATE SCHEMA app;
+        CREATE TABLE app.events (id int, at date, kind text, note text) PARTITION BY RANGE (at);
+        CREATE TABLE app.events_2025 PARTITION OF app.events FOR VALUES FROM ('2025-01-01') TO ('2026-01-01');
+        CREATE TABLE orders (id int PRIMARY KEY, state text, note text, at date);
+        CREATE TABLE states (state text PRIMARY KEY);
+    ";
+    let server = server(18);
+    // Rows that a migration changes itself do not suit.
+    for (change, statement, says) in [
+        (
+            "UPDATE orders SET note = NULL",
+            "ALTER TABLE orders ALTER note SET NOT NULL",
+            "with --column 'orders.note=SPEC'",
+        ),
+        (
+            "UPDATE orders SET note = 'x'",
+            "ALTER TABLE orders ADD CHECK (note <> 'x')",
+            "with --column 'orders.note=SPEC'",
+        ),
+        (
+            "UPDATE orders SET note = 'x'",
+            "ALTER TABLE orders ADD CHECK (note <> 'x' OR state = 'y')",
+            "with --column 'orders.note=SPEC', or for orders.state",
+        ),
+        (
+            "UPDATE orders SET note = 'x'",
+            "CREATE UNIQUE INDEX ON orders (note, upper(note))",
+            "with --column 'orders.note=SPEC'",
+        ),
+        (
+            "UPDATE orders SET note = 'x'",
+            "ALTER TABLE orders ALTER note TYPE int USING note::int",
+            "with --column 'orders.note=SPEC'",
+        ),
+        (
+            "UPDATE orders SET state = 'x'",
+            "ALTER TABLE orders ADD FOREIGN KEY (state) REFERENCES states",
+            "with --column 'orders.state=SPEC'",
+        ),
+        (
+            "UPDATE app.events SET note = 'x'",
+            "ALTER TABLE app.events ADD CHECK (note <> 'x')",
+            "with --column 'app.events.note=SPEC'",
+        ),
+        (
+            "UPDATE app.events SET kind = NULL",
+            "ALTER TABLE app.events_2025 ALTER kind SET NOT NULL",
+            "with --column 'app.events.kind=SPEC'",
+        ),
+    ] {
+        let request = request(schema, &format!("{change}; {statement}"), Amount::Rows(300));
+        let outcome = measured(&server, &request).unwrap();
+        let (_, failed) = outcome.failed().next().unwrap();
+        let remedy = failed.remedy.as_deref().unwrap();
+        assert!(remedy.ends_with(says), "{statement}: {remedy}");
+    }
+}
+
 /// The user interrupts it in the middle of a statement.
 fn interrupted(server: &Server) {
     struct Interrupting(Option<oneshot::Sender<()>>);

@@ -73,6 +73,8 @@ mod tests {
             hint: None,
             row: None,
             position: None,
+            table: None,
+            column: None,
             statement: None,
         }
     }

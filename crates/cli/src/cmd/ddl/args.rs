@@ -343,7 +343,7 @@ impl DdlArgs {
     }
 
     /// The request for these tables.
-    pub(crate) fn request(&self, schema: Schema, script: Script, probes: Probes) -> Request {
+    pub(crate) fn request(&self, mut schema: Schema, script: Script, probes: Probes) -> Request {
         let amount = match (&self.size, &self.rows) {
             (Some(Sizes::All(size)), _) => Amount::Size(*size),
             (Some(Sizes::Single(sizes)), _) => Amount::Sizes(sizes.clone()),
@@ -354,6 +354,9 @@ impl DdlArgs {
         };
         let effort = if self.quick { Effort::Quick } else { Effort::Full };
         let columns = self.column.clone();
+        // Those of the user come first.
+        let set = &self.embedded.set;
+        schema.settings.retain(|name, _| !set.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)));
         Request {
             schema,
             script,
