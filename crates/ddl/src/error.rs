@@ -169,7 +169,9 @@ pub enum DdlError {
     )]
     WalLevel,
     /// The server does not start again after the fill.
-    #[error("pgrig has filled the tables, but cannot restart the server with the settings for the measurement: {why}")]
+    #[error(
+        "pgrig has filled the tables, but cannot restart the server with the settings for the measurement: {why}"
+    )]
     Restart {
         /// The reason.
         why: String,
