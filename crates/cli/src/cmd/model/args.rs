@@ -70,9 +70,9 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 
-    /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the column's most
-    /// common texts and the bounds of its histogram, even those that occur in fewer than --k rows. Of a column of long numbers
-    /// (see --k), keep those that at least --k rows have
+    /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the
+    /// column's most common texts and the bounds of its histogram, even those that occur in fewer than --k
+    /// rows. In a column of long numbers (see --k), keep the numbers that at least --k rows have
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 
