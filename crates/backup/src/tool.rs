@@ -66,8 +66,8 @@ pub enum ToolError {
     },
     /// A placeholder is within quotes.
     #[error(
-        "the {command} command has {{{word}}} within quotes: close the quotes before it, because pgrig quotes its value itself (within quotes, \
-         the shell knows it as ${variable})"
+        "the {command} command has {{{word}}} within quotes, and pgrig quotes the value itself: move {{{word}}} outside \
+         the quotes, or write ${variable} within double quotes"
     )]
     Quoted {
         /// `backup` or `restore`.

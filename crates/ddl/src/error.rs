@@ -47,7 +47,7 @@ pub enum ScriptError {
     /// A statement whose effect is not in the database.
     #[error(
         "{place}: {command} concerns the whole server, and pgrig runs the migration several times in databases that it drops: remove this statement. \
-         If a later one needs a role, create it on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'"
+         If a later statement needs a role, create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'"
     )]
     WholeServer {
         /// File and line.
@@ -169,7 +169,9 @@ pub enum DdlError {
     )]
     WalLevel,
     /// The server does not start again after the fill.
-    #[error("pgrig has filled the tables, but the server does not restart with its own settings: {why}")]
+    #[error(
+        "pgrig has filled the tables, but cannot restart the server with the settings for the measurement: {why}"
+    )]
     Restart {
         /// The reason.
         why: String,

@@ -65,8 +65,8 @@ pub enum ThresholdError {
     NoComparison(String),
     /// The name is no metric.
     #[error(
-        "\"{0}\" is not a figure: give tps, failed, skipped, late, retried; for latency mean, max, p50, p99 or \
-         another percentile; for lag behind the schedule lag-mean, lag-max, lag-p99 …"
+        "\"{0}\" is not a figure: give tps, failed, skipped, late or retried; mean, max, p50, p99 or another percentile \
+         (of the latency); or lag-mean, lag-max, lag-p99 … (of the delay behind the schedule)"
     )]
     Name(String),
     /// The limit is no number.

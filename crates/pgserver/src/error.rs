@@ -165,9 +165,9 @@ pub enum Error {
     },
     /// Another live pgrig process owns the instance.
     #[error(
-        "pgrig process {pid} uses instance {instance} and stops it at its end. Wait for that process; if it is the \
-         keeper of pgrig testdb, run pgrig testdb drop --all; or use another instance (--instance OTHER); or run pgrig \
-         server start, which keeps a server for all commands"
+        "pgrig process {pid} uses instance {instance}, and stops the instance when the process ends. Wait for that \
+         process; if it is the keeper of pgrig testdb, run pgrig testdb drop --all; or use another instance (--instance \
+         OTHER); or run pgrig server start, which keeps a server for all commands"
     )]
     InUse {
         /// The instance.

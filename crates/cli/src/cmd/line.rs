@@ -26,7 +26,7 @@ use crate::cmd::size::args::SizeArgs;
 use crate::cmd::testdb::args::TestdbArgs;
 use crate::cmd::tps::args::TpsArgs;
 
-/// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
+/// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures the server.
 ///
 /// Name a server with -d, -h, -p, -U, or with PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE, as for psql. Otherwise pgrig starts and uses its own
 /// PostgreSQL (see `pgrig server --help`). Commands that fill or measure save their results in a run document (JSON), which

@@ -179,7 +179,7 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--table plain --rows 1 --column price=any", "price"),
         (
             "--table plain --rows 1 --column id=unifrom(1,2)",
-            "there is no specification \"unifrom\" (did you mean uniform?); there are",
+            "there is no specification \"unifrom\" (did you mean uniform?); the specifications are",
         ),
         ("--table plain --rows 1 --column id", "is not of the form column=specification"),
         ("--table plain --rows 1 --column id=timeseries(2024-01-01,1s)", "id"),

@@ -68,7 +68,10 @@ pub enum EmbedError {
     )]
     Encoding(String),
     /// The document is longer than pgrig reads.
-    #[error("the run document in the report is longer than {}", bytes(LONGEST))]
+    #[error(
+        "a run document in the report is longer than {}, the most that pgrig reads: save the report again without that run",
+        bytes(LONGEST)
+    )]
     Long,
     /// The document is not text.
     #[error("the run document in the report is not UTF-8 text: save the report again")]

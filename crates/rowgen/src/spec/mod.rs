@@ -124,7 +124,7 @@ pub enum SpecError {
         reason: String,
     },
     /// No specification has this name.
-    #[error("there is no specification {name:?}{}; there are {known}", .alike.map_or_else(String::new, |alike| format!(" (did you mean {alike}?)")))]
+    #[error("there is no specification {name:?}{}; the specifications are {known}", .alike.map_or_else(String::new, |alike| format!(" (did you mean {alike}?)")))]
     Unknown {
         /// The name.
         name: String,

@@ -15,9 +15,7 @@ pub enum SettingsError {
         name: String,
     },
     /// The setting cannot be changed.
-    #[error(
-        "{name} is fixed since the server was built or its cluster was created, and no command changes it: leave it out"
-    )]
+    #[error("{name} was fixed when the server was built or its cluster was created: leave it out")]
     Fixed {
         /// The setting.
         name: String,

@@ -30,7 +30,10 @@ pub enum RestoreError {
         asked: u16,
     },
     /// pgrig has no server of that version.
-    #[error("{path} is of PostgreSQL {version}, of which pgrig has no server: give one that is installed: --bin DIR", path = .path.display())]
+    #[error(
+        "{path} is a backup of PostgreSQL {version}, and pgrig has no server of that version: give the directory of an \
+         installed one: --bin DIR", path = .path.display()
+    )]
     UnknownVersion {
         /// The backup.
         path: PathBuf,

@@ -13,7 +13,8 @@ const NAME: &str = "tool";
 #[command(next_help_heading = "Other tools")]
 #[expect(clippy::struct_field_names, reason = "they are the names of the options")]
 pub(crate) struct ToolArgs {
-    /// Rehearse another tool: back up with this shell command (see below). May be repeated, with as many --tool-restore
+    /// Rehearse another tool: back up with this shell command (see below). For several tools, repeat
+    /// --tool-backup and --tool-restore together
     #[arg(long, value_name = "COMMAND", requires = "tool_restore")]
     pub(crate) tool_backup: Vec<String>,
 

@@ -47,7 +47,7 @@ pub(crate) struct BlockioArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Measurement")]
     pub(crate) memory: Option<Size>,
 
-    /// Create the tables in this schema; if it does not exist, create it, and drop it at the end [default: pgrig_blockio]
+    /// Create the tables in this existing schema [default: pgrig_blockio, which pgrig creates, and drops at the end]
     #[arg(long, value_name = "SCHEMA", help_heading = "Tables")]
     pub(crate) schema: Option<String>,
 

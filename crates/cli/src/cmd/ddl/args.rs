@@ -28,14 +28,15 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 
 /// Measure what a migration does to your tables: scans, rewrites, locks, WAL
 ///
-/// pgrig creates your tables in new databases on its own PostgreSQL. It fills the tables that the migration uses, to
-/// three sizes, and runs the migration on copies. For each statement it reports the class (catalog only, scan, rewrite
-/// …) with the proof, the locks, the seconds and the bytes of WAL. It forecasts the seconds and the WAL for the size
-/// of the original, or for that of --size or --rows. A changed file (relfilenode) proves a rewrite, and the server's counters of the
-/// statement's own transaction prove a scan. At the end, pgrig drops the databases. It never runs the migration on the
-/// database that -d names. The seconds are those of this machine. Expect the same classes, locks and WAL on other
-/// servers with the same major version and settings. To measure on the version of your server, give --pg-version, and
-/// --instance with a new name: --pg-version 15 --instance ddl15.
+/// pgrig creates your tables in new databases on its own PostgreSQL. At three sizes, it fills the tables that
+/// the migration uses, and runs the migration on copies. For each statement it reports the class (catalog
+/// only, scan, rewrite …) with the proof, the locks, the seconds and the bytes of WAL. It forecasts the
+/// seconds and the WAL for the size of the original, or for that of --size or --rows. A changed file
+/// (relfilenode) proves a rewrite, and the server's counters of the statement's own transaction prove a scan.
+/// At the end, pgrig drops the databases. It never runs the migration on the database that -d names. The
+/// seconds are those of this machine. Expect the same classes, locks and WAL on other servers with the same
+/// major version and settings. To measure on the version of your server, give --pg-version, and --instance
+/// with a new name: --pg-version 15 --instance ddl15.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(profile_help(STOCK))),
     after_help = "Classes: catalog only, wait, scan, scan of another table,\n\
@@ -158,9 +159,10 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "DURATION", help_heading = "Readers and writers during the migration")]
     pub(crate) blocker: Option<Length>,
 
-    /// Also measure better ways, where pgrig can write them: indexes CONCURRENTLY (of a partitioned table, partition by
-    /// partition); constraints NOT VALID, validated later; for a new column with a volatile default, ADD COLUMN without it, SET
-    /// DEFAULT, then UPDATE in batches
+    /// Also measure better ways, where pgrig can write them: indexes CONCURRENTLY; constraints NOT VALID,
+    /// validated later; for a new column with a volatile default, ADD COLUMN without the default, SET
+    /// DEFAULT, then UPDATE in batches. For indexes, keys and foreign keys of a partitioned table, the better
+    /// way works on one partition at a time
     #[arg(long, help_heading = "Migration")]
     pub(crate) alternatives: bool,
 

@@ -121,8 +121,8 @@ fn has_parts(found: &Effects) -> bool {
 /// measured.
 pub(crate) fn missed(gates: &[Gate], outcome: &Outcome) -> Vec<String> {
     lines(gates, outcome, |gate, one| {
-        let untried = || Some(format!("{gate} was not tried: {}", gate.unmeasured(one, outcome)?));
-        gate.finding(one).or_else(untried)
+        let unchecked = || Some(format!("{gate} was not checked: {}", gate.unmeasured(one, outcome)?));
+        gate.finding(one).or_else(unchecked)
     })
 }
 
@@ -131,7 +131,8 @@ pub(crate) fn unlimited(gates: &[Gate], outcome: &Outcome) -> Vec<String> {
     lines(gates, outcome, |gate, one| {
         let text = || {
             format!(
-                "{gate} was not tried: it has several transactions, and pgrig does not know how long it holds each lock"
+                "{gate} was not checked: the statement runs several transactions, and pgrig does not know how long it \
+                 holds each lock"
             )
         };
         gate.is_unlimited(one).then(text)

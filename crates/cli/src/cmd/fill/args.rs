@@ -266,7 +266,8 @@ pub(crate) struct FillArgs {
     #[arg(long, conflicts_with = "method", help_heading = "Method")]
     pub(crate) server_side: bool,
 
-    /// Number of connections that load; with --method direct, of pairs of threads: one builds pages, the other writes them [default: depends on cores and server]
+    /// Number of connections that load rows. With --method direct: number of pairs of threads; in each pair,
+    /// one thread builds pages and the other writes them [default: depends on cores and server]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_STREAMS), help_heading = "Method")]
     pub(crate) streams: Option<u16>,
 

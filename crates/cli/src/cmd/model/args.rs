@@ -36,12 +36,14 @@ pub(crate) enum ModelAction {
     Show(ShowArgs),
     /// Compare a copy's statistics, and with --queries its plans, with those of the original
     ///
-    /// pgrig compares each value in pg_stats (a field). ANALYZE reads a random sample, so its results vary. pgrig
-    /// therefore runs ANALYZE five times on the copy, and takes the median of each field. With --analyze-original, it also
-    /// runs ANALYZE eleven times on the original, and takes the mean. A field agrees if it differs from the original by no
-    /// more than repeated ANALYZE runs differ among themselves (3·√2 standard deviations of the original's runs, otherwise
-    /// of the copy's). A field also agrees if it differs by at most 1 % (a correlation by 0.01), or by the error that a
-    /// share has in ANALYZE's sample.
+    /// pgrig compares each value in pg_stats (a field). ANALYZE reads a random sample, so its results vary.
+    /// pgrig therefore runs ANALYZE five times on the copy, and takes the median of each field. With
+    /// --analyze-original, it also runs ANALYZE eleven times on the original, and takes the mean; otherwise
+    /// it takes the present statistics of the original. A field agrees if the difference is at most its
+    /// tolerance: 3·√2 standard deviations over the ANALYZE runs of the original (without --analyze-original,
+    /// of the copy). For a share of the rows, if the standard error of a share in ANALYZE's sample is larger
+    /// than this standard deviation, pgrig uses the standard error instead. The tolerance is at least 1 % of
+    /// the original's value (for a correlation, 0.01). A decile of a histogram may differ by 2 % of the rows.
     ///
     /// ORIGINAL and COPY are each a database name, a URI or a keyword string; ORIGINAL can also be a model file. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
@@ -68,9 +70,9 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 
-    /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the column's most
-    /// common texts and the bounds of its histogram, even those that occur in fewer than --k rows. Of a column of long numbers
-    /// (see --k), keep those that at least --k rows have
+    /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the
+    /// column's most common texts and the bounds of its histogram, even those that occur in fewer than --k
+    /// rows. In a column of long numbers (see --k), keep the numbers that at least --k rows have
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 

@@ -47,7 +47,7 @@ pub enum NotDirect {
     /// WAL must have the rows, for replicas and backups.
     #[error(
         "wal_level is {level}, so PostgreSQL must log every row of a permanent table: give --unlogged, or set \
-         wal_level = minimal and max_wal_senders = 0 (as pgrig's own server with --profile bulk)"
+         wal_level = minimal and max_wal_senders = 0 (as on pgrig's own server with --profile bulk)"
     )]
     WalLevel {
         /// `wal_level` of the server.
