@@ -169,9 +169,7 @@ pub enum DdlError {
     )]
     WalLevel,
     /// The server does not start again after the fill.
-    #[error(
-        "pgrig has filled the tables, but cannot restart the server with the settings for the measurement: {why}"
-    )]
+    #[error("pgrig cannot restart the server with the settings for the measurement: {why}")]
     Restart {
         /// The reason.
         why: String,
