@@ -38,6 +38,24 @@ fn every_crate_and_folder_is_named() {
     }
 }
 
+/// Each is linked and started on its own; the unit tests are one more.
+#[test]
+fn a_crate_has_one_program_of_tests() {
+    let crates = folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    let programs = |path: &PathBuf| -> Vec<PathBuf> {
+        let entries =
+            fs::read_dir(path.join("tests")).into_iter().flatten().map(|entry| entry.unwrap().path());
+        let is_program = |path: &PathBuf| {
+            path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists()
+        };
+        entries.filter(is_program).collect()
+    };
+    let all: Vec<Vec<PathBuf>> = crates.iter().map(programs).collect();
+    assert!(all.iter().flatten().count() > 5, "{all:?}");
+    let several: Vec<&Vec<PathBuf>> = all.iter().filter(|programs| programs.len() > 1).collect();
+    assert!(several.is_empty(), "{several:?}");
+}
+
 #[test]
 fn the_tables_of_specifications_are_those_of_the_source() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
