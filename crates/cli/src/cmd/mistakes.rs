@@ -227,7 +227,7 @@ fn of_elsewhere(words: &[String], argument: &str) -> Option<String> {
             Some(format!("write {option} after the command: pgrig {moved}\n"))
         }
         ("-c" | "--clients" | "-j" | "--jobs", [fill, ..]) if fill == "fill" => {
-            Some(format!("pgrig fill has no {argument}: --streams N sets the number of connections that load\n"))
+            Some(format!("pgrig fill has no {argument}: --streams N sets the number of connections that load rows\n"))
         }
         ("-T" | "--time", [fill, ..]) if fill == "fill" => {
             Some(format!("pgrig fill has no {argument}: --for 10min stops the fill after this time\n"))

@@ -134,8 +134,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR", help_heading = "Check")]
     pub(crate) wal_directory: Option<PathBuf>,
 
-    /// Unless the backup is damaged, also restore it into a scratch server, and read all rows, constraints and indexes there. If that
-    /// fails, exit with status 3
+    /// Unless the backup is damaged, also restore it into a scratch server, read all rows, and check constraints and indexes. If the
+    /// restore has errors, or the restored data are damaged, exit with status 3
     #[arg(long, help_heading = "Restore")]
     pub(crate) restore: bool,
 

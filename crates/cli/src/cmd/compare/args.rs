@@ -27,8 +27,8 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
         testdb bench   total time\n  \
         ddl            time of each statement\n  \
         backup         size, backup time and restore time of each --way\n\n\
-        compare refuses incomplete runs, and runs that differ in server version, settings, machine, transport (Unix socket, TCP or TLS), \
-        or an option that changes what they measure. It names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
+        compare leaves out the incomplete runs of a label. Without --anyway, it refuses any other incomplete run, and runs that differ in \
+        server version, settings, machine, transport (Unix socket, TCP or TLS), or an option that changes what they measure. It names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
         this, since it runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \
         pgrig tps -T 30 --label before           # five times, before the change\n  \
@@ -61,7 +61,7 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub(crate) paired: bool,
 
-    /// Compare runs even if they differ in options, server version, settings, machine or transport
+    /// Compare runs even if they are not complete, or differ in options, server version, settings, machine or transport
     #[arg(long)]
     pub(crate) anyway: bool,
 }

@@ -29,10 +29,10 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     }
     let shortest = plan.arms.iter().filter(|arm| arm.role == Role::Candidate);
     let shortest = shortest.filter_map(|arm| arm.sample).reduce(f64::min);
-    let subtracted = if plan.has_empty() { ", which pgrig subtracts (empty loop)" } else { "" };
-    let fixed = plan
-        .fixed_share()
-        .map_or(String::new(), |share| format!("; {} of that is overhead{subtracted}", percent(share)));
+    let subtracted = if plan.has_empty() { ", which pgrig subtracts with the empty loop" } else { "" };
+    let fixed = plan.fixed_share().map_or(String::new(), |share| {
+        format!("; {} of that is the fixed time of a statement{subtracted}", percent(share))
+    });
     let about = shortest.map_or(String::new(), |seconds| format!(", {} or more{fixed}", latency(seconds)));
     line(
         "a sample",

@@ -170,8 +170,8 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) merge: Option<String>,
 
-    /// Name this run, if the parts of several runs use one database at the same time. Give all parts of a run the same
-    /// ID [default: PGRIG_RUN_ID, or the job of Slurm]
+    /// ID of the run to which this part belongs, for several runs that use one database at the same time. Give all parts of a run
+    /// the same ID, and each run another one [default: PGRIG_RUN_ID, else Slurm's job ID if Slurm numbers the parts]
     #[arg(long, value_name = "ID", conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) run_id: Option<String>,
 

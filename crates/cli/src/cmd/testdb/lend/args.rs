@@ -76,8 +76,8 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "DBNAME", conflicts_with = "from")]
     pub(crate) template: Option<String>,
 
-    /// Make the tables of --from unlogged: the server writes no WAL for them, and empties them after a crash. This option does not
-    /// change copies of --template: to make the tables of that database unlogged, run pgrig testdb unlog -d DBNAME
+    /// Make the tables of --from unlogged: the server writes no WAL for them, and empties them after a crash. Not possible
+    /// with --template: first make the tables of that database unlogged, with pgrig testdb unlog -d DBNAME
     #[arg(long, requires = "from")]
     pub(crate) unlogged: bool,
 
