@@ -130,8 +130,10 @@ pub(super) fn over_time(trial: &Trial, colours: &Colours) -> Option<Plot> {
     let mut caption = caption(&all, &looks)?;
     let together = looks.len().div_ceil(MOST_PERIODS);
     if together > 1 {
-        let _ =
-            write!(caption, " Layers are means of {together} intervals; the line is their highest interval.");
+        let _ = write!(
+            caption,
+            " Layers are means of {together} intervals; the line is the highest sum of all layers in one of them."
+        );
     }
     // The most frequent event is the lowest, but for the processor below it and the others above.
     let rank = |layer: &Layer| match layer.name.as_str() {

@@ -37,7 +37,7 @@ pub(crate) enum BackupAction {
 /// pgrig only reads the database. Without a forecast (see --size), it takes one snapshot and reads all tables in it; pg_dump dumps the same snapshot. pgrig restores
 /// each backup into a scratch server of its own, and compares rows, constraints and indexes with the original. A backup that
 /// cannot be restored, or that differs, has no result, and the command exits with status 1. At the end, pgrig removes backups and
-/// scratch servers. Until then the snapshot stays open, so the server's vacuum does not remove rows that became dead after it.
+/// scratch servers. If a way is a dump, the snapshot stays open until then, so the server's vacuum does not remove rows that became dead after it.
 #[derive(Debug, Args)]
 #[command(mut_arg("profile", |profile| profile.help(profile_help("the profile of the last `server start`, else bulk; for a forecast, only stock"))),
     after_help = "Ways:\n  \

@@ -28,7 +28,7 @@ const SEEDS: u64 = 1 << 32;
 
 /// Measure transactions per second and latency of pgbench scripts
 ///
-/// pgrig runs pgbench scripts without pgbench, and has pgbench's options for scripts and load. Without -T and -t it
+/// pgrig runs pgbench scripts without pgbench, and accepts most of pgbench's options for scripts and load. Without -T and -t it
 /// runs for 10 s (pgbench: 10 transactions). The built-in scripts need pgbench's tables: `pgrig fill --scale 10`
 /// creates them. With -R, the latency of a transaction counts from its scheduled start, so it includes the time that
 /// the transaction waited for a stalled server.
