@@ -86,6 +86,8 @@ impl Copies<'_> {
     ) -> Result<Option<Costs>, DdlError> {
         let migrating = self.with_settings(copy);
         let mut look = Look::begin(copy, &migrating, self.databases.outside()).await?;
+        // The first change of a page after a checkpoint writes the whole page to WAL, also of those that the look has changed.
+        self.databases.flush().await?;
         let of = statements.len();
         let mut costs = Costs::of(statements.len());
         let until = runnable(statements);

@@ -84,7 +84,7 @@ impl Databases {
     }
 
     /// Forces everything to disk, if the role may.
-    async fn flush(&self) -> Result<(), ConnectError> {
+    pub(crate) async fn flush(&self) -> Result<(), ConnectError> {
         match self.lead.run("CHECKPOINT").await {
             // Then the server's own checkpoints are what they are.
             Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(()),
