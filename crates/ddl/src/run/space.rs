@@ -14,6 +14,8 @@ use crate::run::pace::Pace;
 
 /// Times between two readings.
 const PACE: Pace = Pace { shortest: Duration::from_millis(5), longest: Duration::from_millis(100) };
+/// The time between two readings is at least so many times that of a reading, which would slow the statement down on few processors.
+const OF_READING: u32 = 8;
 
 /// See the module.
 pub(crate) struct Sampler {
@@ -42,13 +44,18 @@ impl Sampler {
 
     /// The result of a future, and the most space that was taken meanwhile beyond what was taken before.
     pub(crate) async fn during<T>(&self, run: impl Future<Output = T>) -> Result<(T, Space), ConnectError> {
+        let began = Instant::now();
         let before = self.sizes().await?;
+        let mut took = began.elapsed();
         let (mut files, mut temporary) = (before.files, 0);
         let start = Instant::now();
         let readings = async {
             loop {
                 PACE.pause(start).await;
+                tokio::time::sleep(took * OF_READING).await;
+                let began = Instant::now();
                 let now = self.sizes().await?;
+                took = began.elapsed();
                 files = files.max(now.files);
                 temporary = temporary.max(now.temporary);
             }
