@@ -180,6 +180,8 @@ class Bench:
             else:
                 restore = [program("pg_restore"), "--exit-on-error", *jobs, "-d", into, str(file)]
             steps = {"backup": [dump + (jobs if shape == "directory" else [])], "restore": [restore]}
+        # As pgrig does before each trial.
+        os.sync()
         times = {}
         try:
             for step, commands in steps.items():

@@ -38,6 +38,19 @@ impl Space {
     }
 }
 
+/// Writes everything to disk that the system still has in memory for the file system of this directory. Blocks until then. Does nothing on
+/// systems other than Linux.
+///
+/// # Errors
+/// If the directory cannot be opened, or writing fails.
+pub fn write_out(directory: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(fs::File::open(directory)?)?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = directory;
+    Ok(())
+}
+
 /// The volume that a directory is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Volume {

@@ -18,10 +18,10 @@ pub(crate) mod verify;
 mod wal;
 
 use std::cell::Cell;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use connect::{ConnectError, Target};
 use measure::Environment;
@@ -314,6 +314,7 @@ impl Run<'_> {
 
     async fn trial(&self, way: &Way, subject: &Subject) -> Result<Trial, Trouble> {
         let file = self.scratch.work.join("backup");
+        self.write_out().await?;
         let tried = match way.format {
             Format::Plain | Format::Custom | Format::Directory => self.dump(way, subject, &file).await,
             Format::Base | Format::BaseTar => self.base(way, subject, &file).await,
@@ -337,6 +338,13 @@ impl Run<'_> {
             increment,
             recovery,
         })
+    }
+
+    /// Writes to disk what earlier trials left in memory: this one's first fsync could wait for it.
+    async fn write_out(&self) -> Result<(), BackupError> {
+        let work = self.scratch.work.clone();
+        let written = tokio::task::spawn_blocking(move || server::volume::write_out(&work)).await;
+        written.map_err(io::Error::other).flatten().on("write files to disk in", &self.scratch.work)
     }
 
     fn watch<'a>(&'a self, doing: String, directories: Vec<&'a Path>, stuck: Option<Duration>) -> Watch<'a> {

@@ -7,6 +7,7 @@ use server::{Session, Survey};
 
 use super::Site;
 use super::databases::Databases;
+use super::failure;
 use super::settings::Settings;
 use crate::error::DdlError;
 
@@ -58,6 +59,8 @@ pub(crate) async fn take_over(
             .iter()
             .map(|one| format!("{}: the role may not set it. Set it on the server", one.values())),
     );
+    let (settings, refused) = accepted(&session, &difference.by_session).await?;
+    warnings.extend(refused);
     let (fitting, too_large) = split_by_size(&session, difference.by_restart, survey).await?;
     session.close().await;
     warnings.extend(too_large);
@@ -82,7 +85,6 @@ pub(crate) async fn take_over(
             Settings::new()
         }
     };
-    let settings = difference.by_session.iter().map(Differing::of_original).collect();
     Ok(TakenOver { settings, of_server, warnings })
 }
 
@@ -133,6 +135,27 @@ async fn difference(
         }
     }
     Ok(difference)
+}
+
+/// The settings that the server accepts in a session, and warnings about the others: another version, or one that was built without a library,
+/// does not have all values.
+async fn accepted(
+    session: &Session,
+    settings: &[Differing],
+) -> Result<(Settings, Vec<String>), ConnectError> {
+    let (mut accepted, mut warnings) = (Settings::new(), Vec::new());
+    for one in settings {
+        let query = "SELECT pg_catalog.set_config($1, $2, false)";
+        match failure::refused(session.rows(query, &[&one.name, &one.original]).await.map(drop))? {
+            Ok(()) => accepted.push(one.of_original()),
+            Err(error) => warnings.push(format!(
+                "{}: the server that measures does not accept this value: {}",
+                one.values(),
+                failure::of(&error).message
+            )),
+        }
+    }
+    Ok((accepted, warnings))
 }
 
 /// The settings that fit on this machine, and warnings about those that do not.

@@ -63,6 +63,33 @@ impl Observer for Planned {
     fn left(&mut self, _: Duration) {}
 }
 
+/// Later versions have values that earlier ones do not.
+#[test]
+fn a_value_that_the_server_does_not_accept_is_left_out() {
+    let (original, measuring) = (server(18), server(13));
+    original.sql("CREATE DATABASE shop");
+    original.sql("ALTER DATABASE shop SET wal_compression = pglz");
+    original.sql("ALTER DATABASE shop SET work_mem = '7MB'");
+    block_on(async {
+        let shop = original.connect("shop").await;
+        let schema = "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1); ANALYZE";
+        shop.client.batch_execute(schema).await.unwrap();
+        let schema = Schema::of_database(&original.connect("shop").await, "shop").await.unwrap();
+        let request = Request { schema, ..request("", "ALTER TABLE t ADD a int", Amount::Rows(100)) };
+        let target = measuring.target("postgres");
+        let site = Site { target: &target, directory: &DataDirectory::Asked, restarter: None, pgrig: "test" };
+        let mut planned = Planned::default();
+        let outcome =
+            ddl::run(&site, &request, &mut planned, Box::pin(std::future::pending())).await.unwrap();
+        assert!(outcome.statements[0].found.is_some(), "{outcome:#?}");
+        let plan = planned.0.unwrap();
+        assert!(plan.settings.contains(&("work_mem".to_owned(), "7MB".to_owned())), "{plan:#?}");
+        let warnings = plan.warnings.join(" / ");
+        let part = "wal_compression is off on the server that measures, and pglz in the original: the server that measures does not accept";
+        assert!(warnings.contains(part), "{warnings}");
+    });
+}
+
 /// An ordinary role measures on a newer server.
 #[test]
 fn settings_of_the_original_are_taken_over_as_far_as_the_role_may_set_them() {
