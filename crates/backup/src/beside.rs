@@ -1,4 +1,4 @@
-//! Beside a backup: latencies of lookups, the locks of the dump, and the age of its snapshot.
+//! Beside a backup: latencies of lookups, the locks of the dump, and the number of transactions.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Beside {
     pub during: Lookups,
     /// Locks that the dump held on tables: modes, and the most tables at a time.
     pub locks: BTreeMap<String, u64>,
-    /// Transactions that began during the backup. While a dump runs, vacuum cannot remove the rows that they delete.
+    /// Transactions that got a transaction ID during the backup. Vacuum cannot remove rows that they delete until the dump's snapshot is closed.
     pub transactions: u64,
 }
 

@@ -51,12 +51,15 @@ pub enum BackupError {
     UnknownMajor(u16),
     /// The scratch server lacks extensions of the database.
     #[error(
-        "a dump of this database can be restored only on a server with the extension {names}, and the scratch server (PostgreSQL {version}) does \
-         not have it: give --bin DIR, the directory of the programs of a PostgreSQL {major} that has it"
+        "a dump of this database can be restored only on a server with the {}, and the scratch server (PostgreSQL {version}) does \
+         not have {}: give --bin DIR, the directory of the programs of a PostgreSQL {major} that has {}",
+        extensions(names),
+        them(names),
+        them(names)
     )]
     Extensions {
         /// Their names.
-        names: String,
+        names: Vec<String>,
         /// Version of the scratch server.
         version: String,
         /// Major version of the server.
@@ -174,6 +177,17 @@ impl Classified for BackupError {
     fn is_explained_by_log(&self) -> bool {
         false
     }
+}
+
+/// Extensions, for an error.
+pub(crate) fn extensions(names: &[String]) -> String {
+    let noun = if names.len() == 1 { "extension" } else { "extensions" };
+    format!("{noun} {}", names.join(", "))
+}
+
+/// The pronoun for extensions.
+pub(crate) fn them(names: &[String]) -> &'static str {
+    if names.len() == 1 { "it" } else { "them" }
 }
 
 /// Says which operation on which file failed.

@@ -35,7 +35,7 @@ pub struct Damage {
 pub struct Gap {
     /// The part.
     pub part: String,
-    /// The way to a backup in which a checksum covers the part.
+    /// The way to be certain of the part, in this backup or in the next one.
     pub remedy: String,
 }
 

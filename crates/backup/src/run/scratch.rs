@@ -145,7 +145,7 @@ impl Scratch {
             return Ok(());
         }
         let dir = self.running.as_ref().map(|running| running.version().to_string()).unwrap_or_default();
-        Err(BackupError::Extensions { names: missing.join(", "), version: dir, major: facts.major })
+        Err(BackupError::Extensions { names: missing, version: dir, major: facts.major })
     }
 
     /// A database of the server for dumps.

@@ -135,7 +135,10 @@ fn errors_of_a_restore_and_damage_in_it_are_found() {
         restored(home.path(), &path, None)
     };
     let refused = changed("CREATE EXTENSION postgis;").unwrap_err();
-    assert_says(&refused.to_string(), &["the extension postgis", "give --bin DIR", "1 other errors may"]);
+    assert_says(
+        &refused.to_string(),
+        &["the extension postgis", "give --bin DIR", "the cause of 1 other error"],
+    );
     let refused = changed("CREATE TABLESPACE fast LOCATION '/fast';").unwrap_err();
     assert_says(&refused.to_string(), &["has tablespaces", "by hand"]);
 }

@@ -124,7 +124,7 @@ fn pgrig_s_own_server_runs_with_the_settings_of_the_original() {
             &[
                 "shared_buffers is ",
                 " on the server that measures, and 48MB in the original",
-                "set it on the server that measures",
+                "use the original's values on the server that measures",
             ],
         );
     }

@@ -79,7 +79,7 @@ pub(crate) async fn take_over(
         None => {
             let values: Vec<String> = fitting.iter().map(Differing::values).collect();
             warnings.push(format!(
-                "{}. For results like the original's, set it on the server that measures",
+                "{}. For results like the original's, use the original's values on the server that measures",
                 values.join("; ")
             ));
             Settings::new()
@@ -149,7 +149,7 @@ async fn accepted(
         match failure::refused(session.rows(query, &[&one.name, &one.original]).await.map(drop))? {
             Ok(()) => accepted.push(one.of_original()),
             Err(error) => warnings.push(format!(
-                "{}: the server that measures does not accept this value: {}",
+                "{}: the server that measures does not accept the original's value: {}",
                 one.values(),
                 failure::of(&error).message
             )),

@@ -85,7 +85,7 @@ fn a_value_that_the_server_does_not_accept_is_left_out() {
         let plan = planned.0.unwrap();
         assert!(plan.settings.contains(&("work_mem".to_owned(), "7MB".to_owned())), "{plan:#?}");
         let warnings = plan.warnings.join(" / ");
-        let part = "wal_compression is off on the server that measures, and pglz in the original: the server that measures does not accept";
+        let part = "wal_compression is off on the server that measures, and pglz in the original: the server that measures does not accept the original's value";
         assert!(warnings.contains(part), "{warnings}");
     });
 }

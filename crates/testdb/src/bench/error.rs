@@ -107,7 +107,7 @@ pub enum BenchError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// Changed settings or created databases could not be restored or dropped.
-    #[error("pgrig could not restore everything: {error}. Run pgrig server status, which restores it{by_hand}", by_hand = by_hand(.record.as_deref()))]
+    #[error("pgrig could not restore everything: {error}. To restore the rest, run pgrig server status{by_hand}", by_hand = by_hand(.record.as_deref()))]
     NotPutBack {
         /// The error.
         error: Box<BenchError>,
@@ -154,6 +154,6 @@ impl Classified for BenchError {
 
 fn by_hand(record: Option<&Record>) -> String {
     record.map_or(String::new(), |record| {
-        format!(". To restore it by hand, run: {}", record.remedy().join(" "))
+        format!(". To restore the settings by hand, run: {}", record.remedy().join(" "))
     })
 }

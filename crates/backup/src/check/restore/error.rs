@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use failure::{Class, Classified};
+use measure::human::counted;
 
-use crate::error::BackupError;
+use crate::error::{BackupError, extensions, them};
 
 /// The reason why a backup cannot be tried.
 #[derive(Debug, thiserror::Error)]
@@ -91,8 +92,8 @@ pub enum RestoreError {
     },
     /// The scratch server lacks extensions.
     #[error(
-        "the restore needs the extension {names}, and the scratch server (PostgreSQL {version}) does not have it: give --bin DIR, the directory of the programs \
-         of a PostgreSQL that has it. {others} other errors may have the same cause", names = .names.join(", ")
+        "the restore needs the {}, and the scratch server (PostgreSQL {version}) does not have {}: give --bin DIR, the directory of the programs \
+         of a PostgreSQL that has {}{}", extensions(names), them(names), them(names), also(*others)
     )]
     Extensions {
         /// Their names.
@@ -150,5 +151,13 @@ impl Classified for RestoreError {
 
     fn is_explained_by_log(&self) -> bool {
         false
+    }
+}
+
+/// Further errors that may have the same cause, if there are any.
+fn also(others: u64) -> String {
+    match others {
+        0 => String::new(),
+        _ => format!(". This may also be the cause of {}", counted(others, "other error")),
     }
 }

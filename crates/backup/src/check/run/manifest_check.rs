@@ -127,7 +127,7 @@ impl ManifestCheck {
         let agrees = sum.is_none_or(|sum| listed.agrees(sum));
         if path == SETTINGS && !(is_right && agrees) {
             // pg_basebackup --write-recovery-conf and ALTER SYSTEM write it.
-            outcome.gap(format!("{SETTINGS}, which was changed after the backup"), "look at its settings");
+            outcome.gap(format!("{SETTINGS}, which was changed after the backup"), "check its settings");
             return Ok(Ok(()));
         }
         if !is_right {
@@ -260,7 +260,10 @@ impl ManifestCheck {
             .map(|(path, _)| path)
             .collect();
         if self.places.get(SETTINGS).is_some_and(|place| !self.seen[*place]) {
-            outcome.gap(format!("{SETTINGS}, which is missing"), "look whether its settings are needed");
+            outcome.gap(
+                format!("{SETTINGS}, which is missing"),
+                "check whether a restored server needs its settings (ALTER SYSTEM writes this file)",
+            );
         }
         if !is_read {
             // The rest of the damaged tar file has them, or had them.

@@ -28,10 +28,10 @@ pub(super) fn text(all: &[Summary]) -> Option<String> {
         if !one.way.is_base() {
             let _ = write!(
                 more,
-                "\n  {}: its snapshot was {} old at the end; {} began meanwhile, and vacuum cannot remove the rows that they delete",
+                "\n  {}: the dump took {}; meanwhile {}",
                 one.way,
                 time(one.backup.median),
-                counted(beside.transactions, "transaction")
+                transactions(beside.transactions)
             );
         }
         for (mode, tables) in &beside.locks {
@@ -46,4 +46,17 @@ pub(super) fn text(all: &[Summary]) -> Option<String> {
             trimmed(&table)
         )
     })
+}
+
+/// Transactions that ran beside a dump, and their effect.
+fn transactions(number: u64) -> String {
+    let delete = match number {
+        0 => return "no transaction got a transaction ID".to_owned(),
+        1 => "it deletes",
+        _ => "they delete",
+    };
+    format!(
+        "{} got a transaction ID, and vacuum cannot remove rows that {delete} until the snapshot is closed",
+        counted(number, "transaction")
+    )
 }

@@ -120,8 +120,7 @@ fn text(outcome: &Outcome) -> String {
         lines.push(format!("  and {} more (--json FILE lists up to 1,000)", grouped(hidden)));
     }
     if outcome.verdict() == Verdict::NoDamageFound {
-        lines
-            .push("no checksum covers these parts, so a changed value in them cannot be noticed:".to_owned());
+        lines.push("pgrig cannot verify these parts:".to_owned());
         let mut remedies: Vec<&str> = Vec::new();
         for gap in &outcome.gaps {
             lines.push(format!("  {}", gap.part));
@@ -129,7 +128,7 @@ fn text(outcome: &Outcome) -> String {
                 remedies.push(&gap.remedy);
             }
         }
-        lines.push("to be certain next time:".to_owned());
+        lines.push("to be certain:".to_owned());
         lines.extend(remedies.iter().map(|remedy| format!("  {remedy}")));
     }
     lines.join("\n")

@@ -44,8 +44,9 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
     }
     if let Some(number) = wants_timeout {
         hints.push(format!(
-            "hint: statement {number} waits for open transactions, and all other sessions wait for it: write this statement \
-             before it, and repeat the migration if it fails:\n  SET lock_timeout = '2s';"
+            "hint: statement {number} waits for open transactions on its table, and other sessions that use the table wait \
+             behind it. To limit this wait, put the following statement before it, and repeat the migration after a \
+             time-out:\n  SET lock_timeout = '2s';"
         ));
     }
     hints
