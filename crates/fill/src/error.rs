@@ -65,14 +65,15 @@ pub enum FillError {
     },
     /// Tables that reference each other, so that none can come first.
     #[error(
-        "{tables} reference each other (foreign keys {keys}), and pgrig can fill none of them first: no key may be NULL, and \
-         pgrig can add none after the rows. {remedy}"
+        "{tables} reference each other ({keys}), and pgrig cannot fill any of them first: {why}. {remedy}"
     )]
     Cycle {
         /// The tables, in the direction of their references.
         tables: String,
-        /// Names of the foreign keys.
+        /// The foreign keys.
         keys: String,
+        /// The reason.
+        why: String,
         /// Remedy.
         remedy: String,
     },

@@ -249,7 +249,11 @@ pub(super) fn close(
                 None => {
                     return Err(FillError::Cycle {
                         tables: format!("{} → {} → {}", names.0, names.1, names.0),
-                        keys: key.name.clone(),
+                        keys: format!("foreign key {}", key.name),
+                        why: format!(
+                            "pgrig does not know which keys {} can reference before {} has rows",
+                            names.0, names.1
+                        ),
                         remedy: format!(
                             "Leave the tables out: --exclude-table {} --exclude-table {}",
                             shell_word(&names.0),

@@ -209,7 +209,9 @@ fn cycle_of_keys(tables: &[TableInfo], left: &[usize]) -> FillError {
         Some(alter) => format!("Run {alter} for the time of the fill, or leave the tables out: {leave_out}"),
         None => format!("Leave the tables out: {leave_out}"),
     };
-    FillError::Cycle { tables: names.join(" → "), keys: keys.join(", "), remedy }
+    let why = "no foreign key has columns that may be NULL, and pgrig cannot create or check any of these keys after the rows";
+    let keys = format!("foreign keys {}", keys.join(", "));
+    FillError::Cycle { tables: names.join(" → "), keys, why: why.to_owned(), remedy }
 }
 
 /// The statement that lets all foreign keys of this table to the others be NULL, if there is one.
