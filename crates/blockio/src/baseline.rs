@@ -68,7 +68,7 @@ impl Baseline {
         }
         if asked("clients") != request.clients {
             return refuse(format!(
-                "the baseline has {} clients, not {}: give the same --clients",
+                "the baseline has --clients {}, not {}: give the same --clients",
                 asked("clients"),
                 request.clients
             ));

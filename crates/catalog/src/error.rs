@@ -209,7 +209,8 @@ pub enum CatalogError {
     },
     /// More rows than keys leave room for.
     #[error(
-        "{table} has room for {most} rows, not {rows}: {why}. Give {}other values to its columns with --column NAME=SPEC",
+        "{table} has room for {most} {}, not {rows}: {why}. Give {}other values to its columns with --column NAME=SPEC",
+        if *most == 1 { "row" } else { "rows" },
         if *most == 0 { "" } else { "fewer rows, or " }
     )]
     TooManyRows {

@@ -262,8 +262,11 @@ fn in_order(parts: &mut [Part], others: &[usize], numbered: usize, rows: u64) ->
 }
 
 fn reason(parts: &[Part], turning: &[usize], key: &KeyInfo) -> String {
-    let counts: Vec<String> =
-        turning.iter().map(|&part| format!("{} values of {}", parts[part].count, parts[part].name)).collect();
+    let counted = |&part: &usize| {
+        let Part { name, count, .. } = &parts[part];
+        format!("{count} {} of {name}", if *count == 1 { "value" } else { "values" })
+    };
+    let counts: Vec<String> = turning.iter().map(counted).collect();
     format!("{} ({}) allows no more rows: {}", key.name, key.definition, counts.join(" × "))
 }
 

@@ -254,13 +254,13 @@ fn hosts(params: &Params, machine: &Machine) -> Result<Vec<Host>, ConnectError> 
     let count = if params.get("hostaddr").is_some() { addresses.len() } else { names.len() };
     if params.get("host").is_some() && names.len() != count {
         return Err(ConnectError::Mismatch(format!(
-            "{} host names do not match {count} hostaddr values; give as many of each",
+            "the numbers of host names ({}) and hostaddr values ({count}) differ; give as many of each",
             names.len()
         )));
     }
     if ports.len() != 1 && ports.len() != count {
         return Err(ConnectError::Mismatch(format!(
-            "{} port numbers do not match {count} hosts; give one for all, or one for each",
+            "the numbers of ports ({}) and hosts ({count}) differ; give one port for all hosts, or one for each",
             ports.len()
         )));
     }

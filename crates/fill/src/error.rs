@@ -376,8 +376,8 @@ pub enum FillError {
     },
     /// Keys leave room for too few rows to reach the size.
     #[error(
-        "{table} cannot grow to {}: its keys allow {most} more rows, about {}, because {why}. Give a smaller SIZE, \
-         or give --rows", bytes(*size), bytes(*about)
+        "{table} cannot grow to {}: its keys allow {most} more {}, about {}, because {why}. Give a smaller SIZE, \
+         or give --rows", bytes(*size), if *most == 1 { "row" } else { "rows" }, bytes(*about)
     )]
     KeysTooFew {
         /// The table.

@@ -178,10 +178,12 @@ impl fmt::Display for Remains {
                     "To complete the fill, repeat the command"
                 };
                 let all = if *complete { "all " } else { "" };
-                write!(
-                    f,
-                    "State: {table} has {all}{rows} new rows, which are committed; pgrig did not run the later steps."
-                )?;
+                if *rows == 1 {
+                    write!(f, "State: {table} has 1 new row, which is committed;")?;
+                } else {
+                    write!(f, "State: {table} has {all}{rows} new rows, which are committed;")?;
+                }
+                write!(f, " pgrig did not run the later steps.")?;
                 if *resumable {
                     match anew {
                         Anew::Replace => write!(

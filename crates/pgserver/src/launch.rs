@@ -382,10 +382,13 @@ fn end_processes(dir: &Path, data: &Path, events: Events) -> Result<()> {
         if left.is_empty() {
             return Ok(());
         }
-        let many = left.len();
+        let many = match left.len() {
+            1 => "1 process".to_owned(),
+            many => format!("{many} processes"),
+        };
         events(Event::Recovering(match signal {
-            None => format!("waiting for {many} processes of a killed server to end"),
-            Some(signal) => format!("ending {many} processes of a killed server ({signal})"),
+            None => format!("waiting for {many} of a killed server to end"),
+            Some(signal) => format!("ending {many} of a killed server ({signal})"),
         }));
         for pid in &left {
             if let Some(signal) = signal {

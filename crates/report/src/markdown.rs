@@ -60,8 +60,11 @@ fn table(table: &Table) -> String {
     let rule = format!("|{}\n", "---|".repeat(table.header.len()));
     let rows: String = table.rows.iter().take(MOST).map(|row| line(row)).collect();
     let left_out = table.rows.len().saturating_sub(MOST);
-    let left_out =
-        if left_out > 0 { format!("\n{left_out} more rows are left out.\n") } else { String::new() };
+    let left_out = match left_out {
+        0 => String::new(),
+        1 => "\n1 more row is left out.\n".to_owned(),
+        more => format!("\n{more} more rows are left out.\n"),
+    };
     format!("{}{rule}{rows}{left_out}\n", line(&table.header))
 }
 

@@ -284,7 +284,8 @@ impl Check<'_> {
         self.turn(turn)?;
         let distinct = self.kind.distinct().ok_or_else(|| self.unsuited(UNIQUE))?;
         let enough = turn.of == u64::MAX || turn.of <= distinct;
-        self.that(enough, &format!("the type has only {distinct} values"))
+        let values = if distinct == 1 { "value" } else { "values" };
+        self.that(enough, &format!("the type has only {distinct} {values}"))
     }
 
     fn turn(&self, turn: Turn) -> Result<(), Unsuited> {

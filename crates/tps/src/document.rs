@@ -137,7 +137,8 @@ impl Moves {
         let (from, to) = (from + 1, to + 1);
         let what =
             json!({ "event": "moved", "from_target": from, "to_target": to, "clients": clients, "why": why });
-        Event { at: *at, text: format!("{clients} clients go from target {from} to target {to}"), what }
+        let go = if *clients == 1 { "client goes" } else { "clients go" };
+        Event { at: *at, text: format!("{clients} {go} from target {from} to target {to}"), what }
     }
 }
 

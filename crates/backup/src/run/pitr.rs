@@ -309,12 +309,15 @@ async fn compare(target: &Target, point: &Point) -> Result<Verified, Trouble> {
 /// Describes rows of the witness that are missing, or that should not be there; none if all are right.
 fn wrong_rows((before, after): (i64, i64), committed: i64) -> Option<String> {
     if before < committed {
-        return Some(format!(
-            "{} of {committed} rows that were committed before are missing",
-            committed - before
-        ));
+        let missing = committed - before;
+        let are = if missing == 1 { "is" } else { "are" };
+        return Some(format!("{missing} of {committed} rows that were committed before {are} missing"));
     }
-    (after > 0).then(|| format!("{after} rows are there that were committed after"))
+    match after {
+        ..1 => None,
+        1 => Some("1 row is there that was committed after".to_owned()),
+        _ => Some(format!("{after} rows are there that were committed after")),
+    }
 }
 
 #[cfg(test)]
@@ -325,6 +328,7 @@ mod tests {
     fn rows_on_the_wrong_side_of_the_target_are_counted() {
         assert_eq!(wrong_rows((7, 0), 7), None);
         assert_eq!(wrong_rows((5, 0), 7).unwrap(), "2 of 7 rows that were committed before are missing");
+        assert_eq!(wrong_rows((6, 0), 7).unwrap(), "1 of 7 rows that were committed before is missing");
         assert_eq!(wrong_rows((7, 3), 7).unwrap(), "3 rows are there that were committed after");
     }
 }

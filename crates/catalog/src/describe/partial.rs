@@ -197,6 +197,9 @@ fn note(key: &KeyInfo, rows: Option<u64>) -> String {
     let predicate = in_parentheses(key.predicate.as_deref().unwrap_or_default());
     let KeyInfo { name, .. } = key;
     match rows {
+        Some(1) => format!(
+            "{name} has a distinct key for only 1 row: only the first row may satisfy its predicate, {predicate}"
+        ),
         Some(rows) => format!(
             "{name} has distinct keys for {rows} rows: only the first {rows} rows may satisfy its predicate, {predicate}"
         ),

@@ -134,18 +134,22 @@ fn removed_late(facts: &WalFacts, place: WalVolume) -> Growth {
         return Growth::UpTo { ceiling, because };
     }
     let slots = facts.idle_slots.join(", ");
+    let is_one = facts.idle_slots.len() == 1;
+    let noun = if is_one { "slot" } else { "slots" };
     let drop = |name: &String| format!("SELECT pg_drop_replication_slot({})", literal(name));
     let drops = facts.idle_slots.iter().map(drop).collect::<Vec<_>>().join("; ");
     match facts.max_slot_wal_keep_size {
         Some(limit) if facts.max_wal_size + limit > ceiling => Growth::UpTo {
             ceiling: facts.max_wal_size + limit,
-            because: format!("max_slot_wal_keep_size ({}) for idle slot {slots}", bytes(limit)),
+            because: format!("max_slot_wal_keep_size ({}) for idle {noun} {slots}", bytes(limit)),
         },
         Some(_) => Growth::UpTo { ceiling, because },
         None => Growth::Unbounded {
             because: format!(
-                "replication slot {slots} is idle and keeps all WAL (if nothing needs it, run {drops}; otherwise set \
-                 max_slot_wal_keep_size)"
+                "replication {noun} {slots} {} all WAL (if nothing needs {}, run {drops}; otherwise set \
+                 max_slot_wal_keep_size)",
+                if is_one { "is idle and keeps" } else { "are idle and keep" },
+                if is_one { "it" } else { "them" }
             ),
         },
     }

@@ -41,8 +41,9 @@ pub async fn clear_scratch(target: &Target, schema: &str) -> Result<(), FillErro
     }
     if !foreign.is_empty() {
         let names = foreign.join(", ");
+        let them = if foreign.len() == 1 { "it" } else { "them" };
         return Err(FillError::Combination(format!(
-            "schema {schema} has {names}, which pgrig fill --ladder did not make and does not drop: move them to \
+            "schema {schema} has {names}, which pgrig fill --ladder did not make and does not drop: move {them} to \
              another schema, or give another --schema"
         )));
     }

@@ -97,12 +97,19 @@ impl fmt::Display for Kind {
             Self::Folded { value } => {
                 write!(f, "the planner computes this expression once, as the constant {value}: use i in it")
             }
-            Self::Dropped { functions } => write!(
-                f,
-                "{} is not called for each row, because the planner evaluated it at plan time, or removed it as \
-                 unused: use i in its arguments, and use its result",
-                listed(functions)
-            ),
+            Self::Dropped { functions } => {
+                let [are, them, their, results] = if functions.len() == 1 {
+                    ["is", "it", "its", "result"]
+                } else {
+                    ["are", "them", "their", "results"]
+                };
+                write!(
+                    f,
+                    "{} {are} not called for each row, because the planner evaluated {them} at plan time, or removed \
+                     {them} as unused: use i in {their} arguments, and use {their} {results}",
+                    listed(functions)
+                )
+            }
             Self::Once { what } => {
                 write!(f, "the server evaluates it once for all rows ({what}): use i in it")
             }
@@ -120,8 +127,13 @@ impl fmt::Display for Kind {
             }
             Self::Inlined { functions } => write!(
                 f,
-                "{} is inlined: the server executes its body without a call; --explain shows it",
-                listed(functions)
+                "{} {} without a call; --explain shows it",
+                listed(functions),
+                if functions.len() == 1 {
+                    "is inlined: the server executes its body"
+                } else {
+                    "are inlined: the server executes their bodies"
+                }
             ),
             Self::NumericSeries => f.write_str(
                 "its generate_series counts in numeric, which takes longer than counting in integers: write \
@@ -136,13 +148,16 @@ impl fmt::Display for Kind {
             }
             Self::Spills { blocks, rows } => write!(
                 f,
-                "at {rows} rows it writes {blocks} blocks to temporary files, and the time includes that: give \
-                 fewer --rows"
+                "at {rows} rows it writes {blocks} {} to temporary files, and the time includes that: give \
+                 fewer --rows",
+                if *blocks == 1 { "block" } else { "blocks" }
             ),
             Self::Triggers { names } => {
+                let (run, them) =
+                    if names.len() == 1 { ("a trigger runs", "it") } else { ("triggers run", "them") };
                 write!(
                     f,
-                    "triggers run, and the time includes them ({}): disable them to time the statement alone",
+                    "{run}, and the time includes {them} ({}): disable {them} to time the statement alone",
                     names.join(", ")
                 )
             }

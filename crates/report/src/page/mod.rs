@@ -209,7 +209,11 @@ fn conditions(page: &mut String, run: &Run) {
         for setting in settings {
             table.add([setting.name.clone(), setting.value.clone()]);
         }
-        folded(page, &format!("{} settings that differ from PostgreSQL's defaults", settings.len()), &table);
+        let title = match settings.len() {
+            1 => "1 setting that differs from PostgreSQL's default".to_owned(),
+            many => format!("{many} settings that differ from PostgreSQL's defaults"),
+        };
+        folded(page, &title, &table);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ways to back up a database: size, time and proof of each.
 
-use measure::human::grouped;
+use measure::human::{counted, grouped};
 use measure::{Run, Status};
 use serde_json::Value;
 
@@ -59,9 +59,9 @@ fn wal(run: &Run) -> Option<Section> {
     }
     let load = &run.plan["load"];
     let text = format!(
-        "Of {} transactions a second by {} clients, measured for {} on {} of tables and indexes; each segment is compressed alone.",
+        "Of {} transactions a second by {}, measured for {} on {} of tables and indexes; each segment is compressed alone.",
         load["rate"].as_f64().unwrap_or_default(),
-        load["clients"],
+        counted(load["clients"].as_u64().unwrap_or_default(), "client"),
         load["seconds"].as_f64().map_or_else(|| "–".to_owned(), |seconds| Quantity::Seconds.text(seconds)),
         median(&values(run, WAL, "data")).map_or_else(|| "–".to_owned(), |data| Quantity::Bytes.text(data))
     );

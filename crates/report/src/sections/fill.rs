@@ -240,7 +240,8 @@ fn probe(trial: &Trial, kind: &str) -> Option<Plot> {
         } else {
             format!("{} to {}", Quantity::Count.text(fewest), Quantity::Count.text(most))
         };
-        format!(" It was executed {times} times at each size; p95 is drawn from 20 executions on, p99 from 100 on.")
+        let times = if times == "1" { "once".to_owned() } else { format!("{times} times") };
+        format!(" It was executed {times} at each size; p95 is drawn from 20 executions on, p99 from 100 on.")
     });
     let caption = format!("{medians}{executed}{leaves}");
     let y = Axis::new("latency", Quantity::Seconds, Spread::Log);

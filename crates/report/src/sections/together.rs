@@ -97,7 +97,12 @@ pub(super) fn section(runs: &[&Run], names: &[String]) -> Option<Section> {
     };
     let mut section = Section::new("On top of each other", plots);
     if left_out > 0 {
-        section.text.push(format!("The latest {MOST_RUNS} runs are drawn; {left_out} older ones are not."));
+        let older = if left_out == 1 {
+            "1 older one is not".to_owned()
+        } else {
+            format!("{left_out} older ones are not")
+        };
+        section.text.push(format!("The latest {MOST_RUNS} runs are drawn; {older}."));
     }
     (!section.plots.is_empty()).then_some(section)
 }

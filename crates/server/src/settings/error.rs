@@ -4,6 +4,7 @@ use failure::{Class, Classified};
 use std::path::PathBuf;
 
 use connect::ConnectError;
+use measure::human::counted;
 
 /// Why settings or tables cannot be changed, or could not be put back.
 #[derive(Debug, thiserror::Error)]
@@ -116,9 +117,9 @@ pub enum SettingsError {
     OtherServer,
     /// Sessions of a pgrig that is gone do not end.
     #[error(
-        "{sessions} sessions of the pgrig that made the changes do not end after pg_terminate_backend: look at them with \
-         SELECT * FROM pg_stat_activity WHERE application_name LIKE 'pgrig settings %', and repeat the command when they \
-         have ended"
+        "pg_terminate_backend did not end {} of the pgrig that made the changes: look with SELECT * FROM pg_stat_activity \
+         WHERE application_name LIKE 'pgrig settings %', and repeat the command when no such session is left",
+        counted(sessions.unsigned_abs(), "session")
     )]
     Sessions {
         /// Number of sessions.

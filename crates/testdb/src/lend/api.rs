@@ -283,7 +283,7 @@ impl Refusal {
     }
 
     pub(super) fn too_many(most: usize) -> Self {
-        let error = format!("{most} databases are lent or requested, the maximum");
+        let error = format!("the maximum number of databases ({most}) is lent or requested");
         Self::new(
             429,
             error,

@@ -5,6 +5,7 @@ use std::io;
 
 use super::super::clone::CloneError;
 use connect::ConnectError;
+use measure::human::counted;
 use server::SurveyError;
 
 /// Why databases cannot be lent, or no longer.
@@ -33,8 +34,9 @@ pub enum LendError {
     },
     /// Sessions of an earlier keeper do not end.
     #[error(
-        "{sessions} sessions of an earlier keeper do not end after pg_terminate_backend: look at them with SELECT * FROM \
-         pg_stat_activity WHERE application_name = '{named}', and try again when they have ended"
+        "pg_terminate_backend did not end {} of an earlier keeper: look with SELECT * FROM pg_stat_activity WHERE \
+         application_name = '{named}', and try again when no such session is left",
+        counted(sessions.unsigned_abs(), "session")
     )]
     Lingering {
         /// Number of sessions.

@@ -301,8 +301,10 @@ impl Work {
         let counts = state.counts();
         if self.config.owns_server && counts.lent > 0 {
             let (lent, pid) = (counts.lent, std::process::id());
-            let error =
-                format!("keeper process {pid} has lent {lent} databases, and its server would stop with it");
+            let databases = if lent == 1 { "database" } else { "databases" };
+            let error = format!(
+                "keeper process {pid} has lent {lent} {databases}, and its server would stop with it"
+            );
             return Err(Refusal::new(
                 409,
                 error,

@@ -171,16 +171,17 @@ impl Segments {
             let missing: Vec<&str> = one.segments[one.next..].iter().map(|(_, name)| name.as_str()).collect();
             let [start, end] = [one.range.start, one.range.end].map(lsn);
             if let Some(first) = missing.first() {
-                let names = if missing.len() == 1 {
-                    format!("segment {first}")
+                let (names, are, them) = if missing.len() == 1 {
+                    (format!("segment {first}"), "is", "it")
                 } else {
-                    format!("{} segments from {first} to {}", missing.len(), missing[missing.len() - 1])
+                    let last = missing[missing.len() - 1];
+                    (format!("{} segments from {first} to {last}", missing.len()), "are", "them")
                 };
                 outcome.damage(
                     "pg_wal",
                     None,
                     format!(
-                        "{names}, of the WAL from {start} to {end} that a restore needs, is missing: copy it from the archive into pg_wal, \
+                        "{names}, of the WAL from {start} to {end} that a restore needs, {are} missing: copy {them} from the archive into pg_wal, \
                          or name the archive: --wal-directory DIR"
                     ),
                 );
@@ -189,7 +190,7 @@ impl Segments {
             }
             if one.walk.has_unknown_rest {
                 outcome.gap(
-                    format!("WAL behind {end}, the end of the backup"),
+                    format!("WAL after {end}, the end of the backup"),
                     "a restore does not need it to become consistent",
                 );
             }

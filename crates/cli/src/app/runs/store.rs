@@ -99,8 +99,11 @@ impl Store {
             }
         }
         if left_out > MOST_NAMED {
-            let more = left_out - MOST_NAMED;
-            printer.warn(format!("{more} more files in {} are left out", self.directory.display()));
+            let directory = self.directory.display();
+            printer.warn(match left_out - MOST_NAMED {
+                1 => format!("1 more file in {directory} is left out"),
+                more => format!("{more} more files in {directory} are left out"),
+            });
         }
         found.sort_by(|one, other| {
             (other.head.start(), &other.head.id).cmp(&(one.head.start(), &one.head.id))

@@ -209,8 +209,8 @@ pub(crate) fn hints(outcome: &Outcome, request: &Request) -> Vec<String> {
         let budget = request.budget.as_secs_f64() * (rounds + f64::from(more)) / rounds;
         if budget <= LONGEST_BUDGET {
             hints.push(format!(
-                "inconclusive: a verdict needs about {} more rounds: give --budget {:.0}s",
-                grouped(u64::from(more)),
+                "inconclusive: a verdict needs about {}: give --budget {:.0}s",
+                counted(u64::from(more), "more round"),
                 budget.ceil()
             ));
         } else {

@@ -42,9 +42,9 @@ fn text(run: &Run, size: usize) -> String {
         (
             "machine",
             format!(
-                "{}, {} processors, {}, {}",
+                "{}, {}, {}, {}",
                 machine.system,
-                machine.cores,
+                human::counted(machine.cores.into(), "processor"),
                 bytes(machine.memory),
                 machine.cpu
             ),
@@ -74,6 +74,7 @@ fn of_figures(run: &Run) -> String {
     align_right(&mut table, 1..2);
     let more = match all.len() - shown.len() {
         0 => String::new(),
+        1 => "\n1 more figure is in the document (--json)".to_owned(),
         more => format!("\n{more} more figures are in the document (--json)"),
     };
     trimmed(&table) + &more

@@ -9,6 +9,7 @@ use crate::plan::Plan;
 use crate::plan::tables::{TableNames, bound, key, leaves};
 use crate::request::{Persistence, Request, Subject};
 use connect::Connection;
+use measure::human::counted;
 use server::ask;
 use server::quote::{qualified, shown};
 
@@ -47,10 +48,12 @@ pub(in crate::plan) async fn rows(
     let problem = if branches == 0 && rows > 0 {
         "pgbench_branches is empty, and pgbench_accounts is not".to_owned()
     } else if rows == 0 && branches > 0 {
-        format!("pgbench_accounts is empty, and pgbench_branches has {branches} rows")
+        format!("pgbench_accounts is empty, and pgbench_branches has {}", counted(branches, "row"))
     } else if tellers != branches * TELLERS_PER_SCALE {
         format!(
-            "pgbench_tellers has {tellers} rows for {branches} branches instead of {TELLERS_PER_SCALE} for each"
+            "pgbench_tellers has {} for {branches} {} instead of {TELLERS_PER_SCALE} for each",
+            counted(tellers, "row"),
+            if branches == 1 { "branch" } else { "branches" }
         )
     } else {
         refuse_lost_leaves(connection, schema, tables).await?;
@@ -72,9 +75,11 @@ async fn whole(connection: &Connection, schema: &str, table: &str, key: &str) ->
         return Ok(rows.unsigned_abs());
     }
     Err(FillError::NotWhole {
-        problem: format!(
-            "{table} has {rows} rows, and their ids are {first} to {last} instead of 1 to {rows}"
-        ),
+        problem: if rows == 1 {
+            format!("{table} has 1 row, and its id is {first} instead of 1")
+        } else {
+            format!("{table} has {rows} rows, and their ids are {first} to {last} instead of 1 to {rows}")
+        },
     })
 }
 

@@ -124,8 +124,9 @@ fn findings(runs: &[Run], parts: &[MergedPart], loads: &[Load], times: &Times) -
     }
     let set = numbers(&|at| refusal::clocks(&runs[at]).iter().any(|clock| clock.change() > SET));
     if !set.is_empty() {
+        let word = if set.len() == 1 { "part" } else { "parts" };
         found.push(format!(
-            "the server's clock was set while part {} ran: times and rates are not exact",
+            "the server's clock was set while {word} {} ran: times and rates are not exact",
             set.join(", ")
         ));
     }

@@ -67,8 +67,10 @@ pub(crate) fn plan(plan: &UnlogPlan, database: &str) -> String {
     for left in &plan.left {
         line("unchanged", &format!("{}: {}", left.object, left.why));
     }
-    if plan.already > 0 {
-        line("already", &format!("{} tables and sequences are {after}", plan.already));
+    match plan.already {
+        0 => {}
+        1 => line("already", &format!("1 table or sequence is {after}")),
+        already => line("already", &format!("{already} tables and sequences are {after}")),
     }
     text
 }
@@ -106,6 +108,7 @@ pub(crate) fn nothing_to_do(plan: &UnlogPlan, database: &str) -> String {
     }
     let left = match plan.left.len() {
         0 => String::new(),
+        1 => "; 1 does not change (--explain shows why)".to_owned(),
         left => format!("; {left} do not change (--explain shows why)"),
     };
     format!(
