@@ -431,7 +431,7 @@ fn a_baseline_is_of_the_same_kind_and_gets_no_verdict() {
     for (options, said) in [
         ("10MB --compat", "so their statements differ"),
         ("11MB", "give the same"),
-        ("10MB --clients 2", "has 1 clients, not 2"),
+        ("10MB --clients 2", "has --clients 1, not 2"),
     ] {
         let ran = rig.run(&format!("blockio {options} --baseline {baseline}"));
         assert_eq!(ran.code, Some(2), "{ran:#?}");
