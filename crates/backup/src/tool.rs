@@ -300,7 +300,7 @@ mod tests {
             ),
             ("b {backup}", "r {restore}", "the restore command does not have {backup}"),
             ("b '{backup}'", "r {backup} {restore}", "{backup} within quotes"),
-            ("b {backup}", "r {backup} \"a {restore}\"", "knows it as $PGRIG_RESTORE"),
+            ("b {backup}", "r {backup} \"a {restore}\"", "or write $PGRIG_RESTORE within"),
         ] {
             let error = Tool::new("t", backup, restore).unwrap_err().to_string();
             assert!(error.contains(says), "{backup} / {restore}: {error}");
