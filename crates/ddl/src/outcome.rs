@@ -149,7 +149,7 @@ pub struct Failed {
     pub message: String,
     /// Advice for the user, if there is any.
     pub remedy: Option<String>,
-    /// If it fails because of the rows: what the server says about them.
+    /// If it fails because of the rows: the table and columns that the server names.
     #[serde(skip)]
     pub(crate) unsuited: Option<Box<Unsuited>>,
     /// Whether the server refuses it whatever rows there are.

@@ -11,7 +11,7 @@ use crate::run::rehearse::{Table, Tables, words};
 use crate::run::suit::Casts;
 use crate::script::Statement;
 
-/// What the server says about the rows.
+/// The table and the columns that the server names in its error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unsuited {
     /// Schema and name.

@@ -236,12 +236,12 @@ fn refuse_danger(matrix: &Matrix, ground: ServerFacts) -> Result<(), MatrixError
     let off = |name: &str| matrix.axes.iter().any(|axis| axis.settings().contains(&name));
     if off("fsync") || off("full_page_writes") {
         return Err(MatrixError::Dangerous {
-            what: "turn off fsync and full_page_writes",
+            action: "turn off fsync and full_page_writes",
             cost: COST_OF_NO_FSYNC,
         });
     }
     if matrix.has(Durability::Unlogged) {
-        return Err(MatrixError::Dangerous { what: "make tables unlogged", cost: COST_OF_UNLOGGED });
+        return Err(MatrixError::Dangerous { action: "make tables unlogged", cost: COST_OF_UNLOGGED });
     }
     Ok(())
 }
