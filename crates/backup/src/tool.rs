@@ -35,8 +35,8 @@ pub(crate) enum Placeholder {
 pub enum ToolError {
     /// A way has this name, or it has other characters.
     #[error(
-        "\"{0}\" cannot be the name of a tool: give up to {MOST} lower-case letters, digits, hyphens and dots, beginning with a letter, and not the \
-         name of a way of pgrig"
+        "\"{0}\" cannot be the name of a tool: give up to {MOST} lower-case letters, digits, hyphens and dots, beginning with a letter. A name that \
+         pgrig itself uses for a --way is not possible"
     )]
     Name(String),
     /// There is no such placeholder.

@@ -134,7 +134,7 @@ pub enum FillError {
     SchemaChanged,
     /// The user wants to stop, and no table is being filled.
     #[error(
-        "interrupted: {filled} of {} filled; their rows stay. To complete the fill, repeat the command",
+        "interrupted: {filled} of {} filled; all rows loaded so far stay. To complete the fill, repeat the command",
         counted(*of as u64, "table")
     )]
     SchemaInterrupted {
@@ -155,7 +155,7 @@ pub enum FillError {
     },
     /// A table of a schema could not be filled.
     #[error(
-        "{table}: {source} {filled} of {} filled; their rows stay. To complete the fill, repeat the command{}",
+        "{table}: {source} {filled} of {} filled; all rows loaded so far stay. To complete the fill, repeat the command{}",
         counted(*of as u64, "table"), anew.of_all()
     )]
     OfTable {
@@ -320,7 +320,7 @@ pub enum FillError {
     },
     /// Tables with the names of the fill's tables exist.
     #[error(
-        "schema {schema} already has {}{}: give --append to add rows to them, --drop to drop and replace them, or another --schema",
+        "schema {schema} already has {}{}: give --append to add rows, --drop to drop and replace the tables, or another --schema",
         tables.join(", "),
         if *.emptied { " (unlogged and empty, as a crash of the server leaves them)" } else { "" }
     )]

@@ -42,7 +42,7 @@ pub enum Error {
     Home(String),
     /// No account for the server to run under.
     #[error(
-        "PostgreSQL refuses to run as root and neither account postgres nor nobody exists; create one (useradd --system postgres)"
+        "PostgreSQL refuses to run as root, and this machine has neither an account \"postgres\" nor an account \"nobody\": create one (useradd --system postgres)"
     )]
     NoAccount,
     /// The account of the server cannot get at something that pgrig does not own.

@@ -311,12 +311,12 @@ fn wrong_rows((before, after): (i64, i64), committed: i64) -> Option<String> {
     if before < committed {
         let missing = committed - before;
         let are = if missing == 1 { "is" } else { "are" };
-        return Some(format!("{missing} of {committed} rows that were committed before {are} missing"));
+        return Some(format!("{missing} of the {committed} rows committed before that time {are} missing"));
     }
     match after {
         ..1 => None,
-        1 => Some("1 row is there that was committed after".to_owned()),
-        _ => Some(format!("{after} rows are there that were committed after")),
+        1 => Some("1 row committed after that time is present".to_owned()),
+        _ => Some(format!("{after} rows committed after that time are present")),
     }
 }
 
@@ -327,8 +327,8 @@ mod tests {
     #[test]
     fn rows_on_the_wrong_side_of_the_target_are_counted() {
         assert_eq!(wrong_rows((7, 0), 7), None);
-        assert_eq!(wrong_rows((5, 0), 7).unwrap(), "2 of 7 rows that were committed before are missing");
-        assert_eq!(wrong_rows((6, 0), 7).unwrap(), "1 of 7 rows that were committed before is missing");
-        assert_eq!(wrong_rows((7, 3), 7).unwrap(), "3 rows are there that were committed after");
+        assert_eq!(wrong_rows((5, 0), 7).unwrap(), "2 of the 7 rows committed before that time are missing");
+        assert_eq!(wrong_rows((6, 0), 7).unwrap(), "1 of the 7 rows committed before that time is missing");
+        assert_eq!(wrong_rows((7, 3), 7).unwrap(), "3 rows committed after that time are present");
     }
 }

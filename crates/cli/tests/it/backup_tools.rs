@@ -130,7 +130,7 @@ fn a_tool_that_does_not_do_what_it_claims_has_no_result() {
         (&["--tool-backup", "b {repo}", "--tool-restore", RESTORE][..], "unknown placeholder {repo}"),
         (&["--tool-backup", BACKUP, "--tool-restore", "r {backup}"], "does not have {restore}"),
         (&["--tool-backup", BACKUP, "--tool-restore", "r '{restore}' {backup}"], "within quotes"),
-        (&["--tool-name", "base", "--tool-backup", BACKUP, "--tool-restore", RESTORE], "name of a way"),
+        (&["--tool-name", "base", "--tool-backup", BACKUP, "--tool-restore", RESTORE], "uses for a --way"),
         (
             &["--tool-backup", BACKUP, "--tool-backup", BACKUP, "--tool-restore", RESTORE],
             "there are 2 --tool-backup and 1 --tool-restore",

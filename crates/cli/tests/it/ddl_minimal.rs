@@ -122,7 +122,7 @@ fn pgrig_s_own_server_runs_with_the_settings_of_the_original() {
             "ddl -d {} --instance migrations --pg-version {version} --quick -c VACUUM",
             original.url
         ));
-        let remedy = "100TB in the original, more than 25 % of the free disk space: to take it over all the same, give --set max_wal_size=100TB";
+        let remedy = "100TB in the original. pgrig does not use the original's value, because it is more than 25 % of the free disk space; to use it nevertheless, give --set max_wal_size=100TB";
         assert_says(&ran.stderr, &[remedy]);
         // That server may not be restarted.
         rig.done(&format!("server start --instance kept --pg-version {version} --set wal_level=replica"));

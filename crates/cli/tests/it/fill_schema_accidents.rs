@@ -333,7 +333,7 @@ fn an_interrupted_fill_says_how_to_go_on() {
     pgrig.signal(Signal::SIGINT);
     let ran = pgrig.end();
     assert_eq!(ran.code, Some(130), "{ran:#?}");
-    let said = "of 5 tables filled; their rows stay. To complete the fill, repeat the command. To start over, run TRUNCATE on \
+    let said = "of 5 tables filled; all rows loaded so far stay. To complete the fill, repeat the command. To start over, run TRUNCATE on \
                 the tables, and";
     assert!(ran.stderr.contains(said), "{ran:#?}");
     drop(gate);

@@ -184,7 +184,7 @@ async fn split_by_size(
         if is_too_large {
             let (values, percent, name) = (one.values(), part * 100.0, &one.name);
             warnings.push(format!(
-                "{values}, more than {percent:.0} % {of}: to take it over all the same, give --set {name}={}",
+                "{values}. pgrig does not use the original's value, because it is more than {percent:.0} % {of}; to use it nevertheless, give --set {name}={}",
                 one.original
             ));
         } else {

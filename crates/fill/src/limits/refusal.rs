@@ -25,7 +25,7 @@ pub enum LimitsError {
     },
     /// There is no room even for one chunk.
     #[error(
-        "no room for the first chunk ({}): {} are free on {volume}{}{}. {}. Nothing was changed", bytes(*needed),
+        "no room for the first chunk ({}): {volume} has {} free{}{}. {}. Nothing was changed", bytes(*needed),
         bytes(*free), with_dropped(*freed), reserved(*kept, because), room(because)
     )]
     NoRoom {
@@ -118,7 +118,7 @@ impl std::fmt::Display for VolumeRole {
 pub enum OutOfSpace {
     /// pgrig saw the lack of space before the server did.
     #[error(
-        "no room for the next chunk ({}): {} are free on {volume}{}. Free some space, or give a smaller SIZE, --wait-for-space \
+        "no room for the next chunk ({}): {volume} has {} free{}. Free some space, or give a smaller SIZE, --wait-for-space \
          (to wait), or --brim (to stop here)", bytes(*needed), bytes(*free), reserved(*kept, because)
     )]
     NoRoom {

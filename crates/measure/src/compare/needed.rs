@@ -62,8 +62,8 @@ mod tests {
     #[test]
     fn more_figures_take_more_runs() {
         // 2 / 2^n and 2 / C(2n, n), by hand.
-        assert_eq!([1, 2, 4].map(|figures| fewest_rounds(figures, 0.05)), [6, 7, 8]);
-        assert_eq!([1, 2, 4, 7].map(|figures| fewest_runs(figures, 0.05)), [4, 5, 5, 6]);
+        assert_eq!([1, 2, 3, 4, 6, 7].map(|figures| fewest_rounds(figures, 0.05)), [6, 7, 7, 8, 8, 9]);
+        assert_eq!([1, 2, 6, 7].map(|figures| fewest_runs(figures, 0.05)), [4, 5, 5, 6]);
         assert_eq!(fewest_rounds(0, 0.05), 6);
     }
 }

@@ -52,11 +52,11 @@ pub(super) fn text(all: &[Summary]) -> Option<String> {
 fn transactions(number: u64) -> String {
     let delete = match number {
         0 => return "no transaction got a transaction ID".to_owned(),
-        1 => "it deletes",
-        _ => "they delete",
+        1 => "this transaction deletes",
+        _ => "these transactions delete",
     };
     format!(
-        "{} got a transaction ID, and vacuum cannot remove rows that {delete} until the snapshot is closed",
+        "{} got a transaction ID; until the snapshot is closed, vacuum cannot remove the rows that {delete}",
         counted(number, "transaction")
     )
 }

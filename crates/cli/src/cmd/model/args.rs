@@ -41,8 +41,8 @@ pub(crate) enum ModelAction {
     /// --analyze-original, it also runs ANALYZE eleven times on the original, and takes the mean; otherwise
     /// it takes the present statistics of the original. A field agrees if the difference is at most its
     /// tolerance: 3·√2 standard deviations over the ANALYZE runs of the original (without --analyze-original,
-    /// of the copy). For a share of the rows, if the standard error of a share in ANALYZE's sample is larger
-    /// than this standard deviation, pgrig uses the standard error instead. The tolerance is at least 1 % of
+    /// of the copy). If a field is a share of the rows (such as null_frac), pgrig calculates with the larger of two
+    /// values: this standard deviation, and the standard error that ANALYZE's sample size gives for this share. The tolerance is at least 1 % of
     /// the original's value (for a correlation, 0.01). A decile of a histogram may differ by 2 % of the rows.
     ///
     /// ORIGINAL and COPY are each a database name, a URI or a keyword string; ORIGINAL can also be a model file. A name means a database on the server that -h, -p, -U or
