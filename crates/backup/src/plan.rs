@@ -137,7 +137,7 @@ impl Plan {
     /// Seconds of all loads: one for each trial of their WAL, and one for each recovery, in which its WAL is replayed, too.
     fn loads(&self, sizes: usize) -> f64 {
         let time = self.load.as_ref().map_or(0.0, |load| load.time().as_secs_f64());
-        let recoveries = self.ways.iter().filter(|way| way.format == Format::Pitr).count() * sizes;
+        let recoveries = self.ways.iter().filter(|way| way.recovers()).count() * sizes;
         f64::from(self.trials) * (time + LEAST + recoveries as f64 * time * WITH_REPLAY)
     }
 }
@@ -166,7 +166,7 @@ fn default_ways(cores: u16) -> Vec<Way> {
 /// Why a way is not possible, with the remedy.
 fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>) -> Option<String> {
     if let Some(tool) = &way.tool {
-        return tool::hindrance(tool, facts);
+        return tool::hindrance(tool, facts, load);
     }
     let Compression { method, place, .. } = way.compression;
     let client = programs.major;

@@ -1,4 +1,4 @@
-//! Another tool that backs up and restores, as two commands with placeholders.
+//! Another tool that backs up and restores, as commands with placeholders.
 
 use std::path::Path;
 
@@ -15,6 +15,9 @@ pub struct Tool {
     name: String,
     backup: String,
     restore: String,
+    /// The command that stores WAL, for a restore to a point in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wal: Option<String>,
 }
 
 /// A placeholder of a command.
@@ -28,6 +31,8 @@ pub(crate) enum Placeholder {
     Url,
     /// The data directory of its server.
     Data,
+    /// The time to which it is restored.
+    Time,
 }
 
 /// An error in the name or in a command of a tool.
@@ -45,12 +50,12 @@ pub enum ToolError {
          {{{{{word}}}}}"
     )]
     Unknown {
-        /// `backup` or `restore`.
+        /// `backup`, `WAL` or `restore`.
         command: &'static str,
         /// The word between the braces.
         word: String,
         /// The placeholders that it may have.
-        known: &'static str,
+        known: String,
     },
     /// A placeholder is missing.
     #[error(
@@ -77,6 +82,16 @@ pub enum ToolError {
         /// The environment variable with the same value.
         variable: &'static str,
     },
+    /// WAL is not stored, which a restore to a point in time needs.
+    #[error(
+        "the restore command has {{time}}, so it needs WAL from after the backup: give the command that stores WAL with --tool-wal, too"
+    )]
+    NoWal,
+    /// WAL is stored, and the restore does not use it.
+    #[error(
+        "--tool-wal stores WAL for a restore to a point in time, but the restore command does not have {{time}}: add it, or leave out --tool-wal"
+    )]
+    NoTime,
 }
 
 /// A part of a command.
@@ -91,7 +106,7 @@ impl Tool {
     ///
     /// # Errors
     /// If one of them cannot be used; the error names the remedy.
-    pub fn new(name: &str, backup: &str, restore: &str) -> Result<Self, ToolError> {
+    pub fn new(name: &str, backup: &str, restore: &str, wal: Option<&str>) -> Result<Self, ToolError> {
         let is_known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
         let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.len() <= MOST
@@ -99,9 +114,32 @@ impl Tool {
         if !is_name || Format::ALL.into_iter().any(|format| format.name() == name) {
             return Err(ToolError::Name(name.to_owned()));
         }
-        check("backup", backup, &[Placeholder::Backup])?;
-        check("restore", restore, &[Placeholder::Backup, Placeholder::Restore])?;
-        Ok(Self { name: name.to_owned(), backup: backup.to_owned(), restore: restore.to_owned() })
+        check("backup", backup, &Placeholder::OF_BACKUP, &[Placeholder::Backup])?;
+        check("restore", restore, &Placeholder::ALL, &[Placeholder::Backup, Placeholder::Restore])?;
+        if let Some(wal) = wal {
+            check("WAL", wal, &Placeholder::OF_BACKUP, &[Placeholder::Backup])?;
+        }
+        match (Self::is_to_a_time(restore), wal) {
+            (true, None) => return Err(ToolError::NoWal),
+            (false, Some(_)) => return Err(ToolError::NoTime),
+            _ => {}
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            backup: backup.to_owned(),
+            restore: restore.to_owned(),
+            wal: wal.map(str::to_owned),
+        })
+    }
+
+    /// Whether a restore command restores to a point in time, so that the tool must store WAL, too.
+    pub fn is_to_a_time(restore: &str) -> bool {
+        has(restore, Placeholder::Time)
+    }
+
+    /// Whether it restores to a point in time.
+    pub(crate) fn recovers(&self) -> bool {
+        self.wal.is_some()
     }
 
     /// Its name, which is that of the way.
@@ -111,12 +149,18 @@ impl Tool {
 
     /// Whether one of the commands needs the data directory of the server.
     pub(crate) fn needs_data(&self) -> bool {
-        [&self.backup, &self.restore].into_iter().any(|command| has(command, Placeholder::Data))
+        let commands = [Some(&self.backup), Some(&self.restore), self.wal.as_ref()];
+        commands.into_iter().flatten().any(|command| has(command, Placeholder::Data))
     }
 
     /// The command that backs up, for `sh -c`.
     pub(crate) fn backup(&self, value: &impl Fn(Placeholder) -> String) -> String {
         filled(&self.backup, value)
+    }
+
+    /// The command that stores WAL, for `sh -c`; none if the restore needs none.
+    pub(crate) fn wal(&self, value: &impl Fn(Placeholder) -> String) -> Option<String> {
+        self.wal.as_deref().map(|wal| filled(wal, value))
     }
 
     /// The command that restores, for `sh -c`.
@@ -126,7 +170,9 @@ impl Tool {
 }
 
 impl Placeholder {
-    pub(crate) const ALL: [Self; 4] = [Self::Backup, Self::Restore, Self::Url, Self::Data];
+    pub(crate) const ALL: [Self; 5] = [Self::Backup, Self::Restore, Self::Url, Self::Data, Self::Time];
+    /// Those of the commands that back up and that store WAL.
+    pub(crate) const OF_BACKUP: [Self; 3] = [Self::Backup, Self::Url, Self::Data];
 
     /// The word between the braces.
     fn word(self) -> &'static str {
@@ -135,6 +181,7 @@ impl Placeholder {
             Self::Restore => "restore",
             Self::Url => "url",
             Self::Data => "data",
+            Self::Time => "time",
         }
     }
 
@@ -145,6 +192,7 @@ impl Placeholder {
             Self::Restore => "PGRIG_RESTORE",
             Self::Url => "PGRIG_URL",
             Self::Data => "PGRIG_DATA",
+            Self::Time => "PGRIG_TIME",
         }
     }
 
@@ -152,24 +200,24 @@ impl Placeholder {
         match self {
             Self::Backup => "the directory of the backup",
             Self::Restore => "the directory into which it has to restore",
-            Self::Url | Self::Data => "",
+            Self::Url | Self::Data | Self::Time => "",
         }
     }
 }
 
 /// Refuses unknown, quoted and missing placeholders.
-fn check(command: &'static str, text: &str, needed: &[Placeholder]) -> Result<(), ToolError> {
-    let known = if command == "backup" {
-        "{backup}, {url} and {data}"
-    } else {
-        "{backup}, {restore}, {url} and {data}"
-    };
-    let is_known = |place: Placeholder| command == "restore" || place != Placeholder::Restore;
-    let parts = parts(text).map_err(|word| ToolError::Unknown { command, word, known })?;
+fn check(
+    command: &'static str,
+    text: &str,
+    known: &[Placeholder],
+    needed: &[Placeholder],
+) -> Result<(), ToolError> {
+    let unknown = |word: String| ToolError::Unknown { command, word, known: listed(known) };
+    let parts = parts(text).map_err(unknown)?;
     for part in &parts {
         match *part {
-            Part::Placeholder { place, .. } if !is_known(place) => {
-                return Err(ToolError::Unknown { command, word: place.word().to_owned(), known });
+            Part::Placeholder { place, .. } if !known.contains(&place) => {
+                return Err(unknown(place.word().to_owned()));
             }
             Part::Placeholder { place, is_quoted: true } => {
                 return Err(ToolError::Quoted { command, word: place.word(), variable: place.variable() });
@@ -180,6 +228,15 @@ fn check(command: &'static str, text: &str, needed: &[Placeholder]) -> Result<()
     match needed.iter().find(|place| !has(text, **place)) {
         Some(place) => Err(ToolError::Missing { command, missing: place.word(), meaning: place.meaning() }),
         None => Ok(()),
+    }
+}
+
+/// Placeholders in a sentence.
+fn listed(all: &[Placeholder]) -> String {
+    let words: Vec<String> = all.iter().map(|place| format!("{{{}}}", place.word())).collect();
+    match words.split_last() {
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 
@@ -266,12 +323,13 @@ mod tests {
             Placeholder::Restore => "/new".to_owned(),
             Placeholder::Url => "postgresql://u@/d?host=%2Ftmp".to_owned(),
             Placeholder::Data => String::new(),
+            Placeholder::Time => "2026-01-01 00:00:00+00".to_owned(),
         }
     }
 
     #[test]
     fn placeholders_become_words_of_the_shell_and_other_braces_stay() {
-        let tool = |command: &str| Tool::new("t", command, "{backup}{restore}").unwrap().backup(&value);
+        let tool = |command: &str| Tool::new("t", command, "{backup}{restore}", None).unwrap().backup(&value);
         assert_eq!(tool("b --to={backup} {url}"), r"b --to='/a b/it'\''s' 'postgresql://u@/d?host=%2Ftmp'");
         assert_eq!(tool("b {data} $PGRIG_BACKUP"), "b '' $PGRIG_BACKUP");
         let shell = r#"{ x; } "${HOME}/a" {1..2} '{{print}}' \" "it's" {backup}"#;
@@ -302,13 +360,26 @@ mod tests {
             ("b '{backup}'", "r {backup} {restore}", "{backup} within quotes"),
             ("b {backup}", "r {backup} \"a {restore}\"", "or write $PGRIG_RESTORE within"),
         ] {
-            let error = Tool::new("t", backup, restore).unwrap_err().to_string();
+            let error = Tool::new("t", backup, restore, None).unwrap_err().to_string();
             assert!(error.contains(says), "{backup} / {restore}: {error}");
         }
         for name in ["", "base", "pitr", "Barman", "a=1", "a:b", "1a", "a,b", &"a".repeat(33)] {
-            let error = Tool::new(name, "b {backup}", "r {backup} {restore}").unwrap_err();
+            let error = Tool::new(name, "b {backup}", "r {backup} {restore}", None).unwrap_err();
             assert_eq!(error, ToolError::Name(name.to_owned()));
         }
-        assert!(Tool::new("wal-g", "b {backup}", "r $PGRIG_BACKUP {restore}").is_ok());
+        assert!(Tool::new("wal-g", "b {backup}", "r $PGRIG_BACKUP {restore}", None).is_ok());
+    }
+    #[test]
+    fn a_restore_to_a_time_needs_wal() {
+        let tool = |restore: &str, wal| Tool::new("t", "b {backup}", restore, wal);
+        let to_a_time = tool("r {backup} {restore} {time}", Some("w {backup} {data}")).unwrap();
+        assert!(to_a_time.recovers() && to_a_time.needs_data());
+        assert_eq!(to_a_time.restore(&value), r"r '/a b/it'\''s' /new '2026-01-01 00:00:00+00'");
+        assert_eq!(to_a_time.wal(&value).unwrap(), r"w '/a b/it'\''s' ''");
+        assert!(tool("r {backup} {restore} \"$PGRIG_TIME\"", Some("w {backup}")).unwrap().recovers());
+        assert_eq!(tool("r {backup} {restore} {time}", None).unwrap_err(), ToolError::NoWal);
+        assert_eq!(tool("r {backup} {restore}", Some("w {backup}")).unwrap_err(), ToolError::NoTime);
+        let error = tool("r {backup} {restore} {time}", Some("w {time}")).unwrap_err().to_string();
+        assert!(error.contains("the WAL command has the unknown placeholder {time}"), "{error}");
     }
 }

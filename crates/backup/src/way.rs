@@ -82,7 +82,7 @@ pub enum CompressedBy {
 }
 
 impl Way {
-    /// The way that runs the two commands of another tool.
+    /// The way that runs the commands of another tool.
     pub fn of_tool(tool: Tool) -> Self {
         Self { format: Format::Tool, compression: Compression::NONE, jobs: 1, tool: Some(Arc::new(tool)) }
     }
@@ -92,8 +92,17 @@ impl Way {
         matches!(self.format, Format::BaseTar) || self.format.is_files()
     }
 
-    /// The program that makes it.
-    pub fn program(&self) -> &str {
+    /// Whether its restore replays the WAL of a load up to a point in time.
+    pub fn recovers(&self) -> bool {
+        self.format == Format::Pitr || self.tool.as_ref().is_some_and(|tool| tool.recovers())
+    }
+
+    /// Whether a trial changes the database, if pgrig has made it.
+    pub(crate) fn changes_data(&self) -> bool {
+        self.format == Format::Incremental || self.recovers()
+    }
+
+    /// The program that makes it.(&self) -> &str {
         if let Some(tool) = &self.tool {
             return tool.name();
         }
@@ -164,11 +173,6 @@ impl Format {
     /// Whether the backup is a copy of the server's files, which pgrig lets no program compress.
     fn is_files(self) -> bool {
         matches!(self, Self::Base | Self::Incremental | Self::Pitr | Self::Tool)
-    }
-
-    /// Whether a trial changes the database, if pgrig has made it.
-    pub(crate) fn changes_data(self) -> bool {
-        matches!(self, Self::Incremental | Self::Pitr)
     }
 }
 

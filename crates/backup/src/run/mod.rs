@@ -5,14 +5,17 @@ pub(crate) mod dump;
 mod fill;
 pub(crate) mod incremental;
 pub(crate) mod pitr;
+mod point;
 mod probe;
 mod receiver;
+mod recovery;
 mod replay;
 pub(crate) mod scratch;
 mod sized;
 pub(crate) mod source;
 pub(crate) mod step;
 pub(crate) mod tool;
+mod tool_recovery;
 mod transactions;
 pub(crate) mod verify;
 mod wal;
@@ -307,7 +310,7 @@ impl Run<'_> {
         let mut all: Vec<_> = (0..self.plan.trials).flat_map(in_round).collect();
         if self.changes.is_some() {
             // After these changes, there is no snapshot to dump.
-            all.sort_by_key(|(_, _, way)| way.format.changes_data());
+            all.sort_by_key(|(_, _, way)| way.changes_data());
         }
         all
     }
@@ -320,6 +323,7 @@ impl Run<'_> {
             Format::Base | Format::BaseTar => self.base(way, subject, &file).await,
             Format::Incremental => self.incremental(way, subject, &file).await,
             Format::Pitr => self.pitr(way, subject, &file).await,
+            Format::Tool if way.recovers() => self.tool_to_point(way, subject, &file).await,
             Format::Tool => self.tool(way, subject, &file).await,
         };
         remove(&file)?;

@@ -55,6 +55,23 @@ impl Measured {
     }
 }
 
+/// A running command of another tool. The processes of its group end with it, and with this process, even after kill -9.
+pub(crate) struct Group {
+    programs: Vec<Program>,
+    guards: Vec<GroupGuard>,
+    name: String,
+    /// CPU seconds of all children that had ended before.
+    before: f64,
+    began: Instant,
+}
+
+impl Group {
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.programs.iter().all(Program::has_ended)
+    }
+}
+
 /// A program that failed.
 pub(crate) struct Failed {
     /// Its name, and how it ended.
@@ -143,14 +160,25 @@ impl Watch<'_> {
         self.finish(programs, names, (before, began)).await
     }
 
-    /// Runs a command of another tool. The processes of its group end with it, and with this process, even after kill -9.
+    /// Runs a command of another tool.
     pub(crate) async fn run_group(&self, command: Command) -> Result<Measured, Trouble> {
-        let names = vec![command.get_program().to_string_lossy().into_owned()];
+        self.finish_group(self.start_group(command, Stdio::null())?).await
+    }
+
+    /// Starts a command of another tool.
+    pub(crate) fn start_group(&self, command: Command, input: Stdio) -> Result<Group, BackupError> {
+        let name = command.get_program().to_string_lossy().into_owned();
         let (before, began) = (cpu(), Instant::now());
-        let programs = self.start(vec![command])?;
+        let programs = self.start_with(vec![command], input)?;
         let guards = programs.iter().map(GroupGuard::of).collect::<Result<Vec<_>, _>>();
-        let guards = guards.on("run", Path::new("sh"))?;
-        let ended = self.finish(programs, names, (before, began)).await;
+        let guards = guards.on("run", Path::new(&name))?;
+        Ok(Group { programs, guards, name, before, began })
+    }
+
+    /// Waits until the command of another tool has ended, and ends the processes that it has left.
+    pub(crate) async fn finish_group(&self, group: Group) -> Result<Measured, Trouble> {
+        let Group { programs, guards, name, before, began } = group;
+        let ended = self.finish(programs, vec![name], (before, began)).await;
         drop(guards);
         match ended? {
             (_, Some(Failed { code: Some(code), .. })) => {
@@ -185,13 +213,19 @@ impl Watch<'_> {
 
     /// Each program reads what the one before it writes.
     pub(crate) fn start(&self, commands: Vec<Command>) -> Result<Vec<Program>, BackupError> {
+        self.start_with(commands, Stdio::null())
+    }
+
+    /// The same; the first one reads this input.
+    fn start_with(&self, commands: Vec<Command>, input: Stdio) -> Result<Vec<Program>, BackupError> {
         let log = File::create(&self.log).on("create", &self.log)?;
         let mut programs: Vec<Program> = Vec::new();
         let last = commands.len() - 1;
+        let mut first = Some(input);
         for (number, mut command) in commands.into_iter().enumerate() {
             let name = PathBuf::from(command.get_program());
-            let input = programs.last_mut().and_then(Program::take_stdout);
-            command.stdin(input.map_or_else(Stdio::null, Stdio::from));
+            let piped = programs.last_mut().and_then(Program::take_stdout).map(Stdio::from);
+            command.stdin(piped.or_else(|| first.take()).unwrap_or_else(Stdio::null));
             command.stdout(if number < last { Stdio::piped() } else { Stdio::null() });
             command.stderr(log.try_clone().on("open", &self.log)?);
             programs.push(Program::start(command).on("run", &name)?);

@@ -8,10 +8,12 @@ use std::process::Command;
 use connect::{ConnectError, Target};
 use server::Session;
 
+use super::pitr::no_load;
 use super::probe::beside;
 use super::step::{Measured, STUCK, Trouble, connected, size};
 use super::{Restored, Run, SMALL, Subject, of_restore, remove, verify};
 use crate::error::{BackupError, OnPath};
+use crate::load::Load;
 use crate::outcome::{Verified, Witness};
 use crate::run::source::{Facts, Source};
 use crate::tool::{Placeholder, Tool, of_path};
@@ -28,7 +30,7 @@ const NO_FETCH: &str =
 const SEGMENT: u64 = 16 << 20;
 
 /// Why the tool cannot be used here, with the remedy.
-pub(crate) fn hindrance(tool: &Tool, facts: &Facts) -> Option<String> {
+pub(crate) fn hindrance(tool: &Tool, facts: &Facts, load: Option<&Load>) -> Option<String> {
     if tool.needs_data() && facts.data.is_none() {
         return Some(
             "it needs {data}, but the server's data directory is not on this machine, or the role may not ask for it: run pgrig on the \
@@ -36,7 +38,8 @@ pub(crate) fn hindrance(tool: &Tool, facts: &Facts) -> Option<String> {
                 .to_owned(),
         );
     }
-    facts.no_restore()
+    let has_no_load = if tool.recovers() { no_load(load) } else { None };
+    has_no_load.or_else(|| facts.no_restore())
 }
 
 /// A server's identity, and its position in WAL.
@@ -75,6 +78,95 @@ fn lsn(bytes: i64) -> String {
     format!("{:X}/{:X}", bytes >> 32, bytes & 0xFFFF_FFFF)
 }
 
+/// The commands of a tool in a trial, and the values of their placeholders.
+pub(super) struct Commands<'a> {
+    tool: &'a Tool,
+    subject: &'a Subject,
+    /// Directory of the backup.
+    backup: PathBuf,
+    /// Directory of the tool's temporary files.
+    temporary: PathBuf,
+    /// Directory into which the tool restores.
+    pub(super) place: PathBuf,
+}
+
+impl<'a> Commands<'a> {
+    /// Creates empty directories for the backup and for temporary files.
+    pub(super) fn prepare(
+        run: &Run<'_>,
+        way: &'a Way,
+        subject: &'a Subject,
+        directory: &Path,
+    ) -> Result<Self, Trouble> {
+        let Some(tool) = &way.tool else { return Err(Trouble::Way("it has no commands".to_owned())) };
+        let temporary = run.scratch.work.join(TEMPORARY);
+        for path in [directory, &temporary] {
+            remove(path)?;
+            fs::DirBuilder::new().mode(0o700).create(path).on("create", path)?;
+        }
+        let place = run.scratch.base.place_for_restored()?;
+        Ok(Self { tool, subject, backup: directory.to_owned(), temporary, place })
+    }
+
+    fn value(&self, asked: Placeholder, time: &str) -> String {
+        match asked {
+            Placeholder::Backup => of_path(&self.backup),
+            Placeholder::Restore => of_path(&self.place),
+            Placeholder::Url => self.subject.target.url_without_password(),
+            Placeholder::Data => self.subject.facts.data.as_deref().map_or(String::new(), of_path),
+            Placeholder::Time => time.to_owned(),
+        }
+    }
+
+    /// A command with these placeholders as variables, too.
+    fn command(&self, text: &str, places: &[Placeholder], time: &str) -> Command {
+        let mut command = shell(text, &self.subject.target);
+        command.env("TMPDIR", &self.temporary);
+        for place in Placeholder::ALL {
+            command.env_remove(place.variable());
+        }
+        command.envs(places.iter().map(|place| (place.variable(), self.value(*place, time))));
+        command
+    }
+
+    /// The command that backs up.
+    pub(super) fn back_up(&self) -> Command {
+        let text = self.tool.backup(&|place| self.value(place, ""));
+        self.command(&text, &Placeholder::OF_BACKUP, "")
+    }
+
+    /// The command that stores WAL; none if the restore needs none.
+    pub(super) fn store_wal(&self) -> Option<Command> {
+        let text = self.tool.wal(&|place| self.value(place, ""))?;
+        Some(self.command(&text, &Placeholder::OF_BACKUP, ""))
+    }
+
+    /// The command that restores, to this time if there is one.
+    fn restore(&self, time: Option<&str>) -> Command {
+        let time = time.unwrap_or_default();
+        let text = self.tool.restore(&|place| self.value(place, time));
+        let mut places = Placeholder::ALL.to_vec();
+        places.retain(|place| *place != Placeholder::Time || !time.is_empty());
+        self.command(&text, &places, time)
+    }
+
+    /// Bytes of the backup. Fails if there are none.
+    pub(super) fn size(&self) -> Result<u64, Trouble> {
+        let size = size(&self.backup);
+        if size == 0 || !self.backup.is_dir() {
+            return Err(Trouble::Way(
+                "its backup command succeeded, but there are no data in the directory {backup}".to_owned(),
+            ));
+        }
+        Ok(size)
+    }
+
+    /// Deletes the temporary files.
+    pub(super) fn clean(&self) -> Result<(), BackupError> {
+        remove(&self.temporary)
+    }
+}
+
 impl Run<'_> {
     pub(super) async fn tool(
         &self,
@@ -82,68 +174,51 @@ impl Run<'_> {
         subject: &Subject,
         directory: &Path,
     ) -> Result<Restored, Trouble> {
-        let temporary = self.scratch.work.join(TEMPORARY);
-        for path in [directory, &temporary] {
-            remove(path)?;
-            fs::DirBuilder::new().mode(0o700).create(path).on("create", path)?;
-        }
-        let tried = self.tool_in(way, subject, directory, &temporary).await;
-        remove(&temporary)?;
+        let commands = Commands::prepare(self, way, subject, directory)?;
+        let tried = self.tool_by(way, subject, &commands).await;
+        commands.clean()?;
         tried
     }
 
-    async fn tool_in(
+    async fn tool_by(
         &self,
         way: &Way,
         subject: &Subject,
-        directory: &Path,
-        temporary: &Path,
+        commands: &Commands<'_>,
     ) -> Result<Restored, Trouble> {
-        let Some(tool) = &way.tool else { return Err(Trouble::Way("it has no commands".to_owned())) };
         let Subject { target: original, facts, source, .. } = subject;
-        let place = self.scratch.base.place_for_restored()?;
-        let value = |asked: Placeholder| match asked {
-            Placeholder::Backup => of_path(directory),
-            Placeholder::Restore => of_path(&place),
-            Placeholder::Url => original.url_without_password(),
-            Placeholder::Data => facts.data.as_deref().map_or(String::new(), of_path),
-        };
-        let command = |text: &str, places: &[Placeholder]| {
-            let mut command = shell(text, original);
-            command.env("TMPDIR", temporary);
-            for place in Placeholder::ALL {
-                command.env_remove(place.variable());
-            }
-            command.envs(places.iter().map(|place| (place.variable(), value(*place))));
-            command
-        };
-
         let begun = Position::of(original).await?;
         let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
         watch.check_room(&self.scratch.work, facts.server_bytes + SEGMENT + SMALL)?;
-        let places = [Placeholder::Backup, Placeholder::Url, Placeholder::Data];
-        let work = watch.run_group(command(&tool.backup(&value), &places));
+        let work = watch.run_group(commands.back_up());
         let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
         let witness = witness(source, original).await?;
-        let size = size(directory);
-        if size == 0 || !directory.is_dir() {
-            return Err(Trouble::Way(
-                "its backup command succeeded, but there are no data in the directory {backup}".to_owned(),
-            ));
-        }
+        let size = commands.size()?;
+        let needs = facts.server_bytes + SEGMENT;
+        let mut restore = self.restored_by(way, commands, (None, needs)).await?;
+        let verified = self.started(subject, (witness, begun), &commands.place, &mut restore).await?;
+        Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
+    }
 
-        let watch =
-            self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], Some(STUCK));
-        watch.check_room(&place, facts.server_bytes + SEGMENT + SMALL)?;
-        let mut restore =
-            watch.run_group(command(&tool.restore(&value), &Placeholder::ALL)).await.map_err(of_restore)?;
-        if let Some(why) = unfit(&place)? {
+    /// Runs the restore command, to this time if there is one, and checks that a server can be started on its files. They need so many
+    /// bytes.
+    pub(super) async fn restored_by(
+        &self,
+        way: &Way,
+        commands: &Commands<'_>,
+        (time, needs): (Option<&str>, u64),
+    ) -> Result<Measured, Trouble> {
+        let place = &commands.place;
+        let directories: Vec<&Path> = vec![&self.scratch.work, place];
+        let watch = self.watch(format!("the restore of {way}"), directories, Some(STUCK));
+        watch.check_room(place, needs + SMALL)?;
+        let restore = watch.run_group(commands.restore(time)).await.map_err(of_restore)?;
+        if let Some(why) = unfit(place)? {
             // Not the files to which it may lead.
-            remove(&place)?;
+            remove(place)?;
             return Err(Trouble::Way(format!("its restore command succeeded, but {why}")));
         }
-        let verified = self.started(subject, (witness, begun), &place, &mut restore).await?;
-        Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
+        Ok(restore)
     }
 
     /// Starts a server on the restored files.

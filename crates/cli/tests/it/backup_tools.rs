@@ -12,6 +12,9 @@ use crate::support::{Ran, Rig, Running};
 const BACKUP: &str = "pg_basebackup --checkpoint=fast --pgdata={backup}/base";
 const RESTORE: &str = "cp -a {backup}/base/. {restore}";
 
+/// A restore that names a time.
+const TO_A_TIME: &str = "cp -a {backup}/base/. {restore}; : {time}";
+
 const SCHEMA: &str = "CREATE TABLE t AS SELECT i, md5(i::text) AS v FROM generate_series(1, 5000) i; ALTER TABLE t ADD PRIMARY KEY (i)";
 
 /// Runs a rehearsal of these commands.
@@ -135,8 +138,96 @@ fn a_tool_that_does_not_do_what_it_claims_has_no_result() {
             &["--tool-backup", BACKUP, "--tool-backup", BACKUP, "--tool-restore", RESTORE],
             "there are 2 --tool-backup and 1 --tool-restore",
         ),
+        (&["--tool-backup", BACKUP, "--tool-restore", TO_A_TIME], "give the size and a load, too"),
     ] {
         let ran = rehearsed(&rig, &server.url, more);
+        assert_eq!(ran.code, Some(2), "{more:?}: {ran:#?}");
+        assert_says(&ran.stderr, &[says]);
+    }
+}
+
+/// Options of a tool that restores to a point in time.
+fn to_a_time<'a>(name: &'a str, [backup, wal, restore]: [&'a str; 3]) -> [&'a str; 8] {
+    ["--tool-name", name, "--tool-backup", backup, "--tool-wal", wal, "--tool-restore", restore]
+}
+
+/// The same of a script of the guide.
+fn scripted_to_a_time(name: &str, data: &str) -> [String; 3] {
+    let [backup, restore] = scripted(name, data);
+    let wal = backup.replacen(" backup ", " wal ", 1);
+    [backup, wal, format!("{restore} {{time}}")]
+}
+
+/// Rehearses recoveries of a small load.
+fn recovered(rig: &Rig, more: &[&str]) -> Ran {
+    let mut command = rig.command(
+        "backup rehearse --size 60MB --up-to 10MB --pg-version 13 --trials 1 --load simple-update -R 200 -T 2 -c 2",
+    );
+    Ran::from(command.args(more).output().unwrap())
+}
+
+#[test]
+fn pgbackrest_and_barman_recover_to_a_point_in_time() {
+    if ![Need::Clients, Need::PgBackRest, Need::Barman].map(require).iter().all(|is_met| *is_met) {
+        return;
+    }
+    let rig = Rig::new();
+    let [first, second] =
+        [scripted_to_a_time("rehearse-pgbackrest", "{data}"), scripted_to_a_time("rehearse-barman", "")];
+    let [first, second] = [&first, &second].map(|commands| commands.each_ref().map(String::as_str));
+    let json = rig.home.path().join("run.json");
+    let mut more = [to_a_time("pgbackrest", first), to_a_time("barman", second)].concat();
+    more.extend(["--json", json.to_str().unwrap()]);
+    let ran = recovered(&rig, &more);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_says(
+        &ran.stdout,
+        &[
+            "pgbackrest, barman: the hash of each logged table is that of the target time; all rows that were committed before are there",
+            "pgbackrest: with the WAL of a day of the load",
+            "barman: with the WAL of a day of the load",
+        ],
+    );
+    let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    for way in ["pgbackrest", "barman"] {
+        let value = |figure: &str| document["figures"][way][figure]["value"].as_f64().unwrap();
+        assert!(value("base-size") > 1e6 && value("wal-size") > 1e4 && value("replayed") > 1e5, "{document}");
+    }
+    assert!(!rig.home.path().join("backup").exists());
+}
+
+#[test]
+fn a_recovery_that_lacks_wal_or_passes_its_target_has_no_result() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    // pgrig's slot keeps the segments in pg_wal until the end of the input.
+    let store = "cat >/dev/null; mkdir {backup}/wal; cp {data}/pg_wal/0000* {backup}/wal/";
+    let restore = "cp -a {backup}/base/. {restore}; cp {backup}/wal/* {restore}/pg_wal/; : {time}";
+    let ran = recovered(&rig, &to_a_time("copy", [BACKUP, store, restore]));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_says(&ran.stdout, &["copy: the hash of each logged table is that of the target time", "none is there"]);
+    for (store, restore, says) in [
+        // The WAL ends before the target time.
+        (store, "cp -a {backup}/base/. {restore}; : {time}", "recovery ended before configured recovery target was reached"),
+        ("true {backup}", restore, "its WAL command has ended before the load: it printed nothing"),
+        ("cat >/dev/null; echo full >&2; exit 5; : {backup}", restore, "its WAL command failed: it ended with exit status 5: full"),
+        (store, "exit 6; : {backup} {restore} {time}", "its restore failed: it ended with exit status 6"),
+    ] {
+        let ran = recovered(&rig, &to_a_time("copy", [BACKUP, store, restore]));
+        assert_eq!(ran.code, Some(1), "{store} / {restore}: {ran:#?}");
+        assert_says(&ran.stderr, &["copy has no result: ", says]);
+        assert!(!rig.home.path().join("backup").exists());
+    }
+    let sized = ["--size", "60MB", "--tool-backup", BACKUP, "--tool-restore", TO_A_TIME];
+    for (more, says) in [
+        (&[][..], "a --tool-restore with {time} replays the WAL of a load"),
+        (&["--load", "simple-update", "-R", "5"], "give the command that stores WAL with --tool-wal"),
+    ] {
+        let mut command = rig.command("backup rehearse");
+        command.args(sized).args(more);
+        let ran = Ran::from(command.output().unwrap());
         assert_eq!(ran.code, Some(2), "{more:?}: {ran:#?}");
         assert_says(&ran.stderr, &[says]);
     }

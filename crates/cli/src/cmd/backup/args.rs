@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use backup::{Format, Request, Way, check};
+use backup::{Format, Request, Tool, Way, check};
 use clap::{Args, Subcommand};
 use pgserver::{Home, Major};
 use server::machine::cores;
@@ -60,7 +60,9 @@ pub(crate) enum BackupAction {
     {restore}   empty directory, into which --tool-restore has to restore the data\n              \
     directory, with the WAL that it needs in pg_wal\n  \
     {url}       URL of the database, without a password\n  \
-    {data}      data directory of the server, if it is on this machine\n\
+    {data}      data directory of the server, if it is on this machine\n  \
+    {time}      for --tool-restore: the time to which it has to restore. The\n              \
+    WAL from the backup to this time has to be in pg_wal, too\n\
     With tools, --way has no default.\n\n\
     Examples:\n  \
     pgrig backup rehearse -d shop\n  \
@@ -233,6 +235,7 @@ impl BackupArgs {
 impl RehearseArgs {
     /// Refuses options of a forecast where none is asked for.
     pub(crate) fn refuse_forecasts(&self) -> Result<(), Usage> {
+        let restores_to_a_time = || self.tools.tool_restore.iter().any(|command| Tool::is_to_a_time(command));
         let text = if self.sized.price_per_gb_month.is_some() {
             "--price-per-gb-month is for a forecast: give the size, too, for example --size 5TB"
         } else if self.sized.changes.is_some() {
@@ -242,6 +245,9 @@ impl RehearseArgs {
         } else if self.way.iter().any(|way| way.format == Format::Pitr) {
             "--way pitr changes the database, so it is for databases that pgrig fills: give the size and a load, too, for example --size 5TB \
              --load simple-update -R 500"
+        } else if restores_to_a_time() {
+            "a --tool-restore with {time} needs the WAL of a load, which changes the database, so it is for databases that pgrig fills: give the size and \
+             a load, too, for example --size 5TB --load simple-update -R 500"
         } else {
             return Ok(());
         };

@@ -13,14 +13,14 @@ use crate::cmd::backup::text::whole;
 pub(super) fn parts(outcome: &Outcome) -> Option<String> {
     let mut groups: Vec<Vec<&Trial>> = Vec::new();
     for trial in outcome.trials.iter().filter(|trial| trial.recovery.is_some()) {
-        match groups.iter_mut().find(|group| group[0].at == trial.at) {
+        match groups.iter_mut().find(|group| (&group[0].way, group[0].at) == (&trial.way, trial.at)) {
             Some(group) => group.push(trial),
             None => groups.push(vec![trial]),
         }
     }
-    groups.sort_by_key(|group| group[0].at.map(|at| at.bytes));
+    groups.sort_by_key(|group| (group[0].way.to_string(), group[0].at.map(|at| at.bytes)));
     groups.first()?;
-    let header = ["data", "base", "WAL", "restore", "replay", "of", "a second"];
+    let header = ["way", "data", "base", "WAL", "restore", "replay", "of", "a second"];
     let mut table = new_table(&header);
     let (mut before, mut after) = (0, 0);
     for group in &groups {
@@ -33,6 +33,7 @@ pub(super) fn parts(outcome: &Outcome) -> Option<String> {
         before += parts.iter().map(|part| part.before).sum::<u64>();
         after += parts.iter().map(|part| part.after).sum::<u64>();
         table.add_row([
+            group[0].way.to_string(),
             group[0].at.map_or(String::new(), |at| bytes(at.bytes)),
             size(&|part| part.base_size as f64),
             size(&|part| part.wal_size as f64),
@@ -42,7 +43,7 @@ pub(super) fn parts(outcome: &Outcome) -> Option<String> {
             size(&Recovery::rate),
         ]);
     }
-    align_right(&mut table, 0..header.len());
+    align_right(&mut table, 1..header.len());
     let mut text = format!(
         "\nrecovery to a point in time, medians: size and restore above are those of both parts\n{}",
         trimmed(&table)

@@ -22,6 +22,11 @@ pub(crate) struct ToolArgs {
     #[arg(long, value_name = "COMMAND", requires = "tool_backup")]
     pub(crate) tool_restore: Vec<String>,
 
+    /// Store WAL with this shell command, for a --tool-restore with {time}; needs --load. pgrig starts it after the backup, and
+    /// closes its standard input after the load. For several such tools, repeat --tool-wal in the same order
+    #[arg(long, value_name = "COMMAND", requires_all = ["tool_backup", "load"])]
+    pub(crate) tool_wal: Vec<String>,
+
     /// Name of the tool in the results, for example pgbackrest; one for each --tool-backup [default: tool]
     #[arg(long, value_name = "NAME", requires = "tool_backup")]
     pub(crate) tool_name: Vec<String>,
@@ -46,10 +51,12 @@ impl ToolArgs {
                 names.len()
             )));
         }
+        let mut wals = self.tool_wal.iter().map(String::as_str);
         let mut ways: Vec<Way> = Vec::new();
         for (number, (backup, restore)) in backups.iter().zip(restores).enumerate() {
             let name = names.get(number).map_or(NAME, String::as_str);
-            let way = Tool::new(name, backup, restore).map(Way::of_tool);
+            let wal = if Tool::is_to_a_time(restore) { wals.next() } else { None };
+            let way = Tool::new(name, backup, restore, wal).map(Way::of_tool);
             let way = way.map_err(|error| Usage(error.to_string()))?;
             if ways.iter().any(|other| other.to_string() == name) {
                 return Err(Usage(format!(
@@ -57,6 +64,11 @@ impl ToolArgs {
                 )));
             }
             ways.push(way);
+        }
+        if let Some(left) = wals.next() {
+            return Err(Usage(format!(
+                "--tool-wal \"{left}\" belongs to no --tool-restore: give {{time}} in the restore command of each tool that stores WAL"
+            )));
         }
         Ok(ways)
     }

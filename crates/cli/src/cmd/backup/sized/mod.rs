@@ -7,7 +7,7 @@ mod text;
 use std::time::Duration;
 
 use backup::{
-    DataSize, Format, Observer, Outcome, Plan, Rto, Shape, SizesRequest, SizesSite, Trial, WalOfLoad, Way,
+    DataSize, Format, Observer, Outcome, Plan, Rto, Shape, SizesRequest, SizesSite, Tool, Trial, WalOfLoad, Way,
 };
 use measure::{Environment, Note, Trial as Document};
 use pgserver::{Home, Profile};
@@ -61,6 +61,10 @@ fn asked(arguments: &RehearseArgs, shape: Shape) -> Result<SizesRequest, Usage> 
     let load = sized.load.load()?;
     if load.is_none() && arguments.way.iter().any(|way| way.format == Format::Pitr) {
         let text = "--way pitr replays the WAL of a load: give one, for example --load simple-update -R 500";
+        return Err(Usage(text.to_owned()));
+    }
+    if load.is_none() && arguments.tools.tool_restore.iter().any(|command| Tool::is_to_a_time(command)) {
+        let text = "a --tool-restore with {time} replays the WAL of a load: give one, for example --load simple-update -R 500";
         return Err(Usage(text.to_owned()));
     }
     let size = sized.size.map(|size| size.0).or(shape.bytes).ok_or_else(|| {
