@@ -98,7 +98,7 @@ pub(crate) fn label(text: &str) -> Result<String, String> {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerChoice {
-    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…) [default: PGDATABASE, else as for psql; on pgrig's own PostgreSQL: postgres]
+    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…); with --instance, the name of a database of that instance [default: PGDATABASE, else as for psql; on pgrig's own PostgreSQL: postgres]
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Option<String>,
 
@@ -163,7 +163,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. The values of --set replace all --set values of the last `server start`; only `server start` makes the instance remember the new ones
+    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. If you give --set, the instance runs with these values, and without the --set values of the last `server start`. Only `server start` makes the instance remember the new values; after any other command, the old ones apply again
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 }

@@ -35,9 +35,10 @@ pub(crate) enum BackupAction {
 /// Back up a database in several ways, restore each backup into a scratch server, and compare
 ///
 /// pgrig only reads the database. Without a forecast (see --size), it takes one snapshot and reads all tables in it; pg_dump dumps the same snapshot. pgrig restores
-/// each backup into a scratch server of its own, and compares rows, constraints and indexes with the original. A backup that
-/// cannot be restored, or that differs, has no result, and the command exits with status 1. At the end, pgrig removes backups and
-/// scratch servers. If a way is a dump, the snapshot stays open until then, so the server's vacuum does not remove rows that became dead after it.
+/// each backup into a scratch server of its own, and compares rows, constraints and indexes with the original. Restore times
+/// and forecasts are those of the machine that runs pgrig. A backup that cannot be restored, or that differs, has no result, and the command exits with status 1. At the end, pgrig removes backups and
+/// scratch servers. If a way is a dump, pgrig keeps the snapshot open until the end of the last trial. Meanwhile, vacuum cannot remove
+/// rows of the database that became dead after the snapshot.
 #[derive(Debug, Args)]
 #[command(mut_arg("profile", |profile| profile.help(profile_help("the profile of the last `server start`, else bulk; for a forecast, only stock"))),
     after_help = "Ways:\n  \
@@ -63,7 +64,7 @@ pub(crate) enum BackupAction {
     {data}      data directory of the server, if it is on this machine\n  \
     {time}      for --tool-restore: the time to which it has to restore. The\n              \
     WAL from the backup to this time has to be in pg_wal, too\n\
-    With tools, --way has no default.\n\n\
+    With --tool-backup and without --way, pgrig rehearses only the tools.\n\n\
     Examples:\n  \
     pgrig backup rehearse -d shop\n  \
     pgrig backup rehearse -d shop --way plain:gzip --way directory:zstd=1,jobs=4\n  \

@@ -27,8 +27,8 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
         testdb bench   total time\n  \
         ddl            time of each statement\n  \
         backup         size, backup time and restore time of each --way\n\n\
-        compare leaves out the incomplete runs of a label. Without --anyway, it refuses any other incomplete run, and runs that differ in \
-        server version, settings, machine, transport (Unix socket, TCP or TLS), or an option that changes what they measure. It names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
+        If RUN is a label, compare leaves out its incomplete runs, even with --anyway. Without --anyway, it refuses an incomplete run that RUN \
+        names in another way, and runs that differ in server version, settings, machine, transport (Unix socket, TCP or TLS), or an option that changes what they measure. It names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
         this, since it runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \
         pgrig tps -T 30 --label before           # five times, before the change\n  \
@@ -61,7 +61,8 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub(crate) paired: bool,
 
-    /// Compare runs even if they are not complete, or differ in options, server version, settings, machine or transport
+    /// Compare runs even if they differ in options, server version, settings, machine or transport, or if a run that you name by id, file or
+    /// latest is not complete
     #[arg(long)]
     pub(crate) anyway: bool,
 }
@@ -69,7 +70,8 @@ pub(crate) struct CompareArgs {
 /// How sides are judged.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// Report improved or regressed only for a change of at least PERCENT of the baseline, and no change only if the whole interval lies within ± PERCENT
+    /// Give the verdict "improved" or "regressed" only if the change is at least PERCENT of the baseline, and "no change" only if the whole
+    /// interval lies within ± PERCENT
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 

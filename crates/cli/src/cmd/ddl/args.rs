@@ -71,8 +71,8 @@ pub(crate) struct DdlArgs {
     pub(crate) model: Option<PathBuf>,
 
     /// Forecast for this number of rows in each table, or in individual tables: --rows orders=1000000,items=3*orders. With -d or
-    /// --model, N is a maximum: no table gets more rows than it has in the original [default: as many as the original; with
-    /// --schema-file, 100000]
+    /// --model, pgrig forecasts for at most as many rows as the original has, even if N is larger. To forecast for more rows, give
+    /// TABLE=ROWS [default: as many as the original; with --schema-file, 100000]
     #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
     pub(crate) rows: Option<RowsArg>,
 
@@ -166,7 +166,7 @@ pub(crate) struct DdlArgs {
     #[arg(long, help_heading = "Migration")]
     pub(crate) alternatives: bool,
 
-    /// Exit with status 3 if a statement has this class (class=rewrite; see Classes), takes this lock or a stronger one (lock=SHARE), holds such a lock longer than a limit ('lock=ACCESS EXCLUSIVE>1s'), or makes a reader or writer wait longer than a limit ('stall>500ms'); may be repeated
+    /// Exit with status 3 if a statement has this class (class=rewrite; see Classes), takes this lock or a stronger one (lock=SHARE), holds such a lock longer than a limit ('lock=ACCESS EXCLUSIVE>1s'), or makes a reader or writer wait longer than a limit ('stall>500ms'); may be repeated. pgrig compares a limit with the times at the largest measured size (see --up-to), not with the forecast
     #[arg(long, value_name = "CONDITION", help_heading = "Output")]
     pub(crate) fail_if: Vec<Gate>,
 

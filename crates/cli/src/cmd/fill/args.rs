@@ -66,8 +66,8 @@ pub(crate) struct FillArgs {
     pub(crate) size: Option<Size>,
 
     /// Instead of SIZE: pgbench's scale. Scale 1 is 100,000 rows of pgbench_accounts. With --model: multiply the
-    /// original's number of rows of each table by SCALE, for example 0.1. With --ddl or --all-tables: multiply N
-    /// of --rows N by SCALE (not the numbers of --rows TABLE=N). Without --rows, a table without foreign keys gets 10,000*SCALE rows, and any other table 3
+    /// original's number of rows of each table by SCALE, for example 0.1. With --ddl or --all-tables, you can give --scale and
+    /// --rows together: pgrig multiplies the N of --rows N by SCALE, but not the numbers of --rows TABLE=N. Without --rows, a table without foreign keys gets 10,000*SCALE rows, and any other table 3
     /// times the rows of the largest table that it references
     #[arg(short, long, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
@@ -202,7 +202,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "LEVEL", help_heading = "pgbench's tables")]
     pub(crate) level: Option<Level>,
 
-    /// Fill tables of SIZE at each level, drop them, and compare the times of the levels. Do not give another SIZE
+    /// Fill new tables of SIZE at each level in a schema of pgrig's own (or in that of --schema), drop them, and compare the times of the
+    /// levels. Other tables stay. Do not give another SIZE
     #[arg(long, value_name = "SIZE", help_heading = "pgbench's tables",
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
     pub(crate) ladder: Option<Size>,
@@ -212,16 +213,17 @@ pub(crate) struct FillArgs {
     pub(crate) trials: Option<u16>,
 
     /// Fill the data volume until only the space that the server needs for WAL and checkpoints is left (to leave more free, give
-    /// --reserve). pgrig keeps this space free only if it runs on the server's machine as root or as the server's user. With tables of
-    /// your own, --brim, --until-free and --probe need --table
+    /// --reserve). pgrig sees the free space only if it runs on the server's machine as root or as the server's user. Otherwise it prints
+    /// a warning, and fills until the server reports a full disk. With tables of your own, --brim, --until-free and --probe need --table
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 
-    /// With --brim: leave at least SIZE free. If WAL and checkpoints need more, leave as much as they need
+    /// With --brim: leave at least SIZE free. If WAL and checkpoints need more, leave as much as they need. pgrig must see the
+    /// free space (see --brim)
     #[arg(long, value_name = "SIZE", requires = "brim", help_heading = "Limits")]
     pub(crate) reserve: Option<Size>,
 
-    /// Stop when only SIZE remains free on the data volume
+    /// Stop when only SIZE remains free on the data volume. pgrig must see the free space (see --brim)
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     pub(crate) until_free: Option<Size>,
 
@@ -229,7 +231,8 @@ pub(crate) struct FillArgs {
     #[arg(long = "for", value_name = "DURATION", help_heading = "Limits")]
     pub(crate) duration: Option<Length>,
 
-    /// Print a line when the data volume is this full, or has only this much free: 80%,90%,10GB
+    /// Print a line when the data volume is this full, or has only this much free: 80%,90%,10GB. pgrig must see the free space
+    /// (see --brim)
     #[arg(long, value_name = "MARKS", help_heading = "While it fills")]
     pub(crate) mark: Option<Marks>,
 
@@ -253,8 +256,8 @@ pub(crate) struct FillArgs {
     #[arg(short = 'I', long, value_name = "STEPS", overrides_with = "data_only", help_heading = "Steps")]
     pub(crate) init_steps: Option<Letters>,
 
-    /// Start an interrupted fill from the beginning instead of completing it. pgrig does not delete the rows of your own tables:
-    /// TRUNCATE them first
+    /// Start an interrupted fill from the beginning instead of completing it. For pgbench's tables, also give --drop. First drop tables that
+    /// --ddl or --model created, and TRUNCATE other tables of your own
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
@@ -456,7 +459,7 @@ pub(crate) enum Method {
     Copy,
     /// INSERT … SELECT in the server
     Server,
-    /// COPY of the same rows again and again, with new ids (in hash partitions, the ids repeat)
+    /// COPY of the same rows again and again. The ids continue; in hash partitions they repeat, so a primary key is not possible there (give --data-only)
     Reinsert,
     /// COPY into full pages; then VACUUM FULL rewrites them at the fillfactor
     Explode,

@@ -43,7 +43,8 @@ pub(crate) enum ModelAction {
     /// tolerance: 3·√2 standard deviations over the ANALYZE runs of the original (without --analyze-original,
     /// of the copy). If a field is a share of the rows (such as null_frac), pgrig calculates with the larger of two
     /// values: this standard deviation, and the standard error that ANALYZE's sample size gives for this share. The tolerance is at least 1 % of
-    /// the original's value (for a correlation, 0.01). A decile of a histogram may differ by 2 % of the rows.
+    /// the original's value (for a correlation, 0.01). A decile of a histogram agrees if at most 2 % of the
+    /// rows lie between the two values.
     ///
     /// ORIGINAL and COPY are each a database name, a URI or a keyword string; ORIGINAL can also be a model file. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
@@ -64,8 +65,8 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// Replace each number, date or time that fewer than ROWS rows have, if an unused value lies between its neighbours.
-    /// (pgrig replaces texts in any case.) Replace the long numbers of a column, such as phone numbers, if on average fewer
+    /// If fewer than ROWS rows have a number, date or time, replace it with a random value between the next smaller and the next
+    /// larger value in the statistics. If these two are close, the original value can stay in the model. (pgrig replaces texts in any case.) Replace the long numbers of a column, such as phone numbers, if on average fewer
     /// than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number of rows
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,

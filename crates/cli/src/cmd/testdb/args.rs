@@ -22,7 +22,8 @@ const EXAMPLES: &str = "Examples:\n  \
 /// Databases for tests: find what makes tests faster, lend a fresh database to each test, make tables unlogged
 ///
 /// new, serve, list, keep and drop manage databases for tests. A database is lent (in use by a test), kept (stays
-/// until you drop it), spare (made in advance) or a template (the source of copies). A process in the background, the keeper, makes spares, and drops each lent database when its test ends.
+/// until you drop it), spare (made in advance) or a template (the source of copies). A process in the background, the keeper, makes spares, and drops each
+/// lent database when its owning process exits or its lease ends.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TestdbArgs {

@@ -156,8 +156,9 @@ pub(crate) struct TpsArgs {
 
     /// Run as part I of N: 3/8. Start N processes with the same options and different numbers, on one machine or
     /// several. They wait for each other, and put load on the server at the same time; pgrig merge combines their runs.
-    /// Clients are numbered across all parts, so no two of them have the same random numbers. Needs -n [default:
-    /// from Slurm's variables, from JOB_COMPLETION_INDEX with PGRIG_PARTS, or from PGRIG_PART; otherwise no part]
+    /// Clients are numbered across all parts, so no two of them have the same random numbers. A part needs -n.
+    /// Without --part, pgrig takes I/N from Slurm's variables, from JOB_COMPLETION_INDEX with PGRIG_PARTS, or from PGRIG_PART; if none
+    /// is set, the run is not a part
     #[arg(long, value_name = "I/N", value_parser = numbers, conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) part: Option<Numbers>,
 
@@ -189,7 +190,7 @@ pub(crate) struct TpsArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct TpsServer {
-    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…). Repeat -d to divide the clients among several targets, such as standbys or shards; a client that loses its session moves to the next target. Several targets need -n [default: PGDATABASE, else as for psql; on pgrig's own PostgreSQL: postgres]
+    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…); with --instance, the name of a database of that instance. Repeat -d to divide the clients among several targets, such as standbys or shards; a client that loses its session moves to the next target. Several targets need -n [default: PGDATABASE, else as for psql; on pgrig's own PostgreSQL: postgres]
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Vec<String>,
 

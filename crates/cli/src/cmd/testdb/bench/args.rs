@@ -53,7 +53,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, aliases = ["schema-file", "dump"], value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Compare these variants, separated by commas, with the variant normal (see below) [default: those of the following that the server permits:
+    /// Compare these variants, separated by commas, with the variant normal (see below). On a server that is not pgrig's own, dangerous needs
+    /// --allow-dangerous-settings [default: those of the following that are possible:
     /// unlogged,dangerous,unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) variants: Vec<Variant>,
@@ -66,7 +67,8 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 
-    /// Report improved or regressed only for a change of at least PERCENT of normal's time, and no change only if the whole interval lies within ± PERCENT
+    /// Give the verdict "improved" or "regressed" only if the change is at least PERCENT of normal's time, and "no change" only if the whole
+    /// interval lies within ± PERCENT
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub(crate) threshold: f64,
 
