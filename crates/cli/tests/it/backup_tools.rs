@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use testkit::{Need, assert_says, require};
+use testkit::{Mount, Need, assert_says, fill_up, require, until};
 
 use crate::backup::{assert_ends_by_signals_when, processes_of};
 use crate::support::{Ran, Rig, Running};
@@ -290,4 +290,48 @@ fn an_interrupted_or_killed_rehearsal_ends_all_processes_of_the_tool() {
     );
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert!(processes_of(own.to_str().unwrap()).is_empty());
+}
+
+/// Names of the files in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_disk_without_room_prevents_or_ends_a_step_and_nothing_is_left() {
+    if ![Need::Clients, Need::Mounts].map(require).iter().all(|is_met| *is_met) {
+        return;
+    }
+    let rig = Rig::new();
+    let server = rig.server("--pg-version 13 --profile stock");
+    server.execute(SCHEMA);
+    let own = rig.home.path().join("backup");
+    fs::create_dir(&own).unwrap();
+    {
+        // It holds the scratch server, and little more.
+        let _disk = Mount::tmpfs(&own, 110);
+        let ran = of_tool(&rig, &server.url, BACKUP, RESTORE);
+        assert_eq!(ran.code, Some(1), "{ran:#?}");
+        assert_says(&ran.stderr, &["the backup by tool needs about", "free some space, or set PGRIG_HOME"]);
+        assert_eq!(names(&own), [""; 0]);
+    }
+    let _disk = Mount::tmpfs(&own, 600);
+    let told = rig.home.path().join("told");
+    let backup = "dd if=/dev/zero of={backup}/a bs=1M count=8; echo begun >{backup}/b; tail -f {backup}/b";
+    let mut command = rig.command("backup rehearse --no-probe --trials 1 -d");
+    command.arg(&server.url).args(["--tool-backup", backup, "--tool-restore", RESTORE]);
+    command.stderr(fs::File::create(&told).unwrap());
+    let running = Running::start_quietly(command);
+    until("the tool has begun", || {
+        processes_of(own.to_str().unwrap()).iter().any(|line| line.starts_with("tail"))
+    });
+    fill_up(&own.join("filler"));
+    let ran = running.end();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    let said = fs::read_to_string(&told).unwrap();
+    assert_says(&said, &["the backup by tool was ended, because", "free: free some space"]);
+    until("its processes end", || processes_of(own.to_str().unwrap()).is_empty());
+    assert_eq!(names(&own), ["filler"]);
+    assert_eq!(server.number("SELECT count(*) FROM t"), 5000);
 }
