@@ -173,7 +173,7 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
     let modern = matches!(method, Method::Lz4 | Method::Zstd);
     if place == CompressedBy::Client && programs.lacks.contains(&method.name()) {
         return Some(format!(
-            "the programs in {} are built without {}",
+            "the programs in {} are built without {}: give other programs (--bin DIR), or another compression",
             programs.dir.display(),
             method.name()
         ));
@@ -193,7 +193,7 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
         let by_server = place == CompressedBy::Server && method != Method::None;
         if (by_server || modern) && client < 15 {
             return Some(format!(
-                "pg_basebackup {client} only compresses with gzip, itself: give programs of version 15 or later (--bin DIR)"
+                "pg_basebackup {client} compresses only with gzip, and only on the client: give programs of version 15 or later (--bin DIR)"
             ));
         }
         if by_server && facts.major < 15 {
@@ -206,7 +206,7 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
         }
     } else if modern && client < ALL_METHODS {
         return Some(format!(
-            "pg_dump {client} only compresses with gzip: give programs of version 16 or later (--bin DIR)"
+            "pg_dump {client} compresses only with gzip: give programs of version 16 or later (--bin DIR)"
         ));
     }
     let unpack = match (way.format, method) {
@@ -215,6 +215,7 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
         (Format::Plain | Format::BaseTar, Method::Zstd) => "zstd",
         _ => return None,
     };
-    (!on_path(unpack))
-        .then(|| format!("the program {unpack}, which decompresses it for the restore, is not installed"))
+    (!on_path(unpack)).then(|| {
+        format!("the program {unpack}, which decompresses it for the restore, is not installed: install it")
+    })
 }

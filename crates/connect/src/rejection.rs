@@ -190,7 +190,7 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
             dbname.replace('"', "\"\"")
         ),
         SqlState::UNDEFINED_OBJECT | SqlState::INVALID_PARAMETER_VALUE | SqlState::CANT_CHANGE_RUNTIME_PARAM => {
-            "; the options of the connection string or PGOPTIONS set it, or ALTER ROLE or ALTER DATABASE: correct it there"
+            "; the setting comes from the options of the connection string, PGOPTIONS, ALTER ROLE or ALTER DATABASE: correct it there"
                 .to_owned()
         }
         SqlState::INSUFFICIENT_PRIVILEGE => format!(

@@ -23,7 +23,7 @@ pub enum ScriptError {
         line: u64,
     },
     /// Data for COPY.
-    #[error("line {line}: COPY … FROM stdin has its data in the file: write INSERT, or leave it out")]
+    #[error("line {line}: pgrig cannot run COPY … FROM stdin: write INSERT, or remove the COPY and its rows")]
     Data {
         /// Line of the statement.
         line: u64,

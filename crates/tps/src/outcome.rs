@@ -170,10 +170,19 @@ impl std::fmt::Display for Parted {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Left(numbers) => {
-                write!(formatter, "{} ended before the end of the run, so this part stopped", parts(numbers))
+                let those = parts(numbers);
+                write!(
+                    formatter,
+                    "{those} ended before the end of the run, so this part stopped: read the output of {those}, then start \
+                     all parts again"
+                )
             }
             Self::Unseen(why) => {
-                write!(formatter, "this part lost the session by which parts of a run see each other: {why}")
+                write!(
+                    formatter,
+                    "this part stopped, because it lost the session by which it sees the other parts: {why}. Start all \
+                     parts again"
+                )
             }
         }
     }

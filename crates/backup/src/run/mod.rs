@@ -290,7 +290,7 @@ impl Run<'_> {
             && let Some(subject) = subjects.first()
         {
             outcome.notes.push(format!(
-                "the scratch server does not have the locale {}, so dumps were restored with locale C: indexes of text are built in less time",
+                "the scratch server does not have the locale {}, so pgrig restored dumps with locale C, in which the server builds indexes of text faster. For exact times, install the locale on this machine",
                 subject.facts.collate
             ));
         }

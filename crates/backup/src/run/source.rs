@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use connect::{ConnectError, Target};
 use server::Session;
-use server::quote::qualified;
+use server::quote::{qualified, shown};
 
 use crate::run::incremental;
 
@@ -31,6 +31,8 @@ pub(crate) struct Facts {
     pub(crate) superuser: Option<String>,
     pub(crate) roles: Vec<String>,
     pub(crate) extensions: Vec<String>,
+    /// The role of the connection.
+    role: String,
     may_replicate: bool,
     senders: i32,
     wal_level: String,
@@ -61,6 +63,7 @@ impl Facts {
             superuser: row.get("superuser"),
             roles: row.get("roles"),
             extensions: row.get("extensions"),
+            role: row.get("role"),
             may_replicate: row.get::<_, Option<bool>>("may_replicate").unwrap_or(false),
             senders: row.get("senders"),
             wal_level: row.get("wal_level"),
@@ -87,6 +90,7 @@ impl Facts {
             superuser: Some("postgres".to_owned()),
             roles: Vec::new(),
             extensions: Vec::new(),
+            role: "postgres".to_owned(),
             may_replicate: true,
             senders: 10,
             wal_level: "replica".to_owned(),
@@ -109,7 +113,8 @@ impl Facts {
     /// Why no base backup can be made, with the remedy.
     pub(crate) fn no_base_backup(&self) -> Option<String> {
         if !self.may_replicate {
-            return Some("the role may not replicate: ALTER ROLE … REPLICATION allows it".to_owned());
+            let role = shown(&self.role);
+            return Some(format!("role {role} may not replicate: run ALTER ROLE {role} REPLICATION"));
         }
         if self.wal_level == "minimal" || self.senders < 2 {
             return Some(format!(

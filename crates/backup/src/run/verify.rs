@@ -1,6 +1,6 @@
 //! Compares the restored content with the original's.
 
-use connect::{ConnectError, Target};
+use connect::{ConnectError, SqlState, Target};
 use measure::human::counted;
 use server::Session;
 use server::quote::identifier;
@@ -32,10 +32,20 @@ pub(super) async fn verify(
         Err(error) if error.sqlstate().is_some() => Ok(None),
         Err(error) => Err(error),
     };
-    let indexes = indexes.map_err(|error| Trouble::Way(format!("amcheck found damage: {error}")))?;
+    let indexes = indexes.map_err(|error| Trouble::Way(of_amcheck(&error)))?;
     session.close().await;
     let tables = restored.tables.len() as u64;
     Ok(Verified { witness, tables, rows: restored.rows(), constraints: restored.constraints(), indexes })
+}
+
+/// The text of an error while amcheck runs. Its reports of damage have one of these codes (`contrib/amcheck/verify_nbtree.c`).
+fn of_amcheck(error: &ConnectError) -> String {
+    let damage = [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED];
+    if error.sqlstate().is_some_and(|code| damage.contains(code)) {
+        format!("amcheck found damage: {error}")
+    } else {
+        format!("pgrig could not check the indexes with amcheck: {error}")
+    }
 }
 
 /// The first difference. A base backup has no rows of unlogged tables.
@@ -63,7 +73,7 @@ fn difference(original: &Content, restored: &Content, is_base: bool) -> Option<S
             ));
         }
         if one.hash != other.hash {
-            return Some(format!("table {} has other rows", one.name));
+            return Some(format!("table {} has as many rows as the original, but other values", one.name));
         }
     }
     let missing = original.valid.difference(&restored.valid).next()?;
@@ -132,7 +142,10 @@ mod tests {
         );
         let of = |restored: Content| difference(&original, &restored, false).unwrap();
         assert_eq!(of(content(9, "1/2", &[])), "table a.a has 9 rows instead of 10");
-        assert_eq!(of(content(10, "1/3", &[])), "table a.a has other rows");
+        assert_eq!(
+            of(content(10, "1/3", &[])),
+            "table a.a has as many rows as the original, but other values"
+        );
         assert_eq!(of(content(10, "1/2", &[])), "constraint a.a.pk is missing or not valid");
         let mut base = content(10, "1/2", &["constraint a.a.pk"]);
         base.tables[1].rows = 0;

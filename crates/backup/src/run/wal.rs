@@ -168,9 +168,9 @@ pub(super) fn notes(load: &Load, all: &[WalOfLoad], checkpoint_timeout: f64) -> 
         && let Some(one) = all.first()
     {
         notes.push(format!(
-            "each load began with a checkpoint and ended before the next one (checkpoint_timeout is {checkpoint_timeout:.0} s), so most of its \
-             WAL is whole pages, and a day writes less of it; it also depends on the size of the data ({} here): for a better figure, give a longer \
-             -T and a larger --up-to",
+            "each load began with a checkpoint and ended before the next one (checkpoint_timeout is {checkpoint_timeout:.0} s), so most of the \
+             measured WAL is whole pages. A day of this load writes less WAL than shown. WAL also depends on the size of the data ({} here). For a \
+             better figure, give a longer -T and a larger --up-to",
             bytes(one.data)
         ));
     }

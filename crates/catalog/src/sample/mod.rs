@@ -290,8 +290,10 @@ impl<'a> Sampling<'a> {
         let columns = together.columns.join(", ");
         let count = found.list.iter().collect::<BTreeSet<_>>().len();
         let share = 100.0 * found.passed as f64 / found.tried as f64;
+        let (combinations, satisfy) =
+            if count == 1 { ("combination", "satisfies") } else { ("combinations", "satisfy") };
         let note = format!(
-            "{columns}: pgrig uses {count} combinations that satisfy {names} ({share:.1} % of the {} that it tried)",
+            "{columns}: pgrig uses {count} {combinations} that {satisfy} {names} ({share:.1} % of the {} that it tried)",
             found.tried
         );
         let group = Group {

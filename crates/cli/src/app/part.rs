@@ -37,8 +37,8 @@ impl PartArg {
             Self::Numbers(numbers) => Ok(numbers.part()),
             Self::Auto => from_environment(variable)?.ok_or_else(|| {
                 Usage(
-                    "--part auto: no variable numbers this process (SLURM_ARRAY_TASK_ID; SLURM_PROCID in a step; JOB_COMPLETION_INDEX and \
-                     PGRIG_PARTS; PGRIG_PART), or it is the only one: give --part I/N, or leave out --part"
+                    "--part auto: no environment variable gives this process a part number (SLURM_ARRAY_TASK_ID; SLURM_PROCID in a step; \
+                     JOB_COMPLETION_INDEX and PGRIG_PARTS; PGRIG_PART), or this process is the only part: give --part I/N, or leave out --part"
                         .to_owned(),
                 )
             }),
@@ -234,7 +234,12 @@ mod tests {
         };
         let found = auto.part(&pod).unwrap();
         assert_eq!((found.number, found.of), (3, 4));
-        assert!(auto.part(&|_| None).unwrap_err().0.contains("no variable numbers this process"));
+        assert!(
+            auto.part(&|_| None)
+                .unwrap_err()
+                .0
+                .contains("no environment variable gives this process a part number")
+        );
         let given: PartArg = "2/4".parse().unwrap();
         let given = given.part(&pod).unwrap();
         assert_eq!((given.number, given.of), (2, 4));

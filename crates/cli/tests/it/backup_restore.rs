@@ -36,7 +36,7 @@ fn a_restore_decides_the_exit_status_and_leaves_nothing() {
             "3,000 rows in 1 table, 1 valid constraint",
         ],
     );
-    assert_says(&found.stdout, &["sound B-tree indexes (amcheck)", "roles that it does not contain: app"]);
+    assert_says(&found.stdout, &["sound B-tree indexes (amcheck)", "roles that it does not create: app"]);
     let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     assert_eq!(document["restored"]["rows"], 3000);
     assert!(!own.exists());
@@ -47,10 +47,7 @@ fn a_restore_decides_the_exit_status_and_leaves_nothing() {
     fs::write(&changed, text.replace(end, &format!("ALTER TABLE missing ADD c int;\n{end}"))).unwrap();
     let failed = rig.run(&format!("backup check {changed} --restore"));
     assert_eq!(failed.code, Some(3), "{failed:#?}");
-    assert_says(
-        &failed.stdout,
-        &["not restored without errors: 1 error", "relation \"missing\" does not exist"],
-    );
+    assert_says(&failed.stdout, &["restored with errors: 1 error", "relation \"missing\" does not exist"]);
     assert_says(&failed.stderr, &["changed.sql cannot be restored without errors"]);
 
     // A statement that does not end.

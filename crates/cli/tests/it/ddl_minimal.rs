@@ -133,7 +133,7 @@ fn pgrig_s_own_server_runs_with_the_settings_of_the_original() {
         assert_says(
             &ran.stderr,
             &[
-                "shared_buffers is ",
+                "shared_buffers = ",
                 " on the server that measures, and 48MB in the original",
                 "use the original's values on the server that measures",
             ],

@@ -75,7 +75,10 @@ fn each_verb_works_as_it_says() {
         // The client programs of the distribution may be older than version 18, and not than 13.
         for (role, said) in [
             ("reader", "no: reader lacks SELECT on 4 of 4 tables"),
-            ("writer", "yes, by pg_dump; not by pg_basebackup: the role may not replicate"),
+            (
+                "writer",
+                "yes, by pg_dump; not by pg_basebackup: role writer may not replicate: run ALTER ROLE writer REPLICATION",
+            ),
         ] {
             let shown = rig.done(&format!("doctor -d {}", url(role))).stdout;
             let (backup, old) = (answer(&shown, "backup"), "cannot read a server of version 18");

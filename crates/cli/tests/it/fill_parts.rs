@@ -274,7 +274,11 @@ fn wrong_parts_are_refused() {
     ] {
         assert_failed(&rig.run(&format!("fill {options} --part 1/2")), 2, text);
     }
-    assert_failed(&rig.run("fill 1MB --part auto"), 2, "no variable numbers this process");
+    assert_failed(
+        &rig.run("fill 1MB --part auto"),
+        2,
+        "no environment variable gives this process a part number",
+    );
     let first = parts.start(1, 2);
     let held = parts.hold(2, 1);
     first.signal(Signal::SIGSTOP);

@@ -195,7 +195,10 @@ fn runs_are_listed_shown_and_named() {
     saved.refused("tps --label latest~1", &["latest names the newest run"]);
     // A label names complete runs where they are compared: one of two.
     let ran = saved.rig.run("compare before latest --anyway");
-    assert!(ran.stderr.contains("leaves out 1 of the runs before, because it is not complete"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("1 of the runs with label before is not complete: pgrig leaves it out"),
+        "{ran:#?}"
+    );
     assert!(ran.stdout.contains("baseline   1 run of blockio \"before\""), "{ran:#?}");
     saved.refused("compare 2026010[1]T1002 latest", &["no run with label", "is complete"]);
 

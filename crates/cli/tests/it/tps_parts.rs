@@ -165,7 +165,7 @@ fn the_others_notice_a_part_that_leaves() {
     assert_eq!(parts.server.number(one), 1);
     let mut ended = running.map(Running::end);
     ended.sort_by_key(|ran| ran.stderr.contains("ended before the end"));
-    assert_failed(&ended[0], 1, "lost the session by which parts of a run see each other");
+    assert_failed(&ended[0], 1, "lost the session by which it sees the other parts");
     assert_failed(&ended[1], 1, "ended before the end of the run");
     parts.assert_nothing_left();
 }

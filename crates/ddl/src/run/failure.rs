@@ -105,7 +105,9 @@ fn remedy(state: &SqlState) -> Option<&'static str> {
         state if *state == SqlState::QUERY_CANCELED => {
             Some("the migration's own statement_timeout ended it: raise it, or measure fewer rows")
         }
-        state if *state == SqlState::LOCK_NOT_AVAILABLE => Some("the migration's own lock_timeout ended it"),
+        state if *state == SqlState::LOCK_NOT_AVAILABLE => {
+            Some("the migration's own lock_timeout ended it: raise it")
+        }
         _ => None,
     }
 }

@@ -53,12 +53,13 @@ pub(crate) async fn take_over(
     let session = Session::open(databases.outside()).await?;
     let difference = difference(&session, original).await?;
     let mut warnings: Vec<String> = difference.fixed.iter().map(fixed).collect();
-    warnings.extend(
-        difference
-            .by_superuser
-            .iter()
-            .map(|one| format!("{}: the role may not set it. Set it on the server", one.values())),
-    );
+    warnings.extend(difference.by_superuser.iter().map(|one| {
+        format!(
+            "{}. This role may not set {}: connect as a superuser, or set it in the configuration of the server that measures",
+            one.values(),
+            one.name
+        )
+    }));
     let (settings, refused) = accepted(&session, &difference.by_session).await?;
     warnings.extend(refused);
     let (fitting, too_large) = split_by_size(&session, difference.by_restart, survey).await?;
@@ -91,7 +92,7 @@ pub(crate) async fn take_over(
 impl Differing {
     fn values(&self) -> String {
         let Self { name, own, original } = self;
-        format!("{name} is {own} on the server that measures, and {original} in the original")
+        format!("{name} = {own} on the server that measures, and {original} in the original")
     }
 
     fn of_original(&self) -> (String, String) {

@@ -85,7 +85,7 @@ fn a_value_that_the_server_does_not_accept_is_left_out() {
         let plan = planned.0.unwrap();
         assert!(plan.settings.contains(&("work_mem".to_owned(), "7MB".to_owned())), "{plan:#?}");
         let warnings = plan.warnings.join(" / ");
-        let part = "wal_compression is off on the server that measures, and pglz in the original: the server that measures does not accept the original's value";
+        let part = "wal_compression = off on the server that measures, and pglz in the original: the server that measures does not accept the original's value";
         assert!(warnings.contains(part), "{warnings}");
     });
 }
@@ -130,7 +130,7 @@ fn settings_of_the_original_are_taken_over_as_far_as_the_role_may_set_them() {
         assert_eq!(plan.settings, taken.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let warnings = plan.warnings.join(" / ");
         for part in [
-            "wal_compression is off on the server that measures, and on in the original",
+            "wal_compression = off on the server that measures, and on in the original",
             "the original has PostgreSQL 13",
         ] {
             assert!(warnings.contains(part), "{warnings}");

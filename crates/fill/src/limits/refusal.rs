@@ -60,7 +60,7 @@ impl Classified for LimitsError {
 
 /// The space that must stay free, as the end of a clause; nothing if there is none.
 pub(super) fn reserved(kept: u64, because: &str) -> String {
-    if kept == 0 { String::new() } else { format!(", of which {} must stay free ({because})", bytes(kept)) }
+    if kept == 0 { String::new() } else { format!(", and {} must stay free ({because})", bytes(kept)) }
 }
 
 /// The part of the free space that tables take which are to be dropped; nothing if there are none.

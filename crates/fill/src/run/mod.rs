@@ -84,8 +84,8 @@ pub trait Observer: Sync {
     fn outlook(&self, outlook: Outlook);
     /// A probe was made.
     fn probed(&self, point: &ProbePoint);
-    /// The step waits for a lock that somebody else holds: told again as long as it lasts.
-    fn waiting_for_lock(&self, holder: &str);
+    /// The step waits for somebody else: told again as long as it lasts. The phrase follows the word "waiting".
+    fn waiting(&self, phrase: &str);
     /// A step is done.
     fn step_finished(&self, step: InitStep, elapsed: Duration);
 }

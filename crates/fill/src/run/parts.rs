@@ -211,7 +211,7 @@ impl Parts {
         while let Some(pid) = session.try_lock(&format!("{}: last steps", self.name)).await? {
             if started.elapsed() > SILENCE {
                 observer
-                    .waiting_for_lock(&format!("the part that runs the last steps (server process {pid})"));
+                    .waiting(&format!("until the part that runs the last steps (server process {pid}) ends"));
             }
             tokio::time::sleep(LOOKS_AT_END).await;
         }

@@ -205,6 +205,6 @@ impl Observer for Unwatched {
     fn event(&self, _: &Event) {}
     fn outlook(&self, _: Outlook) {}
     fn probed(&self, _: &ProbePoint) {}
-    fn waiting_for_lock(&self, _: &str) {}
+    fn waiting(&self, _: &str) {}
     fn step_finished(&self, _: InitStep, _: Duration) {}
 }

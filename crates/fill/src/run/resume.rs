@@ -14,6 +14,7 @@ use crate::plan::tables::key;
 use crate::plan::{Method, Plan};
 use crate::request::{InitStep, Persistence, Subject};
 use connect::Connection;
+use measure::human::{counted, grouped};
 use rowgen::pgbench::TELLERS_PER_SCALE;
 use server::Session;
 use server::quote::identifier;
@@ -122,7 +123,7 @@ impl Look<'_> {
             for leaf in &leaves {
                 let there = self.leaf(leaf).await?;
                 if !there.has_old && self.had_rows(leaf) {
-                    return Ok(Some(lost(leaf, "all rows that were there before this fill")));
+                    return Ok(Some(lost(leaf, "all rows from before this fill")));
                 }
                 found.rows += there.rows;
                 found.ends = match (found.ends, there.ends) {
@@ -165,13 +166,14 @@ impl Look<'_> {
         if leaves.iter().any(|leaf| !leaf.may_select) {
             // Only whether there are any can be told.
             return (rows > 0 && found.rows == 0)
-                .then(|| format!("is empty, but pgrig recorded {rows} rows as loaded"));
+                .then(|| format!("is empty, but pgrig recorded {} as loaded", counted(rows, "row")));
         }
         if found.rows < rows {
             return Some(format!(
-                "has {} of the {rows} rows that pgrig recorded as loaded: another session deleted or truncated them, or \
-                 a crash of the server emptied unlogged tables",
-                found.rows
+                "has {} of {} that pgrig recorded as loaded: another session deleted or truncated them, or a crash of the \
+                 server emptied unlogged tables",
+                grouped(found.rows),
+                counted(rows, "row")
             ));
         }
         // Rows that others add to a table of the user's are theirs, unless records of ours can be lost.
@@ -181,9 +183,10 @@ impl Look<'_> {
         let others = self.plan.is_own_table() && self.plan.append && !moved;
         if found.rows > rows && !others {
             return Some(format!(
-                "has {} rows, but pgrig recorded {rows} as loaded: another session inserted rows, or a crash of the \
-                 server emptied the record",
-                found.rows
+                "has {}, but pgrig recorded {} as loaded: another session inserted rows, or a crash of the server emptied \
+                 the record",
+                counted(found.rows, "row"),
+                grouped(rows)
             ));
         }
         let (first, last) = found.ends?;
@@ -262,13 +265,18 @@ impl Look<'_> {
                 self.recorded(records, Destination { oid: relation.oid, persistence: relation.persistence });
             if number("old") != before {
                 let missing = format!(
-                    "{} of {before} rows that were there before this fill",
-                    before.saturating_sub(number("old"))
+                    "{} of {} from before this fill",
+                    grouped(before.saturating_sub(number("old"))),
+                    counted(before, "row")
                 );
                 return Ok(Some(lost(relation, &missing)));
             }
             if number("new") != recorded {
-                let problem = format!("has {} rows, but pgrig recorded {recorded} as loaded", number("new"));
+                let problem = format!(
+                    "has {}, but pgrig recorded {} as loaded",
+                    counted(number("new"), "row"),
+                    grouped(recorded)
+                );
                 return Ok(Some((relation.name.clone(), problem)));
             }
         }
@@ -277,7 +285,7 @@ impl Look<'_> {
         if history.persistence == Persistence::Unlogged && self.had_rows(history) {
             let query = format!("SELECT EXISTS (SELECT FROM {})", history.name);
             if !self.row(&query).await?.get::<_, bool>(0) {
-                return Ok(Some(lost(history, "all rows that were there before this fill")));
+                return Ok(Some(lost(history, "all rows from before this fill")));
             }
         }
         Ok(None)

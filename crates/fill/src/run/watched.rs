@@ -34,7 +34,7 @@ impl Filler<'_> {
                 }
                 let Ok(holder) = watcher.lock_holder(pid).await else { break };
                 if let Some(holder) = holder {
-                    self.observer.waiting_for_lock(&holder);
+                    self.observer.waiting(&format!("for a lock that {holder} holds"));
                 }
                 every.tick().await;
             }

@@ -178,8 +178,9 @@ impl SchemaRun<'_> {
             self.interruptible(async {
                 while let Some(pid) = session.try_lock(lock).await? {
                     if started.elapsed() > SILENCE {
-                        self.observer
-                            .waiting(&format!("that arrive or run the last steps (server process {pid})"));
+                        self.observer.waiting(&format!(
+                            "until another part (server process {pid}) has started or has run the last steps"
+                        ));
                     }
                     tokio::time::sleep(LOOKS_AT_END).await;
                 }
@@ -246,8 +247,11 @@ impl PartRun<'_, '_> {
                 if started.elapsed() > SILENCE {
                     let others: Vec<String> = owners.iter().map(u32::to_string).collect();
                     let (others, of) = (others.join(", "), own.parts());
-                    let rows = format!("{others} of {of}, which load rows of {}", table.name);
-                    run.observer.waiting(&rows);
+                    let (parts, load) = if owners.len() == 1 { ("part", "loads") } else { ("parts", "load") };
+                    run.observer.waiting(&format!(
+                        "for {parts} {others} of {of}, which {load} rows of {}",
+                        table.name
+                    ));
                 }
                 let pause = async {
                     tokio::time::sleep(LOOKS_AT_ROWS).await;

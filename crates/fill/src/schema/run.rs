@@ -32,8 +32,8 @@ pub trait SchemaObserver {
     fn table_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
     /// A foreign key of a table that is filled is about to be made. Returns the observer of that step.
     fn foreign_key_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
-    /// This part waits for other parts of the fill: told again as long as it lasts.
-    fn waiting(&self, for_parts: &str);
+    /// This part waits for other parts of the fill: told again as long as it lasts. The phrase follows the word "waiting".
+    fn waiting(&self, phrase: &str);
 }
 
 impl SchemaObserver for Unwatched {

@@ -209,8 +209,8 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
     };
     let remedy = if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
         &format!(
-            ". Grant that to this role (for schema public: GRANT CREATE ON SCHEMA public TO {role}), connect as another \
-             role, or give another --schema"
+            ". Grant role {role} the missing privilege (for schema public: GRANT CREATE ON SCHEMA public TO {role}), \
+             connect as another role, or give another --schema"
         )
     } else {
         remedy

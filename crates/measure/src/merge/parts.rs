@@ -90,10 +90,14 @@ pub(super) fn notes(parts: &[MergedPart], missing: &[u64], those: &str) -> Vec<S
     let mut notes = Vec::new();
     if !missing.is_empty() {
         let numbers: Vec<String> = missing.iter().map(ToString::to_string).collect();
-        let (count, given, of) = (numbers.len(), parts.len(), parts.len() + missing.len());
-        let parts = if count == 1 { "part" } else { "parts" };
+        let of = parts.len() + missing.len();
+        let (lost, are) = if missing.len() == 1 { ("part", "is") } else { ("parts", "are") };
+        let others = match parts.len() {
+            1 => "the other part".to_owned(),
+            given => format!("the other {given} parts"),
+        };
         notes.push(format!(
-            "the result is partial: {parts} {} of {of} missing; {those} are only those of the {given} that are here",
+            "the result is partial: {lost} {} of {of} {are} missing; {those} are only those of {others}",
             numbers.join(", ")
         ));
     }

@@ -263,7 +263,7 @@ fn a_missing_part_makes_a_partial_result() {
     let merged = merge(vec![part(2, 4, 1.0, &[200.0, 200.0], "last")]).unwrap();
     assert_eq!((&merged.missing, merged.run.status), (&vec![1, 3, 4], Status::Failed));
     assert!(
-        has_note(&merged, "the result is partial: parts 1, 3, 4 of 4 missing; rows and times"),
+        has_note(&merged, "the result is partial: parts 1, 3, 4 of 4 are missing; rows and times"),
         "{:?}",
         merged.run.notes
     );

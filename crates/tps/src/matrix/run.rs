@@ -286,8 +286,8 @@ impl<'a> Bench<'a> {
                 self.may_checkpoint.set(false);
                 let role = session.role().await?;
                 self.observer.warn(&format!(
-                    "role {role} may not run CHECKPOINT, so a trial begins with pages that earlier work left to write: connect \
-                     as a superuser, or (PostgreSQL 15 or later) run GRANT pg_checkpoint TO {role}"
+                    "role {role} may not run CHECKPOINT, so dirty pages of earlier work remain in shared_buffers when a trial \
+                     begins: connect as a superuser, or (PostgreSQL 15 or later) run GRANT pg_checkpoint TO {role}"
                 ));
                 Ok(())
             }

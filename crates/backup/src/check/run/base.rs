@@ -182,7 +182,7 @@ pub(super) fn tars(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErro
                 counted(others.len() as u64, "file"),
                 if others.len() > 1 { " …" } else { "" }
             ),
-            "nothing restores them: move them elsewhere",
+            "move the additional files elsewhere: no restore reads them",
         );
     }
     let mut sources: Vec<Source> = Vec::new();

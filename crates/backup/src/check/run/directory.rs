@@ -154,7 +154,7 @@ fn unnamed(path: &Path, named: &BTreeSet<String>, outcome: &mut Outcome) -> Resu
             counted(others.len() as u64, "file"),
             if others.len() > 1 { " …" } else { "" }
         );
-        outcome.gap(part, "nothing restores them: move them elsewhere");
+        outcome.gap(part, "move the additional files elsewhere: no restore reads them");
     }
     Ok(())
 }

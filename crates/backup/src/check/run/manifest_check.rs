@@ -127,7 +127,10 @@ impl ManifestCheck {
         let agrees = sum.is_none_or(|sum| listed.agrees(sum));
         if path == SETTINGS && !(is_right && agrees) {
             // pg_basebackup --write-recovery-conf and ALTER SYSTEM write it.
-            outcome.gap(format!("{SETTINGS}, which was changed after the backup"), "check its settings");
+            outcome.gap(
+                format!("{SETTINGS}, which was changed after the backup"),
+                "check the settings in postgresql.auto.conf",
+            );
             return Ok(Ok(()));
         }
         if !is_right {
@@ -189,7 +192,7 @@ impl ManifestCheck {
             outcome.kind = format!("incremental {}", outcome.kind);
             outcome.gap(
                 format!("the earlier backup on which it depends, which ends at {from}"),
-                "check that backup, too; pg_combinebackup makes a full backup of both",
+                "check the earlier backup, too; pg_combinebackup makes one full backup of the two",
             );
         }
         let Some(manifest) = &self.manifest else {
@@ -262,17 +265,15 @@ impl ManifestCheck {
         if self.places.get(SETTINGS).is_some_and(|place| !self.seen[*place]) {
             outcome.gap(
                 format!("{SETTINGS}, which is missing"),
-                "check whether a restored server needs its settings (ALTER SYSTEM writes this file)",
+                "check whether a restored server needs settings from postgresql.auto.conf (ALTER SYSTEM writes this file)",
             );
         }
         if !is_read {
             // The rest of the damaged tar file has them, or had them.
             if !missing.is_empty() {
-                outcome.damage(
-                    "backup_manifest",
-                    None,
-                    format!("{} missing of those that it lists", counted(missing.len() as u64, "file")),
-                );
+                let are = if missing.len() == 1 { "is" } else { "are" };
+                let files = counted(missing.len() as u64, "file");
+                outcome.damage("backup_manifest", None, format!("it lists {files} that {are} missing"));
             }
             return;
         }

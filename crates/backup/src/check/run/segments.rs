@@ -191,7 +191,7 @@ impl Segments {
             if one.walk.has_unknown_rest {
                 outcome.gap(
                     format!("WAL after {end}, the end of the backup"),
-                    "a restore does not need it to become consistent",
+                    "nothing to do for the WAL after the end of the backup: a restore becomes consistent without it",
                 );
             }
         }
@@ -203,7 +203,7 @@ impl Segments {
                     counted(others.len() as u64, "file"),
                     if others.len() > 1 { " …" } else { "" }
                 ),
-                "a restore does not need them to become consistent",
+                "nothing to do for other files in pg_wal: a restore becomes consistent without them",
             );
         }
     }

@@ -225,9 +225,9 @@ impl<'p> Selection<'p> {
             );
         }
         if count > 0 {
+            let (are, them) = if count == 1 { ("is", "it") } else { ("are", "them") };
             self.printer.say(format!(
-                "note: pgrig leaves out {count} of the runs {word}, because {}",
-                if count == 1 { "it is not complete" } else { "they are not complete" }
+                "note: {count} of the runs with label {word} {are} not complete: pgrig leaves {them} out"
             ));
         }
         Ok(complete)

@@ -45,13 +45,13 @@ fn text(restored: &Restored) -> String {
     }
     if !restored.missing_roles.is_empty() {
         lines.push(format!(
-            "  it names roles that it does not contain: {}; pg_dumpall --roles-only backs them up: restore them first",
+            "  the backup uses roles that it does not create: {}; first restore the output of pg_dumpall --roles-only",
             restored.missing_roles.join(", ")
         ));
     }
     if !restored.missing_tablespaces.is_empty() {
         lines.push(format!(
-            "  it names tablespaces that it does not contain: {}; create them first, or make the dump with --no-tablespaces",
+            "  the backup uses tablespaces that it does not create: {}; create them first, or make the dump with --no-tablespaces",
             restored.missing_tablespaces.join(", ")
         ));
     }
@@ -63,7 +63,9 @@ fn summary(restored: &Restored) -> String {
         "restored".to_owned()
     } else {
         let count = restored.failures.len() as u64 + restored.more;
-        format!("not restored without errors: {}", counted(count, "error"))
+        // Without a server, nothing was read.
+        let how = if restored.server.is_empty() { "not restored" } else { "restored with errors" };
+        format!("{how}: {}", counted(count, "error"))
     };
     if restored.server.is_empty() {
         return verdict;

@@ -17,7 +17,7 @@ pub(super) fn text(outcome: &Outcome, plan: &Plan, rto: Duration) -> String {
         let each = ways.iter().map(|way| format!("{} ({})", way.way, time(way.restore.interval.high)));
         each.collect::<Vec<_>>().join(", ")
     };
-    let mut text = format!("\nrestore within {} (--rto), with the upper end of the interval", duration(rto));
+    let mut text = format!("\nrestore within {} (--rto), by the upper end of the interval", duration(rto));
     for (verdict, ways) in [("keeps", &kept), ("does not keep", &missed)] {
         if !ways.is_empty() {
             let _ = write!(text, "\n  {verdict}: {}", named(ways));

@@ -114,7 +114,11 @@ pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison, shown: &dyn Fn(
             (true, rounds, _) => format!("{rounds} rounds are too few"),
             (false, 1, 1) => "1 run on each side is too few".to_owned(),
             (false, baseline, candidate) => {
-                format!("the baseline has {}, the candidate {}", runs(baseline), runs(candidate))
+                format!(
+                    "{} of the baseline and {} of the candidate are too few",
+                    runs(baseline),
+                    runs(candidate)
+                )
             }
         };
         let remedy = if sides.is_paired() { "" } else { ", for example with pgrig ab" };

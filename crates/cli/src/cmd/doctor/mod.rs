@@ -81,7 +81,7 @@ fn resting(instance: &Instance, state: &InstanceState, printer: &Printer) -> Res
             format!("PostgreSQL {version} is not installed yet: the first command downloads it")
         }
         Programs::Missing { version, is_downloaded: false } => {
-            format!("PostgreSQL {version} is not installed: pgrig server fetch --from FILE")
+            format!("PostgreSQL {version} is not installed: run pgrig server fetch --from FILE")
         }
     };
     line(printer, "programs", &programs)?;
@@ -92,7 +92,7 @@ fn resting(instance: &Instance, state: &InstanceState, printer: &Printer) -> Res
         printer,
         "commands",
         &format!(
-            "not checked, since the server is not running: pgrig server start{named}, then pgrig doctor{named}"
+            "not checked, since the server is not running: run pgrig server start{named}, then pgrig doctor{named}"
         ),
     )?;
     line(printer, "another server", "pgrig doctor -d postgresql://USER@HOST/DBNAME")

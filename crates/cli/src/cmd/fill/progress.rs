@@ -89,8 +89,8 @@ struct Current {
     bar: ProgressBar,
     started: Instant,
     last_line: Instant,
-    /// The process that holds the lock that the fill waits for; empty if none.
-    lock_holder: String,
+    /// The wait that was last printed; empty if none.
+    wait: String,
 }
 
 /// Bytes of heap of a row.
@@ -234,8 +234,8 @@ impl Observer for FillProgress<'_> {
             bar.set_prefix(self.prefix(title(step)));
         }
         let now = Instant::now();
-        let lock_holder = String::new();
-        let current = Current { name: title(step), bar, started: now, last_line: now, lock_holder };
+        let wait = String::new();
+        let current = Current { name: title(step), bar, started: now, last_line: now, wait };
         if let Ok(mut slot) = self.current.lock() {
             *slot = Some(current);
         }
@@ -315,16 +315,16 @@ impl Observer for FillProgress<'_> {
         ));
     }
 
-    fn waiting_for_lock(&self, holder: &str) {
+    fn waiting(&self, phrase: &str) {
         let is_new = self.current.lock().is_ok_and(|mut current| {
             current.as_mut().is_some_and(|current| {
-                let is_new = current.lock_holder != holder;
-                holder.clone_into(&mut current.lock_holder);
+                let is_new = current.wait != phrase;
+                phrase.clone_into(&mut current.wait);
                 is_new
             })
         });
         if is_new {
-            self.tell(&format!("waiting for a lock that {holder} holds"));
+            self.tell(&format!("waiting {phrase}"));
         }
     }
 

@@ -395,8 +395,9 @@ fn end(outcome: &Outcome) -> String {
 fn compression(sample: Compression) -> String {
     let times = |ratio: f64| if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") };
     let rows = format!("; zstd makes a dump {} times smaller", times(sample.rows.ratio()));
-    let blocks =
-        sample.blocks.map_or(String::new(), |blocks| format!(", blocks {} times", times(blocks.ratio())));
+    let blocks = sample
+        .blocks
+        .map_or(String::new(), |blocks| format!(", and blocks {} times smaller", times(blocks.ratio())));
     rows + &blocks
 }
 

@@ -261,7 +261,7 @@ pub(crate) fn concluded(found: &Calibration) -> String {
             let alike = if alike.is_empty() {
                 String::new()
             } else {
-                format!(" (no clear difference: {})", counts(&alike))
+                format!(" (those of {} rows do not vary clearly more)", counts(&alike))
             };
             format!(
                 "samples of {} rows vary least{alike}. Without --rows, pgrig micro uses more and shorter samples, and \
@@ -270,7 +270,7 @@ pub(crate) fn concluded(found: &Calibration) -> String {
             )
         }
         Some(Conclusion::TooFew { rows, budget }) => format!(
-            "too few samples to find where they vary least ({} rows): give --budget {budget}s, which is probably enough",
+            "too few samples of {} rows to find the number of rows that varies least: give --budget {budget}s, which is probably enough",
             counts(&rows)
         ),
     };

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use catalog::Aggregates;
 use connect::{ConnectOptions, Connection, Target, resolve};
+use measure::human::counted;
 use measure::{Event, Note, Trial, Unit};
 use model::{Bytes, Distance, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Shapes, Sizes};
 use pgserver::Home;
@@ -401,7 +402,7 @@ fn sizes(sizes: &Sizes) -> Event {
         "rows": { "original": sizes.rows.0, "copy": sizes.rows.1 },
         "bytes": { "original": bytes(&sizes.bytes.0), "copy": bytes(&sizes.bytes.1) },
     });
-    Event { at: 0.0, text: format!("{}: {} rows in the copy", sizes.table, sizes.rows.1), what }
+    Event { at: 0.0, text: format!("{}: {} in the copy", sizes.table, counted(sizes.rows.1, "row")), what }
 }
 
 /// Numbers of distances, and their means.

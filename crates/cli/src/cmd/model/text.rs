@@ -98,7 +98,7 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
             table.columns.iter().filter(is_array).map(|column| column.name.as_str()).collect();
         if !arrays.is_empty() {
             warnings.push(format!(
-                "{}: pg_stats lists no element of these arrays, or pgrig does not know their type: they get random elements in the copy: {}",
+                "{}: these arrays get random elements in the copy, because pg_stats lists no elements of them, or pgrig does not know their type: {}",
                 table.name,
                 arrays.join(", ")
             ));
@@ -113,8 +113,8 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
             let options: Vec<String> =
                 narrow.iter().map(|column| format!("--keep-values {column}")).collect();
             warnings.push(format!(
-                "{}: there are too few other texts of this length, so the copy has fewer different texts in this column, or sorts \
-                 them in another order. If the original texts may be in the model, capture again with {}",
+                "{}: pgrig replaces the texts by others of the same length. There are too few of these, so the copy has fewer \
+                 different texts, or sorts them in another order. If the model may contain the original texts, capture again with {}",
                 narrow.join(", "),
                 options.join(" ")
             ));
@@ -391,8 +391,8 @@ pub(super) fn smaller(sizes: &[Sizes]) -> Vec<String> {
     let note = |tables: Vec<&str>, parts: &str, why: &str, remedy: &str| {
         (!tables.is_empty()).then(|| {
             format!(
-                "{parts} of these tables are smaller in the copy: {}. {why}, and the copy is freshly loaded: to compare it with a \
-                 freshly loaded original, run {remedy} there",
+                "{parts} of these tables are smaller in the copy: {}. {why}, and the copy is freshly loaded. For a fair comparison, \
+                 restore a dump of the original into another database, or run {remedy} in the original (it locks each table)",
                 tables.join(", ")
             )
         })

@@ -43,8 +43,9 @@ pub(crate) fn run(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure
     show(&shown, &all, printer)?;
     let future = shown.iter().filter(|saved| saved.is_in_the_future()).count();
     if future > 0 {
+        let (start, those) = if future == 1 { ("starts", "that run") } else { ("start", "those runs") };
         printer.say(format!(
-            "note: the start of {future} of these is in the future: the clock was set back after those runs"
+            "note: {future} of these runs {start} in the future: the clock was set back after {those}"
         ));
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use measure::human::grouped;
+use measure::human::{counted, grouped};
 use measure::{Censored, Environment, Latencies, Percentile, Quantile};
 use script::Script;
 use tps::{self, Connecting, Counts, End, Length, MeasuredCommand, Outcome, Plan, Request};
@@ -148,8 +148,8 @@ pub(crate) fn headline(plan: &Plan, outcome: &Outcome) -> String {
     let connecting = match request.connecting {
         Connecting::Once => format!("connecting took {} and is not counted", duration(outcome.connecting)),
         Connecting::EachTransaction => format!(
-            "{} connections were made, {} each, counted with their transactions",
-            grouped(outcome.connections),
+            "{}, {} each, counted with their transactions",
+            counted(outcome.connections, "connection"),
             duration(outcome.connecting.div_f64(outcome.connections.max(1) as f64))
         ),
     };

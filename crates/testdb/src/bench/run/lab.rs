@@ -159,7 +159,7 @@ impl<'a> Lab<'a> {
             Err(error) => return Err(error),
         }
         if self.look(&name).await?.unlogged_tables == 0 {
-            return Ok(Err("none of its tables can be unlogged: leave out the variant".to_owned()));
+            return Ok(Err("no table of the database can be unlogged".to_owned()));
         }
         self.templates.unlogged = Some(name);
         Ok(Ok(()))

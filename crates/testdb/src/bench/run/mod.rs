@@ -204,7 +204,7 @@ impl<'a> Bench<'a> {
         let normal = self.lab.normal().clone();
         if let Some(name) = normal.off() {
             let why = format!(
-                "the server runs with {name} = off, so variant normal cannot be measured: turn {name} on first"
+                "the server already runs with {name} = off, so variant normal is not durable: turn {name} on first"
             );
             missing.push(Missing { means: Means::Dangerous, why });
         }

@@ -70,11 +70,15 @@ fn needed(template_size: u64, max_wal_size: u64) -> u64 {
 
 fn fits(needed: u64, free: u64, memory: u64) -> Result<(), String> {
     if needed > free {
-        return Err(format!("pgrig may need {}, and it has {} free", bytes(needed), bytes(free)));
+        return Err(format!(
+            "pgrig may need {} there, and {} are free: make this file system larger (containers: --shm-size)",
+            bytes(needed),
+            bytes(free)
+        ));
     }
     if needed > memory / SHARE {
         return Err(format!(
-            "pgrig may need {}, and takes at most half of the {} of available memory",
+            "pgrig may need {}, and takes at most half of the {} of available memory: free some memory, or give a smaller database",
             bytes(needed),
             bytes(memory)
         ));
@@ -91,7 +95,7 @@ mod tests {
         let needed = needed(100 << 20, 1 << 30);
         assert!(needed > (1 << 30) + (600 << 20), "{needed}");
         fits(needed, needed, 2 * needed).unwrap();
-        assert!(fits(needed, needed - 1, 1 << 50).unwrap_err().contains("it has "));
+        assert!(fits(needed, needed - 1, 1 << 50).unwrap_err().contains(" are free: "));
         assert!(fits(needed, 1 << 50, 2 * needed - 1).unwrap_err().contains("half of the"));
     }
 }

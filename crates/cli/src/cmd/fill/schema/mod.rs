@@ -152,14 +152,14 @@ impl SchemaObserver for SchemaProgress<'_> {
         Box::new(FillProgress::of_several(None, self.of(place, table), self.printer))
     }
 
-    fn waiting(&self, for_parts: &str) {
+    fn waiting(&self, phrase: &str) {
         let is_new = self.waits.lock().is_ok_and(|mut known| {
-            let is_new = *known != for_parts;
-            for_parts.clone_into(&mut known);
+            let is_new = *known != phrase;
+            phrase.clone_into(&mut known);
             is_new
         });
         if is_new {
-            self.all.bars.suspend(|| self.printer.say(format!("waiting for parts {for_parts}")));
+            self.all.bars.suspend(|| self.printer.say(format!("waiting {phrase}")));
         }
     }
 }

@@ -87,7 +87,7 @@ impl<'a> Memory<'a> {
 
 impl Tmpfs for Memory<'_> {
     fn start(&self, template_size: u64) -> Result<Volatile, String> {
-        let mut why = "/dev/shm is not a tmpfs: mount one there, or leave the variant out".to_owned();
+        let mut why = "/dev/shm is not a tmpfs: mount one there".to_owned();
         for place in places() {
             if let Err(short) = has_room(&place, template_size, MAX_WAL_SIZE) {
                 why = short;

@@ -128,7 +128,7 @@ impl Observer for Live<'_> {
 
     fn moved(&self, moves: &Moves) {
         let Moves { from, to, why, .. } = moves;
-        self.tell(&format!("clients of target {} go on on target {}: {why}", from + 1, to + 1));
+        self.tell(&format!("clients move from target {} to target {}: {why}", from + 1, to + 1));
     }
 
     fn debugged(&self, debugged: &Debugged) {
