@@ -92,6 +92,11 @@ impl Way {
         matches!(self.format, Format::BaseTar) || self.format.is_files()
     }
 
+    /// Whether it is a dump of `pg_dump`, which holds a snapshot until it ends.
+    pub(crate) fn is_dump(&self) -> bool {
+        matches!(self.format, Format::Plain | Format::Custom | Format::Directory)
+    }
+
     /// The program that makes it.
     pub fn program(&self) -> &str {
         if let Some(tool) = &self.tool {

@@ -117,7 +117,9 @@ impl Run<'_> {
         let backup = watch.run(vec![base::back_up(way, programs, target, files)]).await?;
 
         let run = async |time, witness: &mut Witness| {
-            transactions::run(load, time, target, &receiver, Some(witness), self.stop).await.map(drop)
+            transactions::run(load, time, target, || receiver.check(), Some(witness), self.stop)
+                .await
+                .map(drop)
         };
         let (_, begin) = wal::position(target).await?;
         run(load.time(), &mut witness).await?;

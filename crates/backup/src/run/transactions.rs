@@ -7,7 +7,6 @@ use connect::Target;
 use tps::{End, Outcome, Second, TpsError};
 
 use super::pitr::Witness;
-use super::receiver::Receiver;
 use super::step::{LOOK, Trouble};
 use crate::error::BackupError;
 use crate::load::Load;
@@ -24,12 +23,12 @@ pub(super) async fn prepare(load: &Load, target: &Target) -> Result<(), BackupEr
     Ok(())
 }
 
-/// Runs the transactions for this time, while their WAL is received. The witness gets rows meanwhile.
+/// Runs the transactions for this time. Meanwhile, `check` is called every [`INTERVAL`], and its error ends them; the witness gets rows.
 pub(super) async fn run(
     load: &Load,
     time: Duration,
     target: &Target,
-    receiver: &Receiver<'_>,
+    check: impl Fn() -> Result<(), Trouble>,
     mut witness: Option<&mut Witness>,
     stop: &AtomicBool,
 ) -> Result<Outcome, Trouble> {
@@ -49,7 +48,7 @@ pub(super) async fn run(
         if found.is_err() {
             continue;
         }
-        found = receiver.check();
+        found = check();
         if let (Ok(()), Some(witness)) = (&found, witness.as_deref_mut()) {
             found = witness.write().await.map_err(Trouble::from);
         }
