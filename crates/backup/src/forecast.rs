@@ -3,6 +3,7 @@
 use measure::forecast::{Boundary, Cause, Figure, Fit, Law, Least, Memory, Models, Point, interval, sizes};
 use serde::Serialize;
 
+use crate::held::HOUR;
 use crate::load::spread;
 use crate::outcome::{Recovery, Trial};
 use crate::way::Way;
@@ -38,6 +39,10 @@ pub struct Forecast {
     /// The WAL of a day, which a recovery to a point in time needs, too. It is part of `size` and of `restore`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day: Option<Day>,
+    /// Bytes of the row versions that VACUUM cannot remove until a dump ends, at the load all the time. None if the way is no dump, or if
+    /// they were not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<Figure>,
     /// Whether the restore ends in the time that it may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto: Option<Rto>,
@@ -111,6 +116,8 @@ pub(crate) struct Asked {
     pub(crate) rto: Option<f64>,
     /// Bytes of WAL of a day: median, least and greatest value.
     pub(crate) wal: Option<(f64, f64, f64)>,
+    /// Bytes of row versions that the snapshot of a dump keeps in an hour: median, least and greatest value.
+    pub(crate) held: Option<(f64, f64, f64)>,
 }
 
 /// Facts on which boundaries depend.
@@ -175,8 +182,20 @@ pub(crate) fn forecast(
         backup,
         restore,
         day,
+        held: asked.held.filter(|_| way.is_dump()).map(|hour| held(backup, hour)),
         rto: asked.rto.map(|seconds| Rto::of(restore, seconds)),
     })
+}
+
+/// Bytes that the snapshot of a dump keeps until its end, from those of an hour: median, least and greatest value.
+fn held(backup: Figure, (hour, least, most): (f64, f64, f64)) -> Figure {
+    let [shrunk, grown] = [1.0 - OF_SECONDS.error, 1.0 + OF_SECONDS.error];
+    match backup.scaled(1.0 / HOUR) {
+        Figure::Value { value, low, high } => {
+            Figure::Value { value: value * hour, low: low * least * shrunk, high: high * most * grown }
+        }
+        unknown => unknown,
+    }
 }
 
 /// Tables no longer stay in memory, or files of the backup no longer do. `of_byte` is the size of the backup of a byte.
@@ -236,7 +255,7 @@ mod tests {
     fn of(way: &str, size: u64, rto: f64, memory: Memory) -> Forecast {
         let trials = trials(way, |bytes| 0.1 + 1e-8 * bytes);
         let trials: Vec<&Trial> = trials.iter().collect();
-        let asked = Asked { bytes: size, price: Some(0.02), rto: Some(rto), wal: None };
+        let asked = Asked { bytes: size, price: Some(0.02), rto: Some(rto), wal: None, held: None };
         let conditions = Conditions { memory, sorted: 900_000 };
         forecast(&way.parse().unwrap(), &trials, asked, conditions).unwrap()
     }
@@ -282,7 +301,7 @@ mod tests {
         }
         let trials: Vec<&Trial> = trials.iter().collect();
         let wal = Some((400e6, 390e6, 410e6));
-        let asked = Asked { bytes: 900 * MB, price: None, rto: Some(119.0), wal };
+        let asked = Asked { bytes: 900 * MB, price: None, rto: Some(119.0), wal, held: None };
         let conditions = Conditions { memory: memory(), sorted: 0 };
         let found = forecast(&"pitr".parse().unwrap(), &trials, asked, conditions).unwrap();
         let Some(Day { replay: Figure::Value { value, low, high }, .. }) = found.day else { panic!() };
@@ -292,6 +311,28 @@ mod tests {
         let Figure::Value { value, .. } = found.restore else { panic!("{found:?}") };
         assert!((value / 118.2 - 1.0).abs() < 0.05, "{found:?}");
         assert_eq!(found.rto, Some(Rto::DoesNotKeep));
+    }
+
+    #[test]
+    fn a_snapshot_keeps_row_versions_for_the_time_of_its_dump() {
+        let of = |way: &str| {
+            let trials = trials(way, |bytes| 0.1 + 1e-8 * bytes);
+            let trials: Vec<&Trial> = trials.iter().collect();
+            // In a second: a million bytes, half of that, twice as many.
+            let held = Some((3.6e9, 1.8e9, 7.2e9));
+            let asked = Asked { bytes: 900 * MB, price: None, rto: None, wal: None, held };
+            let conditions = Conditions { memory: memory(), sorted: 900_000 };
+            forecast(&way.parse().unwrap(), &trials, asked, conditions).unwrap()
+        };
+        let dump = of("custom");
+        let Figure::Value { value: seconds, low: least, high: most } = dump.backup else {
+            panic!("{dump:?}")
+        };
+        let Some(Figure::Value { value, low, high }) = dump.held else { panic!("{dump:?}") };
+        for (found, expected) in [(value, seconds * 1e6), (low, least * 0.45e6), (high, most * 2.2e6)] {
+            assert!((found / expected - 1.0).abs() < 1e-9, "{dump:?}");
+        }
+        assert_eq!(of("base").held, None);
     }
 
     #[test]
@@ -326,7 +367,7 @@ mod tests {
         let mut trials = trials("custom", |bytes| 0.1 + 1e-8 * bytes);
         trials[5].at.as_mut().unwrap().asked = 120 * MB;
         let trials: Vec<&Trial> = trials.iter().collect();
-        let asked = Asked { bytes: 120 * MB, price: None, rto: None, wal: None };
+        let asked = Asked { bytes: 120 * MB, price: None, rto: None, wal: None, held: None };
         let conditions = Conditions { memory: small, sorted: 900_000 };
         let found = forecast(&"custom".parse().unwrap(), &trials, asked, conditions).unwrap();
         let Figure::Value { value, .. } = found.restore else { panic!("{found:?}") };

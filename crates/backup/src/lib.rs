@@ -9,7 +9,8 @@
 //! - `run/`: `source` holds the snapshot of the database and its content's hashes; `step` runs programs and measures them; `scratch`
 //!   owns the servers into which backups are restored; `dump` and `base` restore one; `verify` compares;
 //!   `probe` looks up rows meanwhile. `load` runs transactions on a database that pgrig has made, `receiver` receives their WAL, `wal`
-//!   measures it, and `pitr` replays it up to a point in time.
+//!   measures it, `held` measures the row versions that the snapshot of a dump keeps meanwhile, and `pitr` replays WAL up to a point in
+//!   time.
 //! - [`rehearse_sizes()`] does so at three sizes of data that pgrig makes by a [`Shape`]; `forecast` finds the cost at the user's size.
 //! - [`Outcome`]: trials, ways that failed, and the front of ways that no other one beats.
 //!
@@ -21,6 +22,7 @@ mod beside;
 pub mod check;
 mod error;
 mod forecast;
+mod held;
 mod load;
 mod outcome;
 mod plan;
@@ -34,6 +36,7 @@ mod way;
 pub use beside::{Beside, Lookups};
 pub use error::BackupError;
 pub use forecast::{Day, Forecast, Rto};
+pub use held::Held;
 pub use load::{Compressed, Load, WalOfLoad};
 pub use measure::forecast::{Boundary, Cause, Figure};
 pub use outcome::{DataSize, Increment, Outcome, Recovery, Summary, Trial, Verified, Witness};

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::beside::Beside;
 use crate::forecast::Forecast;
+use crate::held::Held;
 use crate::load::WalOfLoad;
 use crate::way::Way;
 
@@ -140,6 +141,8 @@ pub struct Outcome {
     pub forecasts: Vec<Forecast>,
     /// The WAL that the load wrote.
     pub wal: Vec<WalOfLoad>,
+    /// The row versions that the snapshot of a dump kept under the load.
+    pub held: Vec<Held>,
     /// Limits of the results.
     pub notes: Vec<String>,
 }

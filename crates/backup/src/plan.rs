@@ -134,11 +134,18 @@ impl Plan {
         Self { seconds, sizes: Some(sizes), ..self }
     }
 
-    /// Seconds of all loads: one for each trial of their WAL, and one for each recovery, in which its WAL is replayed, too.
+    /// The load under which pgrig measures what the snapshot of a dump keeps; none if no way is a dump.
+    pub(crate) fn load_beside_dumps(&self) -> Option<&Load> {
+        self.load.as_ref().filter(|_| self.ways.iter().any(Way::is_dump))
+    }
+
+    /// Seconds of all loads: one for each trial of their WAL, one for each trial of the snapshot of a dump, and one for each recovery, in
+    /// which its WAL is replayed, too.
     fn loads(&self, sizes: usize) -> f64 {
         let time = self.load.as_ref().map_or(0.0, |load| load.time().as_secs_f64());
         let recoveries = self.ways.iter().filter(|way| way.recovers()).count() * sizes;
-        f64::from(self.trials) * (time + LEAST + recoveries as f64 * time * WITH_REPLAY)
+        let held = self.load_beside_dumps().map_or(0.0, |load| load.time().as_secs_f64() + LEAST);
+        f64::from(self.trials) * (time + LEAST + held + recoveries as f64 * time * WITH_REPLAY)
     }
 }
 

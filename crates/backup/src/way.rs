@@ -102,7 +102,13 @@ impl Way {
         self.format == Format::Incremental || self.recovers()
     }
 
-    /// The program that makes it.(&self) -> &str {
+    /// Whether it is a dump of `pg_dump`, which holds a snapshot until it ends.
+    pub(crate) fn is_dump(&self) -> bool {
+        matches!(self.format, Format::Plain | Format::Custom | Format::Directory)
+    }
+
+    /// The program that makes it.
+    pub fn program(&self) -> &str {
         if let Some(tool) = &self.tool {
             return tool.name();
         }

@@ -3,6 +3,7 @@
 pub(crate) mod base;
 pub(crate) mod dump;
 mod fill;
+mod held;
 pub(crate) mod incremental;
 pub(crate) mod pitr;
 mod point;
@@ -34,6 +35,7 @@ use server::interruption::{Ended, until_stopped};
 
 use crate::beside::Beside;
 use crate::error::{BackupError, OnPath};
+use crate::held::Held;
 use crate::load::WalOfLoad;
 use crate::outcome::{DataSize, Increment, Outcome, Recovery, Trial, Verified, Witness};
 use crate::plan::Plan;
@@ -87,6 +89,8 @@ pub trait Observer {
     fn done(&mut self, trial: &Trial, left: Duration);
     /// The WAL of the load was measured.
     fn measured(&mut self, _wal: &WalOfLoad) {}
+    /// The row versions that the snapshot of a dump keeps under the load were measured.
+    fn held(&mut self, _held: &Held) {}
     /// A way has failed and is not tried again.
     fn failed(&mut self, way: &Way, why: &str);
 }

@@ -17,7 +17,8 @@ use super::step::{Trouble, Watch};
 use super::{Observer, Run, SMALL, STARTING, Subject, WAL, incremental, possible, result, wal};
 use crate::error::BackupError;
 use crate::forecast::{Asked, Conditions, forecast};
-use crate::load::{WalOfLoad, spread};
+use crate::held::Held;
+use crate::load::{Load, WalOfLoad, spread};
 use crate::outcome::{DataSize, Outcome, Trial};
 use crate::plan::Plan;
 use crate::programs::Programs;
@@ -133,8 +134,10 @@ async fn work(
     let run = Run { plan, scratch, stop, has_other_locale: Cell::new(false), changes, prober: None };
     let mut outcome = run.rounds(&subjects, observer).await?;
     run.load(largest, &mut outcome, observer).await?;
+    run.held(largest, &mut outcome, observer).await?;
     let wal = spread(outcome.wal.iter().map(WalOfLoad::per_day).collect());
-    let question = Asked { bytes: asked.size, price: asked.price, rto: asked.rto, wal };
+    let held = spread(outcome.held.iter().map(Held::per_hour).collect());
+    let question = Asked { bytes: asked.size, price: asked.price, rto: asked.rto, wal, held };
     let of_way = |way: &Way| {
         let trials: Vec<&Trial> = outcome.trials.iter().filter(|trial| trial.way == *way).collect();
         forecast(way, &trials, question, Conditions { memory, sorted })
@@ -158,23 +161,23 @@ impl Run<'_> {
         for number in 1..=self.plan.trials {
             observer.stage(&format!("measuring the WAL of the load, {number} of {}", self.plan.trials));
             let measured = self.measure_wal(load, subject).await;
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(BackupError::Interrupted);
-            }
-            match measured {
-                Ok(wal) => {
-                    observer.measured(&wal);
-                    outcome.wal.push(wal);
-                }
-                Err(Trouble::Run(error)) => return Err(error),
-                Err(Trouble::Way(why)) => {
-                    let class = Class::Machine;
-                    return Err(BackupError::Load { script: load.script(), why, class });
-                }
-            }
+            let wal = self.of_load(load, measured)?;
+            observer.measured(&wal);
+            outcome.wal.push(wal);
         }
         outcome.notes.extend(wal::notes(load, &outcome.wal, checkpoint_timeout(&subject.target).await?));
         Ok(())
+    }
+
+    /// The result of a measurement under the load. Any trouble ends the run.
+    pub(super) fn of_load<T>(&self, load: &Load, measured: Result<T, Trouble>) -> Result<T, BackupError> {
+        if self.is_stopped() {
+            return Err(BackupError::Interrupted);
+        }
+        measured.map_err(|trouble| match trouble {
+            Trouble::Run(error) => error,
+            Trouble::Way(why) => BackupError::Load { script: load.script(), why, class: Class::Machine },
+        })
     }
 }
 

@@ -23,12 +23,12 @@ pub(super) async fn prepare(load: &Load, target: &Target) -> Result<(), BackupEr
     Ok(())
 }
 
-/// Runs the transactions for this time, as long as `check` succeeds: their WAL is stored meanwhile. The witness gets rows.
+/// Runs the transactions for this time. Meanwhile, `check` is called every [`INTERVAL`], and its error ends them; the witness gets rows.
 pub(super) async fn run(
     load: &Load,
     time: Duration,
     target: &Target,
-    check: &impl Fn() -> Result<(), Trouble>,
+    check: impl Fn() -> Result<(), Trouble>,
     mut witness: Option<&mut Witness>,
     stop: &AtomicBool,
 ) -> Result<Outcome, Trouble> {

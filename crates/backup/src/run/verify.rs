@@ -100,18 +100,23 @@ pub(crate) fn check_of_index(amcheck: &str, index: u32) -> String {
 
 /// The schema of amcheck, which is created if it is not there. None if the server does not have it.
 pub(crate) async fn amcheck(session: &Session) -> Result<Option<String>, ConnectError> {
-    let found =
-        session.rows("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'", &[]).await?;
-    if found.is_empty() {
+    extension(session, "amcheck").await
+}
+
+/// The schema of an extension, which is created in a schema of its own if it is not there. None if the server does not have it.
+pub(super) async fn extension(session: &Session, name: &str) -> Result<Option<String>, ConnectError> {
+    let query = "SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = $1::text";
+    if session.rows(query, &[&name]).await?.is_empty() {
         return Ok(None);
     }
     let query = "SELECT n.nspname::text FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
-                 WHERE e.extname = 'amcheck'";
-    if let Some(row) = session.rows(query, &[]).await?.first() {
+                 WHERE e.extname = $1::text";
+    if let Some(row) = session.rows(query, &[&name]).await?.first() {
         return Ok(Some(row.get(0)));
     }
-    session.run("CREATE SCHEMA pgrig_amcheck; CREATE EXTENSION amcheck SCHEMA pgrig_amcheck").await?;
-    Ok(Some("pgrig_amcheck".to_owned()))
+    let schema = format!("pgrig_{name}");
+    session.run(&format!("CREATE SCHEMA {schema}; CREATE EXTENSION {name} SCHEMA {schema}")).await?;
+    Ok(Some(schema))
 }
 
 #[cfg(test)]

@@ -54,7 +54,8 @@ impl Run<'_> {
         let receiver =
             Receiver::start(&self.plan.programs, target, directory, self.watch_receiver(directory)).await?;
         let (first, before) = begin(target).await?;
-        let outcome = transactions::run(load, load.time(), target, &|| receiver.check(), None, self.stop).await?;
+        let outcome =
+            transactions::run(load, load.time(), target, || receiver.check(), None, self.stop).await?;
         let (end, after) = position(target).await?;
         let bytes = after.saturating_sub(before);
         let last = receiver.complete(target).await?;

@@ -2,6 +2,7 @@
 
 mod check;
 mod damage;
+mod held;
 mod incremental;
 mod pitr;
 mod probe;

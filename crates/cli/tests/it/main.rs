@@ -2,6 +2,7 @@
 
 mod architecture;
 mod backup;
+mod backup_held;
 mod backup_incremental;
 mod backup_pitr;
 mod backup_restore;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backup::{DataSize, Observer, Plan, Trial, WalOfLoad, Way};
+use backup::{DataSize, Held, Observer, Plan, Trial, WalOfLoad, Way};
 use measure::human::{bytes, time};
 
 use crate::app::conduct::Recording;
@@ -82,6 +82,16 @@ impl Observer for Progress<'_> {
             wal.tps()
         ));
         self.recording.add(wal.document());
+    }
+
+    fn held(&mut self, held: &Held) {
+        self.printer.say(format!(
+            "  {} of old row versions in {}, {:.0} transactions a second",
+            bytes(held.dead),
+            time(held.seconds),
+            held.tps()
+        ));
+        self.recording.add(held.document());
     }
 
     fn failed(&mut self, way: &Way, why: &str) {

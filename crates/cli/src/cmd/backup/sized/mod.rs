@@ -1,13 +1,15 @@
 //! `pgrig backup rehearse --size`: three sizes of data, and a forecast.
 
 pub(crate) mod args;
+mod held;
 mod shape;
 mod text;
 
 use std::time::Duration;
 
 use backup::{
-    DataSize, Format, Observer, Outcome, Plan, Rto, Shape, SizesRequest, SizesSite, Tool, Trial, WalOfLoad, Way,
+    DataSize, Format, Held, Observer, Outcome, Plan, Rto, Shape, SizesRequest, SizesSite, Tool, Trial,
+    WalOfLoad, Way,
 };
 use measure::{Environment, Note, Trial as Document};
 use pgserver::{Home, Profile};
@@ -209,6 +211,10 @@ impl Observer for SizedProgress<'_> {
 
     fn measured(&mut self, wal: &WalOfLoad) {
         self.measuring(|progress| progress.measured(wal));
+    }
+
+    fn held(&mut self, held: &Held) {
+        self.measuring(|progress| progress.held(held));
     }
 
     fn failed(&mut self, way: &Way, why: &str) {

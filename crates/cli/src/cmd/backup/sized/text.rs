@@ -5,6 +5,7 @@ use std::fmt::Write;
 use backup::{Figure, Outcome, Plan, Rto, SizesRequest, Summary};
 use measure::human::{bytes, time};
 
+use super::held;
 use crate::app::command_line;
 use crate::app::numbers::clock;
 use crate::app::table::{align_right, new_table, trimmed};
@@ -39,6 +40,7 @@ pub(super) fn results(outcome: &Outcome, plan: &Plan, asked: &SizesRequest) -> V
     texts.extend(incremental::parts(outcome));
     texts.extend(pitr::parts(outcome));
     texts.extend(asked.load.as_ref().and_then(|asked| load::text(asked, &outcome.wal)));
+    texts.extend(held::text(outcome));
     texts.extend([verified(largest), forecasts(outcome, asked)]);
     texts
 }
@@ -113,7 +115,8 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
     text
 }
 
-fn shown(figure: Figure, text: &dyn Fn(f64) -> String) -> String {
+/// A figure with its interval.
+pub(super) fn shown(figure: Figure, text: &dyn Fn(f64) -> String) -> String {
     match figure {
         Figure::Value { value, low, high } => format!("{} ({}–{})", text(value), text(low), text(high)),
         _ => "not known".to_owned(),
