@@ -35,7 +35,11 @@ pub(crate) fn hindrance(programs: &Programs, load: Option<&Load>) -> Option<Stri
 
 impl Recovery {
     /// Its parts: bytes of the base backup and of WAL, and seconds of the whole restore and of the replay.
-    pub(super) fn of((base_size, wal_size): (u64, u64), (restore, replay): (f64, f64), point: &Point) -> Self {
+    pub(super) fn of(
+        (base_size, wal_size): (u64, u64),
+        (restore, replay): (f64, f64),
+        point: &Point,
+    ) -> Self {
         let [before, after] = [point.before, point.after].map(|rows| u64::try_from(rows).unwrap_or_default());
         Self {
             base_size,

@@ -110,7 +110,9 @@ impl Run<'_> {
         watch.check_room(&self.scratch.work, needs)?;
         let backup = watch.run_group(commands.back_up()).await?;
         let base_size = commands.size()?;
-        let Some(command) = commands.store_wal() else { return Err(Trouble::Way("it has no WAL command".to_owned())) };
+        let Some(command) = commands.store_wal() else {
+            return Err(Trouble::Way("it has no WAL command".to_owned()));
+        };
         let log = self.scratch.work.join("messages of the WAL command");
         let watch = Watch { log, ..self.watch("the load".to_owned(), vec![&self.scratch.work], Some(STUCK)) };
         let archiver = Archiver::start(command, watch)?;

@@ -207,12 +207,23 @@ fn a_recovery_that_lacks_wal_or_passes_its_target_has_no_result() {
     let restore = "cp -a {backup}/base/. {restore}; cp {backup}/wal/* {restore}/pg_wal/; : {time}";
     let ran = recovered(&rig, &to_a_time("copy", [BACKUP, store, restore]));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_says(&ran.stdout, &["copy: the hash of each logged table is that of the target time", "none is there"]);
+    assert_says(
+        &ran.stdout,
+        &["copy: the hash of each logged table is that of the target time", "none is there"],
+    );
     for (store, restore, says) in [
         // The WAL ends before the target time.
-        (store, "cp -a {backup}/base/. {restore}; : {time}", "recovery ended before configured recovery target was reached"),
+        (
+            store,
+            "cp -a {backup}/base/. {restore}; : {time}",
+            "recovery ended before configured recovery target was reached",
+        ),
         ("true {backup}", restore, "its WAL command has ended before the load: it printed nothing"),
-        ("cat >/dev/null; echo full >&2; exit 5; : {backup}", restore, "its WAL command failed: it ended with exit status 5: full"),
+        (
+            "cat >/dev/null; echo full >&2; exit 5; : {backup}",
+            restore,
+            "its WAL command failed: it ended with exit status 5: full",
+        ),
         (store, "exit 6; : {backup} {restore} {time}", "its restore failed: it ended with exit status 6"),
     ] {
         let ran = recovered(&rig, &to_a_time("copy", [BACKUP, store, restore]));

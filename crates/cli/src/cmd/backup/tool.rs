@@ -35,7 +35,8 @@ pub(crate) struct ToolArgs {
 impl ToolArgs {
     /// The ways of these tools.
     pub(crate) fn ways(&self) -> Result<Vec<Way>, Usage> {
-        let Self { tool_backup: backups, tool_restore: restores, tool_name: names } = self;
+        let Self { tool_backup: backups, tool_restore: restores, tool_wal: archivers, tool_name: names } =
+            self;
         if backups.len() != restores.len() {
             return Err(Usage(format!(
                 "there are {} --tool-backup and {} --tool-restore: give one of each for each tool, in the same order",
@@ -51,11 +52,11 @@ impl ToolArgs {
                 names.len()
             )));
         }
-        let mut wals = self.tool_wal.iter().map(String::as_str);
+        let mut archivers = archivers.iter().map(String::as_str);
         let mut ways: Vec<Way> = Vec::new();
         for (number, (backup, restore)) in backups.iter().zip(restores).enumerate() {
             let name = names.get(number).map_or(NAME, String::as_str);
-            let wal = if Tool::is_to_a_time(restore) { wals.next() } else { None };
+            let wal = if Tool::is_to_a_time(restore) { archivers.next() } else { None };
             let way = Tool::new(name, backup, restore, wal).map(Way::of_tool);
             let way = way.map_err(|error| Usage(error.to_string()))?;
             if ways.iter().any(|other| other.to_string() == name) {
@@ -65,7 +66,7 @@ impl ToolArgs {
             }
             ways.push(way);
         }
-        if let Some(left) = wals.next() {
+        if let Some(left) = archivers.next() {
             return Err(Usage(format!(
                 "--tool-wal \"{left}\" belongs to no --tool-restore: give {{time}} in the restore command of each tool that stores WAL"
             )));
