@@ -247,6 +247,7 @@ mod tests {
                 at: Some(DataSize { asked: bytes, bytes, rows: bytes / 100, is_largest: bytes == 90 * MB }),
                 increment: None,
                 recovery: None,
+                network: None,
             }
         };
         [10 * MB, 10 * MB, 30 * MB, 30 * MB, 90 * MB, 90 * MB].map(size).into()

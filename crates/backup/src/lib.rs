@@ -8,9 +8,9 @@
 //! - [`Tool`] is another tool as a way: two commands with placeholders, which `run/tool.rs` runs.
 //! - `run/`: `source` holds the snapshot of the database and its content's hashes; `step` runs programs and measures them; `scratch`
 //!   owns the servers into which backups are restored; `dump` and `base` restore one; `verify` compares;
-//!   `probe` looks up rows meanwhile. `load` runs transactions on a database that pgrig has made, `receiver` receives their WAL, `wal`
-//!   measures it, `held` measures the row versions that the snapshot of a dump keeps meanwhile, and `pitr` replays WAL up to a point in
-//!   time.
+//!   `probe` looks up rows meanwhile; `network` makes one more backup through a `relay` that counts bytes. `load` runs transactions on a database that pgrig has made, `receiver` receives their WAL, `wal`
+//!   measures it, `held` measures the row versions that the snapshot of a dump keeps meanwhile, and `pitr` replays WAL up to a `point` in
+//!   time (`recovery`).
 //! - [`rehearse_sizes()`] does so at three sizes of data that pgrig makes by a [`Shape`]; `forecast` finds the cost at the user's size.
 //! - [`Outcome`]: trials, ways that failed, and the front of ways that no other one beats.
 //!
@@ -24,6 +24,7 @@ mod error;
 mod forecast;
 mod held;
 mod load;
+mod network;
 mod outcome;
 mod plan;
 mod programs;
@@ -39,6 +40,7 @@ pub use forecast::{Day, Forecast, Rto};
 pub use held::Held;
 pub use load::{Compressed, Load, WalOfLoad};
 pub use measure::forecast::{Boundary, Cause, Figure};
+pub use network::Network;
 pub use outcome::{DataSize, Increment, Outcome, Recovery, Summary, Trial, Verified, Witness};
 pub use plan::{LeftOut, Plan, Sizes};
 pub use programs::Programs;

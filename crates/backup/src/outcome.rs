@@ -9,6 +9,7 @@ use crate::beside::Beside;
 use crate::forecast::Forecast;
 use crate::held::Held;
 use crate::load::WalOfLoad;
+use crate::network::Network;
 use crate::way::Way;
 
 /// A backup that was made, restored and verified.
@@ -38,6 +39,8 @@ pub struct Trial {
     pub increment: Option<Increment>,
     /// Its parts, if it was recovered to a point in time. Its size and its restore are those of all parts then.
     pub recovery: Option<Recovery>,
+    /// Bytes of one more backup, if they were counted: in the last trial of a way, at the largest size.
+    pub network: Option<Network>,
 }
 
 /// The parts of a backup that is recovered to a point in time.
@@ -166,6 +169,8 @@ pub struct Summary {
     pub verified: Verified,
     /// The effects on other clients in all trials, if rows were looked up.
     pub beside: Option<Beside>,
+    /// Bytes of one more backup, if they were counted.
+    pub network: Option<Network>,
     /// Whether no other way is better in size, backup or restore without being worse in another of them.
     pub is_front: bool,
 }
@@ -202,6 +207,10 @@ impl Trial {
         }
         if let Some(at) = &self.at {
             trial.observe("data", at.bytes as f64, Unit::Bytes);
+        }
+        if let Some(network) = &self.network {
+            trial.observe("network-received", network.received as f64, Unit::Bytes);
+            trial.observe("network-sent", network.sent as f64, Unit::Bytes);
         }
         let text = self.verified.to_string();
         let what = json!({ "event": "verified", "verified": self.verified });
@@ -287,6 +296,7 @@ impl Outcome {
             beside: Beside::together(
                 &trials.iter().filter_map(|trial| trial.beside.as_ref()).collect::<Vec<_>>(),
             ),
+            network: trials.iter().rev().find_map(|trial| trial.network),
             is_front: true,
         })
     }
@@ -325,6 +335,7 @@ mod tests {
             at: None,
             increment: None,
             recovery: None,
+            network: None,
         }
     }
 
@@ -337,6 +348,19 @@ mod tests {
         let trials = vec![at(400, 200, false), at(1200, 900, true), at(133, 10, false)];
         assert_eq!(Outcome { trials, ..Outcome::default() }.up_to(3000), 4000);
         assert_eq!(Outcome::default().up_to(3000), 3000);
+    }
+
+    #[test]
+    fn counted_bytes_are_observations_of_one_trial_and_stand_for_the_way() {
+        let network = Some(Network { received: 70, sent: 5 });
+        let without = trial("plain", 1, 1.0, 1.0);
+        let with = Trial { network, ..without.clone() };
+        let observed =
+            |trial: &Trial| ["network-received", "network-sent"].map(|name| trial.document().value(name));
+        assert_eq!((observed(&without), observed(&with)), ([None, None], [Some(70.0), Some(5.0)]));
+        let way = with.way.clone();
+        let found = Outcome { trials: vec![without, with], ..Outcome::default() }.summaries(&[way]);
+        assert_eq!(found[0].network, network);
     }
 
     #[test]

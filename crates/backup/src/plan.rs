@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::load::Load;
 use crate::programs::{ALL_METHODS, Programs, on_path};
-use crate::request::SizesRequest;
+use crate::request::{Request, SizesRequest};
 use crate::run::source::Facts;
 use crate::run::{incremental, pitr, tool};
 use crate::way::{CompressedBy, Compression, Format, Method, Way};
@@ -40,6 +40,9 @@ pub struct Plan {
     pub trials: u32,
     /// The client programs.
     pub programs: Programs,
+    /// Whether bytes between the server and the client programs are counted, in one more backup of each way.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
     /// Seconds that all of it takes, at a guess from usual rates.
     pub seconds: f64,
     /// The sizes of data that pgrig makes for it; none if it rehearses a database that is there.
@@ -73,16 +76,17 @@ pub struct LeftOut {
 }
 
 impl Plan {
-    /// Of these ways; of the default ones if there are none.
+    /// Of the ways of the request; of the default ones if there are none.
     pub(crate) fn new(
         facts: &Facts,
         programs: Programs,
-        (asked, trials, load): (&[Way], u32, Option<&Load>),
+        (request, load): (&Request, Option<&Load>),
         cores: u16,
     ) -> Self {
+        let Request { ways: asked, trials, network, .. } = request;
         let mut ways: Vec<Way> = Vec::new();
         let mut left_out: Vec<LeftOut> = Vec::new();
-        let candidates = if asked.is_empty() { default_ways(cores) } else { asked.to_vec() };
+        let candidates = if asked.is_empty() { default_ways(cores) } else { asked.clone() };
         for way in candidates {
             if ways.contains(&way) || asked.is_empty() && ways.len() == DEFAULT {
                 continue;
@@ -93,27 +97,35 @@ impl Plan {
             }
         }
         let seconds = |way: &Way| {
-            let bytes = if way.is_base() { facts.server_bytes } else { facts.bytes } as f64;
+            let bytes = facts.bytes_of(way) as f64;
             let verified = facts.bytes as f64 / VERIFY_RATE;
             // An incremental one is made of two.
             let parts = if way.format == Format::Incremental { 2.0 } else { 1.0 };
             (bytes * parts / BACKUP_RATE + bytes / RESTORE_RATE + verified).max(LEAST)
         };
-        let all = ways.iter().map(seconds).sum::<f64>() * f64::from(trials)
+        let all = ways.iter().map(seconds).sum::<f64>() * f64::from(*trials)
             + facts.bytes as f64 / VERIFY_RATE
             + LEAST;
-        Self {
+        let plan = Self {
             database: facts.database.clone(),
             bytes: facts.bytes,
             server_bytes: facts.server_bytes,
             ways,
             left_out,
-            trials,
+            trials: *trials,
             programs,
+            network: *network,
             seconds: all,
             sizes: None,
             load: load.cloned(),
-        }
+        };
+        Self { seconds: all + plan.counting(facts), ..plan }
+    }
+
+    /// Seconds of the backups whose network bytes are counted. They are made of the largest data only.
+    fn counting(&self, facts: &Facts) -> f64 {
+        let counted = self.ways.iter().filter(|way| self.network && way.is_counted());
+        counted.map(|way| (facts.bytes_of(way) as f64 / BACKUP_RATE).max(LEAST)).sum()
     }
 
     /// The same at three sizes of data that pgrig makes, of which these facts hold for the largest.
@@ -124,7 +136,9 @@ impl Plan {
         let ratio = all as f64 / largest.max(1) as f64;
         let fixed = LEAST * (self.ways.len() * 2 * self.trials as usize + 2 * measured.len()) as f64;
         let loads = self.loads(measured.len());
-        let seconds = self.seconds * ratio + all as f64 / FILL_RATE + fixed + loads;
+        let counting = self.counting(facts);
+        let trials = (self.seconds - counting) * ratio;
+        let seconds = trials + counting + all as f64 / FILL_RATE + fixed + loads;
         let sizes = Sizes {
             measured,
             forecast: asked.size,
@@ -225,4 +239,42 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
     (!on_path(unpack)).then(|| {
         format!("the program {unpack}, which decompresses it for the restore, is not installed: install it")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::Shape;
+
+    #[test]
+    fn counting_takes_one_more_backup_of_the_largest_data() {
+        let facts = Facts::of_scratch(18, "shop", 1_200_000_000);
+        let seconds = |network: bool| {
+            let programs = Programs {
+                dir: "/nonexistent".into(),
+                major: 18,
+                version: "18.1".to_owned(),
+                lacks: Vec::new(),
+            };
+            let ways: Vec<Way> = ["plain", "custom:none"].map(|way| way.parse().unwrap()).into();
+            let request = Request { ways, trials: 3, bin: None, probe: false, network };
+            let plan = Plan::new(&facts, programs, (&request, None), 2);
+            let asked = SizesRequest {
+                request,
+                shape: Shape::pgbench(),
+                size: 9_000_000_000,
+                up_to: 1_200_000_000,
+                price: None,
+                rto: None,
+                changes: 0.01,
+                load: None,
+            };
+            [plan.seconds, plan.at_sizes(&asked, &facts).seconds]
+        };
+        let ([one, sizes], [counted_one, counted_sizes]) = (seconds(false), seconds(true));
+        // Two dumps of 1.2 GB at 120 MB/s.
+        for more in [counted_one - one, counted_sizes - sizes] {
+            assert!((more - 20.0).abs() < 1e-6, "{more}");
+        }
+    }
 }

@@ -19,6 +19,9 @@ pub struct Request {
     pub bin: Option<PathBuf>,
     /// Whether rows are looked up beside the backups.
     pub probe: bool,
+    /// Whether bytes between the server and the client programs are counted. Documents of earlier versions do not have it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
 }
 
 /// A rehearsal at three sizes of data that pgrig makes, and a forecast for a larger size.

@@ -16,6 +16,7 @@ use super::open::Registered;
 use super::overhear::Overheard;
 use super::rejection::cause;
 use super::route::Route;
+use super::socket::ResolvedAddress;
 use super::transport::Transport;
 
 /// Notices kept if nobody takes them; then the oldest go.
@@ -118,6 +119,11 @@ impl Connection {
     /// Warnings from the setup of this connection, e.g. an ignored password file.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// The address of its server: of several hosts and addresses, the one that it is connected to.
+    pub fn address(&self) -> &ResolvedAddress {
+        &self.route.address
     }
 
     /// Asks the server to cancel this connection's statement, which then fails with SQLSTATE 57014.

@@ -60,6 +60,7 @@ pub use handover::RawConnection;
 pub use open::{
     Ending, Silence, answers, cancel_everything, is_ending, silences, silent_for, stop_everything,
 };
+pub use socket::ResolvedAddress;
 pub use stream::Stream;
 pub use target::Target;
 pub use tokio_postgres::error::SqlState;

@@ -21,9 +21,16 @@ use super::transport::host_port;
 
 /// Address of a socket, with the name resolved.
 #[derive(Debug, Clone)]
-pub(super) enum ResolvedAddress {
+pub enum ResolvedAddress {
+    /// A Unix-domain socket, at this path.
     Unix(PathBuf),
-    Tcp { host: String, socket: SocketAddr },
+    /// TCP.
+    Tcp {
+        /// The host of the options: a name or an address.
+        host: String,
+        /// The address of the host, and the port.
+        socket: SocketAddr,
+    },
 }
 
 impl std::fmt::Display for ResolvedAddress {

@@ -335,8 +335,12 @@ mod tests {
 
     #[test]
     fn the_size_of_a_backup_is_a_figure() {
-        let observed =
-            [("backup", 1.0, Unit::Seconds), ("size", 7.0, Unit::Bytes), ("peak-disk", 9.0, Unit::Bytes)];
+        let observed = [
+            ("backup", 1.0, Unit::Seconds),
+            ("size", 7.0, Unit::Bytes),
+            ("peak-disk", 9.0, Unit::Bytes),
+            ("network-received", 8.0, Unit::Bytes),
+        ];
         let found = named(&trial("custom:gzip", &observed), "backup");
         let expected = [("size", FigureUnit::Bytes, 7.0), ("backup", FigureUnit::Seconds, 1.0)];
         assert_eq!(found, expected.map(|(name, unit, value)| (name.to_owned(), unit, value)));

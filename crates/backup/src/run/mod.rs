@@ -5,11 +5,13 @@ pub(crate) mod dump;
 mod fill;
 mod held;
 pub(crate) mod incremental;
+mod network;
 pub(crate) mod pitr;
 mod point;
 mod probe;
 mod receiver;
 mod recovery;
+mod relay;
 mod replay;
 pub(crate) mod scratch;
 mod sized;
@@ -87,6 +89,8 @@ pub trait Observer {
     fn begins(&mut self, way: &Way, round: u32, at: Option<DataSize>);
     /// A trial is done, and this time is left.
     fn done(&mut self, trial: &Trial, left: Duration);
+    /// The bytes of one more backup were counted. The trial, which was done before, has them now.
+    fn counted(&mut self, _trial: &Trial) {}
     /// The WAL of the load was measured.
     fn measured(&mut self, _wal: &WalOfLoad) {}
     /// The row versions that the snapshot of a dump keeps under the load were measured.
@@ -135,7 +139,7 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Facts, Plan), Ba
     if may_need_replication && facts.no_base_backup().is_none() {
         facts.refused_replication = base::refused_replication(&programs, site.target).await?;
     }
-    let plan = possible(Plan::new(&facts, programs, (&request.ways, request.trials, None), site.cores))?;
+    let plan = possible(Plan::new(&facts, programs, (request, None), site.cores))?;
     Ok((facts, plan))
 }
 
@@ -262,7 +266,12 @@ impl Run<'_> {
         let mut outcome = Outcome::default();
         let (mut spent, mut weight) = (Duration::ZERO, 0.0);
         let all = self.schedule(subjects);
+        // Trials that change the data come last. The dumps whose bytes are counted need the snapshot.
+        let that_only_read = all.iter().filter(|(_, _, way)| !self.changes_data(way)).count();
         for (number, (round, subject, way)) in all.iter().enumerate() {
+            if number == that_only_read {
+                Box::pin(self.count_network(subjects, &mut outcome, observer)).await?;
+            }
             let is_sound = |outcome: &Outcome, way: &Way| !outcome.failed.iter().any(|(one, _)| one == way);
             if !is_sound(&outcome, way) {
                 continue;
@@ -289,6 +298,9 @@ impl Run<'_> {
                 }
             }
         }
+        if that_only_read == all.len() {
+            Box::pin(self.count_network(subjects, &mut outcome, observer)).await?;
+        }
         outcome.notes.extend(incremental::note(&outcome.trials));
         if self.has_other_locale.get()
             && let Some(subject) = subjects.first()
@@ -312,15 +324,18 @@ impl Run<'_> {
             pairs.map(|(subject, way)| (round, *subject, *way)).collect::<Vec<_>>()
         };
         let mut all: Vec<_> = (0..self.plan.trials).flat_map(in_round).collect();
-        if self.changes.is_some() {
-            // After these changes, there is no snapshot to dump.
-            all.sort_by_key(|(_, _, way)| way.changes_data());
-        }
+        // After these changes, there is no snapshot to dump.
+        all.sort_by_key(|(_, _, way)| self.changes_data(way));
         all
     }
 
+    /// Whether a trial of the way changes the database: only if pgrig has made it.
+    fn changes_data(&self, way: &Way) -> bool {
+        self.changes.is_some() && way.changes_data()
+    }
+
     async fn trial(&self, way: &Way, subject: &Subject) -> Result<Trial, Trouble> {
-        let file = self.scratch.work.join("backup");
+        let file = self.backup_path();
         self.write_out().await?;
         let tried = match way.format {
             Format::Plain | Format::Custom | Format::Directory => self.dump(way, subject, &file).await,
@@ -345,7 +360,13 @@ impl Run<'_> {
             at: subject.at,
             increment,
             recovery,
+            network: None,
         })
+    }
+
+    /// The file or directory of the backup, of which there is one at a time.
+    fn backup_path(&self) -> PathBuf {
+        self.scratch.work.join("backup")
     }
 
     /// Writes to disk what earlier trials left in memory: this one's first fsync could wait for it.

@@ -65,13 +65,7 @@ fn prepare(site: &SizesSite, asked: &SizesRequest) -> Result<(Facts, Plan), Back
     let newest = Major::all().map(Major::number).max().unwrap_or_default();
     let major = given.unwrap_or(programs.major.min(newest));
     let facts = Facts::of_scratch(major, &asked.shape.origin, largest);
-    let request = &asked.request;
-    let plan = possible(Plan::new(
-        &facts,
-        programs,
-        (&request.ways, request.trials, asked.load.as_ref()),
-        site.cores,
-    ))?;
+    let plan = possible(Plan::new(&facts, programs, (&asked.request, asked.load.as_ref()), site.cores))?;
     let plan = plan.at_sizes(asked, &facts);
     Ok((facts, plan))
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use connect::{ConnectError, Target};
+use connect::{ConnectError, ResolvedAddress, Target};
 use server::Session;
 use server::quote::{qualified, shown};
 
 use crate::run::incremental;
+use crate::way::Way;
 
 /// Bytes of a new server, about: its databases without tables of the user's, and a segment of WAL.
 const CLUSTER: u64 = 40 << 20;
@@ -102,6 +103,11 @@ impl Facts {
         }
     }
 
+    /// Bytes that a way backs up: those of the server's databases, or those of the one.
+    pub(crate) fn bytes_of(&self, way: &Way) -> u64 {
+        if way.is_base() { self.server_bytes } else { self.bytes }
+    }
+
     /// Why pgrig cannot start a copy of the server's files.
     pub(crate) fn no_restore(&self) -> Option<String> {
         if self.tablespaces > 0 {
@@ -170,6 +176,11 @@ impl Source {
     /// Gives up the snapshot, so that vacuum can remove rows that it sees. No dump can be made of it then.
     pub(crate) async fn release(&self) -> Result<(), ConnectError> {
         self.session.run("COMMIT").await
+    }
+
+    /// The address of the server that it was read from.
+    pub(crate) fn address(&self) -> &ResolvedAddress {
+        self.session.connection.address()
     }
 
     pub(crate) async fn close(self) {

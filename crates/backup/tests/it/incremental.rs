@@ -14,7 +14,7 @@ const MB: u64 = 1_000_000;
 const INCREMENTAL: &str = "incremental";
 
 fn request(names: &[&str], trials: u32) -> Request {
-    Request { ways: ways(names), trials, bin: Some(clients()), probe: false }
+    Request { ways: ways(names), trials, bin: Some(clients()), probe: false, network: false }
 }
 
 fn increments(outcome: &Outcome) -> Vec<Increment> {
@@ -33,7 +33,7 @@ fn an_incremental_backup_holds_a_stated_share_of_changes() {
     let ground = SizesSite { home: &home, pg_bin: None, major: None, set: &[], cores: 2, pgrig: "test" };
     let names = [INCREMENTAL, "custom:lz4", "directory:zstd=1,jobs=2"];
     let asked = SizesRequest {
-        request: request(&names, 1),
+        request: Request { network: true, ..request(&names, 1) },
         shape: Shape::pgbench(),
         size: 120 * MB,
         up_to: 12 * MB,
@@ -56,6 +56,12 @@ fn an_incremental_backup_holds_a_stated_share_of_changes() {
         assert_eq!((trial.size, parts.changes), (parts.size + parts.full_size, Some(0.01)));
     }
     assert!(all[0].wal < all[2].wal, "{all:?}");
+    // They were counted before the changes, after which there is no snapshot to dump.
+    let counted = outcome.trials.iter().filter(|trial| trial.network.is_some());
+    let counted = counted.map(|trial| format!("{} {}", trial.way, trial.at.unwrap().is_largest));
+    let mut counted: Vec<String> = counted.collect();
+    counted.sort();
+    assert_eq!(counted, ["custom:lz4 true", "directory:zstd=1,jobs=2 true"], "{:#?}", outcome.notes);
     assert_says(&outcome.notes.join("\n"), &["updated 1 % of the rows of each table"]);
 }
 

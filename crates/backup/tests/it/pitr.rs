@@ -43,7 +43,7 @@ fn rehearsed(
     let ground =
         SizesSite { home: &home, pg_bin: None, major: Some(major), set: &[], cores: 2, pgrig: "test" };
     let asked = SizesRequest {
-        request: Request { ways: ways(&["pitr"]), trials: 1, bin, probe: false },
+        request: Request { ways: ways(&["pitr"]), trials: 1, bin, probe: false, network: false },
         shape: Shape::pgbench(),
         size: 120 * MB,
         up_to: 10 * MB,

@@ -11,7 +11,7 @@ async fn probed(server: &Server, names: &[&str], observer: &mut impl Observer) -
     let version_num = u32::from(server.major()) * 10_000;
     let target = server.target("postgres");
     let site = Site { target: &target, version_num, home: &home, pg_bin: None, data: None, cores: 2 };
-    let request = Request { ways: ways(names), trials: 1, bin: None, probe: true };
+    let request = Request { ways: ways(names), trials: 1, bin: None, probe: true, network: false };
     let outcome =
         Box::pin(backup::rehearse(&site, &request, observer, std::future::pending())).await.unwrap();
     assert_nothing_is_left(home.root());

@@ -15,7 +15,7 @@ async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]
     let set: Vec<(String, String)> =
         set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let ground = SizesSite { home: &home, pg_bin: None, major: Some(13), set: &set, cores: 2, pgrig: "test" };
-    let request = Request { ways: ways(names), trials: 1, bin: None, probe: false };
+    let request = Request { ways: ways(names), trials: 1, bin: None, probe: false, network: false };
     let asked = SizesRequest {
         request,
         shape,

@@ -38,6 +38,8 @@ fn scram_over_tcp() {
     run(async {
         let connection = connect(&server.tcp(), &[("PGPASSWORD", "wonder'land")]).await.unwrap();
         assert_eq!(connection.transport.to_string(), format!("tcp localhost:{}", server.port()));
+        let address = connection.address().to_string();
+        assert_eq!(address, format!("localhost:{} (127.0.0.1)", server.port()));
         let user: String =
             connection.client.query_one_scalar("SELECT current_user::text", &[]).await.unwrap();
         assert_eq!(user, "alice");

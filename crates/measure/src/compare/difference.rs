@@ -28,12 +28,12 @@ impl fmt::Display for Difference {
 }
 
 /// Parts of a request that do not change the work: the number of repetitions, the judgement, random
-/// seeds, the place of tables and whether they are kept.
-const SAME_WORK: [&str; 9] =
-    ["trials", "seed", "schema", "keep", "memory", "budget", "threshold", "fail_if", "anyway"];
+/// seeds, the place of tables and whether they are kept, backups beside the timed ones.
+const SAME_WORK: [&str; 10] =
+    ["trials", "seed", "schema", "keep", "memory", "budget", "threshold", "fail_if", "anyway", "network"];
 /// Parts of a plan that follow from the earlier state of the server, are random, or repeat other
 /// parts in words.
-const NO_PLAN: [&str; 11] = [
+const NO_PLAN: [&str; 12] = [
     "merged",
     "missing",
     "rounds",
@@ -42,6 +42,7 @@ const NO_PLAN: [&str; 11] = [
     "predicted",
     "needed",
     "memory",
+    "network",
     "dropped",
     "dropped_bytes",
     "create_schema",

@@ -277,6 +277,7 @@ fn what_changes_the_work_or_the_place_hinders() {
 fn what_does_not_is_only_named() {
     let named = |said: &str, change: &dyn Fn(&mut Run)| assert_eq!(told(change), (said.to_owned(), false));
     named("request.trials: 4 → 9", &|run| run.request["trials"] = 9.into());
+    named("request.network: absent → true", &|run| run.request["network"] = true.into());
     named("plan.rows: 61 → 62", &|run| run.plan["rows"] = 62.into());
     named("setting data_directory: /one → /two", &|run| {
         run.environment.server.settings[1].value = "/two".into();

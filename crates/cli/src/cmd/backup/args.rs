@@ -92,6 +92,11 @@ pub(crate) struct RehearseArgs {
     #[arg(long, help_heading = "Backups")]
     pub(crate) no_probe: bool,
 
+    /// Count the bytes between server and client programs: pgrig makes one more backup in each way through a relay, and does not time it.
+    /// It counts no bytes of incremental, pitr and other tools
+    #[arg(long, help_heading = "Backups")]
+    pub(crate) network: bool,
+
     #[command(flatten)]
     pub(crate) tools: ToolArgs,
 
@@ -259,6 +264,11 @@ impl RehearseArgs {
     pub(crate) fn request(&self) -> Result<Request, Usage> {
         let mut ways = self.way.clone();
         ways.extend(self.tools.ways()?);
-        Ok(Request { ways, trials: self.trials, bin: self.bin.clone(), probe: !self.no_probe })
+        if self.network && !ways.is_empty() && !ways.iter().any(Way::is_counted) {
+            let text = "--network counts bytes of plain, custom, directory, base and base-tar: add such a way, for example --way custom";
+            return Err(Usage(text.to_owned()));
+        }
+        let (trials, bin) = (self.trials, self.bin.clone());
+        Ok(Request { ways, trials, bin, probe: !self.no_probe, network: self.network })
     }
 }

@@ -74,6 +74,21 @@ impl Observer for Progress<'_> {
         self.recording.add(trial.document());
     }
 
+    fn counted(&mut self, trial: &Trial) {
+        let Some(network) = trial.network else { return };
+        self.printer.say(format!(
+            "  {} from the server, {} to the server",
+            bytes(network.received),
+            bytes(network.sent)
+        ));
+        let document = trial.document();
+        let last = self.recording.run.trials.iter_mut().rfind(|last| last.config == document.config);
+        if let Some(last) = last {
+            *last = document;
+        }
+        self.recording.save();
+    }
+
     fn measured(&mut self, wal: &WalOfLoad) {
         self.printer.say(format!(
             "  {} of WAL in {}, {:.0} transactions a second",

@@ -29,6 +29,7 @@ pub(super) fn plan(plan: &Plan) -> String {
     if let Some(load) = &plan.load {
         let _ = write!(text, "\n  load       {}", load::described(load));
     }
+    text += &network(plan);
     if plan.sizes.is_some() {
         return text + &left_out(plan);
     }
@@ -43,6 +44,17 @@ pub(super) fn plan(plan: &Plan) -> String {
         );
     }
     text + &left_out(plan)
+}
+
+/// The line about network bytes; empty if they are not counted.
+fn network(plan: &Plan) -> String {
+    if !plan.network {
+        return String::new();
+    }
+    let others = plan.ways.iter().filter(|way| !way.is_counted());
+    let others: Vec<String> = others.map(ToString::to_string).collect();
+    let but = if others.is_empty() { String::new() } else { format!(" but {}", others.join(", ")) };
+    format!("\n  network    counts network bytes: one more backup in each way{but}")
 }
 
 fn left_out(plan: &Plan) -> String {
@@ -70,7 +82,7 @@ pub(super) fn results(outcome: &Outcome, plan: &Plan) -> Vec<String> {
     if all.is_empty() {
         return Vec::new();
     }
-    let mut texts = vec![costs(&all), further(&all)];
+    let mut texts = vec![costs(&all), further(&all, plan)];
     texts.extend(incremental::parts(outcome));
     texts.push(verified(&all));
     texts.extend(super::beside::text(&all));
@@ -105,13 +117,27 @@ fn costs(all: &[Summary]) -> String {
         )
 }
 
-pub(super) fn further(all: &[Summary]) -> String {
-    let mut table = new_table(&["way", "CPU of the programs", "peak of disk space"]);
+pub(super) fn further(all: &[Summary], plan: &Plan) -> String {
+    let mut header = vec!["way", "CPU of the programs", "peak of disk space"];
+    header.extend(plan.network.then_some("network"));
+    let mut table = new_table(&header);
     for one in all {
-        table.add_row([one.way.to_string(), time(one.cpu.median), bytes(whole(one.peak_disk.median))]);
+        let mut row = vec![one.way.to_string(), time(one.cpu.median), bytes(whole(one.peak_disk.median))];
+        row.extend(plan.network.then(|| counted_bytes(one)));
+        table.add_row(row);
     }
-    align_right(&mut table, 1..3);
-    "\n".to_owned() + &trimmed(&table)
+    align_right(&mut table, 1..header.len());
+    let meaning = if plan.network {
+        "\nnetwork: bytes from the server and to the server, in one more backup, which was not timed"
+    } else {
+        ""
+    };
+    "\n".to_owned() + &trimmed(&table) + meaning
+}
+
+/// The bytes between server and client programs, in both directions together.
+fn counted_bytes(one: &Summary) -> String {
+    one.network.map_or_else(|| "not counted".to_owned(), |network| bytes(network.total()))
 }
 
 /// One sentence for each kind of proof.

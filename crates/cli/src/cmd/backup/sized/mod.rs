@@ -209,6 +209,10 @@ impl Observer for SizedProgress<'_> {
         self.measuring(|progress| progress.done(trial, left));
     }
 
+    fn counted(&mut self, trial: &Trial) {
+        self.measuring(|progress| progress.counted(trial));
+    }
+
     fn measured(&mut self, wal: &WalOfLoad) {
         self.measuring(|progress| progress.measured(wal));
     }

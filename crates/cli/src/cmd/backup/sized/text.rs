@@ -36,7 +36,7 @@ pub(super) fn results(outcome: &Outcome, plan: &Plan, asked: &SizesRequest) -> V
     let all: Vec<Vec<Summary>> = sizes.iter().map(|size| outcome.at(*size).summaries(&plan.ways)).collect();
     let largest = all.last().map_or(&[][..], Vec::as_slice);
     let measured = measured(&all, &sizes.iter().map(|size| size.bytes).collect::<Vec<_>>());
-    let mut texts = vec![measured, further(largest)];
+    let mut texts = vec![measured, further(largest, plan)];
     texts.extend(incremental::parts(outcome));
     texts.extend(pitr::parts(outcome));
     texts.extend(asked.load.as_ref().and_then(|asked| load::text(asked, &outcome.wal)));

@@ -1,0 +1,87 @@
+//! Counts the bytes between the server and the client programs: one more backup in each way through a relay. It is not timed, and not
+//! restored.
+
+use std::path::Path;
+
+use super::relay::Relay;
+use super::step::{STUCK, Trouble};
+use super::{Observer, Run, SMALL, Subject, base, dump, remove};
+use crate::error::BackupError;
+use crate::network::Network;
+use crate::outcome::{Outcome, Trial};
+use crate::way::Way;
+
+impl Run<'_> {
+    /// Counts for each way that worked, on the largest data, if the user asked for it. A failure is a note.
+    ///
+    /// # Errors
+    /// If the user wants the run to end.
+    pub(super) async fn count_network(
+        &self,
+        subjects: &[Subject],
+        outcome: &mut Outcome,
+        observer: &mut impl Observer,
+    ) -> Result<(), BackupError> {
+        let Some(largest) = subjects.last().filter(|_| self.plan.network) else { return Ok(()) };
+        for way in self.plan.ways.iter().filter(|way| way.is_counted()) {
+            let is_of_way = |trial: &Trial| trial.way == *way && trial.at == largest.at;
+            let Some(last) = outcome.trials.iter().rposition(is_of_way) else { continue };
+            observer.stage(&format!("counting network bytes: {way}"));
+            let counted = self.count(way, largest).await;
+            if self.is_stopped() {
+                return Err(BackupError::Interrupted);
+            }
+            match counted {
+                Ok(network) => {
+                    let trial = &mut outcome.trials[last];
+                    trial.network = Some(network);
+                    observer.counted(trial);
+                }
+                Err(trouble) => {
+                    let why = match trouble {
+                        Trouble::Way(why) => why,
+                        Trouble::Run(error) => error.to_string(),
+                    };
+                    outcome.notes.push(format!("the network bytes of {way} were not counted: {why}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one more backup, removes it, and returns its bytes.
+    async fn count(&self, way: &Way, subject: &Subject) -> Result<Network, Trouble> {
+        let path = self.backup_path();
+        let counted = self.back_up_through_relay(way, subject, &path).await;
+        remove(&path)?;
+        counted
+    }
+
+    async fn back_up_through_relay(
+        &self,
+        way: &Way,
+        subject: &Subject,
+        path: &Path,
+    ) -> Result<Network, Trouble> {
+        let (programs, work) = (&self.plan.programs, &self.scratch.work);
+        let Subject { target, facts, source, .. } = subject;
+        let watch = self.watch(format!("the backup by {way} through a relay"), vec![work], Some(STUCK));
+        watch.check_room(work, facts.bytes_of(way) + SMALL)?;
+        // pg_dump needs the server that holds the snapshot, even if the user names several.
+        let relay = Relay::start(source.address(), work).await?;
+        let mut command = if way.is_base() {
+            base::back_up(way, programs, target, path)
+        } else {
+            dump::back_up(way, programs, target, &source.snapshot, path)
+        };
+        command.envs(relay.variables());
+        watch.run(vec![command]).await?;
+        match relay.counted().await {
+            Some(Network { received: 0, .. }) => {
+                Err(Trouble::Way(format!("{} did not connect through the relay", way.program())))
+            }
+            Some(network) => Ok(network),
+            None => Err(Trouble::Way(format!("{} has ended, but its connections have not", way.program()))),
+        }
+    }
+}
