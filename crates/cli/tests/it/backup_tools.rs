@@ -190,7 +190,12 @@ fn pgbackrest_and_barman_recover_to_a_point_in_time() {
     );
     let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     for way in ["pgbackrest", "barman"] {
-        let value = |figure: &str| document["figures"][way][figure]["value"].as_f64().unwrap();
+        let trials = document["trials"].as_array().unwrap();
+        let trial = trials.iter().find(|trial| trial["config"] == way).unwrap();
+        let observed = trial["observations"].as_array().unwrap();
+        let value = |figure: &str| {
+            observed.iter().find(|one| one["name"] == figure).unwrap()["value"].as_f64().unwrap()
+        };
         assert!(value("base-size") > 1e6 && value("wal-size") > 1e4 && value("replayed") > 1e5, "{document}");
     }
     assert!(!rig.home.path().join("backup").exists());
