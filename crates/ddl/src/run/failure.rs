@@ -1,6 +1,6 @@
 //! A statement that the server refuses, with a remedy.
 
-use connect::{ConnectError, SqlState};
+use connect::{ConnectError, ServerError, SqlState};
 
 use crate::outcome::Failed;
 use crate::run::unsuited::Unsuited;
@@ -9,10 +9,12 @@ use crate::script::Statement;
 /// Whether the server refused the statement and the session goes on. Cancelled statements, and those that fail because of
 /// the machine, are not meant.
 pub(crate) fn is_of_statement(error: &ConnectError) -> bool {
-    // 53 insufficient resources, 57 operator intervention, 58 system error, XX internal error.
+    // 53 insufficient resources, 57 operator intervention, 58000 system error, 58030 I/O error. The others of class 58 are of files
+    // that a statement names, or whose extension it names (fd.c: errcode_for_file_access).
     let of_machine = |state: &SqlState| {
-        ["53", "58"].iter().any(|class| state.code().starts_with(class))
+        state.code().starts_with("53")
             || state.code().starts_with("57") && *state != SqlState::QUERY_CANCELED
+            || [SqlState::SYSTEM_ERROR, SqlState::IO_ERROR].contains(state)
     };
     matches!(error, ConnectError::Query { .. }) && !error.sqlstate().is_some_and(of_machine)
 }
@@ -39,10 +41,11 @@ pub(crate) fn of(error: &ConnectError) -> Failed {
         ConnectError::Query { error, .. } if is_of_rows(&error.code) => Some(Box::new(Unsuited::of(error))),
         _ => None,
     };
-    // The columns are named later.
-    let remedy = match unsuited {
-        Some(_) => Some(Unsuited::remedy(&[])),
-        None => error.sqlstate().and_then(remedy).map(str::to_owned),
+    let remedy = match (&unsuited, error) {
+        // The columns are named later.
+        (Some(_), _) => Some(Unsuited::remedy(&[])),
+        (None, ConnectError::Query { error, .. }) => remedy(error).map(str::to_owned),
+        (None, _) => None,
     };
     Failed { message, remedy, unsuited, is_certain: false }
 }
@@ -84,7 +87,18 @@ fn is_of_rows(state: &SqlState) -> bool {
     ["22", "23"].iter().any(|class| state.code().starts_with(class))
 }
 
-fn remedy(state: &SqlState) -> Option<&'static str> {
+/// Whether the server lacks a file, or those of an extension (extension.c: `parse_extension_control_file`; up to PostgreSQL 14 with the
+/// SQLSTATE of a file).
+fn is_of_missing_file(error: &ServerError) -> bool {
+    let is_of_extension = || {
+        error.code == SqlState::FEATURE_NOT_SUPPORTED
+            && error.message.starts_with("extension ")
+            && error.message.ends_with("is not available")
+    };
+    error.code == SqlState::UNDEFINED_FILE || is_of_extension()
+}
+
+fn remedy(error: &ServerError) -> Option<&'static str> {
     let missing = [
         SqlState::UNDEFINED_TABLE,
         SqlState::UNDEFINED_COLUMN,
@@ -92,7 +106,10 @@ fn remedy(state: &SqlState) -> Option<&'static str> {
         SqlState::UNDEFINED_FUNCTION,
         SqlState::INVALID_SCHEMA_NAME,
     ];
-    match state {
+    match &error.code {
+        _ if is_of_missing_file(error) => Some(
+            "the server that measures lacks this file or extension: install it there, or give --scratch with a server that has it",
+        ),
         state if missing.contains(state) => {
             Some("add it to the schema, or to the migration before this statement")
         }

@@ -5,6 +5,7 @@ mod forecasts;
 mod frameworks;
 mod migrations;
 mod originals;
+mod refusals;
 mod space;
 mod stalls;
 mod statements;

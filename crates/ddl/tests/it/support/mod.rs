@@ -38,6 +38,16 @@ pub(crate) fn request(schema: &str, migration: &str, amount: Amount) -> Request 
     }
 }
 
+/// The databases and roles that are there beside those of a new server.
+pub(crate) fn left(server: &Server) -> Vec<String> {
+    block_on(async {
+        let query = "SELECT datname::text FROM pg_database WHERE datname NOT IN ('postgres', 'template0', 'template1') \
+                     UNION ALL SELECT rolname::text FROM pg_roles WHERE oid >= 16384 ORDER BY 1";
+        let rows = server.connect("postgres").await.client.query(query, &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    })
+}
+
 /// Measures it.
 pub(crate) fn measured(server: &Server, request: &Request) -> Result<Outcome, DdlError> {
     block_on(async {

@@ -1,0 +1,32 @@
+//! Statements that the server refuses because of what it lacks, or of pgrig's own way to run them: what the user is told.
+
+use ddl::Amount;
+use testkit::{RELEASES, assert_says};
+
+use crate::support::{left, measured, request, server};
+
+const SHOP: &str = "CREATE TABLE orders (id int PRIMARY KEY, note text);";
+
+/// Versions have other SQLSTATEs for the files of an extension.
+#[test]
+fn a_file_that_the_server_lacks_makes_a_statement_not_measurable() {
+    let migration = "
+        SELECT 1;
+        CREATE EXTENSION pgrig_missing;
+        COPY orders FROM '/nonexistent/orders.csv';
+        CREATE FUNCTION f() RETURNS int LANGUAGE c AS 'pgrig_missing';
+        ALTER TABLE orders ADD a int;
+    ";
+    for release in RELEASES {
+        let server = server(release);
+        let outcome = measured(&server, &request(SHOP, migration, Amount::Rows(100))).unwrap();
+        let failed: Vec<usize> = outcome.failed().map(|(one, _)| one.number).collect();
+        assert_eq!(failed, [2, 3, 4], "{release}: {:#?}", outcome.statements);
+        for (_, failed) in outcome.failed() {
+            let remedy = failed.remedy.as_deref().unwrap();
+            assert_says(remedy, &["lacks this file or extension: install it there"]);
+        }
+        assert!(outcome.statements[4].largest().is_some(), "{release}: {:#?}", outcome.statements);
+        assert_eq!(left(&server), Vec::<String>::new());
+    }
+}
