@@ -110,6 +110,11 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         _ if is_of_missing_file(error) => Some(
             "the server that measures lacks this file or extension: install it there, or give --scratch with a server that has it",
         ),
+        state
+            if *state == SqlState::FEATURE_NOT_SUPPORTED && error.message.starts_with("cross-database ") =>
+        {
+            Some("leave out the name of the database: pgrig runs the migration in databases of other names")
+        }
         state if missing.contains(state) => {
             Some("add it to the schema, or to the migration before this statement")
         }

@@ -30,3 +30,24 @@ fn a_file_that_the_server_lacks_makes_a_statement_not_measurable() {
         assert_eq!(left(&server), Vec::<String>::new());
     }
 }
+
+/// The databases of pgrig's have other names.
+#[test]
+fn a_name_with_a_database_is_refused_with_the_remedy() {
+    for release in RELEASES {
+        let server = server(release);
+        for migration in [
+            "ALTER TABLE shop.public.orders ADD a int",
+            "CREATE INDEX ON shop.public.orders (note)",
+            "UPDATE shop.public.orders SET note = 'x'",
+        ] {
+            let error = measured(&server, &request(SHOP, migration, Amount::Rows(100))).unwrap_err();
+            assert_says(
+                &error.to_string(),
+                &["statement 1 ", "shop.public.orders", "leave out the name of the database"],
+            );
+            assert_eq!(failure::Classified::class(&error), failure::Class::Request);
+        }
+        assert_eq!(left(&server), Vec::<String>::new());
+    }
+}
