@@ -1,11 +1,34 @@
 //! Statements that the server refuses because of what it lacks, or of pgrig's own way to run them: what the user is told.
 
-use ddl::Amount;
-use testkit::{RELEASES, assert_says};
+use ddl::{Amount, Outcome};
+use testkit::{RELEASES, Server, assert_says, spec};
 
 use crate::support::{left, measured, request, server};
 
 const SHOP: &str = "CREATE TABLE orders (id int PRIMARY KEY, note text);";
+
+/// `pg_stat_activity` has no states then.
+#[test]
+fn transactions_are_seen_without_track_activities() {
+    let transaction = "BEGIN; ALTER TABLE orders ADD a int; ALTER TABLE orders ADD b int; ROLLBACK; ALTER TABLE orders ADD a int";
+    let are_seen = |outcome: &Outcome, begin: usize| {
+        let found = |place: usize| outcome.statements[begin + place].found.as_ref().unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+        // The second statement keeps the lock of the first one.
+        assert!(!found(1).locks.is_empty() && found(1).inherited.is_empty(), "{:#?}", found(1));
+        assert!(found(2).locks.is_empty() && !found(2).inherited.is_empty(), "{:#?}", found(2));
+        let held = |place: usize| outcome.statements[begin + place].largest().unwrap().runs[0];
+        assert!(held(1).held >= held(1).seconds + held(2).seconds, "{:?}", held(1));
+    };
+    for release in RELEASES {
+        let off = [("wal_level", "replica"), ("autovacuum", "off"), ("track_activities", "off")];
+        let server = Server::start(spec(release, &off));
+        are_seen(&measured(&server, &request(SHOP, transaction, Amount::Rows(100))).unwrap(), 0);
+    }
+    let migration = format!("SET track_activities = off; {transaction}");
+    are_seen(&measured(&server(18), &request(SHOP, &migration, Amount::Rows(100))).unwrap(), 1);
+}
 
 /// Versions have other SQLSTATEs for the files of an extension.
 #[test]
