@@ -56,7 +56,7 @@ impl Script {
             let piece = match reader.next() {
                 Ok(Some(piece)) => Owned::of(piece),
                 Ok(None) => break,
-                Err(error) => return Err(refusal(&error, reader.line())),
+                Err(error) => return Err(refusal(&error, reader.line(), text)),
             };
             let line = reader.line();
             match piece {
@@ -140,7 +140,7 @@ impl Owned {
     }
 }
 
-fn refusal(error: &DumpError, line: u64) -> ScriptError {
+fn refusal(error: &DumpError, line: u64, text: &str) -> ScriptError {
     match error {
         DumpError::EndsWithin { within: dump::Within::CopyData, line } | DumpError::AfterCopy { line } => {
             ScriptError::Data { line: *line }
@@ -149,13 +149,28 @@ fn refusal(error: &DumpError, line: u64) -> ScriptError {
             ScriptError::EndsWithin { within: within.to_string(), line: *line }
         }
         DumpError::MetaWithinStatement { line } => {
-            ScriptError::Command { command: "\\".to_owned(), line: *line }
+            ScriptError::Command { command: command_on(text, *line), line: *line }
         }
         DumpError::DataOfCommand { line } => {
             ScriptError::Command { command: "\\copy".to_owned(), line: *line }
         }
         other => ScriptError::EndsWithin { within: other.to_string(), line },
     }
+}
+
+/// psql's command within a statement on this line.
+fn command_on(text: &str, line: u64) -> String {
+    let (mut at, mut current) = (0, 1);
+    for (kind, token) in tokens(text) {
+        if kind == Kind::Backslash && current == line {
+            let rest = &text[at + 1..];
+            let end = rest.find(|c: char| c.is_whitespace() || c == '\\').unwrap_or(rest.len());
+            return format!("\\{}", &rest[..end]);
+        }
+        at += token.len();
+        current += token.matches('\n').count() as u64;
+    }
+    "\\".to_owned()
 }
 
 impl Statement {
@@ -199,6 +214,33 @@ impl Statement {
             first @ ("grant" | "revoke") => format!("{} of a role", first.to_ascii_uppercase()),
             first => format!("{first} {}", word(1)).to_ascii_uppercase(),
         })
+    }
+
+    /// The first variable of psql's that it names: `:name`, `:'name'` or `:"name"`. In brackets, a colon is part of a slice.
+    pub(crate) fn variable(&self) -> Option<String> {
+        let tokens = tokens(&self.sql);
+        let mut depth = 0_usize;
+        // Of `::` neither colon, and of `:=` none.
+        let mut is_after_colon = false;
+        for (place, (_, token)) in tokens.iter().enumerate() {
+            match *token {
+                "[" => depth += 1,
+                "]" => depth = depth.saturating_sub(1),
+                ":" if depth == 0 && !is_after_colon => {
+                    let is_name = |(kind, name): &&(Kind, &str)| match kind {
+                        Kind::Word => true,
+                        Kind::QuotedName | Kind::Literal => name.starts_with(['"', '\'']),
+                        _ => false,
+                    };
+                    if let Some((_, name)) = tokens.get(place + 1).filter(is_name) {
+                        return Some(format!(":{name}"));
+                    }
+                }
+                _ => {}
+            }
+            is_after_colon = *token == ":";
+        }
+        None
     }
 
     /// Whether it ends a transaction.
@@ -378,7 +420,10 @@ mod tests {
         for (text, says) in [
             ("SELECT 1;\n\\set x 1\n", "line 2: \\set"),
             ("SELECT 1;\n\\i other.sql\n", "line 2: \\i"),
-            ("SELECT 1 \\gexec\n", "line 1: \\"),
+            ("SELECT 1 \\gexec\n", "line 1: \\gexec is a command of psql"),
+            ("SELECT 1;\nSELECT '\\d',\n  2 \\gset x_\n", "line 3: \\gset is a command of psql"),
+            ("SELECT 1 \\g", "line 1: \\g is a command of psql"),
+            ("SELECT 1 \\; SELECT 2;", "line 1: \\; is a command of psql"),
             ("COPY t FROM stdin;\n1\n\\.\n", "COPY"),
             ("SELECT 'a", "a string"),
             ("DO $$ BEGIN", "dollar"),
@@ -387,6 +432,23 @@ mod tests {
             assert!(error.contains(says), "{text:?}: {error}");
         }
         assert!(read("\\restrict x\nSELECT 1;\n\\unrestrict x\n").is_ok());
+    }
+
+    #[test]
+    fn variables_of_psql_are_found_outside_of_quotes_and_brackets() {
+        for (sql, variable) in [
+            ("ALTER TABLE :name ADD a int", Some(":name")),
+            ("UPDATE t SET n = :'value', m = :other", Some(":'value'")),
+            ("ALTER TABLE public.:\"T\" ADD a int", Some(":\"T\"")),
+            ("SELECT a::int, b::\"T\", '1'::text", None),
+            ("SELECT f(a := 1)", None),
+            ("SELECT a[1:n], a[:n], a[f(1):m]", None),
+            ("SELECT ':x', \":x\", $$ :x $$ -- :x", None),
+            ("SELECT a[1:n], :x", Some(":x")),
+        ] {
+            let script = Script::read(sql, None).unwrap();
+            assert_eq!(script.statements[0].variable().as_deref(), variable, "{sql}");
+        }
     }
 
     #[test]

@@ -55,7 +55,14 @@ pub(crate) fn of_statement(error: &ConnectError, statement: &Statement) -> Faile
     let failed = of(error);
     let is_certain = is_certain(error, statement);
     let is_of_rows = error.sqlstate().is_some_and(is_of_rows);
-    Failed { is_certain, remedy: failed.remedy.filter(|_| !(is_certain && is_of_rows)), ..failed }
+    let variable = error.sqlstate().filter(|state| **state == SqlState::SYNTAX_ERROR);
+    let remedy = match variable.and_then(|_| statement.variable()) {
+        Some(variable) => {
+            Some(format!("pgrig does not replace psql's variables: write the value in place of {variable}"))
+        }
+        None => failed.remedy.filter(|_| !(is_certain && is_of_rows)),
+    };
+    Failed { is_certain, remedy, ..failed }
 }
 
 /// Whether the statement itself is the reason, if it failed on tables without rows: it cannot succeed, whatever rows they have. What fails in the

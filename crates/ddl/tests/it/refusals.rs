@@ -74,3 +74,20 @@ fn a_name_with_a_database_is_refused_with_the_remedy() {
         assert_eq!(left(&server), Vec::<String>::new());
     }
 }
+
+#[test]
+fn a_variable_of_psql_is_named() {
+    let server = server(18);
+    for (migration, variable) in
+        [("ALTER TABLE :name ADD a int", ":name"), ("UPDATE orders SET note = :'note'", ":'note'")]
+    {
+        let error = measured(&server, &request(SHOP, migration, Amount::Rows(100))).unwrap_err().to_string();
+        let remedy =
+            format!("pgrig does not replace psql's variables: write the value in place of {variable}");
+        assert_says(&error, &["statement 1 ", "syntax error", &remedy]);
+    }
+    // Those of a slice are none.
+    let error = measured(&server, &request(SHOP, "SELECT a[1:n] FROM", Amount::Rows(100))).unwrap_err();
+    assert!(!error.to_string().contains("psql"), "{error}");
+    assert_eq!(left(&server), Vec::<String>::new());
+}
