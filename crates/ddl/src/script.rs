@@ -12,6 +12,9 @@ use crate::error::ScriptError;
 pub struct Script {
     /// Its statements, at least one.
     pub statements: Vec<Statement>,
+    /// A sentence each about work that the text does not have.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 /// A statement of a migration.
@@ -44,6 +47,9 @@ pub enum StatementKind {
 /// Objects that CREATE, ALTER and DROP change for the whole server.
 const OF_WHOLE_SERVER: [&str; 6] = ["database", "group", "role", "subscription", "system", "tablespace"];
 
+/// Django's comment in the place of an operation that has no SQL (django/db/migrations/migration.py).
+const UNWRITTEN: &str = "CANNOT BE WRITTEN AS SQL";
+
 impl Script {
     /// Reads a migration. `file` is the name of its file, if it is from one.
     ///
@@ -51,26 +57,29 @@ impl Script {
     /// If the text ends within something, has a command of psql's or data for COPY, or no statement.
     pub fn read(text: &str, file: Option<&str>) -> Result<Self, ScriptError> {
         let mut reader = Reader::new(text.as_bytes());
-        let mut statements = Vec::new();
+        let mut script = Self { statements: Vec::new(), warnings: Vec::new() };
         loop {
             let piece = match reader.next() {
                 Ok(Some(piece)) => Owned::of(piece),
-                Ok(None) => break,
+                Ok(None) => return Ok(script),
                 Err(error) => return Err(refusal(&error, reader.line(), text)),
             };
             let line = reader.line();
             match piece {
                 Owned::Nothing => {}
+                Owned::Between(text) => {
+                    let lines = unwritten(&text, line).into_iter();
+                    script.warnings.extend(lines.map(|line| of_unwritten(&place(file, line))));
+                }
                 Owned::Statement(sql) => {
                     if let Some(kind) = kind(&sql) {
-                        statements.push(Statement { sql, file: file.map(str::to_owned), line, kind });
+                        script.statements.push(Statement { sql, file: file.map(str::to_owned), line, kind });
                     }
                 }
                 Owned::Command(command) => return Err(ScriptError::Command { command, line }),
                 Owned::Data => return Err(ScriptError::Data { line }),
             }
         }
-        Ok(Self { statements })
     }
 
     /// The migration in one transaction, as psql's --single-transaction runs it.
@@ -101,19 +110,25 @@ impl Script {
     /// # Errors
     /// If there is no statement, or one that concerns the whole server: it would outlive the databases in which pgrig runs the migration.
     pub fn of(scripts: impl IntoIterator<Item = Self>) -> Result<Self, ScriptError> {
-        let statements: Vec<_> = scripts.into_iter().flat_map(|script| script.statements).collect();
-        for one in &statements {
+        let mut all = Self { statements: Vec::new(), warnings: Vec::new() };
+        for script in scripts {
+            all.statements.extend(script.statements);
+            all.warnings.extend(script.warnings);
+        }
+        for one in &all.statements {
             if let Some(command) = one.of_whole_server() {
                 return Err(ScriptError::WholeServer { place: one.place(), command });
             }
         }
-        if statements.is_empty() { Err(ScriptError::Empty) } else { Ok(Self { statements }) }
+        if all.statements.is_empty() { Err(ScriptError::Empty) } else { Ok(all) }
     }
 }
 
 /// A piece, apart from the reader's buffer.
 enum Owned {
     Nothing,
+    /// Blanks and comments.
+    Between(String),
     Statement(String),
     Command(String),
     Data,
@@ -123,7 +138,7 @@ impl Owned {
     fn of(piece: Piece<'_>) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         match piece {
-            Piece::Between(_) => Self::Nothing,
+            Piece::Between(bytes) => Self::Between(String::from_utf8_lossy(bytes).into_owned()),
             Piece::Statement(bytes) => Self::Statement(text(bytes)),
             Piece::CopyData(_) | Piece::CopyEnd(_) => Self::Data,
             Piece::Meta(bytes) => {
@@ -173,13 +188,34 @@ fn command_on(text: &str, line: u64) -> String {
     "\\".to_owned()
 }
 
+/// The lines of Django's comments in the place of operations, in a text that begins on line `first`.
+fn unwritten(between: &str, first: u64) -> Vec<u64> {
+    let mut line = first;
+    let mut lines = Vec::new();
+    for (kind, token) in tokens(between) {
+        if kind == Kind::Comment && token.contains(UNWRITTEN) {
+            lines.push(line);
+        }
+        line += token.matches('\n').count() as u64;
+    }
+    lines
+}
+
+/// The warning about such a comment.
+fn of_unwritten(place: &str) -> String {
+    format!(
+        "{place}: Django has no SQL for this operation (for example RunPython), so pgrig does not measure it: write its SQL there"
+    )
+}
+
+fn place(file: Option<&str>, line: u64) -> String {
+    file.map_or_else(|| format!("line {line}"), |file| format!("{file}, line {line}"))
+}
+
 impl Statement {
     /// Its place: `orders.sql, line 3`, or `line 3`.
     pub fn place(&self) -> String {
-        match &self.file {
-            Some(file) => format!("{file}, line {}", self.line),
-            None => format!("line {}", self.line),
-        }
+        place(self.file.as_deref(), self.line)
     }
 
     /// The text in one line, without comments.
@@ -432,6 +468,21 @@ mod tests {
             assert!(error.contains(says), "{text:?}: {error}");
         }
         assert!(read("\\restrict x\nSELECT 1;\n\\unrestrict x\n").is_ok());
+    }
+
+    #[test]
+    fn operations_of_django_that_have_no_sql_are_named_with_their_lines() {
+        // Since 4.1, and before.
+        let text = "BEGIN;\n--\n-- Raw Python operation\n--\n-- THIS OPERATION CANNOT BE WRITTEN AS SQL\nCOMMIT;\n\n--\n\
+                    -- MIGRATION NOW PERFORMS OPERATION THAT CANNOT BE WRITTEN AS SQL:\n-- Raw Python operation\n";
+        let of = |file: Option<&str>| Script::of([Script::read(text, file).unwrap()]).unwrap().warnings;
+        let warnings = of(Some("0002.sql"));
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[0].starts_with("0002.sql, line 5: Django has no SQL"), "{warnings:?}");
+        assert!(of(None)[1].starts_with("line 9: Django has no SQL"), "{warnings:?}");
+        // A text of the migration's own.
+        let own = Script::read("SELECT '-- CANNOT BE WRITTEN AS SQL'; SELECT 1 /* CANNOT */", None).unwrap();
+        assert_eq!(own.warnings, [""; 0]);
     }
 
     #[test]

@@ -202,6 +202,11 @@ fn files_are_transactions_in_the_order_of_their_versions() {
     let ran = rig.run(&format!("ddl {tenth} {second} {explained}"));
     assert_says(&ran.stderr, &["V2__b.sql runs after V10__a.sql", "in the order of their versions"]);
 
+    let django = "BEGIN;\nSELECT 1;\n--\n-- Raw Python operation\n--\n-- THIS OPERATION CANNOT BE WRITTEN AS SQL\nCOMMIT;\n";
+    let ran = rig.run(&format!("ddl {} {explained}", file("0002.sql", django)));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_says(&ran.stderr, &["warning: ", "0002.sql, line 6: Django has no SQL for this operation"]);
+
     let own = file("own.sql", "BEGIN;\nSELECT 1;\nCOMMIT;");
     let ran = rig.run(&format!("ddl {own} -1 {explained}"));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
