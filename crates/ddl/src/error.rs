@@ -46,10 +46,27 @@ pub enum ScriptError {
     },
     /// A statement whose effect is not in the database.
     #[error(
-        "{place}: {command} concerns the whole server, and pgrig runs the migration several times in databases that it drops: remove this statement. \
-         If a later statement needs a role, create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'"
+        "{place}: {command} concerns the whole server, and pgrig runs the migration several times in databases that it drops: remove this statement{}",
+        if *.is_of_roles {
+            ". If a later statement needs a role, create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'"
+        } else {
+            ""
+        }
     )]
     WholeServer {
+        /// File and line.
+        place: String,
+        /// Its first words.
+        command: String,
+        /// Whether it is of roles.
+        is_of_roles: bool,
+    },
+    /// A statement that lets foreign tables connect.
+    #[error(
+        "{place}: {command} concerns foreign servers, which the migration could change in each of its several runs: remove this statement. Statements on \
+         foreign tables are not measurable"
+    )]
+    Foreign {
         /// File and line.
         place: String,
         /// Its first words.

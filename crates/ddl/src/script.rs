@@ -5,6 +5,7 @@ use serde::Serialize;
 use sql::{Kind, Text};
 
 use crate::error::ScriptError;
+use crate::outside::Outside;
 
 /// A migration, cut into its statements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -43,9 +44,6 @@ pub enum StatementKind {
     /// As [`Self::Measured`], but it means nothing in a transaction of its own.
     MeasuredAlone,
 }
-
-/// Objects that CREATE, ALTER and DROP change for the whole server.
-const OF_WHOLE_SERVER: [&str; 6] = ["database", "group", "role", "subscription", "system", "tablespace"];
 
 /// Django's comment in the place of an operation that has no SQL (django/db/migrations/migration.py).
 const UNWRITTEN: &str = "CANNOT BE WRITTEN AS SQL";
@@ -108,7 +106,7 @@ impl Script {
     /// One migration of several, in order.
     ///
     /// # Errors
-    /// If there is no statement, or one that concerns the whole server: it would outlive the databases in which pgrig runs the migration.
+    /// If there is no statement, or one with effects outside of the databases in which pgrig runs the migration.
     pub fn of(scripts: impl IntoIterator<Item = Self>) -> Result<Self, ScriptError> {
         let mut all = Self { statements: Vec::new(), warnings: Vec::new() };
         for script in scripts {
@@ -116,8 +114,8 @@ impl Script {
             all.warnings.extend(script.warnings);
         }
         for one in &all.statements {
-            if let Some(command) = one.of_whole_server() {
-                return Err(ScriptError::WholeServer { place: one.place(), command });
+            if let Some(outside) = Outside::of(&one.sql) {
+                return Err(outside.refusal(one.place()));
             }
         }
         if all.statements.is_empty() { Err(ScriptError::Empty) } else { Ok(all) }
@@ -231,25 +229,6 @@ impl Statement {
         }
         line.truncate(line.trim_end().len());
         line
-    }
-
-    /// Its first words, if it changes roles, databases, tablespaces, subscriptions or settings of the whole server.
-    fn of_whole_server(&self) -> Option<String> {
-        let tokens = tokens(&self.sql);
-        let words = tokens.iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
-        let words: Vec<String> = words.map(|(_, token)| token.to_ascii_lowercase()).collect();
-        let word = |at: usize| words.get(at).map_or("", String::as_str);
-        let is_whole = match (word(0), word(1)) {
-            ("create" | "alter" | "drop", "user") => word(2) != "mapping",
-            // Of roles; privileges are ON something.
-            ("grant" | "revoke", _) => !words.iter().any(|word| word == "on"),
-            ("create" | "alter" | "drop", object) => OF_WHOLE_SERVER.contains(&object),
-            _ => false,
-        };
-        is_whole.then(|| match word(0) {
-            first @ ("grant" | "revoke") => format!("{} of a role", first.to_ascii_uppercase()),
-            first => format!("{first} {}", word(1)).to_ascii_uppercase(),
-        })
     }
 
     /// The first variable of psql's that it names: `:name`, `:'name'` or `:"name"`. In brackets, a colon is part of a slice.
@@ -385,25 +364,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_of_the_whole_server_are_refused() {
+    fn statements_with_effects_outside_of_the_database_are_refused_with_the_remedy() {
         let of = |text: &str| Script::of([Script::read(text, None).unwrap()]);
-        for (text, command) in [
-            ("CREATE ROLE app", "line 1: CREATE ROLE concerns"),
-            ("SELECT 1;\nALTER/* */USER app LOGIN", "line 2: ALTER USER concerns"),
-            ("GRANT app TO bob", "GRANT of a role concerns"),
-            ("ALTER SYSTEM SET work_mem = '1GB'", "ALTER SYSTEM concerns"),
-            ("DROP DATABASE shop", "DROP DATABASE concerns"),
+        let role = "pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'";
+        for (text, says, has_role) in [
+            ("CREATE ROLE app", "line 1: CREATE ROLE concerns the whole server", true),
+            ("SELECT 1;\nALTER/* */USER app LOGIN", "line 2: ALTER USER concerns the whole server", true),
+            ("GRANT CONNECT ON DATABASE shop TO app", "line 1: GRANT ON DATABASE concerns the whole", false),
+            ("DROP OWNED BY app", "line 1: DROP OWNED concerns the whole server", false),
+            (
+                "CREATE USER MAPPING FOR app SERVER other",
+                "line 1: CREATE USER MAPPING concerns foreign",
+                false,
+            ),
         ] {
             let error = of(text).unwrap_err().to_string();
-            assert!(error.contains(command), "{error}");
+            assert!(error.contains(says) && error.contains("remove this statement"), "{error}");
+            assert_eq!(error.contains(role), has_role, "{error}");
         }
-        for text in [
-            "CREATE USER MAPPING FOR app SERVER other",
-            "GRANT SELECT ON t TO app",
-            "CREATE TABLE role (id int)",
-        ] {
-            assert!(of(text).is_ok(), "{text}");
-        }
+        assert!(of("GRANT SELECT ON t TO app").is_ok());
     }
 
     fn read(text: &str) -> Result<Vec<(String, u64, StatementKind)>, String> {

@@ -181,6 +181,31 @@ fn scripts_of_readers_and_writers_are_refused_before_anything_is_made() {
     assert_says(&ran.stdout, &["lookup.sql at "]);
 }
 
+/// Effects outside of pgrig's databases would stay, and come once for each run.
+#[test]
+fn statements_with_effects_outside_of_the_database_are_refused_before_anything_is_made() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY);").unwrap();
+    let ddl = format!("ddl --schema-file {} --rows 100 --quick -c", schema.display());
+    for (statement, says) in [
+        ("GRANT CONNECT ON DATABASE shop TO app", "GRANT ON DATABASE concerns the whole server"),
+        ("REASSIGN OWNED BY app TO bob", "REASSIGN OWNED concerns the whole server"),
+        ("COMMENT ON ROLE app IS 'x'", "COMMENT ON ROLE concerns the whole server"),
+        ("CREATE USER MAPPING FOR app SERVER other", "CREATE USER MAPPING concerns foreign servers"),
+        (
+            "IMPORT FOREIGN SCHEMA s FROM SERVER other INTO t",
+            "IMPORT FOREIGN SCHEMA concerns foreign servers",
+        ),
+    ] {
+        let ran = rig.command(&ddl).arg(format!("ALTER TABLE t ADD a int;\n{statement}")).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(2), "{stderr}");
+        assert_says(&stderr, &["line 2: ", says, ": remove this statement"]);
+        assert!(!stderr.contains("pgrig's own PostgreSQL"), "{stderr}");
+    }
+}
+
 /// The files of a migration as Flyway and psql have them, without a server.
 #[test]
 fn files_are_transactions_in_the_order_of_their_versions() {
