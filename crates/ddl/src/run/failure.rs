@@ -66,13 +66,14 @@ pub(crate) fn of_statement(error: &ConnectError, statement: &Statement) -> Faile
 }
 
 /// Whether the statement itself is the reason, if it failed on tables without rows: it cannot succeed, whatever rows they have. What fails in the
-/// body of a function may depend on rows; only an error at a place of the text is of the text. Roles, tablespaces and extensions are not of the schema: the original's server may have them.
+/// body of a function may depend on rows; only an error at a place of the text is of the text. Roles, databases, tablespaces and extensions are
+/// not of the schema: the original's server may have them.
 fn is_certain(error: &ConnectError, statement: &Statement) -> bool {
     let ConnectError::Query { error, .. } = error else { return false };
     let is_of_text = is_of_text(&error.code)
         || error.code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
         || error.code == SqlState::INVALID_PARAMETER_VALUE && statement.target().is_some();
-    let elsewhere = ["role ", "tablespace ", "extension ", "must be "];
+    let elsewhere = ["role ", "database ", "tablespace ", "extension ", "must be "];
     is_of_text
         && (error.position.is_some() || !statement.runs_code())
         && !elsewhere.iter().any(|word| error.message.starts_with(word))
