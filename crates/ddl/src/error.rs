@@ -123,6 +123,19 @@ pub enum DdlError {
         /// The reason.
         error: Box<FillError>,
     },
+    /// The SQL of the schema would connect pgrig's databases with another server.
+    #[error(
+        "{origin}, line {line}: {command} would connect each of pgrig's databases with another server: make the file with pg_dump --schema-only \
+         --no-subscriptions, or remove the statement"
+    )]
+    Subscription {
+        /// Its origin.
+        origin: String,
+        /// Line of the statement.
+        line: u64,
+        /// Its first words.
+        command: String,
+    },
     /// The original database cannot be read.
     #[error(transparent)]
     Original(Box<CatalogError>),
@@ -238,6 +251,7 @@ impl Classified for DdlError {
             Self::Schema { error, .. } | Self::Fill(error) => error.class(),
             Self::Original(error) => error.class(),
             Self::WalLevel
+            | Self::Subscription { .. }
             | Self::NoSuchTable { .. }
             | Self::SeveralTables { .. }
             | Self::Probing { .. }

@@ -4,12 +4,12 @@
 use sql::Kind;
 
 use crate::error::ScriptError;
-use crate::script::tokens;
+use crate::script::{Script, tokens};
 
 /// Words for roles in CREATE, ALTER and DROP.
 const ROLES: [&str; 3] = ["group", "role", "user"];
 /// Other objects that CREATE, ALTER and DROP change for the whole server.
-const SHARED: [&str; 4] = ["database", "subscription", "system", "tablespace"];
+const SHARED: [&str; 3] = ["database", "system", "tablespace"];
 /// Objects of the whole server that have comments and labels.
 const COMMENTED: [&str; 4] = ["database", "role", "subscription", "tablespace"];
 /// Objects of the whole server that have privileges.
@@ -29,6 +29,8 @@ pub(crate) struct Outside {
 pub(crate) enum Affected {
     /// Roles of the server.
     Roles,
+    /// Subscriptions, with which the server connects with others.
+    Subscriptions,
     /// Other objects of the server.
     Server,
     /// Other servers, with which foreign tables connect.
@@ -54,6 +56,7 @@ impl Outside {
             ["create" | "alter" | "drop", object, ..] if SHARED.contains(&object) => {
                 (Affected::Server, first(2))
             }
+            ["create" | "alter" | "drop", "subscription", ..] => (Affected::Subscriptions, first(2)),
             ["reassign" | "drop", "owned", ..] => (Affected::Server, first(2)),
             ["comment", "on", object, ..] if COMMENTED.contains(&object) => (Affected::Server, first(3)),
             ["grant" | "revoke", ..] => return Self::of_privileges(&words),
@@ -95,6 +98,17 @@ impl Outside {
     }
 }
 
+/// The line and the first words of the first statement of a schema that makes or changes a subscription.
+pub(crate) fn subscription(schema: &str) -> Option<(u64, String)> {
+    // What pgrig cannot cut, it refuses anyway; or the server does.
+    let script = Script::read(schema, None).ok()?;
+    script.statements.iter().find_map(|one| {
+        let outside = Outside::of(&one.sql)?;
+        let makes = outside.on == Affected::Subscriptions && outside.command != "DROP SUBSCRIPTION";
+        makes.then_some((one.line, outside.command))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,7 +124,7 @@ mod tests {
             ("REVOKE ADMIN OPTION FOR app FROM bob", Affected::Roles, "REVOKE of a role"),
             ("ALTER SYSTEM SET work_mem = '1GB'", Affected::Server, "ALTER SYSTEM"),
             ("DROP DATABASE shop", Affected::Server, "DROP DATABASE"),
-            ("CREATE SUBSCRIPTION s CONNECTION 'x' PUBLICATION p", Affected::Server, "CREATE SUBSCRIPTION"),
+            ("CREATE SUBSCRIPTION s CONNECTION 'x'", Affected::Subscriptions, "CREATE SUBSCRIPTION"),
             ("REASSIGN OWNED BY app TO bob", Affected::Server, "REASSIGN OWNED"),
             ("DROP OWNED BY app", Affected::Server, "DROP OWNED"),
             ("GRANT CONNECT, TEMP ON DATABASE shop TO app", Affected::Server, "GRANT ON DATABASE"),

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::error::DdlError;
 use crate::lacking;
+use crate::outside;
 use crate::script::{Script, Statement, StatementKind};
 
 /// Settings that decide which tables a migration finds, how it is planned, and the memory and WAL that it takes.
@@ -85,8 +86,11 @@ impl Schema {
     /// Of a file of SQL that psql could run.
     ///
     /// # Errors
-    /// If it has psql's own commands.
+    /// If it has psql's own commands, or makes a subscription.
     pub fn of_script(text: &str, origin: &str) -> Result<Self, DdlError> {
+        if let Some((line, command)) = outside::subscription(text) {
+            return Err(DdlError::Subscription { origin: origin.to_owned(), line, command });
+        }
         let sql = sql_of_script(&without_transactions(text)).map_err(of_schema(origin))?;
         Ok(Self {
             origin: origin.to_owned(),

@@ -6,10 +6,11 @@
 
 use connect::{ConnectError, SqlState, Target};
 use server::interruption::clear_up;
-use server::marked::{self, drop_database};
+use server::marked;
 use server::quote::identifier;
 use server::{Restarter, Session, SurveyError};
 
+use super::subscriptions::drop_with_subscriptions;
 use crate::error::DdlError;
 
 /// Prefix of all names. As in `left.sql`.
@@ -33,7 +34,7 @@ impl Databases {
     /// cancelled and not those that clear up.
     pub(crate) async fn begin(target: &Target, name: String) -> Result<Self, DdlError> {
         let lead = Self::lead(target, &name).await?;
-        sweep(&lead).await?;
+        sweep(&lead, target).await?;
         let version = "SELECT current_setting('server_version_num')::int4 AS version";
         let version = lead.row(version, &[]).await?.get::<_, i32>("version").unsigned_abs();
         Ok(Self { outside: target.clone(), name, lead, version })
@@ -123,7 +124,7 @@ impl Databases {
 
     /// Drops a database of this run.
     pub(crate) async fn drop(&self, copy: &Target) -> Result<(), ConnectError> {
-        drop_database(&self.lead, copy.dbname()).await
+        drop_with_subscriptions(&self.lead, &self.outside, copy.dbname()).await
     }
 
     async fn create_from(&self, suffix: &str, template: &str) -> Result<Target, ConnectError> {
@@ -149,7 +150,7 @@ pub(crate) async fn finish(target: &Target, name: &str) -> Result<(), (String, S
         let query = "SELECT datname::text AS name FROM pg_catalog.pg_database \
                      WHERE datname = $1 OR starts_with(datname::text, $1 || '_') ORDER BY 1 DESC";
         for row in last.rows(query, &[&name]).await? {
-            drop_database(&last, row.get("name")).await?;
+            drop_with_subscriptions(&last, target, row.get("name")).await?;
         }
         last.close().await;
         Ok(())
@@ -158,9 +159,9 @@ pub(crate) async fn finish(target: &Target, name: &str) -> Result<(), (String, S
 }
 
 /// Drops the databases of runs that no longer live.
-async fn sweep(session: &Session) -> Result<(), ConnectError> {
+async fn sweep(session: &Session, target: &Target) -> Result<(), ConnectError> {
     for row in session.rows(include_str!("../sql/left.sql"), &[&marked::NUMBER]).await? {
-        drop_database(session, row.get("name")).await?;
+        drop_with_subscriptions(session, target, row.get("name")).await?;
     }
     Ok(())
 }

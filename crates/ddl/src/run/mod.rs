@@ -19,6 +19,7 @@ mod rounds;
 mod settings;
 mod space;
 mod stall;
+mod subscriptions;
 mod suit;
 pub(crate) mod unsuited;
 mod watch;
