@@ -1,6 +1,9 @@
 //! Statements with effects outside of the database in which they run, by their first words. pgrig runs a migration several times, in
 //! databases that it drops.
 
+use std::collections::BTreeMap;
+
+use dump::{Piece, Reader};
 use sql::Kind;
 
 use crate::error::ScriptError;
@@ -109,6 +112,60 @@ pub(crate) fn subscription(schema: &str) -> Option<(u64, String)> {
     })
 }
 
+/// The SQL of a schema without the statements that have effects outside of the database, and warnings about them. Lines keep their numbers.
+pub(crate) fn inside(schema: &str, origin: &str) -> (String, Vec<String>) {
+    let mut reader = Reader::new(schema.as_bytes());
+    let mut kept = String::with_capacity(schema.len());
+    let mut skipped: Vec<Outside> = Vec::new();
+    loop {
+        let piece = match reader.next() {
+            Ok(Some(piece)) => piece,
+            Ok(None) => return (kept, warnings(&skipped, origin)),
+            // The server refuses it.
+            Err(_) => return (schema.to_owned(), Vec::new()),
+        };
+        let text = String::from_utf8_lossy(piece.bytes());
+        let outside = if matches!(piece, Piece::Statement(_)) { Outside::of(&text) } else { None };
+        match outside {
+            Some(outside) => {
+                skipped.push(outside);
+                kept.extend(std::iter::repeat_n('\n', text.matches('\n').count()));
+            }
+            None => kept.push_str(&text),
+        }
+    }
+}
+
+/// Warnings about skipped statements of a schema.
+fn warnings(skipped: &[Outside], origin: &str) -> Vec<String> {
+    let (foreign, server): (Vec<&Outside>, Vec<&Outside>) =
+        skipped.iter().partition(|one| one.on == Affected::Foreign);
+    let mut warnings = Vec::new();
+    if !server.is_empty() {
+        warnings.push(format!(
+            "{origin}: pgrig skipped {}, because that concerns the whole server. If the migration needs a role, create the role on the server \
+             that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'",
+            kinds(&server)
+        ));
+    }
+    if !foreign.is_empty() {
+        warnings.push(format!(
+            "{origin}: pgrig skipped {}, so that the migration cannot change foreign servers: statements on foreign tables are not measurable",
+            kinds(&foreign)
+        ));
+    }
+    warnings
+}
+
+/// `2 × CREATE ROLE, 1 × GRANT of a role`.
+fn kinds(statements: &[&Outside]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in statements {
+        *counts.entry(one.command.as_str()).or_default() += 1;
+    }
+    counts.iter().map(|(command, count)| format!("{count} × {command}")).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +212,23 @@ mod tests {
             "",
         ] {
             assert_eq!(Outside::of(sql), None, "{sql}");
+        }
+    }
+
+    #[test]
+    fn statements_of_a_schema_are_skipped_and_lines_keep_their_numbers() {
+        let schema = "-- roles\nCREATE ROLE app;\nCREATE ROLE\n  bob;\nGRANT app TO bob;\nCREATE TABLE t (a text DEFAULT ';');\n\
+                      CREATE USER MAPPING FOR app SERVER other;\nSELECT 1";
+        let (sql, warnings) = inside(schema, "shop.sql");
+        assert_eq!(sql, "-- roles\n\n\n\n\nCREATE TABLE t (a text DEFAULT ';');\n\nSELECT 1");
+        let [server, foreign] = &warnings[..] else { panic!("{warnings:?}") };
+        assert!(
+            server.starts_with("shop.sql: pgrig skipped 2 × CREATE ROLE, 1 × GRANT of a role, because"),
+            "{server}"
+        );
+        assert!(foreign.starts_with("shop.sql: pgrig skipped 1 × CREATE USER MAPPING, so that"), "{foreign}");
+        for whole in ["CREATE TABLE t (a int)", "CREATE ROLE app; SELECT '"] {
+            assert_eq!(inside(whole, "shop.sql"), (whole.to_owned(), Vec::new()));
         }
     }
 }

@@ -77,7 +77,8 @@ pub struct Schema {
     /// Major version of the original's server; none if the schema is a file of SQL.
     #[serde(skip)]
     pub(crate) major: Option<u32>,
-    /// Facts that the role could not see in the original, and why, and what the copy of its tables lacks: a sentence each.
+    /// Facts that the role could not see in the original, and why, what the copy of its tables lacks, and statements of the file that are skipped: a
+    /// sentence each.
     #[serde(skip)]
     pub unseen: Vec<String>,
 }
@@ -92,6 +93,7 @@ impl Schema {
             return Err(DdlError::Subscription { origin: origin.to_owned(), line, command });
         }
         let sql = sql_of_script(&without_transactions(text)).map_err(of_schema(origin))?;
+        let (sql, unseen) = outside::inside(&sql, origin);
         Ok(Self {
             origin: origin.to_owned(),
             sql,
@@ -100,7 +102,7 @@ impl Schema {
             bytes: BTreeMap::new(),
             settings: BTreeMap::new(),
             major: None,
-            unseen: Vec::new(),
+            unseen,
         })
     }
 

@@ -42,3 +42,35 @@ fn a_schema_with_a_subscription_is_refused_with_the_remedy() {
     );
     assert_eq!(failure::Classified::class(&error), failure::Class::Request);
 }
+
+/// As pg_dumpall and pg_dump --create write it.
+#[test]
+fn statements_of_a_schema_that_concern_the_whole_server_are_skipped() {
+    let schema = "
+        CREATE ROLE shop_owner;
+        ALTER ROLE shop_owner WITH NOSUPERUSER LOGIN;
+        CREATE ROLE shop_reader;
+        GRANT shop_owner TO shop_reader;
+        COMMENT ON ROLE shop_owner IS 'x';
+        GRANT CONNECT ON DATABASE shop TO shop_reader;
+        COMMENT ON DATABASE shop IS 'x';
+        CREATE TABLE orders (id int PRIMARY KEY, note text);
+        ALTER TABLE orders OWNER TO shop_owner;
+        GRANT SELECT ON orders TO shop_reader;
+    ";
+    for release in RELEASES {
+        let server = server(release);
+        let request = request(schema, "ALTER TABLE orders ADD a int", Amount::Rows(100));
+        let [warning] = &request.schema.unseen[..] else { panic!("{:?}", request.schema.unseen) };
+        assert_says(
+            warning,
+            &[
+                "1 × ALTER ROLE, 1 × COMMENT ON DATABASE, 1 × COMMENT ON ROLE, 2 × CREATE ROLE, 1 × GRANT ON DATABASE, 1 × GRANT of a role",
+                "create the role on the server that measures",
+            ],
+        );
+        let outcome = measured(&server, &request).unwrap();
+        assert!(outcome.statements[0].largest().is_some(), "{release}: {:#?}", outcome.statements);
+        assert_eq!(left(&server), Vec::<String>::new(), "{release}");
+    }
+}
