@@ -112,18 +112,14 @@ pub(crate) fn subscription(schema: &str) -> Option<(u64, String)> {
     })
 }
 
-/// The SQL of a schema without the statements that have effects outside of the database, and warnings about them. Lines keep their numbers.
-pub(crate) fn inside(schema: &str, origin: &str) -> (String, Vec<String>) {
+/// The SQL of a schema without the statements that have effects outside of the database, and warnings about them. Lines keep their numbers. None
+/// if the SQL cannot be cut.
+pub(crate) fn inside(schema: &str, origin: &str) -> Option<(String, Vec<String>)> {
     let mut reader = Reader::new(schema.as_bytes());
     let mut kept = String::with_capacity(schema.len());
     let mut skipped: Vec<Outside> = Vec::new();
     loop {
-        let piece = match reader.next() {
-            Ok(Some(piece)) => piece,
-            Ok(None) => return (kept, warnings(&skipped, origin)),
-            // The server refuses it.
-            Err(_) => return (schema.to_owned(), Vec::new()),
-        };
+        let Some(piece) = reader.next().ok()? else { return Some((kept, warnings(&skipped, origin))) };
         let text = String::from_utf8_lossy(piece.bytes());
         let outside = if matches!(piece, Piece::Statement(_)) { Outside::of(&text) } else { None };
         match outside {
@@ -219,7 +215,7 @@ mod tests {
     fn statements_of_a_schema_are_skipped_and_lines_keep_their_numbers() {
         let schema = "-- roles\nCREATE ROLE app;\nCREATE ROLE\n  bob;\nGRANT app TO bob;\nCREATE TABLE t (a text DEFAULT ';');\n\
                       CREATE USER MAPPING FOR app SERVER other;\nSELECT 1";
-        let (sql, warnings) = inside(schema, "shop.sql");
+        let (sql, warnings) = inside(schema, "shop.sql").unwrap();
         assert_eq!(sql, "-- roles\n\n\n\n\nCREATE TABLE t (a text DEFAULT ';');\n\nSELECT 1");
         let [server, foreign] = &warnings[..] else { panic!("{warnings:?}") };
         assert!(
@@ -227,8 +223,8 @@ mod tests {
             "{server}"
         );
         assert!(foreign.starts_with("shop.sql: pgrig skipped 1 × CREATE USER MAPPING, so that"), "{foreign}");
-        for whole in ["CREATE TABLE t (a int)", "CREATE ROLE app; SELECT '"] {
-            assert_eq!(inside(whole, "shop.sql"), (whole.to_owned(), Vec::new()));
-        }
+        let whole = "CREATE TABLE t (a int)";
+        assert_eq!(inside(whole, "shop.sql"), Some((whole.to_owned(), Vec::new())));
+        assert_eq!(inside("CREATE ROLE app; SELECT '", "shop.sql"), None);
     }
 }

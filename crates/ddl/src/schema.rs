@@ -93,7 +93,14 @@ impl Schema {
             return Err(DdlError::Subscription { origin: origin.to_owned(), line, command });
         }
         let sql = sql_of_script(&without_transactions(text)).map_err(of_schema(origin))?;
-        let (sql, unseen) = outside::inside(&sql, origin);
+        let (sql, unseen) = match outside::inside(&sql, origin) {
+            // The body of a DO or an extension may make mappings. The last statement of a file may lack its semicolon.
+            Some((kept, warnings)) => {
+                (format!("{kept}\n;\n{}", include_str!("sql/drop_mappings.sql")), warnings)
+            }
+            // The server refuses it.
+            None => (sql, Vec::new()),
+        };
         Ok(Self {
             origin: origin.to_owned(),
             sql,

@@ -118,6 +118,10 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         _ if is_of_missing_file(error) => Some(
             "the server that measures lacks this file or extension: install it there, or give --scratch with a server that has it",
         ),
+        // foreign.c: GetUserMapping.
+        _ if error.message.starts_with("user mapping not found") => Some(
+            "pgrig drops the user mappings, so that the migration cannot change foreign servers: remove statements on foreign tables",
+        ),
         state
             if *state == SqlState::FEATURE_NOT_SUPPORTED && error.message.starts_with("cross-database ") =>
         {

@@ -11,6 +11,7 @@ mod failure;
 mod fill;
 mod goal;
 mod look;
+mod mappings;
 mod minimal;
 mod original;
 mod pace;
@@ -125,6 +126,8 @@ struct Rehearsed<'a> {
     has_better: bool,
     /// Whether the look disturbs a statement.
     is_disturbed: bool,
+    /// Whether the schema had user mappings, which it no longer has.
+    had_mappings: bool,
 }
 
 struct Measurement<'a> {
@@ -142,7 +145,7 @@ impl Measurement<'_> {
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
         let rehearsed = self.rehearse(&copies, observer).await?;
-        let Rehearsed { mut recipe, columns, unused, works, has_better, is_disturbed } = rehearsed;
+        let Rehearsed { mut recipe, columns, unused, works, has_better, is_disturbed, had_mappings } = rehearsed;
         let empty = databases.create("plan").await?;
         let scales = recipe.scales(&empty).await?;
         databases.drop(&empty).await?;
@@ -158,6 +161,7 @@ impl Measurement<'_> {
         let mut clock = Clock::begin(speeds, fills.chain(runs));
         plan.seconds = clock.all().as_secs();
         plan.warnings.extend(warnings);
+        plan.warnings.extend(had_mappings.then(|| mappings::WARNING.to_owned()));
         observer.planned(&plan);
 
         let mut filled: Vec<Filled> = Vec::new();
@@ -226,6 +230,7 @@ impl Measurement<'_> {
         let empty = site.databases.create("empty").await?;
         let session = Session::open(&empty).await?;
         ::fill::create_schema(&session.connection, &self.request.schema.sql).await?;
+        let had_mappings = mappings::were_dropped(&session).await?;
         session.close().await;
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
         if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
@@ -267,7 +272,8 @@ impl Measurement<'_> {
         let better = better::migration(&statements, site.databases.version());
         let has_better = self.request.alternatives && better.is_some();
         let columns = Columns::of(&tables, &before.casts);
-        Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed: costs.is_disturbed })
+        let is_disturbed = costs.is_disturbed;
+        Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings })
     }
 
     /// The tables that options name, each with its option.

@@ -1,9 +1,9 @@
 //! Effects outside of pgrig's databases: none stays.
 
 use ddl::{Amount, DdlError, Schema};
-use testkit::{RELEASES, assert_says, block_on};
+use testkit::{RELEASES, Server, assert_says, block_on};
 
-use crate::support::{left, measured, request, server};
+use crate::support::{Warned, left, measured, measured_by, request, server};
 
 const SHOP: &str = "CREATE TABLE orders (id int PRIMARY KEY, note text);";
 /// As pg_dump writes it.
@@ -72,5 +72,60 @@ fn statements_of_a_schema_that_concern_the_whole_server_are_skipped() {
         let outcome = measured(&server, &request).unwrap();
         assert!(outcome.statements[0].largest().is_some(), "{release}: {:#?}", outcome.statements);
         assert_eq!(left(&server), Vec::<String>::new(), "{release}");
+    }
+}
+
+/// A schema with a foreign table of another database on the same server.
+fn with_foreign_table(server: &Server, mapping: &str) -> String {
+    format!(
+        "CREATE EXTENSION postgres_fdw;
+         CREATE SERVER other FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{}', port '{}', dbname 'elsewhere');
+         {mapping};
+         CREATE FOREIGN TABLE items (id int, n int) SERVER other;
+         CREATE TABLE orders (id int PRIMARY KEY, n int)",
+        server.socket_dir(),
+        server.port()
+    )
+}
+
+/// The migration runs several times.
+#[test]
+fn rows_of_foreign_servers_stay_as_they_are() {
+    for release in RELEASES {
+        let server = server(release);
+        server.sql("CREATE DATABASE elsewhere");
+        let target = server.target("elsewhere");
+        let create = "CREATE TABLE items AS SELECT 1 AS id, 0 AS n";
+        block_on(async { server.connect("elsewhere").await.client.batch_execute(create).await.unwrap() });
+        let mapping = |role: &str| {
+            format!("CREATE USER MAPPING FOR {role} SERVER other OPTIONS (user '{}')", target.user())
+        };
+        let in_body = format!("DO $do$ BEGIN {}; {}; END $do$", mapping("PUBLIC"), mapping("CURRENT_USER"));
+        for (mapping, says) in [
+            // Of a role that the server lacks, too.
+            (mapping("CURRENT_USER"), "pgrig skipped 1 × CREATE USER MAPPING, so that the migration cannot"),
+            (mapping("somebody"), "pgrig skipped 1 × CREATE USER MAPPING, so that the migration cannot"),
+            (in_body, "pgrig dropped the user mappings, so that the migration cannot change foreign servers"),
+        ] {
+            let schema = with_foreign_table(&server, &mapping);
+            let migration = "UPDATE items SET n = n + 1; ALTER TABLE orders ADD a int;";
+            let request = request(&schema, migration, Amount::Rows(100));
+            let mut warned = Warned::default();
+            let outcome = measured_by(&server, &request, &mut warned).unwrap();
+            let warnings = [request.schema.unseen.join("\n"), warned.0.join("\n")].concat();
+            assert_eq!(warnings.matches("foreign servers").count(), 1, "{release}: {warnings}");
+            assert_says(&warnings, &[says]);
+            let (one, failed) = outcome.failed().next().unwrap();
+            assert_eq!((one.number, outcome.failed().count()), (1, 1), "{release}: {failed:?}");
+            assert_says(&failed.message, &["user mapping not found"]);
+            assert_says(failed.remedy.as_deref().unwrap(), &["pgrig drops the user mappings"]);
+            assert!(outcome.statements[1].largest().is_some(), "{release}: {:#?}", outcome.statements);
+        }
+        let changed: i64 = block_on(async {
+            let client = server.connect("elsewhere").await.client;
+            client.query_one("SELECT sum(n) FROM items", &[]).await.unwrap().get(0)
+        });
+        assert_eq!(changed, 0, "{release}");
+        assert_eq!(left(&server), ["elsewhere"], "{release}");
     }
 }
