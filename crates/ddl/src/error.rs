@@ -1,7 +1,7 @@
 //! Why a migration cannot be measured.
 
 use catalog::CatalogError;
-use connect::ConnectError;
+use connect::{ConnectError, SqlState};
 use failure::{Class, Classified};
 use fill::FillError;
 use server::SurveyError;
@@ -136,6 +136,15 @@ pub enum DdlError {
         /// Its first words.
         command: String,
     },
+    /// The schema cannot be created twice on a server.
+    #[error(
+        "a DO of the schema creates roles ({roles}), so it fails when pgrig creates the tables again on the same server: let it create a role only \
+         if pg_roles does not have it, or create the roles on the server that measures instead"
+    )]
+    SchemaRoles {
+        /// The roles.
+        roles: String,
+    },
     /// The original database cannot be read.
     #[error(transparent)]
     Original(Box<CatalogError>),
@@ -245,6 +254,23 @@ impl From<FillError> for DdlError {
     }
 }
 
+impl DdlError {
+    /// The error of a schema's second creation, if roles that the first one made are the reason.
+    pub(crate) fn of_roles(self, made: &[String]) -> Self {
+        match self {
+            Self::Fill(error) if !made.is_empty() && is_duplicate(&error) => {
+                Self::SchemaRoles { roles: made.join(", ") }
+            }
+            error => error,
+        }
+    }
+}
+
+/// Whether SQL of the user's creates an object that is there; tables and functions are not meant.
+fn is_duplicate(error: &FillError) -> bool {
+    matches!(error, FillError::Ddl { sqlstate: Some(state), .. } if *state == SqlState::DUPLICATE_OBJECT)
+}
+
 impl Classified for DdlError {
     fn class(&self) -> Class {
         match self {
@@ -252,6 +278,7 @@ impl Classified for DdlError {
             Self::Original(error) => error.class(),
             Self::WalLevel
             | Self::Subscription { .. }
+            | Self::SchemaRoles { .. }
             | Self::NoSuchTable { .. }
             | Self::SeveralTables { .. }
             | Self::Probing { .. }

@@ -130,6 +130,9 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         state if missing.contains(state) => {
             Some("add it to the schema, or to the migration before this statement")
         }
+        state if *state == SqlState::DUPLICATE_OBJECT && error.message.starts_with("role ") => Some(
+            "the server had this role before, perhaps from a pgrig that was killed: drop it, or create it only if pg_roles does not have it",
+        ),
         state if [SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_DATABASE].contains(state) => Some(
             "pgrig runs the migration several times: remove statements that create objects of the whole server, such as roles",
         ),

@@ -1,6 +1,8 @@
 //! Effects outside of pgrig's databases: none stays.
 
-use ddl::{Amount, DdlError, Schema};
+use std::time::Duration;
+
+use ddl::{Amount, DdlError, Effort, Observer, Plan, Request, Schema, Statement};
 use testkit::{RELEASES, Server, assert_says, block_on};
 
 use crate::support::{Warned, left, measured, measured_by, request, server};
@@ -128,4 +130,105 @@ fn rows_of_foreign_servers_stay_as_they_are() {
         assert_eq!(changed, 0, "{release}");
         assert_eq!(left(&server), ["elsewhere"], "{release}");
     }
+}
+
+/// Many runs on the newest release, few on the oldest.
+fn effort(release: u16) -> Effort {
+    if release == RELEASES[0] { Effort::Quick } else { Effort::Full }
+}
+
+/// Each run of the migration makes them again.
+#[test]
+fn roles_of_a_do_are_dropped_after_each_run() {
+    let migration = "
+        DO $$ BEGIN CREATE ROLE app_owner; CREATE ROLE \"App reader\"; GRANT app_owner TO \"App reader\"; END $$;
+        ALTER TABLE orders OWNER TO app_owner;
+        GRANT SELECT ON orders TO \"App reader\";
+        ALTER TABLE orders ADD a int;
+    ";
+    for release in RELEASES {
+        let server = server(release);
+        server.sql("CREATE ROLE app_before");
+        let request = request(SHOP, migration, Amount::Rows(100));
+        let mut warned = Warned::default();
+        let outcome =
+            measured_by(&server, &Request { effort: effort(release), ..request }, &mut warned).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        assert_eq!(left(&server), ["app_before"], "{release}");
+        assert!(!warned.0.join("\n").contains("role"), "{release}: {warned:?}");
+    }
+}
+
+/// The tables are created in several databases.
+#[test]
+fn roles_of_a_schema_are_dropped_with_the_databases() {
+    let table = "CREATE TABLE orders (id int PRIMARY KEY, note text); GRANT SELECT ON orders TO app_owner;";
+    let if_absent =
+        "IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'app_owner') THEN CREATE ROLE app_owner; END IF";
+    let migration = "GRANT INSERT ON orders TO app_owner; ALTER TABLE orders ADD a int;";
+    for release in RELEASES {
+        let server = server(release);
+        let of = |schema: &str| {
+            let request = request(schema, migration, Amount::Rows(100));
+            measured(&server, &Request { effort: effort(release), ..request })
+        };
+        let outcome = of(&format!("DO $$ BEGIN {if_absent}; END $$; {table}")).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        assert_eq!(left(&server), Vec::<String>::new(), "{release}");
+
+        let error = of(&format!("DO $$ BEGIN CREATE ROLE app_owner; END $$; {table}")).unwrap_err();
+        assert!(matches!(error, DdlError::SchemaRoles { .. }), "{release}: {error}");
+        assert_says(&error.to_string(), &["creates roles (app_owner)", "only if pg_roles does not have it"]);
+        assert_eq!(failure::Classified::class(&error), failure::Class::Request);
+        assert_eq!(left(&server), Vec::<String>::new(), "{release}");
+    }
+}
+
+/// The server keeps a role on which other objects of its own depend.
+#[test]
+fn a_role_that_cannot_be_dropped_is_named() {
+    let server = server(18);
+    let migration = "
+        DO $$ BEGIN CREATE ROLE app_stays; GRANT CONNECT ON DATABASE postgres TO app_stays; END $$;
+        ALTER TABLE orders ADD a int;
+    ";
+    let mut warned = Warned::default();
+    let outcome = measured_by(&server, &request(SHOP, migration, Amount::Rows(100)), &mut warned).unwrap();
+    let (one, failed) = outcome.failed().next().unwrap();
+    assert_eq!((one.number, outcome.failed().count()), (1, 1), "{failed:?}");
+    assert_says(&failed.message, &["role \"app_stays\" already exists"]);
+    assert_says(failed.remedy.as_deref().unwrap(), &["drop it, or create it only if"]);
+    assert_says(
+        &warned.0.join("\n"),
+        &["could not drop role app_stays, which this run made: ", "privileges for database postgres"],
+    );
+    assert_eq!(left(&server), ["app_stays"]);
+}
+
+/// Others may use the same server.
+#[test]
+fn a_role_that_somebody_else_makes_meanwhile_stays() {
+    struct Meanwhile<'a>(&'a Server, Warned);
+    impl Observer for Meanwhile<'_> {
+        fn planned(&mut self, _: &Plan) {
+            let server = self.0;
+            // This thread is within a runtime.
+            std::thread::scope(|scope| scope.spawn(|| server.sql("CREATE ROLE somebody")).join().unwrap());
+        }
+        fn stage(&mut self, _: &str) {}
+        fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
+        fn left(&mut self, _: Duration) {}
+        fn warned(&mut self, warning: &str) {
+            self.1.warned(warning);
+        }
+    }
+    let server = server(18);
+    let mut meanwhile = Meanwhile(&server, Warned::default());
+    let request = request(SHOP, "ALTER TABLE orders ADD a int", Amount::Rows(100));
+    measured_by(&server, &request, &mut meanwhile).unwrap();
+    let warnings = meanwhile.1.0.join("\n");
+    assert_says(&warnings, &["role somebody is new on the server", "pgrig did not drop it"]);
+    assert_eq!(left(&server), ["somebody"]);
 }

@@ -10,12 +10,15 @@ use testkit::{Server, block_on, spec};
 pub(crate) struct Unwatched;
 
 /// Keeps the warnings.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Warned(pub(crate) Vec<String>);
 
 impl Observer for Warned {
     fn planned(&mut self, plan: &Plan) {
         self.0.extend(plan.warnings.iter().cloned());
+    }
+    fn warned(&mut self, warning: &str) {
+        self.0.push(warning.to_owned());
     }
     fn stage(&mut self, _: &str) {}
     fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
