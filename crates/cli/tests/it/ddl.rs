@@ -85,7 +85,10 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
     let failing = file("grant.sql", "ALTER TABLE t ADD b int;\nGRANT SELECT ON t TO somebody;\nSELECT 1;");
     let failed = rig.run(&format!("ddl {failing} {tables} -q"));
     assert_eq!(failed.code, Some(2), "{failed:#?}");
-    assert_says(&failed.stderr, &["statement 2 (", "line 2) is not measurable", "Add it to the schema"]);
+    assert_says(
+        &failed.stderr,
+        &["statement 2 (", "line 2) is not measurable", "Create the role on the server that measures: "],
+    );
     // The others are measured without it.
     assert!(failed.stdout.lines().any(|line| line.starts_with("3  catalog only")), "{}", failed.stdout);
 

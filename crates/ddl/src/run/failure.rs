@@ -66,14 +66,14 @@ pub(crate) fn of_statement(error: &ConnectError, statement: &Statement) -> Faile
 }
 
 /// Whether the statement itself is the reason, if it failed on tables without rows: it cannot succeed, whatever rows they have. What fails in the
-/// body of a function may depend on rows; only an error at a place of the text is of the text. Roles, databases, tablespaces and extensions are
-/// not of the schema: the original's server may have them.
+/// body of a function may depend on rows; only an error at a place of the text is of the text. Roles, databases, tablespaces, extensions and
+/// user mappings are not of the schema: the original's server may have them.
 fn is_certain(error: &ConnectError, statement: &Statement) -> bool {
     let ConnectError::Query { error, .. } = error else { return false };
     let is_of_text = is_of_text(&error.code)
         || error.code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
         || error.code == SqlState::INVALID_PARAMETER_VALUE && statement.target().is_some();
-    let elsewhere = ["role ", "database ", "tablespace ", "extension ", "must be "];
+    let elsewhere = ["role ", "database ", "tablespace ", "extension ", "user mapping ", "must be "];
     is_of_text
         && (error.position.is_some() || !statement.runs_code())
         && !elsewhere.iter().any(|word| error.message.starts_with(word))
@@ -127,6 +127,10 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         {
             Some("leave out the name of the database: pgrig runs the migration in databases of other names")
         }
+        // A schema's CREATE ROLE is skipped, and a migration's is refused.
+        state if *state == SqlState::UNDEFINED_OBJECT && error.message.starts_with("role ") => Some(
+            "create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'",
+        ),
         state if missing.contains(state) => {
             Some("add it to the schema, or to the migration before this statement")
         }

@@ -41,7 +41,7 @@ impl Roles {
 
     /// The migration is about to run.
     pub(crate) async fn note(&self, session: &Session) -> Result<(), ConnectError> {
-        let known = all(session).await?.into_keys().collect();
+        let known: BTreeSet<u32> = all(session).await?.into_keys().collect();
         *self.known.borrow_mut() = known;
         Ok(())
     }
