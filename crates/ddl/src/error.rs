@@ -1,7 +1,7 @@
 //! Why a migration cannot be measured.
 
 use catalog::CatalogError;
-use connect::ConnectError;
+use connect::{ConnectError, SqlState};
 use failure::{Class, Classified};
 use fill::FillError;
 use server::SurveyError;
@@ -46,10 +46,27 @@ pub enum ScriptError {
     },
     /// A statement whose effect is not in the database.
     #[error(
-        "{place}: {command} concerns the whole server, and pgrig runs the migration several times in databases that it drops: remove this statement. \
-         If a later statement needs a role, create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'"
+        "{place}: {command} concerns the whole server, and pgrig runs the migration several times in databases that it drops: remove this statement{}",
+        if *.is_of_roles {
+            ". If a later statement needs a role, create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'"
+        } else {
+            ""
+        }
     )]
     WholeServer {
+        /// File and line.
+        place: String,
+        /// Its first words.
+        command: String,
+        /// Whether it is of roles.
+        is_of_roles: bool,
+    },
+    /// A statement that lets foreign tables connect.
+    #[error(
+        "{place}: {command} concerns foreign servers, which the migration could change in each of its several runs: remove this statement. Statements on \
+         foreign tables are not measurable"
+    )]
+    Foreign {
         /// File and line.
         place: String,
         /// Its first words.
@@ -105,6 +122,28 @@ pub enum DdlError {
         origin: String,
         /// The reason.
         error: Box<FillError>,
+    },
+    /// The SQL of the schema would connect pgrig's databases with another server.
+    #[error(
+        "{origin}, line {line}: {command} would connect each of pgrig's databases with another server: make the file with pg_dump --schema-only \
+         --no-subscriptions, or remove the statement"
+    )]
+    Subscription {
+        /// Its origin.
+        origin: String,
+        /// Line of the statement.
+        line: u64,
+        /// Its first words.
+        command: String,
+    },
+    /// The schema cannot be created twice on a server.
+    #[error(
+        "a DO of the schema creates roles ({roles}), so it fails when pgrig creates the tables again on the same server: let it create a role only \
+         if pg_roles does not have it, or create the roles on the server that measures instead"
+    )]
+    SchemaRoles {
+        /// The roles.
+        roles: String,
     },
     /// The original database cannot be read.
     #[error(transparent)]
@@ -215,12 +254,31 @@ impl From<FillError> for DdlError {
     }
 }
 
+impl DdlError {
+    /// The error of a schema's second creation, if roles that the first one made are the reason.
+    pub(crate) fn of_roles(self, made: &[String]) -> Self {
+        match self {
+            Self::Fill(error) if !made.is_empty() && is_duplicate(&error) => {
+                Self::SchemaRoles { roles: made.join(", ") }
+            }
+            error => error,
+        }
+    }
+}
+
+/// Whether SQL of the user's creates an object that is there; tables and functions are not meant.
+fn is_duplicate(error: &FillError) -> bool {
+    matches!(error, FillError::Ddl { sqlstate: Some(state), .. } if *state == SqlState::DUPLICATE_OBJECT)
+}
+
 impl Classified for DdlError {
     fn class(&self) -> Class {
         match self {
             Self::Schema { error, .. } | Self::Fill(error) => error.class(),
             Self::Original(error) => error.class(),
             Self::WalLevel
+            | Self::Subscription { .. }
+            | Self::SchemaRoles { .. }
             | Self::NoSuchTable { .. }
             | Self::SeveralTables { .. }
             | Self::Probing { .. }

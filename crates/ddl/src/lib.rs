@@ -4,7 +4,7 @@
 //! Request (Schema, Script) ─▶ run: fill a database ─▶ look at each statement in one copy ─▶ time each in another ─▶ Outcome
 //! ```
 //!
-//! - [`Script`] cuts the migration into statements, as psql does.
+//! - [`Script`] cuts the migration into statements, as psql does. It refuses those with effects `outside` of their database.
 //! - [`Probing`] is the user's own reader or writer: SQL, or a pgbench script.
 //! - [`Schema`] is where the tables come from: a file of SQL, a database's catalogs, or a model.
 //! - `run/`: `databases` are made, marked and dropped; `look` runs each statement and reads what changed; `blockers`
@@ -23,6 +23,7 @@ pub mod find;
 mod forecast;
 mod lacking;
 mod outcome;
+mod outside;
 mod parted;
 mod parts;
 mod plan;

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::error::DdlError;
 use crate::lacking;
+use crate::outside;
 use crate::script::{Script, Statement, StatementKind};
 
 /// Settings that decide which tables a migration finds, how it is planned, and the memory and WAL that it takes.
@@ -76,7 +77,8 @@ pub struct Schema {
     /// Major version of the original's server; none if the schema is a file of SQL.
     #[serde(skip)]
     pub(crate) major: Option<u32>,
-    /// Facts that the role could not see in the original, and why, and what the copy of its tables lacks: a sentence each.
+    /// Facts that the role could not see in the original, and why, what the copy of its tables lacks, and statements of the file that are skipped: a
+    /// sentence each.
     #[serde(skip)]
     pub unseen: Vec<String>,
 }
@@ -85,9 +87,20 @@ impl Schema {
     /// Of a file of SQL that psql could run.
     ///
     /// # Errors
-    /// If it has psql's own commands.
+    /// If it has psql's own commands, or makes a subscription.
     pub fn of_script(text: &str, origin: &str) -> Result<Self, DdlError> {
+        if let Some((line, command)) = outside::subscription(text) {
+            return Err(DdlError::Subscription { origin: origin.to_owned(), line, command });
+        }
         let sql = sql_of_script(&without_transactions(text)).map_err(of_schema(origin))?;
+        let (sql, unseen) = match outside::inside(&sql, origin) {
+            // The body of a DO or an extension may make mappings. The last statement of a file may lack its semicolon.
+            Some((kept, warnings)) => {
+                (format!("{kept}\n;\n{}", include_str!("sql/drop_mappings.sql")), warnings)
+            }
+            // The server refuses it.
+            None => (sql, Vec::new()),
+        };
         Ok(Self {
             origin: origin.to_owned(),
             sql,
@@ -96,7 +109,7 @@ impl Schema {
             bytes: BTreeMap::new(),
             settings: BTreeMap::new(),
             major: None,
-            unseen: Vec::new(),
+            unseen,
         })
     }
 

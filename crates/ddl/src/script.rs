@@ -5,6 +5,7 @@ use serde::Serialize;
 use sql::{Kind, Text};
 
 use crate::error::ScriptError;
+use crate::outside::Outside;
 
 /// A migration, cut into its statements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -12,6 +13,9 @@ use crate::error::ScriptError;
 pub struct Script {
     /// Its statements, at least one.
     pub statements: Vec<Statement>,
+    /// A sentence each about work that the text does not have.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 /// A statement of a migration.
@@ -41,8 +45,8 @@ pub enum StatementKind {
     MeasuredAlone,
 }
 
-/// Objects that CREATE, ALTER and DROP change for the whole server.
-const OF_WHOLE_SERVER: [&str; 6] = ["database", "group", "role", "subscription", "system", "tablespace"];
+/// Django's comment in the place of an operation that has no SQL (django/db/migrations/migration.py).
+const UNWRITTEN: &str = "CANNOT BE WRITTEN AS SQL";
 
 impl Script {
     /// Reads a migration. `file` is the name of its file, if it is from one.
@@ -51,26 +55,29 @@ impl Script {
     /// If the text ends within something, has a command of psql's or data for COPY, or no statement.
     pub fn read(text: &str, file: Option<&str>) -> Result<Self, ScriptError> {
         let mut reader = Reader::new(text.as_bytes());
-        let mut statements = Vec::new();
+        let mut script = Self { statements: Vec::new(), warnings: Vec::new() };
         loop {
             let piece = match reader.next() {
                 Ok(Some(piece)) => Owned::of(piece),
-                Ok(None) => break,
-                Err(error) => return Err(refusal(&error, reader.line())),
+                Ok(None) => return Ok(script),
+                Err(error) => return Err(refusal(&error, reader.line(), text)),
             };
             let line = reader.line();
             match piece {
                 Owned::Nothing => {}
+                Owned::Between(text) => {
+                    let lines = unwritten(&text, line).into_iter();
+                    script.warnings.extend(lines.map(|line| of_unwritten(&place(file, line))));
+                }
                 Owned::Statement(sql) => {
                     if let Some(kind) = kind(&sql) {
-                        statements.push(Statement { sql, file: file.map(str::to_owned), line, kind });
+                        script.statements.push(Statement { sql, file: file.map(str::to_owned), line, kind });
                     }
                 }
                 Owned::Command(command) => return Err(ScriptError::Command { command, line }),
                 Owned::Data => return Err(ScriptError::Data { line }),
             }
         }
-        Ok(Self { statements })
     }
 
     /// The migration in one transaction, as psql's --single-transaction runs it.
@@ -99,21 +106,27 @@ impl Script {
     /// One migration of several, in order.
     ///
     /// # Errors
-    /// If there is no statement, or one that concerns the whole server: it would outlive the databases in which pgrig runs the migration.
+    /// If there is no statement, or one with effects outside of the databases in which pgrig runs the migration.
     pub fn of(scripts: impl IntoIterator<Item = Self>) -> Result<Self, ScriptError> {
-        let statements: Vec<_> = scripts.into_iter().flat_map(|script| script.statements).collect();
-        for one in &statements {
-            if let Some(command) = one.of_whole_server() {
-                return Err(ScriptError::WholeServer { place: one.place(), command });
+        let mut all = Self { statements: Vec::new(), warnings: Vec::new() };
+        for script in scripts {
+            all.statements.extend(script.statements);
+            all.warnings.extend(script.warnings);
+        }
+        for one in &all.statements {
+            if let Some(outside) = Outside::of(&one.sql) {
+                return Err(outside.refusal(one.place()));
             }
         }
-        if statements.is_empty() { Err(ScriptError::Empty) } else { Ok(Self { statements }) }
+        if all.statements.is_empty() { Err(ScriptError::Empty) } else { Ok(all) }
     }
 }
 
 /// A piece, apart from the reader's buffer.
 enum Owned {
     Nothing,
+    /// Blanks and comments.
+    Between(String),
     Statement(String),
     Command(String),
     Data,
@@ -123,7 +136,7 @@ impl Owned {
     fn of(piece: Piece<'_>) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         match piece {
-            Piece::Between(_) => Self::Nothing,
+            Piece::Between(bytes) => Self::Between(String::from_utf8_lossy(bytes).into_owned()),
             Piece::Statement(bytes) => Self::Statement(text(bytes)),
             Piece::CopyData(_) | Piece::CopyEnd(_) => Self::Data,
             Piece::Meta(bytes) => {
@@ -140,7 +153,7 @@ impl Owned {
     }
 }
 
-fn refusal(error: &DumpError, line: u64) -> ScriptError {
+fn refusal(error: &DumpError, line: u64, text: &str) -> ScriptError {
     match error {
         DumpError::EndsWithin { within: dump::Within::CopyData, line } | DumpError::AfterCopy { line } => {
             ScriptError::Data { line: *line }
@@ -149,7 +162,7 @@ fn refusal(error: &DumpError, line: u64) -> ScriptError {
             ScriptError::EndsWithin { within: within.to_string(), line: *line }
         }
         DumpError::MetaWithinStatement { line } => {
-            ScriptError::Command { command: "\\".to_owned(), line: *line }
+            ScriptError::Command { command: command_on(text, *line), line: *line }
         }
         DumpError::DataOfCommand { line } => {
             ScriptError::Command { command: "\\copy".to_owned(), line: *line }
@@ -158,13 +171,49 @@ fn refusal(error: &DumpError, line: u64) -> ScriptError {
     }
 }
 
+/// psql's command within a statement on this line.
+fn command_on(text: &str, line: u64) -> String {
+    let (mut at, mut current) = (0, 1);
+    for (kind, token) in tokens(text) {
+        if kind == Kind::Backslash && current == line {
+            let rest = &text[at + 1..];
+            let end = rest.find(|c: char| c.is_whitespace() || c == '\\').unwrap_or(rest.len());
+            return format!("\\{}", &rest[..end]);
+        }
+        at += token.len();
+        current += token.matches('\n').count() as u64;
+    }
+    "\\".to_owned()
+}
+
+/// The lines of Django's comments in the place of operations, in a text that begins on line `first`.
+fn unwritten(between: &str, first: u64) -> Vec<u64> {
+    let mut line = first;
+    let mut lines = Vec::new();
+    for (kind, token) in tokens(between) {
+        if kind == Kind::Comment && token.contains(UNWRITTEN) {
+            lines.push(line);
+        }
+        line += token.matches('\n').count() as u64;
+    }
+    lines
+}
+
+/// The warning about such a comment.
+fn of_unwritten(place: &str) -> String {
+    format!(
+        "{place}: Django has no SQL for this operation (for example RunPython), so pgrig does not measure it: write its SQL there"
+    )
+}
+
+fn place(file: Option<&str>, line: u64) -> String {
+    file.map_or_else(|| format!("line {line}"), |file| format!("{file}, line {line}"))
+}
+
 impl Statement {
     /// Its place: `orders.sql, line 3`, or `line 3`.
     pub fn place(&self) -> String {
-        match &self.file {
-            Some(file) => format!("{file}, line {}", self.line),
-            None => format!("line {}", self.line),
-        }
+        place(self.file.as_deref(), self.line)
     }
 
     /// The text in one line, without comments.
@@ -182,23 +231,31 @@ impl Statement {
         line
     }
 
-    /// Its first words, if it changes roles, databases, tablespaces, subscriptions or settings of the whole server.
-    fn of_whole_server(&self) -> Option<String> {
+    /// The first variable of psql's that it names: `:name`, `:'name'` or `:"name"`. In brackets, a colon is part of a slice.
+    pub(crate) fn variable(&self) -> Option<String> {
         let tokens = tokens(&self.sql);
-        let words = tokens.iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
-        let words: Vec<String> = words.map(|(_, token)| token.to_ascii_lowercase()).collect();
-        let word = |at: usize| words.get(at).map_or("", String::as_str);
-        let is_whole = match (word(0), word(1)) {
-            ("create" | "alter" | "drop", "user") => word(2) != "mapping",
-            // Of roles; privileges are ON something.
-            ("grant" | "revoke", _) => !words.iter().any(|word| word == "on"),
-            ("create" | "alter" | "drop", object) => OF_WHOLE_SERVER.contains(&object),
-            _ => false,
-        };
-        is_whole.then(|| match word(0) {
-            first @ ("grant" | "revoke") => format!("{} of a role", first.to_ascii_uppercase()),
-            first => format!("{first} {}", word(1)).to_ascii_uppercase(),
-        })
+        let mut depth = 0_usize;
+        // Of `::` neither colon, and of `:=` none.
+        let mut is_after_colon = false;
+        for (place, (_, token)) in tokens.iter().enumerate() {
+            match *token {
+                "[" => depth += 1,
+                "]" => depth = depth.saturating_sub(1),
+                ":" if depth == 0 && !is_after_colon => {
+                    let is_name = |(kind, name): &&(Kind, &str)| match kind {
+                        Kind::Word => true,
+                        Kind::QuotedName | Kind::Literal => name.starts_with(['"', '\'']),
+                        _ => false,
+                    };
+                    if let Some((_, name)) = tokens.get(place + 1).filter(is_name) {
+                        return Some(format!(":{name}"));
+                    }
+                }
+                _ => {}
+            }
+            is_after_colon = *token == ":";
+        }
+        None
     }
 
     /// Whether it ends a transaction.
@@ -307,25 +364,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_of_the_whole_server_are_refused() {
+    fn statements_with_effects_outside_of_the_database_are_refused_with_the_remedy() {
         let of = |text: &str| Script::of([Script::read(text, None).unwrap()]);
-        for (text, command) in [
-            ("CREATE ROLE app", "line 1: CREATE ROLE concerns"),
-            ("SELECT 1;\nALTER/* */USER app LOGIN", "line 2: ALTER USER concerns"),
-            ("GRANT app TO bob", "GRANT of a role concerns"),
-            ("ALTER SYSTEM SET work_mem = '1GB'", "ALTER SYSTEM concerns"),
-            ("DROP DATABASE shop", "DROP DATABASE concerns"),
+        let role = "pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'";
+        for (text, says, has_role) in [
+            ("CREATE ROLE app", "line 1: CREATE ROLE concerns the whole server", true),
+            ("SELECT 1;\nALTER/* */USER app LOGIN", "line 2: ALTER USER concerns the whole server", true),
+            ("GRANT CONNECT ON DATABASE shop TO app", "line 1: GRANT ON DATABASE concerns the whole", false),
+            ("DROP OWNED BY app", "line 1: DROP OWNED concerns the whole server", false),
+            (
+                "CREATE USER MAPPING FOR app SERVER other",
+                "line 1: CREATE USER MAPPING concerns foreign",
+                false,
+            ),
         ] {
             let error = of(text).unwrap_err().to_string();
-            assert!(error.contains(command), "{error}");
+            assert!(error.contains(says) && error.contains("remove this statement"), "{error}");
+            assert_eq!(error.contains(role), has_role, "{error}");
         }
-        for text in [
-            "CREATE USER MAPPING FOR app SERVER other",
-            "GRANT SELECT ON t TO app",
-            "CREATE TABLE role (id int)",
-        ] {
-            assert!(of(text).is_ok(), "{text}");
-        }
+        assert!(of("GRANT SELECT ON t TO app").is_ok());
     }
 
     fn read(text: &str) -> Result<Vec<(String, u64, StatementKind)>, String> {
@@ -378,7 +435,10 @@ mod tests {
         for (text, says) in [
             ("SELECT 1;\n\\set x 1\n", "line 2: \\set"),
             ("SELECT 1;\n\\i other.sql\n", "line 2: \\i"),
-            ("SELECT 1 \\gexec\n", "line 1: \\"),
+            ("SELECT 1 \\gexec\n", "line 1: \\gexec is a command of psql"),
+            ("SELECT 1;\nSELECT '\\d',\n  2 \\gset x_\n", "line 3: \\gset is a command of psql"),
+            ("SELECT 1 \\g", "line 1: \\g is a command of psql"),
+            ("SELECT 1 \\; SELECT 2;", "line 1: \\; is a command of psql"),
             ("COPY t FROM stdin;\n1\n\\.\n", "COPY"),
             ("SELECT 'a", "a string"),
             ("DO $$ BEGIN", "dollar"),
@@ -387,6 +447,38 @@ mod tests {
             assert!(error.contains(says), "{text:?}: {error}");
         }
         assert!(read("\\restrict x\nSELECT 1;\n\\unrestrict x\n").is_ok());
+    }
+
+    #[test]
+    fn operations_of_django_that_have_no_sql_are_named_with_their_lines() {
+        // Since 4.1, and before.
+        let text = "BEGIN;\n--\n-- Raw Python operation\n--\n-- THIS OPERATION CANNOT BE WRITTEN AS SQL\nCOMMIT;\n\n--\n\
+                    -- MIGRATION NOW PERFORMS OPERATION THAT CANNOT BE WRITTEN AS SQL:\n-- Raw Python operation\n";
+        let of = |file: Option<&str>| Script::of([Script::read(text, file).unwrap()]).unwrap().warnings;
+        let warnings = of(Some("0002.sql"));
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert!(warnings[0].starts_with("0002.sql, line 5: Django has no SQL"), "{warnings:?}");
+        assert!(of(None)[1].starts_with("line 9: Django has no SQL"), "{warnings:?}");
+        // A text of the migration's own.
+        let own = Script::read("SELECT '-- CANNOT BE WRITTEN AS SQL'; SELECT 1 /* CANNOT */", None).unwrap();
+        assert_eq!(own.warnings, [""; 0]);
+    }
+
+    #[test]
+    fn variables_of_psql_are_found_outside_of_quotes_and_brackets() {
+        for (sql, variable) in [
+            ("ALTER TABLE :name ADD a int", Some(":name")),
+            ("UPDATE t SET n = :'value', m = :other", Some(":'value'")),
+            ("ALTER TABLE public.:\"T\" ADD a int", Some(":\"T\"")),
+            ("SELECT a::int, b::\"T\", '1'::text", None),
+            ("SELECT f(a := 1)", None),
+            ("SELECT a[1:n], a[:n], a[f(1):m]", None),
+            ("SELECT ':x', \":x\", $$ :x $$ -- :x", None),
+            ("SELECT a[1:n], :x", Some(":x")),
+        ] {
+            let script = Script::read(sql, None).unwrap();
+            assert_eq!(script.statements[0].variable().as_deref(), variable, "{sql}");
+        }
     }
 
     #[test]

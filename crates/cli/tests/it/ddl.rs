@@ -85,7 +85,10 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
     let failing = file("grant.sql", "ALTER TABLE t ADD b int;\nGRANT SELECT ON t TO somebody;\nSELECT 1;");
     let failed = rig.run(&format!("ddl {failing} {tables} -q"));
     assert_eq!(failed.code, Some(2), "{failed:#?}");
-    assert_says(&failed.stderr, &["statement 2 (", "line 2) is not measurable", "Add it to the schema"]);
+    assert_says(
+        &failed.stderr,
+        &["statement 2 (", "line 2) is not measurable", "Create the role on the server that measures: "],
+    );
     // The others are measured without it.
     assert!(failed.stdout.lines().any(|line| line.starts_with("3  catalog only")), "{}", failed.stdout);
 
@@ -181,6 +184,31 @@ fn scripts_of_readers_and_writers_are_refused_before_anything_is_made() {
     assert_says(&ran.stdout, &["lookup.sql at "]);
 }
 
+/// Effects outside of pgrig's databases would stay, and come once for each run.
+#[test]
+fn statements_with_effects_outside_of_the_database_are_refused_before_anything_is_made() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY);").unwrap();
+    let ddl = format!("ddl --schema-file {} --rows 100 --quick -c", schema.display());
+    for (statement, says) in [
+        ("GRANT CONNECT ON DATABASE shop TO app", "GRANT ON DATABASE concerns the whole server"),
+        ("REASSIGN OWNED BY app TO bob", "REASSIGN OWNED concerns the whole server"),
+        ("COMMENT ON ROLE app IS 'x'", "COMMENT ON ROLE concerns the whole server"),
+        ("CREATE USER MAPPING FOR app SERVER other", "CREATE USER MAPPING concerns foreign servers"),
+        (
+            "IMPORT FOREIGN SCHEMA s FROM SERVER other INTO t",
+            "IMPORT FOREIGN SCHEMA concerns foreign servers",
+        ),
+    ] {
+        let ran = rig.command(&ddl).arg(format!("ALTER TABLE t ADD a int;\n{statement}")).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(2), "{stderr}");
+        assert_says(&stderr, &["line 2: ", says, ": remove this statement"]);
+        assert!(!stderr.contains("pgrig's own PostgreSQL"), "{stderr}");
+    }
+}
+
 /// The files of a migration as Flyway and psql have them, without a server.
 #[test]
 fn files_are_transactions_in_the_order_of_their_versions() {
@@ -201,6 +229,11 @@ fn files_are_transactions_in_the_order_of_their_versions() {
 
     let ran = rig.run(&format!("ddl {tenth} {second} {explained}"));
     assert_says(&ran.stderr, &["V2__b.sql runs after V10__a.sql", "in the order of their versions"]);
+
+    let django = "BEGIN;\nSELECT 1;\n--\n-- Raw Python operation\n--\n-- THIS OPERATION CANNOT BE WRITTEN AS SQL\nCOMMIT;\n";
+    let ran = rig.run(&format!("ddl {} {explained}", file("0002.sql", django)));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_says(&ran.stderr, &["warning: ", "0002.sql, line 6: Django has no SQL for this operation"]);
 
     let own = file("own.sql", "BEGIN;\nSELECT 1;\nCOMMIT;");
     let ran = rig.run(&format!("ddl {own} -1 {explained}"));

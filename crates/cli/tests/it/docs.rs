@@ -234,6 +234,7 @@ fn options_that_the_guides_name_exist() {
         "--schema-only",
         "--incremental",
         "--no-publications",
+        "--no-subscriptions",
         "--init-steps",
         "--workspace",
         "--release",

@@ -4,12 +4,17 @@
 //! begin with the run's. As long as the run lives, its leading session has the run's name as its application name. So the
 //! next run finds what a killed one left, and does not touch databases of a run that lives.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use connect::{ConnectError, SqlState, Target};
 use server::interruption::clear_up;
-use server::marked::{self, drop_database};
+use server::marked;
 use server::quote::identifier;
 use server::{Restarter, Session, SurveyError};
 
+use super::roles::Roles;
+use super::subscriptions::drop_with_subscriptions;
 use crate::error::DdlError;
 
 /// Prefix of all names. As in `left.sql`.
@@ -26,17 +31,20 @@ pub(crate) struct Databases {
     /// Session that creates and drops databases, and shows that the run lives.
     lead: Session,
     version: u32,
+    /// The roles that the run makes.
+    roles: Rc<Roles>,
 }
 
 impl Databases {
     /// Connects, and drops what killed runs have left. `target` is made [`Target::apart`], so that statements of the run are
     /// cancelled and not those that clear up.
-    pub(crate) async fn begin(target: &Target, name: String) -> Result<Self, DdlError> {
+    pub(crate) async fn begin(target: &Target, name: String, roles: Rc<Roles>) -> Result<Self, DdlError> {
         let lead = Self::lead(target, &name).await?;
-        sweep(&lead).await?;
+        sweep(&lead, target).await?;
+        roles.begin(&lead).await?;
         let version = "SELECT current_setting('server_version_num')::int4 AS version";
         let version = lead.row(version, &[]).await?.get::<_, i32>("version").unsigned_abs();
-        Ok(Self { outside: target.clone(), name, lead, version })
+        Ok(Self { outside: target.clone(), name, lead, version, roles })
     }
 
     /// The database of the user's connection.
@@ -66,8 +74,9 @@ impl Databases {
         }
     }
 
-    /// Makes a copy of a database of this run, whose name ends with `suffix`, and forces everything to disk.
+    /// Makes a copy of a database of this run, whose name ends with `suffix`, and forces everything to disk. The migration may run there.
     pub(crate) async fn copy(&self, of: &Target, suffix: &str) -> Result<Target, ConnectError> {
+        self.roles.note(&self.lead).await?;
         let copy = self.create_from(suffix, of.dbname()).await?;
         self.flush().await?;
         Ok(copy)
@@ -75,6 +84,7 @@ impl Databases {
 
     /// Gives a database of this run a name that ends with `suffix`, in place of a copy, and forces everything to disk.
     pub(crate) async fn take(&self, database: &Target, suffix: &str) -> Result<Target, ConnectError> {
+        self.roles.note(&self.lead).await?;
         let name = format!("{}_{suffix}", self.name);
         let rename =
             format!("ALTER DATABASE {} RENAME TO {}", identifier(database.dbname()), identifier(&name));
@@ -121,9 +131,15 @@ impl Databases {
         Session::open(&target.clone().with_application_name(name)).await
     }
 
-    /// Drops a database of this run.
+    /// Drops a database of this run, and the roles that the migration has made there.
     pub(crate) async fn drop(&self, copy: &Target) -> Result<(), ConnectError> {
-        drop_database(&self.lead, copy.dbname()).await
+        drop_with_subscriptions(&self.lead, &self.outside, copy.dbname()).await?;
+        self.roles.drop_new(&self.lead).await
+    }
+
+    /// The names of the roles that this run has made so far.
+    pub(crate) async fn made_roles(&self) -> Result<Vec<String>, ConnectError> {
+        self.roles.made(&self.lead).await
     }
 
     async fn create_from(&self, suffix: &str, template: &str) -> Result<Target, ConnectError> {
@@ -139,28 +155,36 @@ impl Databases {
     }
 }
 
-/// Drops all databases of a run, after its sessions have ended or been given up.
+/// Drops all databases of a run, after its sessions have ended or been given up, and the roles that it made. Returns warnings about roles that stay.
 ///
 /// # Errors
 /// The first database that could not be dropped, and why.
-pub(crate) async fn finish(target: &Target, name: &str) -> Result<(), (String, String)> {
+pub(crate) async fn finish(
+    target: &Target,
+    name: &str,
+    roles: &Roles,
+) -> Result<Vec<String>, (String, String)> {
+    let warnings = RefCell::new(Vec::new());
     let clear = async || {
         let last = Session::open(target).await?;
         let query = "SELECT datname::text AS name FROM pg_catalog.pg_database \
                      WHERE datname = $1 OR starts_with(datname::text, $1 || '_') ORDER BY 1 DESC";
         for row in last.rows(query, &[&name]).await? {
-            drop_database(&last, row.get("name")).await?;
+            drop_with_subscriptions(&last, target, row.get("name")).await?;
         }
+        let stay = roles.end(&last).await?;
+        *warnings.borrow_mut() = stay;
         last.close().await;
         Ok(())
     };
-    clear_up(clear).await.map_err(|why| (name.to_owned(), why))
+    clear_up(clear).await.map_err(|why| (name.to_owned(), why))?;
+    Ok(warnings.into_inner())
 }
 
 /// Drops the databases of runs that no longer live.
-async fn sweep(session: &Session) -> Result<(), ConnectError> {
+async fn sweep(session: &Session, target: &Target) -> Result<(), ConnectError> {
     for row in session.rows(include_str!("../sql/left.sql"), &[&marked::NUMBER]).await? {
-        drop_database(session, row.get("name")).await?;
+        drop_with_subscriptions(session, target, row.get("name")).await?;
     }
     Ok(())
 }

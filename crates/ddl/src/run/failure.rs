@@ -1,6 +1,6 @@
 //! A statement that the server refuses, with a remedy.
 
-use connect::{ConnectError, SqlState};
+use connect::{ConnectError, ServerError, SqlState};
 
 use crate::outcome::Failed;
 use crate::run::unsuited::Unsuited;
@@ -9,10 +9,12 @@ use crate::script::Statement;
 /// Whether the server refused the statement and the session goes on. Cancelled statements, and those that fail because of
 /// the machine, are not meant.
 pub(crate) fn is_of_statement(error: &ConnectError) -> bool {
-    // 53 insufficient resources, 57 operator intervention, 58 system error, XX internal error.
+    // 53 insufficient resources, 57 operator intervention, 58000 system error, 58030 I/O error. The others of class 58 are of files
+    // that a statement names, or whose extension it names (fd.c: errcode_for_file_access).
     let of_machine = |state: &SqlState| {
-        ["53", "58"].iter().any(|class| state.code().starts_with(class))
+        state.code().starts_with("53")
             || state.code().starts_with("57") && *state != SqlState::QUERY_CANCELED
+            || [SqlState::SYSTEM_ERROR, SqlState::IO_ERROR].contains(state)
     };
     matches!(error, ConnectError::Query { .. }) && !error.sqlstate().is_some_and(of_machine)
 }
@@ -39,10 +41,11 @@ pub(crate) fn of(error: &ConnectError) -> Failed {
         ConnectError::Query { error, .. } if is_of_rows(&error.code) => Some(Box::new(Unsuited::of(error))),
         _ => None,
     };
-    // The columns are named later.
-    let remedy = match unsuited {
-        Some(_) => Some(Unsuited::remedy(&[])),
-        None => error.sqlstate().and_then(remedy).map(str::to_owned),
+    let remedy = match (&unsuited, error) {
+        // The columns are named later.
+        (Some(_), _) => Some(Unsuited::remedy(&[])),
+        (None, ConnectError::Query { error, .. }) => remedy(error).map(str::to_owned),
+        (None, _) => None,
     };
     Failed { message, remedy, unsuited, is_certain: false }
 }
@@ -52,17 +55,25 @@ pub(crate) fn of_statement(error: &ConnectError, statement: &Statement) -> Faile
     let failed = of(error);
     let is_certain = is_certain(error, statement);
     let is_of_rows = error.sqlstate().is_some_and(is_of_rows);
-    Failed { is_certain, remedy: failed.remedy.filter(|_| !(is_certain && is_of_rows)), ..failed }
+    let variable = error.sqlstate().filter(|state| **state == SqlState::SYNTAX_ERROR);
+    let remedy = match variable.and_then(|_| statement.variable()) {
+        Some(variable) => {
+            Some(format!("pgrig does not replace psql's variables: write the value in place of {variable}"))
+        }
+        None => failed.remedy.filter(|_| !(is_certain && is_of_rows)),
+    };
+    Failed { is_certain, remedy, ..failed }
 }
 
 /// Whether the statement itself is the reason, if it failed on tables without rows: it cannot succeed, whatever rows they have. What fails in the
-/// body of a function may depend on rows; only an error at a place of the text is of the text. Roles, tablespaces and extensions are not of the schema: the original's server may have them.
+/// body of a function may depend on rows; only an error at a place of the text is of the text. Roles, databases, tablespaces, extensions and
+/// user mappings are not of the schema: the original's server may have them.
 fn is_certain(error: &ConnectError, statement: &Statement) -> bool {
     let ConnectError::Query { error, .. } = error else { return false };
     let is_of_text = is_of_text(&error.code)
         || error.code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
         || error.code == SqlState::INVALID_PARAMETER_VALUE && statement.target().is_some();
-    let elsewhere = ["role ", "tablespace ", "extension ", "must be "];
+    let elsewhere = ["role ", "database ", "tablespace ", "extension ", "user mapping ", "must be "];
     is_of_text
         && (error.position.is_some() || !statement.runs_code())
         && !elsewhere.iter().any(|word| error.message.starts_with(word))
@@ -84,7 +95,18 @@ fn is_of_rows(state: &SqlState) -> bool {
     ["22", "23"].iter().any(|class| state.code().starts_with(class))
 }
 
-fn remedy(state: &SqlState) -> Option<&'static str> {
+/// Whether the server lacks a file, or those of an extension (extension.c: `parse_extension_control_file`; up to PostgreSQL 14 with the
+/// SQLSTATE of a file).
+fn is_of_missing_file(error: &ServerError) -> bool {
+    let is_of_extension = || {
+        error.code == SqlState::FEATURE_NOT_SUPPORTED
+            && error.message.starts_with("extension ")
+            && error.message.ends_with("is not available")
+    };
+    error.code == SqlState::UNDEFINED_FILE || is_of_extension()
+}
+
+fn remedy(error: &ServerError) -> Option<&'static str> {
     let missing = [
         SqlState::UNDEFINED_TABLE,
         SqlState::UNDEFINED_COLUMN,
@@ -92,10 +114,29 @@ fn remedy(state: &SqlState) -> Option<&'static str> {
         SqlState::UNDEFINED_FUNCTION,
         SqlState::INVALID_SCHEMA_NAME,
     ];
-    match state {
+    match &error.code {
+        _ if is_of_missing_file(error) => Some(
+            "the server that measures lacks this file or extension: install it there, or give --scratch with a server that has it",
+        ),
+        // foreign.c: GetUserMapping.
+        _ if error.message.starts_with("user mapping not found") => Some(
+            "pgrig drops the user mappings, so that the migration cannot change foreign servers: remove statements on foreign tables",
+        ),
+        state
+            if *state == SqlState::FEATURE_NOT_SUPPORTED && error.message.starts_with("cross-database ") =>
+        {
+            Some("leave out the name of the database: pgrig runs the migration in databases of other names")
+        }
+        // A schema's CREATE ROLE is skipped, and a migration's is refused.
+        state if *state == SqlState::UNDEFINED_OBJECT && error.message.starts_with("role ") => Some(
+            "create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'",
+        ),
         state if missing.contains(state) => {
             Some("add it to the schema, or to the migration before this statement")
         }
+        state if *state == SqlState::DUPLICATE_OBJECT && error.message.starts_with("role ") => Some(
+            "the server had this role before, perhaps from a pgrig that was killed: drop it, or create it only if pg_roles does not have it",
+        ),
         state if [SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_DATABASE].contains(state) => Some(
             "pgrig runs the migration several times: remove statements that create objects of the whole server, such as roles",
         ),

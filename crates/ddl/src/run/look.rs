@@ -20,7 +20,7 @@ use crate::run::failure;
 use crate::run::pace::Pace;
 use crate::run::space::Sampler;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
-use crate::script::{Statement, StatementKind};
+use crate::script::{Statement, StatementKind, tokens};
 
 /// Times between two readings of the locks of a statement that runs outside of transactions. Such a statement waits as much longer for each
 /// transaction that holds it up.
@@ -291,7 +291,9 @@ impl<'a> Look<'a> {
 
     /// The table of this name, as a statement has it.
     async fn oid_of(&self, table: Option<String>) -> Result<Option<u32>, ConnectError> {
-        let Some(target) = table else { return Ok(None) };
+        let Some(target) = table.and_then(|name| within(&name, self.target.dbname())) else {
+            return Ok(None);
+        };
         let query = "SELECT coalesce(pg_catalog.to_regclass($1)::oid, 0::oid) AS target";
         let found: u32 = self.session.row(query, &[&target]).await?.get("target");
         Ok(Some(found).filter(|oid| *oid != 0))
@@ -327,6 +329,20 @@ impl<'a> Look<'a> {
     }
 }
 
+/// A name as `to_regclass` takes it; none if it is of another database, or is no name: there it raises an error, which would end the
+/// transaction of the migration (namespace.c: RangeVarGetRelidExtended).
+fn within(name: &str, database: &str) -> Option<String> {
+    let parts = tokens(name).into_iter().filter_map(|(kind, token)| sql::name(kind, token.as_bytes()));
+    let parts: Vec<String> = parts.map(String::from_utf8).collect::<Result<_, _>>().ok()?;
+    let own = match &parts[..] {
+        own @ ([_] | [_, _]) => own,
+        [first, own @ ..] if own.len() == 2 && first == database => own,
+        _ => return None,
+    };
+    let is_name = own.iter().all(|part| !part.is_empty());
+    is_name.then(|| own.iter().map(|part| quote::identifier(part)).collect::<Vec<_>>().join("."))
+}
+
 /// The result of a future, and the time that it took.
 pub(crate) async fn timed<T>(run: impl Future<Output = T>) -> (T, Duration) {
     let start = Instant::now();
@@ -359,4 +375,24 @@ fn is_partitioned(works: &[Work], target: Option<u32>, after: &Relations) -> boo
 fn tables(relations: &Relations) -> Vec<String> {
     let tables = relations.0.values().filter(|one| matches!(one.kind, Kind::Table | Kind::Partitioned));
     tables.map(|table| table.sql.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_the_server_would_refuse_are_none() {
+        for (name, wanted) in [
+            ("Orders", Some("\"orders\"")),
+            ("s /* the */ . \"T x\"", Some("\"s\".\"T x\"")),
+            ("Shop.public.orders", Some("\"public\".\"orders\"")),
+            ("elsewhere.public.orders", None),
+            ("shop.a.b.c", None),
+            ("\"\"", None),
+            ("", None),
+        ] {
+            assert_eq!(within(name, "shop").as_deref(), wanted, "{name}");
+        }
+    }
 }

@@ -11,20 +11,24 @@ mod failure;
 mod fill;
 mod goal;
 mod look;
+mod mappings;
 mod minimal;
 mod original;
 mod pace;
 mod rehearse;
+mod roles;
 mod rounds;
 mod settings;
 mod space;
 mod stall;
+mod subscriptions;
 mod suit;
 pub(crate) mod unsuited;
 mod watch;
 
 use std::collections::BTreeSet;
 use std::pin::pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use ::fill::TableRows;
@@ -40,6 +44,7 @@ use self::databases::Databases;
 use self::fill::{Filled, Filler, Scales};
 use self::minimal::Minimal;
 use self::rehearse::{Shape, Table, Tables, changed};
+use self::roles::Roles;
 use self::rounds::Rounds;
 use self::settings::Conditions;
 use self::unsuited::Columns;
@@ -74,10 +79,12 @@ pub trait Observer {
     fn statement(&mut self, number: usize, of: usize, statement: &Statement);
     /// So much time is left, about.
     fn left(&mut self, left: Duration);
+    /// A warning at the end: a sentence about what stays on the server.
+    fn warned(&mut self, _: &str) {}
 }
 
-/// Measures a migration. `interrupt` resolves when the user wants to stop. In any case the databases that it makes are
-/// dropped; those that a killed run left, too.
+/// Measures a migration. `interrupt` resolves when the user wants to stop. In any case the databases and roles that it makes are
+/// dropped; the databases that a killed run left, too.
 ///
 /// # Errors
 /// If the server fails, the tables cannot be filled, or the user interrupts it. A statement that the server refuses is no
@@ -90,17 +97,25 @@ pub fn run<'a>(
 ) -> LocalBoxFuture<'a, Result<Outcome, DdlError>> {
     Box::pin(async move {
         let name = Databases::name();
+        let roles = Rc::new(Roles::of(request));
         // Its statements are cancelled, and not those of other sessions on the same server.
         let target = site.target.clone().apart();
-        let (stop, stopped) = stop();
-        let measurement = Measurement { site, request, target: &target, stopped };
-        let work = pin!(caught(measurement.run(&name, observer)));
-        let result = match until_stopped(&target, interrupt, work, || stop.tell()).await {
-            Ended::Done(result) => result,
-            Ended::Stopped(_) => Err(DdlError::Interrupted),
+        let result = {
+            let (stop, stopped) = stop();
+            let roles = Rc::clone(&roles);
+            let measurement = Measurement { site, request, target: &target, roles, stopped };
+            let work = pin!(caught(measurement.run(&name, observer)));
+            match until_stopped(&target, interrupt, work, || stop.tell()).await {
+                Ended::Done(result) => result,
+                Ended::Stopped(_) => Err(DdlError::Interrupted),
+            }
         };
-        match (databases::finish(&target.clone().apart(), &name).await, result) {
-            (Ok(()), result) => result,
+        let finished = databases::finish(&target.clone().apart(), &name, &roles).await;
+        if let Ok(warnings) = &finished {
+            warnings.iter().for_each(|warning| observer.warned(warning));
+        }
+        match (finished, result) {
+            (Ok(_), result) => result,
             // A lost server explains both.
             (Err(_), Err(error @ (DdlError::Connect(_) | DdlError::Restart { .. }))) => Err(error),
             (Err((database, why)), result) => {
@@ -124,26 +139,32 @@ struct Rehearsed<'a> {
     has_better: bool,
     /// Whether the look disturbs a statement.
     is_disturbed: bool,
+    /// Whether the schema had user mappings, which it no longer has.
+    had_mappings: bool,
+    /// The roles that the schema has made.
+    roles: Vec<String>,
 }
 
 struct Measurement<'a> {
     site: &'a Site<'a>,
     request: &'a Request,
     target: &'a Target,
+    roles: Rc<Roles>,
     stopped: Stopped,
 }
 
 impl Measurement<'_> {
     async fn run(&self, name: &str, observer: &mut dyn Observer) -> Result<Outcome, DdlError> {
-        let mut databases = Databases::begin(self.target, name.to_owned()).await?;
+        let mut databases = Databases::begin(self.target, name.to_owned(), Rc::clone(&self.roles)).await?;
         let conditions = settings::take_over(self.site, self.request, &mut databases).await?;
         let Conditions { settings, of_server, memory, warnings } = conditions;
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
         let rehearsed = self.rehearse(&copies, observer).await?;
-        let Rehearsed { mut recipe, columns, unused, works, has_better, is_disturbed } = rehearsed;
+        let Rehearsed { mut recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles } =
+            rehearsed;
         let empty = databases.create("plan").await?;
-        let scales = recipe.scales(&empty).await?;
+        let scales = recipe.scales(&empty).await.map_err(|error| error.of_roles(&roles))?;
         databases.drop(&empty).await?;
 
         let taken_over = settings.iter().chain(&of_server).cloned().collect();
@@ -157,6 +178,7 @@ impl Measurement<'_> {
         let mut clock = Clock::begin(speeds, fills.chain(runs));
         plan.seconds = clock.all().as_secs();
         plan.warnings.extend(warnings);
+        plan.warnings.extend(had_mappings.then(|| mappings::WARNING.to_owned()));
         observer.planned(&plan);
 
         let mut filled: Vec<Filled> = Vec::new();
@@ -225,7 +247,9 @@ impl Measurement<'_> {
         let empty = site.databases.create("empty").await?;
         let session = Session::open(&empty).await?;
         ::fill::create_schema(&session.connection, &self.request.schema.sql).await?;
+        let had_mappings = mappings::were_dropped(&session).await?;
         session.close().await;
+        let roles = site.databases.made_roles().await?;
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
         if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
             let copy = site.databases.copy(&empty, "probe").await?;
@@ -266,7 +290,8 @@ impl Measurement<'_> {
         let better = better::migration(&statements, site.databases.version());
         let has_better = self.request.alternatives && better.is_some();
         let columns = Columns::of(&tables, &before.casts);
-        Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed: costs.is_disturbed })
+        let is_disturbed = costs.is_disturbed;
+        Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles })
     }
 
     /// The tables that options name, each with its option.

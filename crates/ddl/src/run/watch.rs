@@ -53,12 +53,12 @@ impl Watcher {
         Ok(locks)
     }
 
-    /// Whether the migration's session is in a transaction, as the server says.
+    /// Whether the migration's session is in a transaction that has not failed. Each has a lock on its own virtual ID (xact.c: `StartTransaction`);
+    /// `pg_stat_activity` would tell nothing under `track_activities = off`.
     pub(crate) async fn is_in_transaction(&self) -> Result<bool, ConnectError> {
-        let query = "SELECT coalesce(state, '') LIKE 'idle in transaction%' AS is_in \
-                     FROM pg_catalog.pg_stat_activity WHERE pid = $1";
-        let rows = self.session.rows(query, &[&self.pid]).await?;
-        Ok(rows.first().is_some_and(|row| row.get("is_in")))
+        let query = "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks WHERE pid = $1 AND locktype = 'virtualxid' \
+                     AND mode = 'ExclusiveLock' AND granted) AS is_in";
+        Ok(self.session.row(query, &[&self.pid]).await?.get("is_in"))
     }
 
     /// The position up to which the server has inserted WAL, bytes.

@@ -16,6 +16,9 @@ fn of(release: u16, schema: &str, files: &[(&str, bool)]) -> Outcome {
         if *in_one { script.in_one_transaction().unwrap() } else { script }
     });
     request.script = Script::of(scripts).unwrap();
+    // Of Django's RunPython in 0002.
+    let unwritten = files.iter().filter(|(text, _)| text.contains("CANNOT BE WRITTEN AS SQL"));
+    assert_eq!(request.script.warnings.len(), unwritten.count(), "{:?}", request.script.warnings);
     let outcome = measured(&server, &request).unwrap();
     let failed: Vec<_> = outcome.failed().collect();
     assert!(failed.is_empty(), "{release}: {failed:#?}");

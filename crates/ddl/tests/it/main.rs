@@ -5,6 +5,8 @@ mod forecasts;
 mod frameworks;
 mod migrations;
 mod originals;
+mod outside;
+mod refusals;
 mod space;
 mod stalls;
 mod statements;

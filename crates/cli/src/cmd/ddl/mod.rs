@@ -29,6 +29,9 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
     if let Some(disorder) = arguments.disorder() {
         printer.warn(disorder);
     }
+    for warning in &script.warnings {
+        printer.warn(warning);
+    }
     let probes = arguments.probes()?;
     let schema = match arguments.origin()? {
         Origin::Read(schema) => schema,

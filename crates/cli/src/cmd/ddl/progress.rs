@@ -51,4 +51,8 @@ impl Observer for Progress<'_> {
     fn statement(&mut self, number: usize, of: usize, statement: &Statement) {
         self.printer.say(format!("  {number} of {of}: {}", text::cut(&statement.in_one_line(), 60)));
     }
+
+    fn warned(&mut self, warning: &str) {
+        self.printer.warn(warning);
+    }
 }

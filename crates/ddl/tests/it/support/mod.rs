@@ -9,6 +9,22 @@ use testkit::{Server, block_on, spec};
 /// Is told, and does nothing.
 pub(crate) struct Unwatched;
 
+/// Keeps the warnings.
+#[derive(Debug, Default)]
+pub(crate) struct Warned(pub(crate) Vec<String>);
+
+impl Observer for Warned {
+    fn planned(&mut self, plan: &Plan) {
+        self.0.extend(plan.warnings.iter().cloned());
+    }
+    fn warned(&mut self, warning: &str) {
+        self.0.push(warning.to_owned());
+    }
+    fn stage(&mut self, _: &str) {}
+    fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
+    fn left(&mut self, _: Duration) {}
+}
+
 impl Observer for Unwatched {
     fn planned(&mut self, _: &Plan) {}
     fn stage(&mut self, _: &str) {}
@@ -38,11 +54,30 @@ pub(crate) fn request(schema: &str, migration: &str, amount: Amount) -> Request 
     }
 }
 
+/// The databases and roles that are there beside those of a new server.
+pub(crate) fn left(server: &Server) -> Vec<String> {
+    block_on(async {
+        let query = "SELECT datname::text FROM pg_database WHERE datname NOT IN ('postgres', 'template0', 'template1') \
+                     UNION ALL SELECT rolname::text FROM pg_roles WHERE oid >= 16384 ORDER BY 1";
+        let rows = server.connect("postgres").await.client.query(query, &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    })
+}
+
 /// Measures it.
 pub(crate) fn measured(server: &Server, request: &Request) -> Result<Outcome, DdlError> {
+    measured_by(server, request, &mut Unwatched)
+}
+
+/// Measures it, and tells an observer.
+pub(crate) fn measured_by(
+    server: &Server,
+    request: &Request,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, DdlError> {
     block_on(async {
         let target = server.target("postgres");
         let site = Site { target: &target, directory: &DataDirectory::Asked, restarter: None, pgrig: "test" };
-        ddl::run(&site, request, &mut Unwatched, Box::pin(std::future::pending())).await
+        ddl::run(&site, request, observer, Box::pin(std::future::pending())).await
     })
 }

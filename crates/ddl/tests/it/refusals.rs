@@ -1,0 +1,93 @@
+//! Statements that the server refuses because of what it lacks, or of pgrig's own way to run them: what the user is told.
+
+use ddl::{Amount, Outcome};
+use testkit::{RELEASES, Server, assert_says, spec};
+
+use crate::support::{left, measured, request, server};
+
+const SHOP: &str = "CREATE TABLE orders (id int PRIMARY KEY, note text);";
+
+/// `pg_stat_activity` has no states then.
+#[test]
+fn transactions_are_seen_without_track_activities() {
+    let transaction = "BEGIN; ALTER TABLE orders ADD a int; ALTER TABLE orders ADD b int; ROLLBACK; ALTER TABLE orders ADD a int";
+    let are_seen = |outcome: &Outcome, begin: usize| {
+        let found = |place: usize| outcome.statements[begin + place].found.as_ref().unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+        // The second statement keeps the lock of the first one.
+        assert!(!found(1).locks.is_empty() && found(1).inherited.is_empty(), "{:#?}", found(1));
+        assert!(found(2).locks.is_empty() && !found(2).inherited.is_empty(), "{:#?}", found(2));
+        let held = |place: usize| outcome.statements[begin + place].largest().unwrap().runs[0];
+        assert!(held(1).held >= held(1).seconds + held(2).seconds, "{:?}", held(1));
+    };
+    for release in RELEASES {
+        let off = [("wal_level", "replica"), ("autovacuum", "off"), ("track_activities", "off")];
+        let server = Server::start(spec(release, &off));
+        are_seen(&measured(&server, &request(SHOP, transaction, Amount::Rows(100))).unwrap(), 0);
+    }
+    let migration = format!("SET track_activities = off; {transaction}");
+    are_seen(&measured(&server(18), &request(SHOP, &migration, Amount::Rows(100))).unwrap(), 1);
+}
+
+/// Versions have other SQLSTATEs for the files of an extension.
+#[test]
+fn a_file_that_the_server_lacks_makes_a_statement_not_measurable() {
+    let migration = "
+        SELECT 1;
+        CREATE EXTENSION pgrig_missing;
+        COPY orders FROM '/nonexistent/orders.csv';
+        CREATE FUNCTION f() RETURNS int LANGUAGE c AS 'pgrig_missing';
+        ALTER TABLE orders ADD a int;
+    ";
+    for release in RELEASES {
+        let server = server(release);
+        let outcome = measured(&server, &request(SHOP, migration, Amount::Rows(100))).unwrap();
+        let failed: Vec<usize> = outcome.failed().map(|(one, _)| one.number).collect();
+        assert_eq!(failed, [2, 3, 4], "{release}: {:#?}", outcome.statements);
+        for (_, failed) in outcome.failed() {
+            let remedy = failed.remedy.as_deref().unwrap();
+            assert_says(remedy, &["lacks this file or extension: install it there"]);
+        }
+        assert!(outcome.statements[4].largest().is_some(), "{release}: {:#?}", outcome.statements);
+        assert_eq!(left(&server), Vec::<String>::new());
+    }
+}
+
+/// The databases of pgrig's have other names.
+#[test]
+fn a_name_with_a_database_is_refused_with_the_remedy() {
+    for release in RELEASES {
+        let server = server(release);
+        for migration in [
+            "ALTER TABLE shop.public.orders ADD a int",
+            "CREATE INDEX ON shop.public.orders (note)",
+            "UPDATE shop.public.orders SET note = 'x'",
+        ] {
+            let error = measured(&server, &request(SHOP, migration, Amount::Rows(100))).unwrap_err();
+            assert_says(
+                &error.to_string(),
+                &["statement 1 ", "shop.public.orders", "leave out the name of the database"],
+            );
+            assert_eq!(failure::Classified::class(&error), failure::Class::Request);
+        }
+        assert_eq!(left(&server), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_variable_of_psql_is_named() {
+    let server = server(18);
+    for (migration, variable) in
+        [("ALTER TABLE :name ADD a int", ":name"), ("UPDATE orders SET note = :'note'", ":'note'")]
+    {
+        let error = measured(&server, &request(SHOP, migration, Amount::Rows(100))).unwrap_err().to_string();
+        let remedy =
+            format!("pgrig does not replace psql's variables: write the value in place of {variable}");
+        assert_says(&error, &["statement 1 ", "syntax error", &remedy]);
+    }
+    // Those of a slice are none.
+    let error = measured(&server, &request(SHOP, "SELECT a[1:n] FROM", Amount::Rows(100))).unwrap_err();
+    assert!(!error.to_string().contains("psql"), "{error}");
+    assert_eq!(left(&server), Vec::<String>::new());
+}
