@@ -30,7 +30,13 @@ fn a_snapshot_keeps_row_versions_in_toast_tables_too() {
     let length = Length::Time(Duration::from_secs(1));
     let load = tps::Request { clients: 2, rate: Some(50.0), seed: 4711, ..tps::Request::of(source, length) };
     let asked = SizesRequest {
-        request: Request { ways: ways(&["custom"]), trials: 1, bin: Some(clients()), probe: false, network: false },
+        request: Request {
+            ways: ways(&["custom"]),
+            trials: 1,
+            bin: Some(clients()),
+            probe: false,
+            network: false,
+        },
         shape: Shape::of_script(TABLE, "a.sql".to_owned()).unwrap(),
         size: 120 * MB,
         up_to: 10 * MB,

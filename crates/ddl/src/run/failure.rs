@@ -62,7 +62,7 @@ pub(crate) fn of_statement(error: &ConnectError, statement: &Statement) -> Faile
         }
         None => failed.remedy.filter(|_| !(is_certain && is_of_rows)),
     };
-    Failed { is_certain, remedy, ..failed }
+    Failed { remedy, is_certain, ..failed }
 }
 
 /// Whether the statement itself is the reason, if it failed on tables without rows: it cannot succeed, whatever rows they have. What fails in the

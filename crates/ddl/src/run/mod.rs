@@ -112,7 +112,9 @@ pub fn run<'a>(
         };
         let finished = databases::finish(&target.clone().apart(), &name, &roles).await;
         if let Ok(warnings) = &finished {
-            warnings.iter().for_each(|warning| observer.warned(warning));
+            for warning in warnings {
+                observer.warned(warning);
+            }
         }
         match (finished, result) {
             (Ok(_), result) => result,
