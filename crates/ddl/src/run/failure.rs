@@ -140,6 +140,9 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         state if [SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_DATABASE].contains(state) => Some(
             "pgrig runs the migration several times: remove statements that create objects of the whole server, such as roles",
         ),
+        state if *state == SqlState::INSUFFICIENT_PRIVILEGE && error.message.starts_with("could not ") => {
+            Some("allow the account of the server to read this file, or give --scratch with a server that can")
+        }
         state if *state == SqlState::INSUFFICIENT_PRIVILEGE => Some(
             "the migration runs as the role of pgrig's connection: grant the right in the schema, or leave out SET ROLE",
         ),

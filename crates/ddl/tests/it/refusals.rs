@@ -36,7 +36,7 @@ fn a_file_that_the_server_lacks_makes_a_statement_not_measurable() {
     let migration = "
         SELECT 1;
         CREATE EXTENSION pgrig_missing;
-        COPY orders FROM '/nonexistent/orders.csv';
+        COPY orders FROM '/pgrig-missing/orders.csv';
         CREATE FUNCTION f() RETURNS int LANGUAGE c AS 'pgrig_missing';
         ALTER TABLE orders ADD a int;
     ";
