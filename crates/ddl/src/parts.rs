@@ -133,6 +133,27 @@ impl<'a> Parts<'a> {
         Some(Alter { table, is_only, action: action? })
     }
 
+    /// The columns that ALTER TABLE adds, by their names as the server has them.
+    pub(crate) fn added_columns(&self) -> Vec<String> {
+        if !self.begins(0, &["alter", "table"]) {
+            return Vec::new();
+        }
+        // What ADD may add besides columns.
+        let others = ["constraint", "check", "unique", "primary", "foreign", "exclude", "not", "generated"];
+        let column = |place: usize| {
+            let mut at = place + 1;
+            if others.iter().any(|word| self.begins(at, &[word])) {
+                return None;
+            }
+            at += usize::from(self.begins(at, &["column"]));
+            if self.begins(at, &["if", "not", "exists"]) {
+                at += 3;
+            }
+            self.folded(at)
+        };
+        self.outer(2).filter(|place| self.begins(*place, &["add"])).filter_map(column).collect()
+    }
+
     fn alter_column(&self, at: usize) -> Option<Action<'a>> {
         let at = at + usize::from(self.begins(at, &["column"]));
         let column = self.name(at)?;
@@ -216,6 +237,12 @@ impl<'a> Parts<'a> {
         matches!(part.kind, Kind::Word | Kind::QuotedName).then_some(part.text)
     }
 
+    /// The name there as the server has it.
+    fn folded(&self, at: usize) -> Option<String> {
+        let part = self.tokens.get(at)?;
+        String::from_utf8(sql::name(part.kind, part.text.as_bytes())?).ok()
+    }
+
     /// Places from there on that are outside of parentheses.
     fn outer(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         let mut depth = 0_i32;
@@ -240,5 +267,24 @@ impl<'a> Parts<'a> {
 
     fn slice(&self, from: usize, to: usize) -> &'a str {
         if from >= to { "" } else { &self.text[self.tokens[from].at..self.end(to - 1)] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_columns_that_a_statement_adds_are_found() {
+        for (sql, wanted) in [
+            ("ALTER TABLE t ADD a int NOT NULL", &["a"][..]),
+            ("alter table only s.t add column if not exists \"B c\" text unique default ''", &["B c"]),
+            ("ALTER TABLE t ADD A int, ALTER b TYPE text, ADD COLUMN c numeric(8, 2)", &["a", "c"]),
+            ("ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0), ADD UNIQUE (a), ADD PRIMARY KEY (a)", &[]),
+            ("ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY", &[]),
+            ("ALTER TYPE mood ADD VALUE 'mixed'", &[]),
+        ] {
+            assert_eq!(Parts::of(sql).added_columns(), wanted, "{sql}");
+        }
     }
 }

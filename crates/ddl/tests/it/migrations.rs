@@ -317,6 +317,42 @@ fn the_remedy_names_the_columns_whose_values_do_not_suit() {
     }
 }
 
+/// The rows before the migration do not have it, so no values of theirs help.
+#[test]
+fn a_new_column_that_existing_rows_cannot_have_is_told() {
+    for release in RELEASES {
+        let server = server(release);
+        for (migration, says) in [
+            (
+                "ALTER TABLE orders ADD a int NOT NULL",
+                "fails on every table with rows: give the new column a DEFAULT, or add it without NOT NULL",
+            ),
+            (
+                "ALTER TABLE orders ADD slug text UNIQUE DEFAULT ''",
+                "fill it with different values, then add the constraint",
+            ),
+            (
+                "ALTER TABLE orders ADD c int DEFAULT 0 CHECK (c > 0)",
+                "a DEFAULT that satisfies the constraint",
+            ),
+            (
+                "ALTER TABLE orders ADD r int DEFAULT -1 REFERENCES customers",
+                "a value that the other table lacks: give the new column another DEFAULT",
+            ),
+            (
+                "ALTER TABLE orders ADD a int; ALTER TABLE orders ALTER a SET NOT NULL",
+                "the migration itself adds a, for which --column gives no values: give it a DEFAULT, or fill it",
+            ),
+        ] {
+            let outcome = measured(&server, &of(migration)).unwrap();
+            let (_, failed) = outcome.failed().next().unwrap_or_else(|| panic!("{release}: {migration}"));
+            let remedy = failed.remedy.as_deref().unwrap();
+            assert_says(remedy, &[says]);
+            assert!(!remedy.contains("=SPEC"), "{release}: {migration}: {remedy}");
+        }
+    }
+}
+
 /// The user interrupts it in the middle of a statement.
 fn interrupted(server: &Server) {
     struct Interrupting(Option<oneshot::Sender<()>>);
