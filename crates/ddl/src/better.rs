@@ -1,6 +1,7 @@
 //! A better way, where one is known for work that was measured: in words, and as statements that can be measured, too.
 
 use crate::find::{Class, WorkKind};
+use crate::not_null;
 use crate::outcome::{Effects, StatementOutcome};
 use crate::parted;
 use crate::parts::{Action, Alter, Parts};
@@ -41,6 +42,11 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         Class::IndexBuild if builds && is_key => {
             "build the index CONCURRENTLY, outside of a transaction: to add the constraint then changes only catalogs"
         }
+        // To check that no row is NULL, it reads the table.
+        Class::Scan if has("primary key using index") => {
+            "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction: to use the index \
+             then changes only catalogs"
+        }
         Class::Scan | Class::SeveralTables if has("set not null") => {
             "add a CHECK constraint NOT VALID, and validate it in a later transaction, which blocks neither reads nor writes: SET \
              NOT NULL then scans nothing"
@@ -67,7 +73,12 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         }
         _ => return None,
     };
-    Some(way.to_owned())
+    let before = if found.nullable.is_empty() {
+        ""
+    } else {
+        "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction; then "
+    };
+    Some(format!("{before}{way}"))
 }
 
 /// The better way of ATTACH PARTITION.
@@ -201,17 +212,16 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
     let is_check =
         matches!(&action, Action::Rule { rule, .. } if rule.to_ascii_lowercase().starts_with("check"));
     if found.is_partitioned && !is_check && matches!(action, Action::Key { .. } | Action::Rule { .. }) {
-        return parted::constraint(&action, &own, &found.partitions);
+        return parted::constraint(&action, &own, &found.partitions, &found.nullable);
     }
     Some(match action {
         Action::Key { name, kind, columns, rest } => {
             let name = name.unwrap_or(&own);
-            vec![
-                format!("CREATE UNIQUE INDEX CONCURRENTLY {name} ON {table} {columns}"),
-                alter(
-                    format!("ADD CONSTRAINT {name} {kind} USING INDEX {name} {rest}").trim_end().to_owned(),
-                ),
-            ]
+            let mut ways = not_null::of_key(&alter, (table, &own), &found.nullable, (is_only, version));
+            ways.push(format!("CREATE UNIQUE INDEX CONCURRENTLY {name} ON {table} {columns}"));
+            let add = format!("ADD CONSTRAINT {name} {kind} USING INDEX {name} {rest}");
+            ways.push(alter(add.trim_end().to_owned()));
+            ways
         }
         Action::Rule { name, rule } => {
             let name = name.unwrap_or(&own);
@@ -220,7 +230,7 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
                 alter(format!("VALIDATE CONSTRAINT {name}")),
             ]
         }
-        Action::SetNotNull { column } => not_null(&alter, &own, column, is_only),
+        Action::SetNotNull { column } => not_null::by_check(&alter, &own, &[column], is_only),
         Action::AddColumn { column, typed, default, is_not_null } => {
             let tables = found.works.iter().filter(|work| work.kind == WorkKind::Rewrite).count();
             if tables != 1 || version < RANGES {
@@ -232,22 +242,11 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
             ];
             ways.extend((0..BATCHES).map(|batch| batch_of(table, column, batch)));
             if is_not_null {
-                ways.extend(not_null(&alter, &own, column, is_only));
+                ways.extend(not_null::by_check(&alter, &own, &[column], is_only));
             }
             ways
         }
     })
-}
-
-fn not_null(alter: &dyn Fn(String) -> String, name: &str, column: &str, is_only: bool) -> Vec<String> {
-    // Tables that inherit from it would have to get the CHECK, too.
-    let inherit = if is_only { " NO INHERIT" } else { "" };
-    vec![
-        alter(format!("ADD CONSTRAINT {name} CHECK ({column} IS NOT NULL){inherit} NOT VALID")),
-        alter(format!("VALIDATE CONSTRAINT {name}")),
-        alter(format!("ALTER COLUMN {column} SET NOT NULL")),
-        alter(format!("DROP CONSTRAINT {name}")),
-    ]
 }
 
 /// The update of a part of the blocks that the table had when it was last vacuumed; the last one takes all that is left.
@@ -287,6 +286,7 @@ mod tests {
             is_alone: false,
             is_partitioned: false,
             partitions: Vec::new(),
+            nullable: Vec::new(),
             waits: 0,
             space: Space::default(),
             tables: BTreeSet::new(),
@@ -357,6 +357,34 @@ mod tests {
         assert_eq!(rewrite.len(), 2 + 4 + 4);
         assert_eq!(rewrite[0].0, "ALTER TABLE t ADD COLUMN c uuid");
         assert_eq!(rewrite[1].0, "ALTER TABLE t ALTER COLUMN c SET DEFAULT gen_random_uuid()");
+    }
+
+    /// ADD PRIMARY KEY USING INDEX would scan the table for NULLs, and block its readers meanwhile.
+    #[test]
+    fn columns_of_a_primary_key_are_not_null_before_it_uses_the_index() {
+        let script = Script::read("ALTER TABLE t ADD PRIMARY KEY (a)", None).unwrap();
+        let nullable = vec!["a".to_owned()];
+        let found = Effects { nullable, ..found(Class::IndexBuild, WorkKind::IndexBuild) };
+        let index = ["CREATE UNIQUE INDEX CONCURRENTLY pgrig_better_1 ON t (a)"];
+        let key = ["ALTER TABLE t ADD CONSTRAINT pgrig_better_1 PRIMARY KEY USING INDEX pgrig_better_1"];
+        let of = |version| written(&found, &script.statements[0], 1, version).unwrap();
+        let checked = [
+            "ALTER TABLE t ADD CONSTRAINT pgrig_better_1_not_null CHECK (a IS NOT NULL) NOT VALID",
+            "ALTER TABLE t VALIDATE CONSTRAINT pgrig_better_1_not_null",
+            "ALTER TABLE t ALTER COLUMN a SET NOT NULL",
+            "ALTER TABLE t DROP CONSTRAINT pgrig_better_1_not_null",
+        ];
+        assert_eq!(of(170_000), [&checked[..], &index, &key].concat());
+        let not_valid = [
+            "ALTER TABLE t ADD CONSTRAINT t_a_not_null NOT NULL a NOT VALID",
+            "ALTER TABLE t VALIDATE CONSTRAINT t_a_not_null",
+        ];
+        assert_eq!(of(180_000), [&not_valid[..], &index, &key].concat());
+        let way = better_way(&found, &script.statements[0]).unwrap();
+        assert!(
+            way.starts_with("first make the columns NOT NULL") && way.contains("; then build the index"),
+            "{way}"
+        );
     }
 
     #[test]

@@ -87,6 +87,9 @@ pub struct Effects {
     /// The partitioned table that it names, and its partitions, each after the one of which it is a part.
     #[serde(skip)]
     pub(crate) partitions: Vec<Node>,
+    /// The columns of the primary key that it adds, as far as they may be NULL before it, as SQL.
+    #[serde(skip)]
+    pub(crate) nullable: Vec<String>,
     /// Times that it waited for transactions of others.
     pub waits: usize,
     /// Disk space that it takes while it runs.

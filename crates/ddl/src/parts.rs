@@ -154,6 +154,15 @@ impl<'a> Parts<'a> {
         self.outer(2).filter(|place| self.begins(*place, &["add"])).filter_map(column).collect()
     }
 
+    /// The columns of the primary key that ALTER TABLE adds, by their names as the server has them; none for other statements.
+    pub(crate) fn primary_key(&self) -> Option<Vec<String>> {
+        let Action::Key { kind: "PRIMARY KEY", columns, .. } = self.alter_table()?.action else {
+            return None;
+        };
+        let name = |(kind, token): (Kind, &str)| String::from_utf8(sql::name(kind, token.as_bytes())?).ok();
+        Some(tokens(columns).into_iter().filter_map(name).collect())
+    }
+
     fn alter_column(&self, at: usize) -> Option<Action<'a>> {
         let at = at + usize::from(self.begins(at, &["column"]));
         let column = self.name(at)?;
@@ -179,6 +188,10 @@ impl<'a> Parts<'a> {
             if self.begins(at, words) {
                 let open = at + words.len();
                 let close = self.closing(open)?;
+                // Its index is not of a kind that CREATE UNIQUE INDEX makes.
+                if (open..close).any(|place| self.begins(place, &["without", "overlaps"])) {
+                    return None;
+                }
                 let known = ["deferrable", "not", "initially"];
                 if close + 1 < end && !known.iter().any(|word| self.begins(close + 1, &[word])) {
                     return None;
@@ -285,6 +298,24 @@ mod tests {
             ("ALTER TYPE mood ADD VALUE 'mixed'", &[]),
         ] {
             assert_eq!(Parts::of(sql).added_columns(), wanted, "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_columns_of_a_primary_key_are_found() {
+        for (sql, wanted) in [
+            (
+                "ALTER TABLE ONLY s.t ADD CONSTRAINT k PRIMARY KEY (A, \"B c\") DEFERRABLE",
+                Some(&["a", "B c"][..]),
+            ),
+            ("ALTER TABLE t ADD UNIQUE (a)", None),
+            ("ALTER TABLE t ADD PRIMARY KEY (a, at WITHOUT OVERLAPS)", None),
+            ("ALTER TABLE t ADD PRIMARY KEY USING INDEX i", None),
+            ("SELECT 1", None),
+        ] {
+            let found = Parts::of(sql).primary_key();
+            let wanted = wanted.map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+            assert_eq!(found, wanted, "{sql}");
         }
     }
 }

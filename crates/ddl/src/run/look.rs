@@ -132,6 +132,7 @@ impl<'a> Look<'a> {
         let target = self.oid_of(statement.target()).await?;
         let indexed = Parts::of(&statement.sql).create_index().map(|create| create.table.to_owned());
         let named = target.or(self.oid_of(indexed).await?);
+        let nullable = self.nullable(statement, named).await?;
         let wal = self.watcher.wal().await?;
         let ((run, mut took), space) = self.sampler.during(timed(self.session.run(&statement.sql))).await?;
         if let Err(error) = failure::refused(run)? {
@@ -171,6 +172,7 @@ impl<'a> Look<'a> {
             class: Class::of(&works, target, &before.relations, false),
             is_partitioned: is_partitioned(&works, target, &after.relations),
             partitions: named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations)),
+            nullable,
             tables: concerned(&works, &locks, &before.relations),
             held: after.locks.tables(&before.relations),
             works,
@@ -220,6 +222,7 @@ impl<'a> Look<'a> {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
             partitions: Vec::new(),
+            nullable: Vec::new(),
             tables: concerned(&works, &locks, &before),
             held: held.tables(&before),
             works,
@@ -295,6 +298,16 @@ impl<'a> Look<'a> {
         let query = "SELECT coalesce(pg_catalog.to_regclass($1)::oid, 0::oid) AS target";
         let found: u32 = self.session.row(query, &[&target]).await?.get("target");
         Ok(Some(found).filter(|oid| *oid != 0))
+    }
+
+    /// The columns of the primary key that a statement adds to a table, as far as they may be NULL before it, as SQL.
+    async fn nullable(&self, statement: &Statement, table: Option<u32>) -> Result<Vec<String>, ConnectError> {
+        let columns = Parts::of(&statement.sql).primary_key();
+        let (Some(table), Some(columns)) = (table, columns) else { return Ok(Vec::new()) };
+        let query = "SELECT pg_catalog.quote_ident(attname) AS name FROM pg_catalog.pg_attribute \
+                     WHERE attrelid = $1 AND attname::text = ANY ($2) AND NOT attnotnull ORDER BY attnum";
+        let rows = self.session.rows(query, &[&table, &columns]).await?;
+        Ok(rows.iter().map(|row| row.get("name")).collect())
     }
 
     /// Counters of VACUUM and ANALYZE, before a statement of these.
