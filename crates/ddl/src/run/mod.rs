@@ -229,7 +229,8 @@ impl Measurement<'_> {
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
         if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
             let copy = site.databases.copy(&empty, "probe").await?;
-            stall::check::check(&copy, probes, self.request.seed).await?;
+            let with_settings = settings::with(&copy, site.settings);
+            stall::check::check(&with_settings, probes, self.request.seed).await?;
             site.databases.drop(&copy).await?;
         }
         let named = self.named().into_iter().map(|(option, name)| tables.named(option, name));

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ddl::find::Class;
-use ddl::{Amount, Observer, Plan, Request, Schema, Site, Statement};
+use ddl::{Amount, Observer, Plan, Probes, Probing, Request, Schema, Site, Statement};
 use server::DataDirectory;
 use testkit::{RELEASES, block_on};
 
-use crate::support::{request, server};
+use crate::support::{measured, request, server};
 
 const SHOP: &str = "
     CREATE TABLE orders (id int PRIMARY KEY, note text);
@@ -136,4 +136,34 @@ fn settings_of_the_original_are_taken_over_as_far_as_the_role_may_set_them() {
             assert!(warnings.contains(part), "{warnings}");
         }
     });
+}
+
+/// Sessions of the original have its search_path, also those that read and write.
+#[test]
+fn readers_and_writers_find_tables_as_in_the_original() {
+    for release in RELEASES {
+        let server = server(release);
+        server.sql("CREATE DATABASE shop; ALTER DATABASE shop SET search_path = app");
+        let schema = block_on(async {
+            let shop = server.connect("shop").await;
+            let schema = "CREATE SCHEMA app; CREATE TABLE app.orders (id int PRIMARY KEY, n int);
+                          INSERT INTO app.orders SELECT i, i FROM generate_series(1, 3000) i; ANALYZE";
+            shop.client.batch_execute(schema).await.unwrap();
+            Schema::of_database(&shop, "shop").await.unwrap()
+        });
+        let statement = |sql: &str| Some(Probing::Statement(sql.to_owned()));
+        let probes = Probes {
+            read: statement("SELECT * FROM orders WHERE id = 7"),
+            write: statement("UPDATE orders SET n = n WHERE id = 8"),
+            blocker: None,
+        };
+        let migration = "BEGIN; ALTER TABLE orders ADD a int; SELECT pg_sleep(1); COMMIT";
+        let request = Request { schema, probes: Some(probes), ..request("", migration, Amount::AsOriginal) };
+        let outcome = measured(&server, &request).unwrap();
+        let probed = outcome.probed.as_ref().unwrap();
+        assert!(probed.stopped.is_empty(), "{release}: {probed:?}");
+        let stall = outcome.statements[1].stall.as_ref().unwrap();
+        let locked = [&stall.read, &stall.write].map(|wait| wait.as_ref().map_or(0.0, |wait| wait.lock));
+        assert!(locked.iter().all(|seconds| *seconds > 0.5), "{release}: {stall:?}");
+    }
 }

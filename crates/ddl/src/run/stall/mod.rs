@@ -76,8 +76,8 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Runs the migration in a copy while probes use the tables. With `blocker`, a transaction that has read them is open for so
-/// long, from before the migration on.
+/// Runs the migration in a copy while probes use the tables. Its session and those of the probes are of the target `migrating`, with the settings
+/// of the original. With `blocker`, a transaction that has read the tables is open for so long, from before the migration on.
 pub(crate) async fn measure(
     target: &Target,
     migrating: &Target,
@@ -92,7 +92,7 @@ pub(crate) async fn measure(
     let began = Instant::now();
     let mut pids = Vec::new();
     for mut asked in asked {
-        let session = Session::open(target).await?;
+        let session = Session::open(migrating).await?;
         let pid = session.pid().await?;
         pids.push(pid);
         let interval = interval(&mut asked, &session).await;
