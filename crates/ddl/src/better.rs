@@ -283,6 +283,7 @@ mod tests {
             works: vec![Work { oid: 1, table: 1, relation: "t".to_owned(), kind, proof }],
             locks: vec![lock],
             inherited: Vec::new(),
+            unknown_locks: None,
             is_alone: false,
             is_partitioned: false,
             partitions: Vec::new(),

@@ -80,6 +80,8 @@ pub struct Effects {
     /// Locks that earlier statements of its transaction took on the tables that it names or works on, and that block readers or writers
     /// while it runs, the strongest first.
     pub inherited: Vec<Lock>,
+    /// Why it may take more locks than these, if pgrig could not make it wait to read them: a phrase, with the remedy.
+    pub unknown_locks: Option<String>,
     /// Whether it runs only outside of transactions.
     pub is_alone: bool,
     /// Whether it concerns all partitions of a table.

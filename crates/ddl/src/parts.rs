@@ -48,6 +48,12 @@ pub(crate) struct Create<'a> {
     pub(crate) rest: &'a str,
 }
 
+/// The words and names of a text, as the server has them.
+pub(crate) fn names(text: &str) -> impl Iterator<Item = String> {
+    let name = |(kind, token): (Kind, &str)| String::from_utf8(sql::name(kind, token.as_bytes())?).ok();
+    tokens(text).into_iter().filter_map(name)
+}
+
 impl<'a> Parts<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         let text = text.trim_end().trim_end_matches(';').trim_end();
@@ -159,8 +165,7 @@ impl<'a> Parts<'a> {
         let Action::Key { kind: "PRIMARY KEY", columns, .. } = self.alter_table()?.action else {
             return None;
         };
-        let name = |(kind, token): (Kind, &str)| String::from_utf8(sql::name(kind, token.as_bytes())?).ok();
-        Some(tokens(columns).into_iter().filter_map(name).collect())
+        Some(names(columns).collect())
     }
 
     fn alter_column(&self, at: usize) -> Option<Action<'a>> {

@@ -14,7 +14,7 @@ use crate::find::{
 use crate::outcome::{Effects, Failed};
 use crate::parted;
 use crate::parts::Parts;
-use crate::run::blockers::Blockers;
+use crate::run::blockers::{Blockers, used};
 use crate::run::counters::Counters;
 use crate::run::failure;
 use crate::run::pace::Pace;
@@ -178,6 +178,7 @@ impl<'a> Look<'a> {
             works,
             locks,
             inherited,
+            unknown_locks: None,
             is_alone: false,
             waits: 0,
             space,
@@ -194,14 +195,18 @@ impl<'a> Look<'a> {
         let before = self.relations().await?.with_counters(counted.as_ref());
         let target = self.oid_of(statement.target()).await?;
         // It would leave out the tables of a blocker.
-        let tables = if statement.skips_locked() { Vec::new() } else { tables(&before) };
+        let tables = match used(statement, &before) {
+            _ if statement.skips_locked() => Vec::new(),
+            Some(used) => used,
+            None => tables(&before),
+        };
         let mut blockers = Blockers::begin(self.target, &tables).await?;
         let mut held = Held::default();
         let mut waits = 0;
         let wal = self.watcher.wal().await?;
         let held_up = self.held_up(&statement.sql, &mut blockers, &mut held, &mut waits);
         let ((run, took), space) = self.sampler.during(timed(held_up)).await?;
-        blockers.end().await;
+        let unknown_locks = blockers.end().await;
         if let Err(error) = failure::refused(run)? {
             return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
@@ -228,6 +233,7 @@ impl<'a> Look<'a> {
             works,
             locks,
             inherited: Vec::new(),
+            unknown_locks,
             is_alone: true,
             waits,
             space,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ddl::find::Class;
+use ddl::find::{Class, LockMode};
 use ddl::{
     Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site, Statement, TableSize,
 };
@@ -10,7 +10,7 @@ use server::DataDirectory;
 use testkit::{RELEASES, Server, assert_says, block_on, spec};
 use tokio::sync::oneshot;
 
-use crate::support::{measured, request, server};
+use crate::support::{Unwatched, measured, request, server};
 
 const SHOP: &str = "
     CREATE TABLE customers (id int PRIMARY KEY, name text);
@@ -118,6 +118,38 @@ fn a_vacuum_that_skips_locked_tables_finds_none() {
         let outcome = measured(&server(release), &of(migration)).unwrap();
         let wanted = [Class::Rows, Class::Scan, Class::Scan].map(Some);
         assert_eq!(classes(&outcome), wanted, "{release}: {:#?}", outcome.statements);
+    }
+}
+
+/// The role may not lock one of the tables. What names its own table does not need that one.
+#[test]
+fn locks_that_pgrig_cannot_see_are_not_known() {
+    for release in RELEASES {
+        let server = server(release);
+        server.sql("CREATE ROLE creator LOGIN CREATEDB");
+        let schema = format!("{SHOP} CREATE TABLE secret (id int); REVOKE ALL ON secret FROM creator;");
+        let migration = "
+            CREATE INDEX CONCURRENTLY i ON orders (note);
+            DO $$ BEGIN UPDATE orders_log SET at = now(); COMMIT; END $$;";
+        let outcome = block_on(async {
+            let target = server.target("postgres").with_user("creator");
+            let directory = &DataDirectory::Asked;
+            let site = Site { target: &target, directory, restarter: None, pgrig: "test" };
+            let request = request(&schema, migration, Amount::Rows(300));
+            let interrupt = Box::pin(std::future::pending());
+            ddl::run(&site, &request, &mut Unwatched, interrupt).await.unwrap()
+        });
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = |place: usize| outcome.statements[place].found.as_ref().unwrap();
+        assert_eq!(found(0).unknown_locks, None, "{release}");
+        assert_eq!(found(0).strongest(), Some(LockMode::ShareUpdateExclusive), "{release}");
+        assert_eq!(found(0).waits, 3, "{release}");
+        let why = found(1).unknown_locks.as_deref().unwrap();
+        assert_says(why, &["permission denied for table secret", "as a role that may lock all tables"]);
+        // Its text names the table, which has rows therefore.
+        assert_eq!(found(1).class, Class::Rows, "{release}");
+        assert_eq!(outcome.statements[1].tables, ["public.orders_log"], "{release}");
     }
 }
 
