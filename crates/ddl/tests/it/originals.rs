@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ddl::find::Class;
+use ddl::find::{Class, LockMode};
 use ddl::{Amount, Observer, Plan, Probes, Probing, Request, Schema, Site, Statement};
 use server::DataDirectory;
 use testkit::{RELEASES, block_on};
@@ -166,4 +166,51 @@ fn readers_and_writers_find_tables_as_in_the_original() {
         let locked = [&stall.read, &stall.write].map(|wait| wait.as_ref().map_or(0.0, |wait| wait.lock));
         assert!(locked.iter().all(|seconds| *seconds > 0.5), "{release}: {stall:?}");
     }
+}
+
+/// NOT NULL of PostgreSQL 18 that is not as that of a column: named, not valid, of parents, of children.
+const NOT_NULLS: &str = "
+    CREATE TABLE orders (id int PRIMARY KEY, n int, m int CONSTRAINT m_is_there NOT NULL, o int NOT NULL);
+    INSERT INTO orders SELECT i, nullif(i % 2, 0), i, i FROM generate_series(1, 3000) i;
+    ALTER TABLE orders ADD CONSTRAINT n_is_there NOT NULL n NOT VALID;
+    CREATE TABLE ancestor (a int, b int);
+    CREATE TABLE heir (c int, a int) INHERITS (ancestor);
+    ALTER TABLE heir ADD CONSTRAINT b_is_there NOT NULL b;
+    ALTER TABLE heir ADD CONSTRAINT c_is_there NOT NULL c NOT VALID;
+    ALTER TABLE ancestor ADD CONSTRAINT a_is_there NOT NULL a NOT VALID;
+    CREATE TABLE parted (k int, n int) PARTITION BY RANGE (k);
+    CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
+    ALTER TABLE parted ADD CONSTRAINT parted_n_is_there NOT NULL n NOT VALID;
+    ANALYZE;
+";
+
+#[test]
+fn not_null_is_copied_with_its_name_and_validity() {
+    let server = server(18);
+    server.sql("CREATE DATABASE shop; CREATE DATABASE copy");
+    let schema = block_on(async {
+        let (shop, copy) = (server.connect("shop").await, server.connect("copy").await);
+        shop.client.batch_execute(NOT_NULLS).await.unwrap();
+        let facts = catalog::capture(&shop.client, None, None, catalog::TIMEOUT).await.unwrap();
+        copy.client
+            .batch_execute(&facts.ddl)
+            .await
+            .unwrap_or_else(|error| panic!("{error:?}: {}", facts.ddl));
+        let query = "SELECT string_agg(concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid), conislocal, coninhcount),
+                                       ' / ' ORDER BY conrelid::regclass::text, conname)
+                       FROM pg_constraint WHERE contype = 'n' AND conrelid >= 16384";
+        let original: String = shop.client.query_one(query, &[]).await.unwrap().get(0);
+        let copied: String = copy.client.query_one(query, &[]).await.unwrap().get(0);
+        assert_eq!(copied, original, "{}", facts.ddl);
+        assert!(original.contains("orders n_is_there NOT NULL n NOT VALID"), "{original}");
+        Schema::of_database(&shop, "shop").await.unwrap()
+    });
+    let migration =
+        "ALTER TABLE orders VALIDATE CONSTRAINT n_is_there; ALTER TABLE orders DROP CONSTRAINT m_is_there";
+    let request = Request { schema, ..request("", migration, Amount::AsOriginal) };
+    let outcome = measured(&server, &request).unwrap();
+    let found = |place: usize| outcome.statements[place].found.as_ref().unwrap();
+    let classes = [found(0).class, found(1).class];
+    assert_eq!(classes, [Class::Scan, Class::CatalogOnly], "{:#?}", outcome.statements);
+    assert_eq!(found(0).strongest(), Some(LockMode::ShareUpdateExclusive));
 }
