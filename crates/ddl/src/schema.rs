@@ -139,9 +139,15 @@ impl Schema {
             let mut schema = Self::of_model(&model, &format!("database {database}"))?;
             schema.settings = settings(connection).await?;
             schema.unseen = facts.unseen;
-            schema.unseen.extend(lacking::of_database(connection, database).await?);
+            schema.unseen.extend(lacking::of_database(connection, database, &schema.sql).await?);
+            schema.sql = lacking::schemas(connection).await? + &schema.sql;
             Ok(schema)
         })
+    }
+
+    /// Whether it has the tables of a database or a model, and not all of the SQL.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.major.is_some()
     }
 
     /// Rows of tables whose number in the original is known, in proportion to each other; no more than `most`.

@@ -3,6 +3,7 @@
 use connect::{ConnectError, SqlState};
 
 use crate::outcome::Failed;
+use crate::run::missing;
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 
@@ -93,9 +94,7 @@ fn remedy(state: &SqlState) -> Option<&'static str> {
         SqlState::INVALID_SCHEMA_NAME,
     ];
     match state {
-        state if missing.contains(state) => {
-            Some("add it to the schema, or to the migration before this statement")
-        }
+        state if missing.contains(state) => Some(missing::REMEDY),
         state if [SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_DATABASE].contains(state) => Some(
             "pgrig runs the migration several times: remove statements that create objects of the whole server, such as roles",
         ),

@@ -12,6 +12,7 @@ mod fill;
 mod goal;
 mod look;
 mod minimal;
+mod missing;
 mod original;
 mod pace;
 mod rehearse;
@@ -188,6 +189,7 @@ impl Measurement<'_> {
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
         let (stalls, blocked) = rounds.all(&filled, &mut statements).await?;
         columns.name_in(&mut statements);
+        missing::complete(&self.request.schema, &mut statements);
         forecast_all(&mut statements, &goal, memory);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
@@ -237,6 +239,7 @@ impl Measurement<'_> {
         let named: BTreeSet<u32> = named.collect::<Result<_, _>>()?;
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
         let (migrated, costs) = Box::pin(site.look(&empty, &mut statements, observer)).await?;
+        missing::complete(&self.request.schema, &mut statements);
         if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
             && failed.is_certain
         {

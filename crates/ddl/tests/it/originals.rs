@@ -5,12 +5,16 @@ use std::time::Duration;
 use ddl::find::{Class, LockMode};
 use ddl::{Amount, Observer, Plan, Probes, Probing, Request, Schema, Site, Statement};
 use server::DataDirectory;
-use testkit::{RELEASES, block_on};
+use testkit::{RELEASES, assert_says, block_on};
 
 use crate::support::{measured, request, server};
 
 const SHOP: &str = "
-    CREATE TABLE orders (id int PRIMARY KEY, note text);
+    CREATE TYPE state AS ENUM ('new');
+    CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+    CREATE FUNCTION one() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+    CREATE TABLE orders (id int PRIMARY KEY, note text, state state, n positive DEFAULT one());
+    CREATE TABLE lines (id serial, number int GENERATED ALWAYS AS IDENTITY);
     CREATE TABLE parted (id int) PARTITION BY RANGE (id);
     CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
 ";
@@ -26,6 +30,23 @@ const OTHERS: &str = "
     CREATE RULE quiet AS ON DELETE TO orders DO INSTEAD NOTHING;
     CREATE POLICY own ON orders;
 ";
+/// Objects that no table uses.
+const UNUSED: &str = "
+    CREATE SCHEMA later;
+    CREATE FUNCTION nothing() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN NULL; END';
+    CREATE PROCEDURE done() LANGUAGE sql AS 'SELECT 1';
+    CREATE AGGREGATE total(int) (sfunc = int4pl, stype = int, initcond = '0');
+    CREATE TYPE mood AS ENUM ('good');
+    CREATE SEQUENCE numbers;
+    CREATE OPERATOR === (leftarg = int, rightarg = int, function = int4eq);
+    CREATE COLLATION plain (provider = libc, locale = 'C');
+    CREATE TEXT SEARCH DICTIONARY words (template = simple);
+    CREATE TEXT SEARCH CONFIGURATION texts (copy = simple);
+    CREATE FOREIGN DATA WRAPPER elsewhere;
+    CREATE SERVER other FOREIGN DATA WRAPPER elsewhere;
+    CREATE PUBLICATION changes FOR TABLE orders;
+    CREATE EVENT TRIGGER noted ON ddl_command_end EXECUTE FUNCTION nothing();
+";
 
 /// The copy has the tables alone.
 #[test]
@@ -40,13 +61,47 @@ fn objects_that_a_copy_of_a_database_lacks_are_named() {
             connection.client.batch_execute(OTHERS).await.unwrap();
             let schema = Schema::of_database(&connection, "shop").await.unwrap();
             let [warning] = &schema.unseen[..] else { panic!("{release}: {:?}", schema.unseen) };
-            let lacks = "the copy lacks 2 views, 1 materialized view, 2 triggers, 1 rule and 1 policy of database shop";
-            let names = "(\"Reports\".v, v_orders, counted, audit on orders, each on parted, quiet on orders, own on orders)";
+            let lacks = "the copy lacks 2 views, 1 materialized view, 2 triggers, 1 rule, 1 policy and 1 function of database shop";
+            let names = "(\"Reports\".v, v_orders, counted, audit on orders, each on parted, quiet on orders, own on orders, nothing)";
             for part in [lacks, names, "pg_dump --schema-only"] {
                 assert!(warning.contains(part), "{release}: {warning}");
             }
             connection.close().await;
         });
+    }
+}
+
+/// A statement that names one of them fails, and says why. The schemas are there.
+#[test]
+fn a_statement_that_needs_what_the_copy_lacks_says_so() {
+    for release in RELEASES {
+        let server = server(release);
+        let schema = block_on(async {
+            let connection = server.database().await.target.connect().await.unwrap();
+            connection.client.batch_execute(SHOP).await.unwrap();
+            connection.client.batch_execute(UNUSED).await.unwrap();
+            Schema::of_database(&connection, "shop").await.unwrap()
+        });
+        let [warning] = &schema.unseen[..] else { panic!("{release}: {:?}", schema.unseen) };
+        let lacks = "1 function, 1 procedure, 1 aggregate, 1 type, 1 sequence, 1 operator, 1 collation, 1 text search configuration, \
+                     1 text search dictionary, 1 foreign server, 1 publication and 1 event trigger of database shop";
+        assert!(warning.contains(lacks), "{release}: {warning}");
+        let of = |migration: &str| {
+            let request = Request { schema: schema.clone(), ..request("", migration, Amount::Rows(100)) };
+            measured(&server, &request)
+        };
+        for migration in [
+            "ALTER TABLE orders ADD mood mood",
+            "ALTER PUBLICATION changes DROP TABLE orders",
+            "SELECT nextval('numbers')",
+            "CALL done()",
+            "ALTER EVENT TRIGGER noted DISABLE",
+        ] {
+            let error = of(migration).unwrap_err().to_string();
+            assert_says(&error, &["statement 1 ", "the copy lacks it", "pg_dump --schema-only"]);
+        }
+        let made = of("CREATE TABLE later.made (id int)").unwrap();
+        assert!(made.failed().next().is_none(), "{release}: {:#?}", made.statements);
     }
 }
 
