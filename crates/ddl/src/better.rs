@@ -1,5 +1,6 @@
 //! A better way, where one is known for work that was measured: in words, and as statements that can be measured, too.
 
+use crate::edge::Edge;
 use crate::find::{Class, WorkKind};
 use crate::not_null;
 use crate::outcome::{Effects, StatementOutcome};
@@ -185,7 +186,13 @@ fn transaction(statements: &[StatementOutcome], place: usize) -> Transaction {
     let word = |one: &StatementOutcome| {
         one.statement.in_one_line().split([' ', ';']).next().map(str::to_ascii_lowercase).unwrap_or_default()
     };
-    let before = statements[..place].iter().rfind(is_edge).map(word);
+    // What follows COMMIT AND CHAIN is in a transaction; what follows ROLLBACK TO is in one with savepoints.
+    let begins = |one: &StatementOutcome| match Edge::of(&one.statement) {
+        Some(Edge::Chains) => "begin".to_owned(),
+        Some(Edge::Returns(_)) => "savepoint".to_owned(),
+        _ => word(one),
+    };
+    let before = statements[..place].iter().rfind(is_edge).map(begins);
     let after = statements[place + 1..].iter().find(is_edge).map(word);
     match (before.as_deref(), after.as_deref()) {
         (Some("begin" | "start"), Some("commit" | "end")) => Transaction::Open,
@@ -405,5 +412,12 @@ mod tests {
         assert_eq!(found[3].1, Some(3));
         assert_eq!(of("BEGIN; CREATE INDEX i ON t (a); ROLLBACK"), []);
         assert_eq!(of("BEGIN; SAVEPOINT s; CREATE INDEX i ON t (a); COMMIT"), []);
+        assert_eq!(of("BEGIN; SAVEPOINT s; SELECT 1; ROLLBACK TO s; CREATE INDEX i ON t (a); COMMIT"), []);
+        let found = of("BEGIN; SELECT 1; COMMIT AND CHAIN; CREATE INDEX i ON t (a); COMMIT");
+        let texts: Vec<&str> = found.iter().map(|(sql, _)| sql.as_str()).collect();
+        assert_eq!(
+            texts[2..6],
+            ["COMMIT AND CHAIN;", "COMMIT", "CREATE INDEX CONCURRENTLY i ON t (a)", "BEGIN"]
+        );
     }
 }

@@ -18,6 +18,7 @@
 //! use it. It must not know the command line or how a run document is saved.
 
 mod better;
+mod edge;
 mod error;
 pub mod find;
 mod forecast;

@@ -98,7 +98,7 @@ impl Copies<'_> {
                 Looked::Ran(ran) => {
                     one.found = ran.effects;
                     costs.is_disturbed |= ran.is_disturbed;
-                    costs.ran(place, ran.took, ran.wal, look.is_in_transaction());
+                    costs.ran(place, (ran.took, ran.wal), &one.statement, look.is_in_transaction());
                 }
                 Looked::Failed(failed) => {
                     (one.found, one.failed) = (None, Some(failed));

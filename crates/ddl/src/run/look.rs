@@ -109,7 +109,7 @@ impl<'a> Look<'a> {
             StatementKind::Measured | StatementKind::MeasuredAlone => self.measured(statement).await?,
         };
         self.is_in_transaction = self.watcher.is_in_transaction().await?;
-        if !self.is_in_transaction {
+        if !self.is_in_transaction || statement.ends_transaction() {
             self.made.clear();
         }
         Ok(looked)
