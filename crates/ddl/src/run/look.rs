@@ -20,6 +20,7 @@ use crate::run::failure;
 use crate::run::pace::Pace;
 use crate::run::space::Sampler;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
+use crate::run::workers::Workers;
 use crate::script::{Statement, StatementKind};
 
 /// Times between two readings of the locks of a statement that runs outside of transactions. Such a statement waits as much longer for each
@@ -133,6 +134,7 @@ impl<'a> Look<'a> {
         let indexed = Parts::of(&statement.sql).create_index().map(|create| create.table.to_owned());
         let named = target.or(self.oid_of(indexed).await?);
         let nullable = self.nullable(statement, named).await?;
+        let workers = Workers::begin(&self.watcher).await?;
         let wal = self.watcher.wal().await?;
         let ((run, mut took), space) = self.sampler.during(timed(self.session.run(&statement.sql))).await?;
         if let Err(error) = failure::refused(run)? {
@@ -150,7 +152,8 @@ impl<'a> Look<'a> {
             }
             return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
-        let after = self.reading().await?;
+        let mut after = self.reading().await?;
+        workers.add(&self.watcher, &before.relations, &mut after.relations).await?;
         if is_own {
             let (run, committed) = timed(self.session.run("COMMIT")).await;
             if let Err(error) = failure::refused(run)? {

@@ -23,6 +23,7 @@ mod stall;
 mod suit;
 pub(crate) mod unsuited;
 mod watch;
+mod workers;
 
 use std::collections::BTreeSet;
 use std::pin::pin;

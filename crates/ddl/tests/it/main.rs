@@ -10,3 +10,4 @@ mod stalls;
 mod statements;
 mod support;
 mod tablespaces;
+mod workers;
