@@ -5,7 +5,7 @@ use std::time::Duration;
 use ddl::find::{Class, LockMode};
 use ddl::{Amount, Observer, Plan, Probes, Probing, Request, Schema, Site, Statement};
 use server::DataDirectory;
-use testkit::{RELEASES, assert_says, block_on};
+use testkit::{RELEASES, Server, assert_says, block_on, spec};
 
 use crate::support::{measured, request, server};
 
@@ -191,6 +191,35 @@ fn settings_of_the_original_are_taken_over_as_far_as_the_role_may_set_them() {
             assert!(warnings.contains(part), "{warnings}");
         }
     });
+}
+
+/// Switches of the planner, and a level of WAL with which the server writes more.
+#[test]
+fn switches_of_the_planner_and_logical_wal_are_those_of_the_original() {
+    for release in RELEASES {
+        let original = Server::start(spec(release, &[("wal_level", "logical"), ("autovacuum", "off")]));
+        let measuring = server(release);
+        original.sql("CREATE DATABASE shop; ALTER DATABASE shop SET enable_nestloop = off");
+        block_on(async {
+            let shop = original.connect("shop").await;
+            let table = "CREATE TABLE t (id int PRIMARY KEY, n int);
+                         INSERT INTO t SELECT i, i FROM generate_series(1, 300) i; ANALYZE";
+            shop.client.batch_execute(table).await.unwrap();
+            let schema = Schema::of_database(&shop, "shop").await.unwrap();
+            let request = Request { schema, ..request("", "ALTER TABLE t ADD a int", Amount::Rows(100)) };
+            let target = measuring.target("postgres");
+            let directory = &DataDirectory::Asked;
+            let site = Site { target: &target, directory, restarter: None, pgrig: "test" };
+            let mut planned = Planned::default();
+            ddl::run(&site, &request, &mut planned, Box::pin(std::future::pending())).await.unwrap();
+            let plan = planned.0.unwrap();
+            let taken = [("enable_nestloop".to_owned(), "off".to_owned())];
+            assert_eq!(plan.settings, taken, "{release}");
+            let warnings = plan.warnings.join(" / ");
+            let part = "wal_level is replica on the server that measures, and logical in the original";
+            assert!(warnings.contains(part), "{release}: {warnings}");
+        });
+    }
 }
 
 /// Sessions of the original have its search_path, also those that read and write.
