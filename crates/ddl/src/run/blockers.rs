@@ -6,6 +6,9 @@
 //! between its phases (indexcmds.c: WaitForLockers, WaitForOlderSnapshots). At each of these waits the next blocker
 //! begins before the last one ends, so that each phase waits again.
 //!
+//! VACUUM waits up to 5 s to truncate a table on which anybody has a lock (vacuumlazy.c: `VACUUM_TRUNCATE_LOCK_TIMEOUT`), and pg_locks does not
+//! show that wait. So its blocker ends once its first lock was seen: the weaker locks would not hold it up.
+//!
 //! If the server refuses a blocker its locks, the statement goes on alone, and not all of its locks are known.
 
 use std::collections::BTreeSet;
@@ -30,6 +33,8 @@ pub(crate) struct Blockers<'a> {
     savepoints: Vec<&'static str>,
     /// Blockers that were released.
     released: usize,
+    /// Whether the statement is VACUUM without FULL.
+    is_vacuum: bool,
     /// Why the server refused locks, if it did.
     refusal: Option<String>,
 }
@@ -40,9 +45,14 @@ const STRONGER: [(&str, &str); 2] =
 
 impl<'a> Blockers<'a> {
     /// The first one, with strong locks on the tables.
-    pub(crate) async fn begin(target: &'a Target, tables: &'a [String]) -> Result<Self, ConnectError> {
+    pub(crate) async fn begin(
+        target: &'a Target,
+        tables: &'a [String],
+        statement: &Statement,
+    ) -> Result<Self, ConnectError> {
+        let is_vacuum = statement.is_vacuum() && !names(&statement.sql).any(|word| word == "full");
         let (savepoints, released, refusal) = (Vec::new(), 0, None);
-        let mut this = Self { target, tables, current: None, savepoints, released, refusal };
+        let mut this = Self { target, tables, current: None, savepoints, released, is_vacuum, refusal };
         if !tables.is_empty() {
             this.current = this.strong().await?;
         }
@@ -97,13 +107,16 @@ impl<'a> Blockers<'a> {
     /// Lets the statement go on to its next wait.
     pub(crate) async fn release(&mut self) -> Result<(), ConnectError> {
         let Some(current) = self.current.take() else { return Ok(()) };
-        if let Some(savepoint) = self.savepoints.pop() {
+        let savepoint = self.savepoints.pop();
+        let is_last = self.is_vacuum && self.savepoints.is_empty();
+        if let Some(savepoint) = savepoint.filter(|_| !is_last) {
             current.run(&format!("ROLLBACK TO SAVEPOINT {savepoint}")).await?;
             self.current = Some(current);
             return Ok(());
         }
         self.released += 1;
-        self.current = if self.released < MOST { self.weak().await? } else { None };
+        let is_over = is_last || self.released == MOST;
+        self.current = if is_over { None } else { self.weak().await? };
         current.run("ROLLBACK").await?;
         current.close().await;
         Ok(())

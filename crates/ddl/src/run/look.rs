@@ -203,7 +203,7 @@ impl<'a> Look<'a> {
             Some(used) => used,
             None => tables(&before),
         };
-        let mut blockers = Blockers::begin(self.target, &tables).await?;
+        let mut blockers = Blockers::begin(self.target, &tables, statement).await?;
         let mut held = Held::default();
         let mut waits = 0;
         let wal = self.watcher.wal().await?;

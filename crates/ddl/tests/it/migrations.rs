@@ -63,6 +63,20 @@ fn what_the_look_disturbs_is_measured_apart() {
     assert!(vacuum.seconds < 5.0, "{vacuum:?}");
 }
 
+/// With a lock of somebody else on the table, it would wait for 5 s to truncate it.
+#[test]
+fn a_vacuum_with_a_limit_of_its_time_is_measured() {
+    for release in RELEASES {
+        let migration = "SET statement_timeout = '3s'; DELETE FROM orders_log; VACUUM orders_log";
+        let outcome = measured(&server(release), &request(SHOP, migration, Amount::Rows(20_000))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = outcome.statements[2].found.as_ref().unwrap();
+        let seen = found.locks.iter().any(|lock| lock.mode == LockMode::ShareUpdateExclusive);
+        assert!(found.class == Class::Scan && seen, "{release}: {found:?}");
+    }
+}
+
 /// Its transactions end with their own counters; the server's have the same work.
 #[test]
 fn what_a_statement_that_commits_does_to_rows_is_counted() {
