@@ -1,6 +1,8 @@
 //! A better way, where one is known for work that was measured: in words, and as statements that can be measured, too.
 
+use crate::edge::Edge;
 use crate::find::{Class, WorkKind};
+use crate::not_null;
 use crate::outcome::{Effects, StatementOutcome};
 use crate::parted;
 use crate::parts::{Action, Alter, Parts};
@@ -19,6 +21,10 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
     found.blocks()?;
     let is_reference = has("foreign key") || has("references");
     let is_key = has("alter table") && (has("unique") || has("primary key"));
+    let is_serial = || {
+        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.any(|word| ["serial", "bigserial", "smallserial"].contains(&word))
+    };
     let way = match found.class {
         Class::IndexBuild if text.starts_with("create ") && found.is_partitioned => {
             "build the index on each partition, outside of a transaction, and attach these indexes: that does not block writes \
@@ -41,6 +47,11 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         Class::IndexBuild if builds && is_key => {
             "build the index CONCURRENTLY, outside of a transaction: to add the constraint then changes only catalogs"
         }
+        // To check that no row is NULL, it reads the table.
+        Class::Scan if has("primary key using index") => {
+            "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction: to use the index \
+             then changes only catalogs"
+        }
         Class::Scan | Class::SeveralTables if has("set not null") => {
             "add a CHECK constraint NOT VALID, and validate it in a later transaction, which blocks neither reads nor writes: SET \
              NOT NULL then scans nothing"
@@ -54,7 +65,13 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         Class::ScanOfAnother | Class::SeveralTables if has("attach partition") => {
             return Some(attached(found, &text));
         }
-        Class::Rewrite if has(" add ") && has("default") => {
+        // Each row gets a number from a sequence, with no default that could be set first.
+        Class::Rewrite if has(" add ") && (has("as identity") || is_serial()) => {
+            "add the column without the numbers, and give it a default of nextval of a sequence; number the existing rows in batches; \
+             make the column NOT NULL as for SET NOT NULL; then, if it is to be an identity, DROP DEFAULT and ADD GENERATED … AS \
+             IDENTITY with a START behind the greatest number: that does not rewrite the table"
+        }
+        Class::Rewrite if has(" add ") && has("default") && !has("stored") => {
             "add the column without the volatile default, set the default, then update the rows in batches: that does not \
              rewrite the table"
         }
@@ -67,7 +84,12 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         }
         _ => return None,
     };
-    Some(way.to_owned())
+    let before = if found.nullable.is_empty() {
+        ""
+    } else {
+        "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction; then "
+    };
+    Some(format!("{before}{way}"))
 }
 
 /// The better way of ATTACH PARTITION.
@@ -174,7 +196,13 @@ fn transaction(statements: &[StatementOutcome], place: usize) -> Transaction {
     let word = |one: &StatementOutcome| {
         one.statement.in_one_line().split([' ', ';']).next().map(str::to_ascii_lowercase).unwrap_or_default()
     };
-    let before = statements[..place].iter().rfind(is_edge).map(word);
+    // What follows COMMIT AND CHAIN is in a transaction; what follows ROLLBACK TO is in one with savepoints.
+    let begins = |one: &StatementOutcome| match Edge::of(&one.statement) {
+        Some(Edge::Chains) => "begin".to_owned(),
+        Some(Edge::Returns(_)) => "savepoint".to_owned(),
+        _ => word(one),
+    };
+    let before = statements[..place].iter().rfind(is_edge).map(begins);
     let after = statements[place + 1..].iter().find(is_edge).map(word);
     match (before.as_deref(), after.as_deref()) {
         (Some("begin" | "start"), Some("commit" | "end")) => Transaction::Open,
@@ -201,17 +229,16 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
     let is_check =
         matches!(&action, Action::Rule { rule, .. } if rule.to_ascii_lowercase().starts_with("check"));
     if found.is_partitioned && !is_check && matches!(action, Action::Key { .. } | Action::Rule { .. }) {
-        return parted::constraint(&action, &own, &found.partitions);
+        return parted::constraint(&action, &own, &found.partitions, &found.nullable);
     }
     Some(match action {
         Action::Key { name, kind, columns, rest } => {
             let name = name.unwrap_or(&own);
-            vec![
-                format!("CREATE UNIQUE INDEX CONCURRENTLY {name} ON {table} {columns}"),
-                alter(
-                    format!("ADD CONSTRAINT {name} {kind} USING INDEX {name} {rest}").trim_end().to_owned(),
-                ),
-            ]
+            let mut ways = not_null::of_key(&alter, (table, &own), &found.nullable, (is_only, version));
+            ways.push(format!("CREATE UNIQUE INDEX CONCURRENTLY {name} ON {table} {columns}"));
+            let add = format!("ADD CONSTRAINT {name} {kind} USING INDEX {name} {rest}");
+            ways.push(alter(add.trim_end().to_owned()));
+            ways
         }
         Action::Rule { name, rule } => {
             let name = name.unwrap_or(&own);
@@ -220,7 +247,7 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
                 alter(format!("VALIDATE CONSTRAINT {name}")),
             ]
         }
-        Action::SetNotNull { column } => not_null(&alter, &own, column, is_only),
+        Action::SetNotNull { column } => not_null::by_check(&alter, &own, &[column], is_only),
         Action::AddColumn { column, typed, default, is_not_null } => {
             let tables = found.works.iter().filter(|work| work.kind == WorkKind::Rewrite).count();
             if tables != 1 || version < RANGES {
@@ -232,22 +259,11 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
             ];
             ways.extend((0..BATCHES).map(|batch| batch_of(table, column, batch)));
             if is_not_null {
-                ways.extend(not_null(&alter, &own, column, is_only));
+                ways.extend(not_null::by_check(&alter, &own, &[column], is_only));
             }
             ways
         }
     })
-}
-
-fn not_null(alter: &dyn Fn(String) -> String, name: &str, column: &str, is_only: bool) -> Vec<String> {
-    // Tables that inherit from it would have to get the CHECK, too.
-    let inherit = if is_only { " NO INHERIT" } else { "" };
-    vec![
-        alter(format!("ADD CONSTRAINT {name} CHECK ({column} IS NOT NULL){inherit} NOT VALID")),
-        alter(format!("VALIDATE CONSTRAINT {name}")),
-        alter(format!("ALTER COLUMN {column} SET NOT NULL")),
-        alter(format!("DROP CONSTRAINT {name}")),
-    ]
 }
 
 /// The update of a part of the blocks that the table had when it was last vacuumed; the last one takes all that is left.
@@ -284,9 +300,11 @@ mod tests {
             works: vec![Work { oid: 1, table: 1, relation: "t".to_owned(), kind, proof }],
             locks: vec![lock],
             inherited: Vec::new(),
+            unknown_locks: None,
             is_alone: false,
             is_partitioned: false,
             partitions: Vec::new(),
+            nullable: Vec::new(),
             waits: 0,
             space: Space::default(),
             tables: BTreeSet::new(),
@@ -359,6 +377,57 @@ mod tests {
         assert_eq!(rewrite[1].0, "ALTER TABLE t ALTER COLUMN c SET DEFAULT gen_random_uuid()");
     }
 
+    /// ADD PRIMARY KEY USING INDEX would scan the table for NULLs, and block its readers meanwhile.
+    #[test]
+    fn columns_of_a_primary_key_are_not_null_before_it_uses_the_index() {
+        let script = Script::read("ALTER TABLE t ADD PRIMARY KEY (a)", None).unwrap();
+        let nullable = vec!["a".to_owned()];
+        let found = Effects { nullable, ..found(Class::IndexBuild, WorkKind::IndexBuild) };
+        let index = ["CREATE UNIQUE INDEX CONCURRENTLY pgrig_better_1 ON t (a)"];
+        let key = ["ALTER TABLE t ADD CONSTRAINT pgrig_better_1 PRIMARY KEY USING INDEX pgrig_better_1"];
+        let of = |version| written(&found, &script.statements[0], 1, version).unwrap();
+        let checked = [
+            "ALTER TABLE t ADD CONSTRAINT pgrig_better_1_not_null CHECK (a IS NOT NULL) NOT VALID",
+            "ALTER TABLE t VALIDATE CONSTRAINT pgrig_better_1_not_null",
+            "ALTER TABLE t ALTER COLUMN a SET NOT NULL",
+            "ALTER TABLE t DROP CONSTRAINT pgrig_better_1_not_null",
+        ];
+        assert_eq!(of(170_000), [&checked[..], &index, &key].concat());
+        let not_valid = [
+            "ALTER TABLE t ADD CONSTRAINT t_a_not_null NOT NULL a NOT VALID",
+            "ALTER TABLE t VALIDATE CONSTRAINT t_a_not_null",
+        ];
+        assert_eq!(of(180_000), [&not_valid[..], &index, &key].concat());
+        let way = better_way(&found, &script.statements[0]).unwrap();
+        assert!(
+            way.starts_with("first make the columns NOT NULL") && way.contains("; then build the index"),
+            "{way}"
+        );
+    }
+
+    /// An identity has no default that could be set before its rows get their numbers.
+    #[test]
+    fn a_new_identity_has_a_way_of_its_own() {
+        let way = |sql: &str| {
+            let script = Script::read(sql, None).unwrap();
+            let found = found(Class::Rewrite, WorkKind::Rewrite);
+            assert_eq!(written(&found, &script.statements[0], 1, 180_000), None, "{sql}");
+            better_way(&found, &script.statements[0])
+        };
+        for sql in [
+            "ALTER TABLE t ADD id bigint GENERATED BY DEFAULT AS IDENTITY",
+            "ALTER TABLE t ADD id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+            "ALTER TABLE t ADD COLUMN id bigserial",
+        ] {
+            let way = way(sql).unwrap();
+            assert!(way.contains("nextval") && !way.contains("volatile"), "{sql}: {way}");
+        }
+        assert_eq!(
+            way("ALTER TABLE t ADD a int GENERATED ALWAYS AS (n + 1) STORED, ADD b int DEFAULT 1"),
+            None
+        );
+    }
+
     #[test]
     fn a_transaction_is_committed_before_the_better_way() {
         let of = |text: &str| better(text, Class::IndexBuild, WorkKind::IndexBuild);
@@ -376,5 +445,12 @@ mod tests {
         assert_eq!(found[3].1, Some(3));
         assert_eq!(of("BEGIN; CREATE INDEX i ON t (a); ROLLBACK"), []);
         assert_eq!(of("BEGIN; SAVEPOINT s; CREATE INDEX i ON t (a); COMMIT"), []);
+        assert_eq!(of("BEGIN; SAVEPOINT s; SELECT 1; ROLLBACK TO s; CREATE INDEX i ON t (a); COMMIT"), []);
+        let found = of("BEGIN; SELECT 1; COMMIT AND CHAIN; CREATE INDEX i ON t (a); COMMIT");
+        let texts: Vec<&str> = found.iter().map(|(sql, _)| sql.as_str()).collect();
+        assert_eq!(
+            texts[2..6],
+            ["COMMIT AND CHAIN;", "COMMIT", "CREATE INDEX CONCURRENTLY i ON t (a)", "BEGIN"]
+        );
     }
 }

@@ -2,19 +2,34 @@
 
 use connect::{ConnectError, Connection};
 use server::quote::shown;
+use tokio_postgres::Row;
 
 use crate::find::shown_relation;
 
 /// Objects that are named.
 const NAMED: usize = 8;
 /// Kinds of objects, one and several of each, in the order of the warning.
-const KINDS: [(&str, &str); 6] = [
+const KINDS: [(&str, &str); 20] = [
     ("view", "views"),
     ("materialized view", "materialized views"),
     ("foreign table", "foreign tables"),
     ("trigger", "triggers"),
     ("rule", "rules"),
     ("policy", "policies"),
+    ("function", "functions"),
+    ("procedure", "procedures"),
+    ("aggregate", "aggregates"),
+    ("type", "types"),
+    ("sequence", "sequences"),
+    ("operator", "operators"),
+    ("operator class", "operator classes"),
+    ("collation", "collations"),
+    ("text search configuration", "text search configurations"),
+    ("text search dictionary", "text search dictionaries"),
+    ("extension", "extensions"),
+    ("foreign server", "foreign servers"),
+    ("publication", "publications"),
+    ("event trigger", "event triggers"),
 ];
 /// The consequence, and the remedy.
 const REMEDY: &str = "statements that concern them fail, or cost less than in the original. To measure these, give \
@@ -22,27 +37,43 @@ const REMEDY: &str = "statements that concern them fail, or cost less than in th
 
 /// Of each model.
 pub(crate) fn of_model() -> String {
-    format!("a model has no views, triggers, rules and policies: {REMEDY}")
+    format!(
+        "a model has only tables and what these use, no views, triggers, rules, policies or publications: {REMEDY}"
+    )
 }
 
-/// Of a database; none if its tables are all that it has.
+/// Of a database whose tables this SQL makes; none if it makes all that the database has.
 pub(crate) async fn of_database(
     connection: &Connection,
     database: &str,
+    sql: &str,
 ) -> Result<Option<String>, ConnectError> {
-    let rows = match connection.client.query(include_str!("sql/lacking.sql"), &[]).await {
-        Ok(rows) => rows,
-        Err(error) => return Err(connection.explain(error).await),
-    };
-    let object = |row: &tokio_postgres::Row| {
-        let relation = shown_relation(row.get("schema"), row.get("name"));
+    let rows = rows(connection, include_str!("sql/lacking.sql")).await?;
+    let is_lacking = |row: &&Row| row.get::<_, Option<&str>>("made").is_none_or(|made| !sql.contains(made));
+    let object = |row: &Row| {
+        let schema: Option<&str> = row.get("schema");
+        let name: &str = row.get("name");
+        let name = schema.map_or_else(|| shown(name), |schema| shown_relation(schema, name));
         let own: Option<&str> = row.get("own");
-        let name = own.map_or_else(|| relation.clone(), |own| format!("{} on {relation}", shown(own)));
+        let name = own.map_or_else(|| name.clone(), |own| format!("{} on {name}", shown(own)));
         (row.get("kind"), name)
     };
-    let mut objects: Vec<(String, String)> = rows.iter().map(object).collect();
+    let mut objects: Vec<(String, String)> = rows.iter().filter(is_lacking).map(object).collect();
     objects.sort();
     Ok(warning_of(&objects, database))
+}
+
+/// SQL that makes the schemas of a database, those without tables too.
+pub(crate) async fn schemas(connection: &Connection) -> Result<String, ConnectError> {
+    let rows = rows(connection, include_str!("sql/schemas.sql")).await?;
+    Ok(rows.iter().map(|row| row.get::<_, String>("sql") + "\n").collect())
+}
+
+async fn rows(connection: &Connection, query: &str) -> Result<Vec<Row>, ConnectError> {
+    match connection.client.query(query, &[]).await {
+        Ok(rows) => Ok(rows),
+        Err(error) => Err(connection.explain(error).await),
+    }
 }
 
 /// The sentence for objects, each with its kind and its name.

@@ -10,7 +10,7 @@
 //! - `run/`: `databases` are made, marked and dropped; `look` runs each statement and reads what changed; `blockers`
 //!   holds statements that run outside transactions, so that their locks can be read; `cost` times them, undisturbed (with
 //!   [`Effort::Quick`], the run of `look` is also the timed one); `stall` measures the waits of readers and writers meanwhile.
-//! - `better`: statements that do the same with weaker locks, made of the `parts` of the text (of partitioned tables: `parted`); measured in the same way.
+//! - `better`: statements that do the same with weaker locks, made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`); measured in the same way.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
 //!
@@ -18,10 +18,12 @@
 //! use it. It must not know the command line or how a run document is saved.
 
 mod better;
+mod edge;
 mod error;
 pub mod find;
 mod forecast;
 mod lacking;
+mod not_null;
 mod outcome;
 mod outside;
 mod parted;

@@ -80,6 +80,8 @@ pub struct Effects {
     /// Locks that earlier statements of its transaction took on the tables that it names or works on, and that block readers or writers
     /// while it runs, the strongest first.
     pub inherited: Vec<Lock>,
+    /// Why it may take more locks than these, if pgrig could not make it wait to read them: a phrase, with the remedy.
+    pub unknown_locks: Option<String>,
     /// Whether it runs only outside of transactions.
     pub is_alone: bool,
     /// Whether it concerns all partitions of a table.
@@ -87,6 +89,9 @@ pub struct Effects {
     /// The partitioned table that it names, and its partitions, each after the one of which it is a part.
     #[serde(skip)]
     pub(crate) partitions: Vec<Node>,
+    /// The columns of the primary key that it adds, as far as they may be NULL before it, as SQL.
+    #[serde(skip)]
+    pub(crate) nullable: Vec<String>,
     /// Times that it waited for transactions of others.
     pub waits: usize,
     /// Disk space that it takes while it runs.

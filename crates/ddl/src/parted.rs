@@ -4,6 +4,7 @@
 //! Instead the partitions get theirs one by one; then those of the partitioned table only take them.
 
 use crate::find::{Kind, Relations};
+use crate::not_null;
 use crate::parts::{Action, Create};
 
 /// Most partitions for which statements are written.
@@ -62,15 +63,34 @@ pub(crate) fn index(create: &Create<'_>, own: &str, tree: &[Node]) -> Option<Vec
     Some(ways)
 }
 
-/// The statements instead of ADD CONSTRAINT; none if the action is another, or if there are too many partitions.
-pub(crate) fn constraint(action: &Action<'_>, own: &str, tree: &[Node]) -> Option<Vec<String>> {
+/// The statements instead of ADD CONSTRAINT; none if the action is another, or if there are too many partitions. The columns `nullable` of a
+/// primary key may be NULL before it.
+pub(crate) fn constraint(
+    action: &Action<'_>,
+    own: &str,
+    tree: &[Node],
+    nullable: &[String],
+) -> Option<Vec<String>> {
     let (name, ways): (_, fn(&Tree<'_>, &Action<'_>) -> Vec<String>) = match action {
         Action::Key { name, .. } => (name, key),
         Action::Rule { name, .. } => (name, reference),
         Action::SetNotNull { .. } | Action::AddColumn { .. } => return None,
     };
     let tree = Tree::of(name.unwrap_or(own), own, tree)?;
-    Some(ways(&tree, action))
+    let mut all = if nullable.is_empty() { Vec::new() } else { required(&tree, own, nullable) };
+    all.extend(ways(&tree, action));
+    Some(all)
+}
+
+/// The statements that make columns of all leaves NOT NULL. A leaf whose column is NOT NULL already takes them, too.
+fn required(tree: &Tree<'_>, own: &str, columns: &[String]) -> Vec<String> {
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let name = format!("{own}_not_null");
+    let of_leaf = |(_, node): Named<'_>| {
+        let alter = |action: String| format!("ALTER TABLE {} {action}", node.sql);
+        not_null::by_check(&alter, &name, &columns, false)
+    };
+    tree.leaves().flat_map(of_leaf).collect()
 }
 
 fn key(tree: &Tree<'_>, action: &Action<'_>) -> Vec<String> {
@@ -183,7 +203,10 @@ mod tests {
 
     #[test]
     fn constraints_of_partitions_come_before_that_of_the_table() {
-        let of = |sql: &str| constraint(&Parts::of(sql).alter_table().unwrap().action, "own", &tree());
+        let with = |sql: &str, nullable: &[String]| {
+            constraint(&Parts::of(sql).alter_table().unwrap().action, "own", &tree(), nullable)
+        };
+        let of = |sql: &str| with(sql, &[]);
         let key = of("ALTER TABLE t ADD CONSTRAINT k UNIQUE (id) DEFERRABLE").unwrap();
         assert_eq!(key[0], "CREATE UNIQUE INDEX CONCURRENTLY own_1 ON s.a (id)");
         assert_eq!(key[2], "ALTER TABLE s.a ADD CONSTRAINT own_1 UNIQUE USING INDEX own_1 DEFERRABLE");
@@ -194,6 +217,13 @@ mod tests {
         assert_eq!(reference[0], "ALTER TABLE s.a ADD CONSTRAINT own FOREIGN KEY (u) REFERENCES u NOT VALID");
         assert_eq!(reference[4], "ALTER TABLE s.t ADD CONSTRAINT own FOREIGN KEY (u) REFERENCES u");
         assert_eq!(of("ALTER TABLE t ALTER n SET NOT NULL"), None);
+        let primary = with("ALTER TABLE t ADD PRIMARY KEY (id)", &["id".to_owned()]).unwrap();
+        assert_eq!(
+            primary[0],
+            "ALTER TABLE s.a ADD CONSTRAINT own_not_null CHECK (id IS NOT NULL) NOT VALID"
+        );
+        assert_eq!(primary[6], "ALTER TABLE s.c ALTER COLUMN id SET NOT NULL");
+        assert_eq!(primary[8], "CREATE UNIQUE INDEX CONCURRENTLY own_1 ON s.a (id)");
     }
 
     #[test]

@@ -48,6 +48,12 @@ pub(crate) struct Create<'a> {
     pub(crate) rest: &'a str,
 }
 
+/// The words and names of a text, as the server has them.
+pub(crate) fn names(text: &str) -> impl Iterator<Item = String> {
+    let name = |(kind, token): (Kind, &str)| String::from_utf8(sql::name(kind, token.as_bytes())?).ok();
+    tokens(text).into_iter().filter_map(name)
+}
+
 impl<'a> Parts<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         let text = text.trim_end().trim_end_matches(';').trim_end();
@@ -133,6 +139,35 @@ impl<'a> Parts<'a> {
         Some(Alter { table, is_only, action: action? })
     }
 
+    /// The columns that ALTER TABLE adds, by their names as the server has them.
+    pub(crate) fn added_columns(&self) -> Vec<String> {
+        if !self.begins(0, &["alter", "table"]) {
+            return Vec::new();
+        }
+        // What ADD may add besides columns.
+        let others = ["constraint", "check", "unique", "primary", "foreign", "exclude", "not", "generated"];
+        let column = |place: usize| {
+            let mut at = place + 1;
+            if others.iter().any(|word| self.begins(at, &[word])) {
+                return None;
+            }
+            at += usize::from(self.begins(at, &["column"]));
+            if self.begins(at, &["if", "not", "exists"]) {
+                at += 3;
+            }
+            self.folded(at)
+        };
+        self.outer(2).filter(|place| self.begins(*place, &["add"])).filter_map(column).collect()
+    }
+
+    /// The columns of the primary key that ALTER TABLE adds, by their names as the server has them; none for other statements.
+    pub(crate) fn primary_key(&self) -> Option<Vec<String>> {
+        let Action::Key { kind: "PRIMARY KEY", columns, .. } = self.alter_table()?.action else {
+            return None;
+        };
+        Some(names(columns).collect())
+    }
+
     fn alter_column(&self, at: usize) -> Option<Action<'a>> {
         let at = at + usize::from(self.begins(at, &["column"]));
         let column = self.name(at)?;
@@ -158,6 +193,10 @@ impl<'a> Parts<'a> {
             if self.begins(at, words) {
                 let open = at + words.len();
                 let close = self.closing(open)?;
+                // Its index is not of a kind that CREATE UNIQUE INDEX makes.
+                if (open..close).any(|place| self.begins(place, &["without", "overlaps"])) {
+                    return None;
+                }
                 let known = ["deferrable", "not", "initially"];
                 if close + 1 < end && !known.iter().any(|word| self.begins(close + 1, &[word])) {
                     return None;
@@ -216,6 +255,12 @@ impl<'a> Parts<'a> {
         matches!(part.kind, Kind::Word | Kind::QuotedName).then_some(part.text)
     }
 
+    /// The name there as the server has it.
+    fn folded(&self, at: usize) -> Option<String> {
+        let part = self.tokens.get(at)?;
+        String::from_utf8(sql::name(part.kind, part.text.as_bytes())?).ok()
+    }
+
     /// Places from there on that are outside of parentheses.
     fn outer(&self, from: usize) -> impl Iterator<Item = usize> + '_ {
         let mut depth = 0_i32;
@@ -240,5 +285,42 @@ impl<'a> Parts<'a> {
 
     fn slice(&self, from: usize, to: usize) -> &'a str {
         if from >= to { "" } else { &self.text[self.tokens[from].at..self.end(to - 1)] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_columns_that_a_statement_adds_are_found() {
+        for (sql, wanted) in [
+            ("ALTER TABLE t ADD a int NOT NULL", &["a"][..]),
+            ("alter table only s.t add column if not exists \"B c\" text unique default ''", &["B c"]),
+            ("ALTER TABLE t ADD A int, ALTER b TYPE text, ADD COLUMN c numeric(8, 2)", &["a", "c"]),
+            ("ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0), ADD UNIQUE (a), ADD PRIMARY KEY (a)", &[]),
+            ("ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY", &[]),
+            ("ALTER TYPE mood ADD VALUE 'mixed'", &[]),
+        ] {
+            assert_eq!(Parts::of(sql).added_columns(), wanted, "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_columns_of_a_primary_key_are_found() {
+        for (sql, wanted) in [
+            (
+                "ALTER TABLE ONLY s.t ADD CONSTRAINT k PRIMARY KEY (A, \"B c\") DEFERRABLE",
+                Some(&["a", "B c"][..]),
+            ),
+            ("ALTER TABLE t ADD UNIQUE (a)", None),
+            ("ALTER TABLE t ADD PRIMARY KEY (a, at WITHOUT OVERLAPS)", None),
+            ("ALTER TABLE t ADD PRIMARY KEY USING INDEX i", None),
+            ("SELECT 1", None),
+        ] {
+            let found = Parts::of(sql).primary_key();
+            let wanted = wanted.map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+            assert_eq!(found, wanted, "{sql}");
+        }
     }
 }

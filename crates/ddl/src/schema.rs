@@ -16,7 +16,7 @@ use crate::outside;
 use crate::script::{Script, Statement, StatementKind};
 
 /// Settings that decide which tables a migration finds, how it is planned, and the memory and WAL that it takes.
-const SETTINGS: [&str; 35] = [
+const SETTINGS: [&str; 36] = [
     "search_path",
     // Memory
     "maintenance_work_mem",
@@ -44,6 +44,7 @@ const SETTINGS: [&str; 35] = [
     "default_statistics_target",
     "jit",
     // WAL and storage
+    "wal_level",
     "wal_compression",
     "full_page_writes",
     "wal_log_hints",
@@ -152,9 +153,15 @@ impl Schema {
             let mut schema = Self::of_model(&model, &format!("database {database}"))?;
             schema.settings = settings(connection).await?;
             schema.unseen = facts.unseen;
-            schema.unseen.extend(lacking::of_database(connection, database).await?);
+            schema.unseen.extend(lacking::of_database(connection, database, &schema.sql).await?);
+            schema.sql = lacking::schemas(connection).await? + &schema.sql;
             Ok(schema)
         })
+    }
+
+    /// Whether it has the tables of a database or a model, and not all of the SQL.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.major.is_some()
     }
 
     /// Rows of tables whose number in the original is known, in proportion to each other; no more than `most`.
@@ -189,13 +196,18 @@ fn without_transactions(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The values of [`SETTINGS`].
+/// The values of [`SETTINGS`], and the planner's switches that the original has changed. Of the levels of WAL only logical, with which the
+/// server writes more of it: else the server that measures has its own.
 async fn settings(connection: &Connection) -> Result<BTreeMap<String, String>, ConnectError> {
     let query = include_str!("sql/settings.sql");
-    match connection.client.query(query, &[&SETTINGS.as_slice()]).await {
-        Ok(rows) => Ok(rows.iter().map(|row| (row.get("name"), row.get("value"))).collect()),
-        Err(error) => Err(connection.explain(error).await),
-    }
+    let rows = match connection.client.query(query, &[&SETTINGS.as_slice()]).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(connection.explain(error).await),
+    };
+    let mut settings: BTreeMap<String, String> =
+        rows.iter().map(|row| (row.get("name"), row.get("value"))).collect();
+    settings.retain(|name, value| name != "wal_level" || value == "logical");
+    Ok(settings)
 }
 
 /// The error of a schema's SQL.

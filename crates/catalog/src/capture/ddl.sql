@@ -71,8 +71,17 @@ WITH tables AS (
         SELECT p.inhrelid, d.depth + 1 FROM down d JOIN parents p ON p.inhparent = d.oid
     )
     SELECT oid, max(depth)::int8 AS depth FROM down GROUP BY oid
+), not_nulls AS (
+    -- From PostgreSQL 18 on, NOT NULL is a constraint. Those that NOT NULL of a column alone does not make: they have a name of their
+    -- own, or are not valid.
+    SELECT k.oid, k.conrelid, k.conkey[1] AS attnum, k.conname, k.convalidated, k.conislocal
+      FROM pg_constraint k JOIN tables t ON t.oid = k.conrelid
+      JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
+     WHERE k.contype = 'n' AND NOT t.relispartition
+       AND (NOT k.convalidated OR k.conname::text <> format('%s_%s_not_null', t.relname, a.attname))
 ), columns AS (
     SELECT a.attrelid, a.attnum, a.attname, a.attnotnull, a.attgenerated, pg_get_expr(d.adbin, d.adrelid) AS expression,
+           u.conislocal AS has_own_not_null,
            -- A parent's column of the same name. A child may not repeat how it is generated.
            h.attname IS NOT NULL AND (NOT a.attislocal OR a.attgenerated <> '') AS is_inherited, h.attnotnull AS parent_not_null, h.expression AS parent_expression,
            format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
@@ -87,9 +96,12 @@ WITH tables AS (
                                CASE a.attgenerated WHEN 's' THEN 'STORED' ELSE 'VIRTUAL' END)
                    WHEN d.adbin IS NOT NULL THEN ' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid)
                    ELSE '' END
-           || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END AS definition
+           || CASE WHEN NOT a.attnotnull OR NOT u.convalidated THEN ''
+                   WHEN u.conislocal THEN format(' CONSTRAINT %I NOT NULL', u.conname)
+                   ELSE ' NOT NULL' END AS definition
       FROM pg_attribute a JOIN tables c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
       LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+      LEFT JOIN not_nulls u ON u.conrelid = a.attrelid AND u.attnum = a.attnum
       LEFT JOIN LATERAL (
           SELECT b.attname, bool_or(b.attnotnull) AS attnotnull, max(pg_get_expr(e.adbin, e.adrelid)) AS expression
             FROM parents p JOIN pg_attribute b ON b.attrelid = p.inhparent AND b.attname = a.attname AND b.attnum > 0
@@ -161,12 +173,18 @@ WITH tables AS (
     SELECT 9, (d.depth << 32) + c.attrelid::int8, format('ALTER TABLE %s ALTER %I %s', t.name, c.attname, x.action)
       FROM columns c JOIN tables t ON t.oid = c.attrelid JOIN depths d ON d.oid = t.oid
       CROSS JOIN LATERAL (VALUES
-          (c.attnotnull AND NOT c.parent_not_null, 'SET NOT NULL'),
+          (c.attnotnull AND NOT c.parent_not_null AND c.has_own_not_null IS NOT TRUE, 'SET NOT NULL'),
           (c.attgenerated = '' AND c.expression IS DISTINCT FROM c.parent_expression,
            coalesce('SET DEFAULT ' || c.expression, 'DROP DEFAULT'))) x (is_own, action)
      WHERE c.is_inherited AND x.is_own
     UNION ALL
     SELECT 9, s.oid::int8, format('ALTER SEQUENCE %s OWNED BY %s', s.name, s.owner) FROM sequences s WHERE s.owner IS NOT NULL
+    UNION ALL
+    -- Those of children come first: one of a parent is theirs, too.
+    SELECT 10, u.oid::int8 - (d.depth << 32), format('ALTER TABLE %s ADD CONSTRAINT %I %s', t.name, u.conname, pg_get_constraintdef(u.oid))
+      FROM not_nulls u JOIN columns c ON c.attrelid = u.conrelid AND c.attnum = u.attnum
+      JOIN tables t ON t.oid = u.conrelid JOIN depths d ON d.oid = t.oid
+     WHERE u.conislocal AND (NOT u.convalidated OR c.is_inherited) AND NOT (c.is_inherited AND c.parent_not_null)
     UNION ALL
     SELECT CASE k.contype WHEN 'f' THEN 13 WHEN 'c' THEN 10 ELSE 11 END, k.oid::int8,
            format('ALTER TABLE %s ADD CONSTRAINT %I %s', t.name, k.conname, pg_get_constraintdef(k.oid))

@@ -137,13 +137,20 @@ async fn table(
     let statistics = client.query(include_str!("statistics.sql"), &[&oid]).await?;
     let mut statistics: BTreeMap<String, Statistics> =
         statistics.iter().map(|row| (row.get("name"), statistics_of(row))).collect();
-    let columns = info.columns.iter().map(|column| ColumnFacts {
-        name: column.name.clone(),
-        data_type: column.data_type.sql.clone(),
-        kind: column.data_type.kind(),
-        role: role(info, column, sizes),
-        statistics: statistics.remove(&column.name),
-        ..ColumnFacts::default()
+    let columns = info.columns.iter().map(|column| {
+        let mut found = statistics.remove(&column.name);
+        // Rows from before a NOT NULL that is NOT VALID may be NULL; new ones may not.
+        if let Some(found) = found.as_mut().filter(|_| column.not_null) {
+            found.null_frac = 0.0;
+        }
+        ColumnFacts {
+            name: column.name.clone(),
+            data_type: column.data_type.sql.clone(),
+            kind: column.data_type.kind(),
+            role: role(info, column, sizes),
+            statistics: found,
+            ..ColumnFacts::default()
+        }
     });
     let name: String = row.get("name");
     let (pairs, not_seen) = extended::read(client, oid, &name, unsigned(row, "rows")).await?;

@@ -139,6 +139,42 @@ fn a_limit_that_was_not_checked_is_missed() {
     }
 }
 
+/// A lock that pgrig could not see passes no limit of locks.
+#[test]
+fn locks_that_are_not_known_pass_no_limit() {
+    let rig = Rig::new();
+    let server = rig.server("--set wal_level=replica");
+    server.execute("CREATE ROLE guest LOGIN CREATEDB");
+    let schema = rig.home.path().join("schema.sql");
+    let tables = "CREATE TABLE t (id int PRIMARY KEY, n int);
+        CREATE TABLE secret (n int);
+        REVOKE ALL ON secret FROM guest;";
+    fs::write(&schema, tables).unwrap();
+    let guest = server.url.replace("postgres@", "guest@");
+    let ddl = format!("ddl --rows 100 --quick --scratch {guest} --schema-file {}", schema.display());
+    let committing = "DO $$ BEGIN UPDATE t SET n = 1; COMMIT; END $$";
+    for (migration, gate, code) in [
+        (committing, "lock=SHARE", 3),
+        (committing, "stall>1h", 3),
+        (committing, "class=rewrite", 0),
+        ("CREATE INDEX CONCURRENTLY ON t (n)", "lock=SHARE", 0),
+    ] {
+        let ran = rig.command(&ddl).args(["-c", migration, "--fail-if", gate]).output().unwrap();
+        let (stdout, stderr) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(ran.status.code(), Some(code), "{migration}, {gate}: {stderr}");
+        let is_known = migration != committing;
+        assert_eq!(
+            stdout.contains("known: pgrig could not lock"),
+            !is_known,
+            "{migration}, {gate}: {stdout}"
+        );
+        let warning = "the locks of statement 1 are not all known: pgrig could not lock the tables";
+        assert_eq!(stderr.contains(warning), !is_known, "{migration}, {gate}: {stderr}");
+        let unchecked = "was not checked: its locks are not known: pgrig could not lock";
+        assert_eq!(stderr.contains(unchecked), code == 3, "{migration}, {gate}: {stderr}");
+    }
+}
+
 /// A database that psql would look for on a local server, and that has none, may be one of pgrig's own.
 #[test]
 fn a_database_of_no_server_gets_the_remedy_for_pgrig_s_own() {

@@ -78,6 +78,18 @@ impl Read {
         }
     }
 
+    /// The sum with `more`.
+    pub(crate) fn and(self, more: Self) -> Self {
+        Self {
+            scans: self.scans + more.scans,
+            returned: self.returned + more.returned,
+            blocks: self.blocks + more.blocks,
+            inserted: self.inserted + more.inserted,
+            updated: self.updated + more.updated,
+            deleted: self.deleted + more.deleted,
+        }
+    }
+
     /// Rows written.
     pub(crate) fn written(self) -> i64 {
         self.inserted + self.updated + self.deleted

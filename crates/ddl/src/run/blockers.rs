@@ -5,9 +5,20 @@
 //! which all locks wait that conflict with DDL, and then to ROW EXCLUSIVE and an old snapshot, for which CONCURRENTLY waits
 //! between its phases (indexcmds.c: WaitForLockers, WaitForOlderSnapshots). At each of these waits the next blocker
 //! begins before the last one ends, so that each phase waits again.
+//!
+//! VACUUM waits up to 5 s to truncate a table on which anybody has a lock (vacuumlazy.c: `VACUUM_TRUNCATE_LOCK_TIMEOUT`), and pg_locks does not
+//! show that wait. So its blocker ends once its first lock was seen: the weaker locks would not hold it up.
+//!
+//! If the server refuses a blocker its locks, the statement goes on alone, and not all of its locks are known.
 
-use connect::{ConnectError, Target};
+use std::collections::BTreeSet;
+
+use connect::{ConnectError, ServerError, SqlState, Target};
 use server::Session;
+
+use crate::find::{Kind, Relation, Relations};
+use crate::parts::names;
+use crate::script::Statement;
 
 /// Most waits that are caused: VACUUM of a whole database would meet every table.
 const MOST: usize = 16;
@@ -22,6 +33,10 @@ pub(crate) struct Blockers<'a> {
     savepoints: Vec<&'static str>,
     /// Blockers that were released.
     released: usize,
+    /// Whether the statement is VACUUM without FULL.
+    is_vacuum: bool,
+    /// Why the server refused locks, if it did.
+    refusal: Option<String>,
 }
 
 /// The stronger locks of the first blocker, the weakest first, each after a savepoint.
@@ -30,56 +45,190 @@ const STRONGER: [(&str, &str); 2] =
 
 impl<'a> Blockers<'a> {
     /// The first one, with strong locks on the tables.
-    pub(crate) async fn begin(target: &'a Target, tables: &'a [String]) -> Result<Self, ConnectError> {
-        let mut this = Self { target, tables, current: None, savepoints: Vec::new(), released: 0 };
-        if !tables.is_empty()
-            && let Some(session) = this.weak().await?
-        {
-            for (savepoint, mode) in STRONGER {
-                let lock = format!("LOCK TABLE {} IN {mode} MODE", tables.join(", "));
-                session.run(&format!("SAVEPOINT {savepoint}; {lock}")).await?;
-                this.savepoints.push(savepoint);
-            }
-            this.current = Some(session);
+    pub(crate) async fn begin(
+        target: &'a Target,
+        tables: &'a [String],
+        statement: &Statement,
+    ) -> Result<Self, ConnectError> {
+        let is_vacuum = statement.is_vacuum() && !names(&statement.sql).any(|word| word == "full");
+        let (savepoints, released, refusal) = (Vec::new(), 0, None);
+        let mut this = Self { target, tables, current: None, savepoints, released, is_vacuum, refusal };
+        if !tables.is_empty() {
+            this.current = this.strong().await?;
         }
         Ok(this)
     }
 
-    /// A session with ROW EXCLUSIVE locks and a snapshot; none if the statement is in the way.
-    async fn weak(&self) -> Result<Option<Session>, ConnectError> {
+    /// A session with all of its locks; none if the server refuses one.
+    async fn strong(&mut self) -> Result<Option<Session>, ConnectError> {
+        let Some(session) = self.weak().await? else { return Ok(None) };
+        for (savepoint, mode) in STRONGER {
+            let lock = format!("LOCK TABLE {} IN {mode} MODE", self.tables.join(", "));
+            if let Err(error) = session.run(&format!("SAVEPOINT {savepoint}; {lock}")).await {
+                self.note(error)?;
+                self.savepoints.clear();
+                session.close().await;
+                return Ok(None);
+            }
+            self.savepoints.push(savepoint);
+        }
+        Ok(Some(session))
+    }
+
+    /// A session with ROW EXCLUSIVE locks and a snapshot; none if the statement is in the way, or the server refuses the locks.
+    async fn weak(&mut self) -> Result<Option<Session>, ConnectError> {
         let session = Session::open(self.target).await?;
         session.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await?;
         session.row("SELECT 1", &[]).await?;
         let lock = format!("LOCK TABLE {} IN ROW EXCLUSIVE MODE NOWAIT", self.tables.join(", "));
-        match session.run(&lock).await {
-            Ok(()) => Ok(Some(session)),
-            Err(error) if error.sqlstate().is_some() => {
-                session.close().await;
-                Ok(None)
+        if let Err(error) = session.run(&lock).await {
+            self.note(error)?;
+            session.close().await;
+            return Ok(None);
+        }
+        Ok(Some(session))
+    }
+
+    /// Notes why the server refuses locks, unless the statement has them itself.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    fn note(&mut self, error: ConnectError) -> Result<(), ConnectError> {
+        match error {
+            ConnectError::Query { error, .. } if error.code == SqlState::LOCK_NOT_AVAILABLE => Ok(()),
+            ConnectError::Query { error, .. } => {
+                self.refusal.get_or_insert_with(|| refusal(&error));
+                Ok(())
             }
-            Err(error) => Err(error),
+            lost => Err(lost),
         }
     }
 
     /// Lets the statement go on to its next wait.
     pub(crate) async fn release(&mut self) -> Result<(), ConnectError> {
         let Some(current) = self.current.take() else { return Ok(()) };
-        if let Some(savepoint) = self.savepoints.pop() {
+        let savepoint = self.savepoints.pop();
+        let is_last = self.is_vacuum && self.savepoints.is_empty();
+        if let Some(savepoint) = savepoint.filter(|_| !is_last) {
             current.run(&format!("ROLLBACK TO SAVEPOINT {savepoint}")).await?;
             self.current = Some(current);
             return Ok(());
         }
         self.released += 1;
-        self.current = if self.released < MOST { self.weak().await? } else { None };
+        let is_over = is_last || self.released == MOST;
+        self.current = if is_over { None } else { self.weak().await? };
         current.run("ROLLBACK").await?;
         current.close().await;
         Ok(())
     }
 
-    /// Ends the last one.
-    pub(crate) async fn end(&mut self) {
+    /// Ends the last one. Returns why not all locks of the statement were seen, if the server refused locks.
+    pub(crate) async fn end(&mut self) -> Option<String> {
         if let Some(current) = self.current.take() {
             current.close().await;
+        }
+        self.refusal.take()
+    }
+}
+
+/// A phrase for people, with the remedy.
+fn refusal(error: &ServerError) -> String {
+    let remedy = if error.code == SqlState::OUT_OF_MEMORY {
+        ": raise max_locks_per_transaction, for example with --set max_locks_per_transaction=1024"
+    } else if error.code == SqlState::INSUFFICIENT_PRIVILEGE {
+        ": measure as a role that may lock all tables"
+    } else {
+        ""
+    };
+    format!("pgrig could not lock the tables to make the statement wait ({}){remedy}", error.message)
+}
+
+/// The tables that a statement names, or whose indexes it names, with their partitions and parents, as SQL; none if it may use others: it
+/// runs functions, or names no table.
+pub(crate) fn used(statement: &Statement, relations: &Relations) -> Option<Vec<String>> {
+    if statement.runs_code() {
+        return None;
+    }
+    let words: BTreeSet<String> = names(&statement.sql).collect();
+    // REINDEX of all that is in one of these.
+    let is_of_many = ["schema", "database", "system"].iter().any(|word| words.contains(*word));
+    if statement.is_reindex() && is_of_many {
+        return None;
+    }
+    let is_named =
+        |relation: &Relation| names(&relation.sql).last().is_some_and(|name| words.contains(&name));
+    let named = relations.0.iter().filter(|(_, relation)| is_named(relation));
+    let named: BTreeSet<u32> = named.map(|(oid, _)| relations.table_of(*oid)).collect();
+    let is_used = |oid: u32| {
+        named.iter().any(|other| relations.is_within(oid, *other) || relations.is_within(*other, oid))
+    };
+    let tables = relations
+        .0
+        .iter()
+        .filter(|(oid, relation)| matches!(relation.kind, Kind::Table | Kind::Partitioned) && is_used(**oid));
+    let tables: Vec<String> = tables.map(|(_, relation)| relation.sql.clone()).collect();
+    (!tables.is_empty()).then_some(tables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::Read;
+    use crate::script::Script;
+
+    /// OID, kind, owner, parent and name of each.
+    fn relations(all: &[(u32, Kind, u32, u32, &str)]) -> Relations {
+        let relation = |(oid, kind, owner, parent, name): &(u32, Kind, u32, u32, &str)| {
+            let relation = Relation {
+                name: (*name).to_owned(),
+                schema: "\"app\"".to_owned(),
+                sql: format!("\"app\".\"{name}\""),
+                kind: *kind,
+                file: *oid,
+                tablespace: 0,
+                owner: *owner,
+                parent: *parent,
+                bytes: 0,
+                rows: 0.0,
+                is_rewritten: false,
+                read: Read::default(),
+            };
+            (*oid, relation)
+        };
+        Relations(all.iter().map(relation).collect())
+    }
+
+    #[test]
+    fn a_statement_uses_the_tables_that_it_names() {
+        let relations = relations(&[
+            (1, Kind::Table, 0, 0, "orders"),
+            (2, Kind::Index, 1, 0, "Orders_i"),
+            (3, Kind::Partitioned, 0, 0, "parted"),
+            (4, Kind::Table, 0, 3, "parted_1"),
+            (5, Kind::Table, 0, 3, "parted_2"),
+            (6, Kind::MaterializedView, 0, 0, "totals"),
+        ]);
+        let of = |sql: &str| {
+            let script = Script::read(sql, None).unwrap();
+            let used = used(&script.statements[0], &relations)?;
+            Some(used.iter().map(|sql| sql.replace("\"app\".", "").replace('"', "")).collect::<Vec<_>>())
+        };
+        let wanted = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of("CREATE INDEX CONCURRENTLY ON app.Orders (n)"), wanted(&["orders"]));
+        assert_eq!(of("DROP INDEX CONCURRENTLY \"Orders_i\""), wanted(&["orders"]));
+        assert_eq!(
+            of("ALTER TABLE parted DETACH PARTITION parted_1 CONCURRENTLY"),
+            wanted(&["parted", "parted_1", "parted_2"])
+        );
+        assert_eq!(of("VACUUM parted_2, orders"), wanted(&["orders", "parted", "parted_2"]));
+        for all in [
+            "VACUUM",
+            "REINDEX SCHEMA CONCURRENTLY app",
+            "REINDEX TABLE CONCURRENTLY totals",
+            "CALL app.parted()",
+            "DO $$ BEGIN UPDATE orders SET n = 1; COMMIT; END $$",
+        ] {
+            assert_eq!(of(all), None, "{all}");
         }
     }
 }

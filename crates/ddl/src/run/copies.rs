@@ -13,7 +13,7 @@ use super::look::{Look, Looked};
 use super::rehearse::Tables;
 use super::settings::with;
 use super::stall::{self, Candidates};
-use super::{Observer, sized};
+use super::{Observer, sized, workers};
 use crate::error::DdlError;
 use crate::outcome::{AtSize, Probed, SpaceAt, Stall, StatementOutcome, TableAt};
 use crate::request::Probes;
@@ -35,7 +35,7 @@ impl Copies<'_> {
         is_timed: bool,
         observer: &mut dyn Observer,
     ) -> Result<bool, DdlError> {
-        let (copy, mut costs) = self.look(&filled.database, statements, observer).await?;
+        let (copy, mut costs) = self.look_as(&filled.database, statements, is_timed, observer).await?;
         self.databases.drop(&copy).await?;
         let is_disturbed = costs.is_disturbed;
         if is_disturbed {
@@ -68,9 +68,22 @@ impl Copies<'_> {
         statements: &mut [StatementOutcome],
         observer: &mut dyn Observer,
     ) -> Result<(Target, Costs), DdlError> {
+        self.look_as(original, statements, false, observer).await
+    }
+
+    /// The same. The statements have parallel workers only if their times count (`is_timed`).
+    async fn look_as(
+        &self,
+        original: &Target,
+        statements: &mut [StatementOutcome],
+        is_timed: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<(Target, Costs), DdlError> {
         loop {
             let copy = self.databases.copy(original, "look").await?;
-            if let Some(costs) = self.look_once(&copy, statements, observer).await? {
+            let migrating = self.with_settings(&copy);
+            let migrating = if is_timed { migrating } else { workers::without(migrating) };
+            if let Some(costs) = self.look_once((&copy, &migrating), statements, observer).await? {
                 return Ok((copy, costs));
             }
             self.databases.drop(&copy).await?;
@@ -78,14 +91,13 @@ impl Copies<'_> {
     }
 
     /// The costs of the statements; none if one failed that had not before.
-    pub(crate) async fn look_once(
+    async fn look_once(
         &self,
-        copy: &Target,
+        (copy, migrating): (&Target, &Target),
         statements: &mut [StatementOutcome],
         observer: &mut dyn Observer,
     ) -> Result<Option<Costs>, DdlError> {
-        let migrating = self.with_settings(copy);
-        let mut look = Look::begin(copy, &migrating, self.databases.outside()).await?;
+        let mut look = Look::begin(copy, migrating, self.databases.outside()).await?;
         // The first change of a page after a checkpoint writes the whole page to WAL, also of those that the look has changed.
         self.databases.flush().await?;
         let of = statements.len();
@@ -98,7 +110,7 @@ impl Copies<'_> {
                 Looked::Ran(ran) => {
                     one.found = ran.effects;
                     costs.is_disturbed |= ran.is_disturbed;
-                    costs.ran(place, ran.took, ran.wal, look.is_in_transaction());
+                    costs.ran(place, (ran.took, ran.wal), &one.statement, look.is_in_transaction());
                 }
                 Looked::Failed(failed) => {
                     (one.found, one.failed) = (None, Some(failed));

@@ -5,11 +5,13 @@ use std::time::Duration;
 use connect::{ConnectError, Target};
 use server::Session;
 
+use crate::edge::Edge;
 use crate::outcome::{Cost, Failed, Space, StatementOutcome};
 use crate::run::failure;
 use crate::run::look::timed;
 use crate::run::space::Sampler;
 use crate::run::watch::Watcher;
+use crate::script::Statement;
 
 /// One run: the costs of the statements; or the first that the server refused.
 pub(crate) enum Run {
@@ -26,8 +28,10 @@ pub(crate) struct Costs {
     spaces: Vec<Option<Space>>,
     /// The time of all statements so far.
     spent: Duration,
-    /// Starts of the statements whose transaction is not at its end, by their places.
+    /// Starts of the statements whose locks are not at their end, by their places.
     open: Vec<(usize, Duration)>,
+    /// Savepoints of the transaction, each with the number of open statements before it.
+    savepoints: Vec<(String, usize)>,
     /// Whether a statement was disturbed, so that neither these costs count nor the spaces of this run.
     pub(crate) is_disturbed: bool,
 }
@@ -40,24 +44,59 @@ impl Costs {
             spaces: vec![None; statements],
             spent: Duration::ZERO,
             open: Vec::new(),
+            savepoints: Vec::new(),
             is_disturbed: false,
         }
     }
 
     /// The statement at this place took so long, and so many bytes of WAL.
-    pub(crate) fn ran(&mut self, place: usize, took: Duration, wal: i64, is_in_transaction: bool) {
+    pub(crate) fn ran(
+        &mut self,
+        place: usize,
+        (took, wal): (Duration, i64),
+        statement: &Statement,
+        is_in_transaction: bool,
+    ) {
         let wal = u64::try_from(wal).unwrap_or_default();
         self.open.push((place, self.spent));
         self.spent += took;
         self.by_place[place] = Some(Cost { seconds: took.as_secs_f64(), wal, held: took.as_secs_f64() });
-        if is_in_transaction {
-            return;
-        }
-        for (place, start) in self.open.drain(..) {
+        let from = self.first_released(Edge::of(statement), is_in_transaction);
+        for (place, start) in self.open.drain(from..) {
             if let Some(cost) = &mut self.by_place[place] {
                 cost.held = self.spent.saturating_sub(start).as_secs_f64();
             }
         }
+    }
+
+    /// The place among the open ones of the first whose locks end with a statement; behind the last one if none do.
+    fn first_released(&mut self, edge: Option<Edge>, is_in_transaction: bool) -> usize {
+        if !is_in_transaction || edge.as_ref().is_some_and(Edge::ends) {
+            self.savepoints.clear();
+            return 0;
+        }
+        let none = self.open.len();
+        match edge {
+            Some(Edge::Saves(name)) => self.savepoints.push((name, none)),
+            Some(Edge::Releases(name)) => {
+                if let Some(at) = self.savepoint(&name) {
+                    self.savepoints.truncate(at);
+                }
+            }
+            Some(Edge::Returns(name)) => {
+                if let Some(at) = self.savepoint(&name) {
+                    self.savepoints.truncate(at + 1);
+                    return self.savepoints[at].1;
+                }
+            }
+            _ => {}
+        }
+        none
+    }
+
+    /// The place of the last savepoint of this name.
+    fn savepoint(&self, name: &str) -> Option<usize> {
+        self.savepoints.iter().rposition(|(saved, _)| saved == name)
     }
 
     /// The space of each statement, by its place.
@@ -105,7 +144,7 @@ pub(crate) async fn measure(
             return Ok(Run::Failed(place, failure::of(&error)));
         }
         let wal = watcher.wal().await? - before;
-        costs.ran(place, took, wal, watcher.is_in_transaction().await?);
+        costs.ran(place, (took, wal), &one.statement, watcher.is_in_transaction().await?);
     }
     if let Some(sampler) = sampler {
         sampler.close().await;
@@ -113,4 +152,44 @@ pub(crate) async fn measure(
     watcher.close().await;
     session.close().await;
     Ok(Run::Done(costs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Script;
+
+    /// Seconds for which each statement of a migration in one transaction or several holds its locks, if each takes one.
+    fn held(migration: &str) -> Vec<u64> {
+        let statements = Script::read(migration, None).unwrap().statements;
+        let mut costs = Costs::of(statements.len());
+        let mut is_in_transaction = false;
+        for (place, statement) in statements.iter().enumerate() {
+            if let Some(edge) = Edge::of(statement) {
+                is_in_transaction = edge != Edge::Ends;
+            }
+            costs.ran(place, (Duration::from_secs(1), 0), statement, is_in_transaction);
+        }
+        costs.all().into_iter().flatten().map(|cost| Duration::from_secs_f64(cost.held).as_secs()).collect()
+    }
+
+    #[test]
+    fn locks_are_held_until_their_transaction_ends() {
+        assert_eq!(held("SELECT 1; BEGIN; SELECT 2; COMMIT; SELECT 3"), [1, 3, 2, 1, 1]);
+        assert_eq!(held("BEGIN; SELECT 1; COMMIT AND CHAIN; SELECT 2; COMMIT"), [3, 2, 1, 2, 1]);
+    }
+
+    #[test]
+    fn locks_are_held_until_their_transaction_goes_back_to_an_earlier_savepoint() {
+        let found = held("BEGIN; SELECT 1; SAVEPOINT a; SELECT 2; ROLLBACK TO A; SELECT 3; COMMIT");
+        assert_eq!(found, [7, 6, 5, 2, 1, 2, 1]);
+        let found =
+            held("BEGIN; SAVEPOINT a; SAVEPOINT b; SELECT 1; ROLLBACK TO a; SELECT 2; ROLLBACK TO a; COMMIT");
+        assert_eq!(found, [8, 7, 3, 2, 1, 2, 1, 1]);
+        // The locks of a savepoint that is released are those of the one before.
+        let found = held(
+            "BEGIN; SAVEPOINT a; SAVEPOINT b; SELECT 1; RELEASE b; ROLLBACK TO b; ROLLBACK TO a; COMMIT",
+        );
+        assert_eq!(found, [8, 7, 5, 4, 3, 2, 1, 1]);
+    }
 }

@@ -3,6 +3,7 @@
 use connect::{ConnectError, ServerError, SqlState};
 
 use crate::outcome::Failed;
+use crate::run::missing;
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 
@@ -107,7 +108,7 @@ fn is_of_missing_file(error: &ServerError) -> bool {
 }
 
 fn remedy(error: &ServerError) -> Option<&'static str> {
-    let missing = [
+    let of_missing = [
         SqlState::UNDEFINED_TABLE,
         SqlState::UNDEFINED_COLUMN,
         SqlState::UNDEFINED_OBJECT,
@@ -131,9 +132,7 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         state if *state == SqlState::UNDEFINED_OBJECT && error.message.starts_with("role ") => Some(
             "create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'",
         ),
-        state if missing.contains(state) => {
-            Some("add it to the schema, or to the migration before this statement")
-        }
+        state if of_missing.contains(state) => Some(missing::REMEDY),
         state if *state == SqlState::DUPLICATE_OBJECT && error.message.starts_with("role ") => Some(
             "the server had this role before, perhaps from a pgrig that was killed: drop it, or create it only if pg_roles does not have it",
         ),
@@ -141,7 +140,9 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
             "pgrig runs the migration several times: remove statements that create objects of the whole server, such as roles",
         ),
         state if *state == SqlState::INSUFFICIENT_PRIVILEGE && error.message.starts_with("could not ") => {
-            Some("allow the account of the server to read this file, or give --scratch with a server that can")
+            Some(
+                "allow the account of the server to read this file, or give --scratch with a server that can",
+            )
         }
         state if *state == SqlState::INSUFFICIENT_PRIVILEGE => Some(
             "the migration runs as the role of pgrig's connection: grant the right in the schema, or leave out SET ROLE",

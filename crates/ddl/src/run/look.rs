@@ -14,12 +14,13 @@ use crate::find::{
 use crate::outcome::{Effects, Failed};
 use crate::parted;
 use crate::parts::Parts;
-use crate::run::blockers::Blockers;
+use crate::run::blockers::{Blockers, used};
 use crate::run::counters::Counters;
 use crate::run::failure;
 use crate::run::pace::Pace;
 use crate::run::space::Sampler;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
+use crate::run::workers::Workers;
 use crate::script::{Statement, StatementKind, tokens};
 
 /// Times between two readings of the locks of a statement that runs outside of transactions. Such a statement waits as much longer for each
@@ -109,7 +110,7 @@ impl<'a> Look<'a> {
             StatementKind::Measured | StatementKind::MeasuredAlone => self.measured(statement).await?,
         };
         self.is_in_transaction = self.watcher.is_in_transaction().await?;
-        if !self.is_in_transaction {
+        if !self.is_in_transaction || statement.ends_transaction() {
             self.made.clear();
         }
         Ok(looked)
@@ -132,6 +133,8 @@ impl<'a> Look<'a> {
         let target = self.oid_of(statement.target()).await?;
         let indexed = Parts::of(&statement.sql).create_index().map(|create| create.table.to_owned());
         let named = target.or(self.oid_of(indexed).await?);
+        let nullable = self.nullable(statement, named).await?;
+        let workers = Workers::begin(&self.watcher).await?;
         let wal = self.watcher.wal().await?;
         let ((run, mut took), space) = self.sampler.during(timed(self.session.run(&statement.sql))).await?;
         if let Err(error) = failure::refused(run)? {
@@ -149,7 +152,8 @@ impl<'a> Look<'a> {
             }
             return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
-        let after = self.reading().await?;
+        let mut after = self.reading().await?;
+        workers.add(&self.watcher, &before.relations, &mut after.relations).await?;
         if is_own {
             let (run, committed) = timed(self.session.run("COMMIT")).await;
             if let Err(error) = failure::refused(run)? {
@@ -171,11 +175,13 @@ impl<'a> Look<'a> {
             class: Class::of(&works, target, &before.relations, false),
             is_partitioned: is_partitioned(&works, target, &after.relations),
             partitions: named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations)),
+            nullable,
             tables: concerned(&works, &locks, &before.relations),
             held: after.locks.tables(&before.relations),
             works,
             locks,
             inherited,
+            unknown_locks: None,
             is_alone: false,
             waits: 0,
             space,
@@ -192,14 +198,18 @@ impl<'a> Look<'a> {
         let before = self.relations().await?.with_counters(counted.as_ref());
         let target = self.oid_of(statement.target()).await?;
         // It would leave out the tables of a blocker.
-        let tables = if statement.skips_locked() { Vec::new() } else { tables(&before) };
-        let mut blockers = Blockers::begin(self.target, &tables).await?;
+        let tables = match used(statement, &before) {
+            _ if statement.skips_locked() => Vec::new(),
+            Some(used) => used,
+            None => tables(&before),
+        };
+        let mut blockers = Blockers::begin(self.target, &tables, statement).await?;
         let mut held = Held::default();
         let mut waits = 0;
         let wal = self.watcher.wal().await?;
         let held_up = self.held_up(&statement.sql, &mut blockers, &mut held, &mut waits);
         let ((run, took), space) = self.sampler.during(timed(held_up)).await?;
-        blockers.end().await;
+        let unknown_locks = blockers.end().await;
         if let Err(error) = failure::refused(run)? {
             return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
@@ -220,11 +230,13 @@ impl<'a> Look<'a> {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
             partitions: Vec::new(),
+            nullable: Vec::new(),
             tables: concerned(&works, &locks, &before),
             held: held.tables(&before),
             works,
             locks,
             inherited: Vec::new(),
+            unknown_locks,
             is_alone: true,
             waits,
             space,
@@ -297,6 +309,16 @@ impl<'a> Look<'a> {
         let query = "SELECT coalesce(pg_catalog.to_regclass($1)::oid, 0::oid) AS target";
         let found: u32 = self.session.row(query, &[&target]).await?.get("target");
         Ok(Some(found).filter(|oid| *oid != 0))
+    }
+
+    /// The columns of the primary key that a statement adds to a table, as far as they may be NULL before it, as SQL.
+    async fn nullable(&self, statement: &Statement, table: Option<u32>) -> Result<Vec<String>, ConnectError> {
+        let columns = Parts::of(&statement.sql).primary_key();
+        let (Some(table), Some(columns)) = (table, columns) else { return Ok(Vec::new()) };
+        let query = "SELECT pg_catalog.quote_ident(attname) AS name FROM pg_catalog.pg_attribute \
+                     WHERE attrelid = $1 AND attname::text = ANY ($2) AND NOT attnotnull ORDER BY attnum";
+        let rows = self.session.rows(query, &[&table, &columns]).await?;
+        Ok(rows.iter().map(|row| row.get("name")).collect())
     }
 
     /// Counters of VACUUM and ANALYZE, before a statement of these.

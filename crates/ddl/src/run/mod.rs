@@ -13,6 +13,7 @@ mod goal;
 mod look;
 mod mappings;
 mod minimal;
+mod missing;
 mod original;
 mod pace;
 mod rehearse;
@@ -25,6 +26,7 @@ mod subscriptions;
 mod suit;
 pub(crate) mod unsuited;
 mod watch;
+mod workers;
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -212,12 +214,13 @@ impl Measurement<'_> {
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
         let (stalls, blocked) = rounds.all(&filled, &mut statements).await?;
         columns.name_in(&mut statements);
+        missing::complete(&self.request.schema, &mut statements);
         forecast_all(&mut statements, &goal, memory);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
                 rounds.observer.stage("measuring better ways");
                 rounds.are_last = true;
-                alternatives(&mut rounds, &filled, (better, &statements), &goal, memory).await?
+                Box::pin(alternatives(&mut rounds, &filled, (better, &statements), &goal, memory)).await?
             }
             _ => Vec::new(),
         };
@@ -255,13 +258,15 @@ impl Measurement<'_> {
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
         if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
             let copy = site.databases.copy(&empty, "probe").await?;
-            stall::check::check(&copy, probes, self.request.seed).await?;
+            let with_settings = settings::with(&copy, site.settings);
+            stall::check::check(&with_settings, probes, self.request.seed).await?;
             site.databases.drop(&copy).await?;
         }
         let named = self.named().into_iter().map(|(option, name)| tables.named(option, name));
         let named: BTreeSet<u32> = named.collect::<Result<_, _>>()?;
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
         let (migrated, costs) = Box::pin(site.look(&empty, &mut statements, observer)).await?;
+        missing::complete(&self.request.schema, &mut statements);
         if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
             && failed.is_certain
         {

@@ -139,23 +139,22 @@ impl Tables {
     pub(crate) fn used(&self, statements: &[StatementOutcome], named: &BTreeSet<u32>) -> BTreeSet<u32> {
         let mut used = named.clone();
         for one in statements {
-            match &one.found {
-                Some(found) => {
-                    for (oid, modes) in &found.held {
-                        let Some(table) = self.get(*oid) else { continue };
-                        used.insert(table.root);
-                        if modes.contains(&LockMode::RowExclusive) {
-                            used.extend(self.referencing(table.root));
-                        }
+            if let Some(found) = &one.found {
+                for (oid, modes) in &found.held {
+                    let Some(table) = self.get(*oid) else { continue };
+                    used.insert(table.root);
+                    if modes.contains(&LockMode::RowExclusive) {
+                        used.extend(self.referencing(table.root));
                     }
                 }
-                // It fails without rows: the words of its text are all that is known.
-                None if one.failed.is_some() => {
-                    let words = words(&one.statement.sql);
-                    let is_word = |table: &Table| words.contains(&table.name.to_lowercase());
-                    used.extend(self.0.values().filter(|table| is_word(table)).map(|table| table.root));
-                }
-                None => {}
+            }
+            // It fails without rows, or its locks are not known: the words of its text are all that is known.
+            let is_known =
+                one.found.as_ref().map_or(one.failed.is_none(), |found| found.unknown_locks.is_none());
+            if !is_known {
+                let words = words(&one.statement.sql);
+                let is_word = |table: &Table| words.contains(&table.name.to_lowercase());
+                used.extend(self.0.values().filter(|table| is_word(table)).map(|table| table.root));
             }
         }
         let mut new: Vec<u32> = used.iter().copied().collect();

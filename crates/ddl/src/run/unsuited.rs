@@ -2,29 +2,61 @@
 //!
 //! The server names the column only for NOT NULL. For a constraint it names the table, and for a duplicate or missing key the
 //! columns too; for a value that cannot be cast it names nothing. The text of the statement then tells the columns.
+//!
+//! No values of the rows help a column that the migration adds itself: the rows do not have it.
 
-use connect::ServerError;
+use connect::{ServerError, SqlState};
 use fill::is_name_of;
 
 use crate::outcome::StatementOutcome;
+use crate::parts::Parts;
 use crate::run::rehearse::{Table, Tables, words};
 use crate::run::suit::Casts;
 use crate::script::Statement;
 
-/// The table and the columns that the server names in its error.
+/// The table and the columns that the server names in its error, and the kind of the error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unsuited {
     /// Schema and name.
     table: Option<(String, String)>,
     /// Empty if the server names none.
     columns: Vec<String>,
+    code: SqlState,
 }
 
 impl Unsuited {
     pub(crate) fn of(error: &ServerError) -> Self {
         let keys = || error.detail.as_deref().map_or_else(Vec::new, key_columns);
         let columns = error.column.clone().map_or_else(keys, |column| vec![column]);
-        Self { table: error.table.clone(), columns }
+        Self { table: error.table.clone(), columns, code: error.code.clone() }
+    }
+
+    /// Advice for a column that the statement adds; none if the error may have another reason.
+    fn of_new_column(&self) -> Option<&'static str> {
+        let is = |states: &[SqlState]| states.contains(&self.code);
+        if is(&[SqlState::NOT_NULL_VIOLATION]) {
+            Some(
+                "the statement fails on every table with rows: give the new column a DEFAULT, or add it without NOT NULL, fill it, \
+                 then SET NOT NULL",
+            )
+        } else if is(&[SqlState::UNIQUE_VIOLATION, SqlState::EXCLUSION_VIOLATION]) {
+            Some(
+                "the statement fails on every table with two rows or more, which get the same value: add the new column without \
+                 the constraint, fill it with different values, then add the constraint",
+            )
+        } else if is(&[SqlState::CHECK_VIOLATION]) {
+            Some(
+                "the statement fails on every table with rows: give the new column a DEFAULT that satisfies the constraint, or \
+                 add it without the constraint, fill it, then add the constraint",
+            )
+        } else if is(&[SqlState::FOREIGN_KEY_VIOLATION]) {
+            Some(
+                "the rows get a value that the other table lacks: give the new column another DEFAULT, or add it without the \
+                 constraint, fill it, then add the constraint",
+            )
+        } else {
+            None
+        }
     }
 
     /// Advice that names these columns, each `TABLE.COLUMN`.
@@ -78,8 +110,31 @@ impl Columns {
             let Some(unsuited) = failed.unsuited.as_ref().filter(|_| failed.remedy.is_some()) else {
                 continue;
             };
-            failed.remedy = Some(Unsuited::remedy(&self.concerned(unsuited, &one.statement)));
+            failed.remedy = Some(self.remedy(unsuited, &one.statement));
         }
+    }
+
+    fn remedy(&self, unsuited: &Unsuited, statement: &Statement) -> String {
+        let filled = self.concerned(unsuited, statement);
+        if !filled.is_empty() {
+            return Unsuited::remedy(&filled);
+        }
+        let added = Parts::of(&statement.sql).added_columns();
+        let is_of_added = !added.is_empty() && unsuited.columns.iter().all(|column| added.contains(column));
+        if let Some(remedy) = unsuited.of_new_column().filter(|_| is_of_added) {
+            return remedy.to_owned();
+        }
+        // An earlier statement adds it, or the body of a function.
+        let is_of_table = |(schema, name): &(String, String)| {
+            self.0.iter().any(|one| (schema, name) == (&one.schema, &one.name))
+        };
+        if !unsuited.columns.is_empty() && unsuited.table.as_ref().is_some_and(is_of_table) {
+            return format!(
+                "the migration itself adds {}, for which --column gives no values: give it a DEFAULT, or fill it before the constraint",
+                unsuited.columns.join(", ")
+            );
+        }
+        Unsuited::remedy(&[])
     }
 
     /// The columns, as `--column` names them.

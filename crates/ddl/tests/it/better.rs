@@ -175,6 +175,46 @@ fn ways_of_partitioned_tables_are_their_own() {
     }
 }
 
+/// ADD PRIMARY KEY USING INDEX scans a table whose column may be NULL, with the lock that blocks readers.
+#[test]
+fn a_primary_key_of_columns_that_may_be_null_has_a_way_without_a_scan() {
+    let schema = "
+        CREATE TABLE keyless (a int, b int NOT NULL, n int);
+        CREATE TABLE \"Other\" (\"Id\" int, n int);
+        CREATE TABLE parted (id int, n int) PARTITION BY RANGE (id);
+        CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (1000);
+        CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (1000) TO (2000) PARTITION BY RANGE (id);
+        CREATE TABLE parted_2_all PARTITION OF parted_2 DEFAULT;
+        CREATE TABLE parted_3 PARTITION OF parted DEFAULT;
+    ";
+    let migration = "
+        ALTER TABLE ONLY keyless ADD CONSTRAINT keyless_pkey PRIMARY KEY (a, b);
+        ALTER TABLE \"Other\" ADD PRIMARY KEY (\"Id\");
+        ALTER TABLE parted ADD PRIMARY KEY (id);";
+    for release in RELEASES {
+        let server = server(release);
+        let request = Request { alternatives: true, ..request(schema, migration, Amount::Rows(2000)) };
+        let outcome = measured(&server, &request).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let numbers: Vec<usize> = outcome.alternatives.iter().map(|one| one.number).collect();
+        assert_eq!(numbers, [1, 2, 3], "{release}");
+        for alternative in &outcome.alternatives {
+            for step in &alternative.statements {
+                assert!(step.failed.is_none() && step.largest().is_some(), "{release}: {step:#?}");
+                let (found, sql) = (step.found.as_ref().unwrap(), &step.statement.sql);
+                let blocks = found.strongest().is_some_and(|mode| mode.blocks().is_some());
+                assert!(!blocks || found.class == Class::CatalogOnly, "{release}: {sql}: {found:?}");
+            }
+        }
+        // PostgreSQL 18 has NOT NULL that is NOT VALID.
+        let steps: Vec<usize> = outcome.alternatives.iter().map(|one| one.statements.len()).collect();
+        let of_plain = if release < 18 { 4 + 2 } else { 2 + 2 };
+        assert_eq!(steps[..2], [of_plain, of_plain], "{release}");
+        assert_eq!(steps[2], 3 * 4 + 3 + 3 + 2 + 4, "{release}");
+    }
+}
+
 /// A better way does to tables that inherit what the statement does: nothing, if it says ONLY.
 #[test]
 fn a_better_way_keeps_only() {

@@ -12,3 +12,4 @@ mod stalls;
 mod statements;
 mod support;
 mod tablespaces;
+mod workers;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ddl::find::Class;
+use ddl::find::{Class, LockMode};
 use ddl::{
     Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site, Statement, TableSize,
 };
@@ -10,7 +10,7 @@ use server::DataDirectory;
 use testkit::{RELEASES, Server, assert_says, block_on, spec};
 use tokio::sync::oneshot;
 
-use crate::support::{measured, request, server};
+use crate::support::{Unwatched, measured, request, server};
 
 const SHOP: &str = "
     CREATE TABLE customers (id int PRIMARY KEY, name text);
@@ -61,6 +61,20 @@ fn what_the_look_disturbs_is_measured_apart() {
     assert!(often < once + (1 << 20), "{often} B of eight transactions, {once} B of one");
     let vacuum = costs("DELETE FROM orders_log; VACUUM orders_log");
     assert!(vacuum.seconds < 5.0, "{vacuum:?}");
+}
+
+/// With a lock of somebody else on the table, it would wait for 5 s to truncate it.
+#[test]
+fn a_vacuum_with_a_limit_of_its_time_is_measured() {
+    for release in RELEASES {
+        let migration = "SET statement_timeout = '3s'; DELETE FROM orders_log; VACUUM orders_log";
+        let outcome = measured(&server(release), &request(SHOP, migration, Amount::Rows(20_000))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = outcome.statements[2].found.as_ref().unwrap();
+        let seen = found.locks.iter().any(|lock| lock.mode == LockMode::ShareUpdateExclusive);
+        assert!(found.class == Class::Scan && seen, "{release}: {found:?}");
+    }
 }
 
 /// Its transactions end with their own counters; the server's have the same work.
@@ -118,6 +132,38 @@ fn a_vacuum_that_skips_locked_tables_finds_none() {
         let outcome = measured(&server(release), &of(migration)).unwrap();
         let wanted = [Class::Rows, Class::Scan, Class::Scan].map(Some);
         assert_eq!(classes(&outcome), wanted, "{release}: {:#?}", outcome.statements);
+    }
+}
+
+/// The role may not lock one of the tables. What names its own table does not need that one.
+#[test]
+fn locks_that_pgrig_cannot_see_are_not_known() {
+    for release in RELEASES {
+        let server = server(release);
+        server.sql("CREATE ROLE creator LOGIN CREATEDB");
+        let schema = format!("{SHOP} CREATE TABLE secret (id int); REVOKE ALL ON secret FROM creator;");
+        let migration = "
+            CREATE INDEX CONCURRENTLY i ON orders (note);
+            DO $$ BEGIN UPDATE orders_log SET at = now(); COMMIT; END $$;";
+        let outcome = block_on(async {
+            let target = server.target("postgres").with_user("creator");
+            let directory = &DataDirectory::Asked;
+            let site = Site { target: &target, directory, restarter: None, pgrig: "test" };
+            let request = request(&schema, migration, Amount::Rows(300));
+            let interrupt = Box::pin(std::future::pending());
+            ddl::run(&site, &request, &mut Unwatched, interrupt).await.unwrap()
+        });
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = |place: usize| outcome.statements[place].found.as_ref().unwrap();
+        assert_eq!(found(0).unknown_locks, None, "{release}");
+        assert_eq!(found(0).strongest(), Some(LockMode::ShareUpdateExclusive), "{release}");
+        assert_eq!(found(0).waits, 3, "{release}");
+        let why = found(1).unknown_locks.as_deref().unwrap();
+        assert_says(why, &["permission denied for table secret", "as a role that may lock all tables"]);
+        // Its text names the table, which has rows therefore.
+        assert_eq!(found(1).class, Class::Rows, "{release}");
+        assert_eq!(outcome.statements[1].tables, ["public.orders_log"], "{release}");
     }
 }
 
@@ -314,6 +360,42 @@ fn the_remedy_names_the_columns_whose_values_do_not_suit() {
         let (_, failed) = outcome.failed().next().unwrap();
         let remedy = failed.remedy.as_deref().unwrap();
         assert!(remedy.ends_with(says), "{statement}: {remedy}");
+    }
+}
+
+/// The rows before the migration do not have it, so no values of theirs help.
+#[test]
+fn a_new_column_that_existing_rows_cannot_have_is_told() {
+    for release in RELEASES {
+        let server = server(release);
+        for (migration, says) in [
+            (
+                "ALTER TABLE orders ADD a int NOT NULL",
+                "fails on every table with rows: give the new column a DEFAULT, or add it without NOT NULL",
+            ),
+            (
+                "ALTER TABLE orders ADD slug text UNIQUE DEFAULT ''",
+                "fill it with different values, then add the constraint",
+            ),
+            (
+                "ALTER TABLE orders ADD c int DEFAULT 0 CHECK (c > 0)",
+                "a DEFAULT that satisfies the constraint",
+            ),
+            (
+                "ALTER TABLE orders ADD r int DEFAULT -1 REFERENCES customers",
+                "a value that the other table lacks: give the new column another DEFAULT",
+            ),
+            (
+                "ALTER TABLE orders ADD a int; ALTER TABLE orders ALTER a SET NOT NULL",
+                "the migration itself adds a, for which --column gives no values: give it a DEFAULT, or fill it",
+            ),
+        ] {
+            let outcome = measured(&server, &of(migration)).unwrap();
+            let (_, failed) = outcome.failed().next().unwrap_or_else(|| panic!("{release}: {migration}"));
+            let remedy = failed.remedy.as_deref().unwrap();
+            assert_says(remedy, &[says]);
+            assert!(!remedy.contains("=SPEC"), "{release}: {migration}: {remedy}");
+        }
     }
 }
 

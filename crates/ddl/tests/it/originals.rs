@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
-use ddl::find::Class;
-use ddl::{Amount, Observer, Plan, Request, Schema, Site, Statement};
+use ddl::find::{Class, LockMode};
+use ddl::{Amount, Observer, Plan, Probes, Probing, Request, Schema, Site, Statement};
 use server::DataDirectory;
-use testkit::{RELEASES, block_on};
+use testkit::{RELEASES, Server, assert_says, block_on, spec};
 
-use crate::support::{request, server};
+use crate::support::{measured, request, server};
 
 const SHOP: &str = "
-    CREATE TABLE orders (id int PRIMARY KEY, note text);
+    CREATE TYPE state AS ENUM ('new');
+    CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+    CREATE FUNCTION one() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+    CREATE TABLE orders (id int PRIMARY KEY, note text, state state, n positive DEFAULT one());
+    CREATE TABLE lines (id serial, number int GENERATED ALWAYS AS IDENTITY);
     CREATE TABLE parted (id int) PARTITION BY RANGE (id);
     CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
 ";
@@ -26,6 +30,23 @@ const OTHERS: &str = "
     CREATE RULE quiet AS ON DELETE TO orders DO INSTEAD NOTHING;
     CREATE POLICY own ON orders;
 ";
+/// Objects that no table uses.
+const UNUSED: &str = "
+    CREATE SCHEMA later;
+    CREATE FUNCTION nothing() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN NULL; END';
+    CREATE PROCEDURE done() LANGUAGE sql AS 'SELECT 1';
+    CREATE AGGREGATE total(int) (sfunc = int4pl, stype = int, initcond = '0');
+    CREATE TYPE mood AS ENUM ('good');
+    CREATE SEQUENCE numbers;
+    CREATE OPERATOR === (leftarg = int, rightarg = int, function = int4eq);
+    CREATE COLLATION plain (provider = libc, locale = 'C');
+    CREATE TEXT SEARCH DICTIONARY words (template = simple);
+    CREATE TEXT SEARCH CONFIGURATION texts (copy = simple);
+    CREATE FOREIGN DATA WRAPPER elsewhere;
+    CREATE SERVER other FOREIGN DATA WRAPPER elsewhere;
+    CREATE PUBLICATION changes FOR TABLE orders;
+    CREATE EVENT TRIGGER noted ON ddl_command_end EXECUTE FUNCTION nothing();
+";
 
 /// The copy has the tables alone.
 #[test]
@@ -40,13 +61,47 @@ fn objects_that_a_copy_of_a_database_lacks_are_named() {
             connection.client.batch_execute(OTHERS).await.unwrap();
             let schema = Schema::of_database(&connection, "shop").await.unwrap();
             let [warning] = &schema.unseen[..] else { panic!("{release}: {:?}", schema.unseen) };
-            let lacks = "the copy lacks 2 views, 1 materialized view, 2 triggers, 1 rule and 1 policy of database shop";
-            let names = "(\"Reports\".v, v_orders, counted, audit on orders, each on parted, quiet on orders, own on orders)";
+            let lacks = "the copy lacks 2 views, 1 materialized view, 2 triggers, 1 rule, 1 policy and 1 function of database shop";
+            let names = "(\"Reports\".v, v_orders, counted, audit on orders, each on parted, quiet on orders, own on orders, nothing)";
             for part in [lacks, names, "pg_dump --schema-only"] {
                 assert!(warning.contains(part), "{release}: {warning}");
             }
             connection.close().await;
         });
+    }
+}
+
+/// A statement that names one of them fails, and says why. The schemas are there.
+#[test]
+fn a_statement_that_needs_what_the_copy_lacks_says_so() {
+    for release in RELEASES {
+        let server = server(release);
+        let schema = block_on(async {
+            let connection = server.database().await.target.connect().await.unwrap();
+            connection.client.batch_execute(SHOP).await.unwrap();
+            connection.client.batch_execute(UNUSED).await.unwrap();
+            Schema::of_database(&connection, "shop").await.unwrap()
+        });
+        let [warning] = &schema.unseen[..] else { panic!("{release}: {:?}", schema.unseen) };
+        let lacks = "1 function, 1 procedure, 1 aggregate, 1 type, 1 sequence, 1 operator, 1 collation, 1 text search configuration, \
+                     1 text search dictionary, 1 foreign server, 1 publication and 1 event trigger of database shop";
+        assert!(warning.contains(lacks), "{release}: {warning}");
+        let of = |migration: &str| {
+            let request = Request { schema: schema.clone(), ..request("", migration, Amount::Rows(100)) };
+            measured(&server, &request)
+        };
+        for migration in [
+            "ALTER TABLE orders ADD mood mood",
+            "ALTER PUBLICATION changes DROP TABLE orders",
+            "SELECT nextval('numbers')",
+            "CALL done()",
+            "ALTER EVENT TRIGGER noted DISABLE",
+        ] {
+            let error = of(migration).unwrap_err().to_string();
+            assert_says(&error, &["statement 1 ", "the copy lacks it", "pg_dump --schema-only"]);
+        }
+        let made = of("CREATE TABLE later.made (id int)").unwrap();
+        assert!(made.failed().next().is_none(), "{release}: {:#?}", made.statements);
     }
 }
 
@@ -136,4 +191,110 @@ fn settings_of_the_original_are_taken_over_as_far_as_the_role_may_set_them() {
             assert!(warnings.contains(part), "{warnings}");
         }
     });
+}
+
+/// Switches of the planner, and a level of WAL with which the server writes more.
+#[test]
+fn switches_of_the_planner_and_logical_wal_are_those_of_the_original() {
+    for release in RELEASES {
+        let original = Server::start(spec(release, &[("wal_level", "logical"), ("autovacuum", "off")]));
+        let measuring = server(release);
+        original.sql("CREATE DATABASE shop; ALTER DATABASE shop SET enable_nestloop = off");
+        block_on(async {
+            let shop = original.connect("shop").await;
+            let table = "CREATE TABLE t (id int PRIMARY KEY, n int);
+                         INSERT INTO t SELECT i, i FROM generate_series(1, 300) i; ANALYZE";
+            shop.client.batch_execute(table).await.unwrap();
+            let schema = Schema::of_database(&shop, "shop").await.unwrap();
+            let request = Request { schema, ..request("", "ALTER TABLE t ADD a int", Amount::Rows(100)) };
+            let target = measuring.target("postgres");
+            let directory = &DataDirectory::Asked;
+            let site = Site { target: &target, directory, restarter: None, pgrig: "test" };
+            let mut planned = Planned::default();
+            ddl::run(&site, &request, &mut planned, Box::pin(std::future::pending())).await.unwrap();
+            let plan = planned.0.unwrap();
+            let taken = [("enable_nestloop".to_owned(), "off".to_owned())];
+            assert_eq!(plan.settings, taken, "{release}");
+            let warnings = plan.warnings.join(" / ");
+            let part = "wal_level is replica on the server that measures, and logical in the original";
+            assert!(warnings.contains(part), "{release}: {warnings}");
+        });
+    }
+}
+
+/// Sessions of the original have its search_path, also those that read and write.
+#[test]
+fn readers_and_writers_find_tables_as_in_the_original() {
+    for release in RELEASES {
+        let server = server(release);
+        server.sql("CREATE DATABASE shop; ALTER DATABASE shop SET search_path = app");
+        let schema = block_on(async {
+            let shop = server.connect("shop").await;
+            let schema = "CREATE SCHEMA app; CREATE TABLE app.orders (id int PRIMARY KEY, n int);
+                          INSERT INTO app.orders SELECT i, i FROM generate_series(1, 3000) i; ANALYZE";
+            shop.client.batch_execute(schema).await.unwrap();
+            Schema::of_database(&shop, "shop").await.unwrap()
+        });
+        let statement = |sql: &str| Some(Probing::Statement(sql.to_owned()));
+        let probes = Probes {
+            read: statement("SELECT * FROM orders WHERE id = 7"),
+            write: statement("UPDATE orders SET n = n WHERE id = 8"),
+            blocker: None,
+        };
+        let migration = "BEGIN; ALTER TABLE orders ADD a int; SELECT pg_sleep(1); COMMIT";
+        let request = Request { schema, probes: Some(probes), ..request("", migration, Amount::AsOriginal) };
+        let outcome = measured(&server, &request).unwrap();
+        let seen = outcome.probed.as_ref().unwrap();
+        assert!(seen.stopped.is_empty(), "{release}: {seen:?}");
+        let stall = outcome.statements[1].stall.as_ref().unwrap();
+        let locked = [&stall.read, &stall.write].map(|wait| wait.as_ref().map_or(0.0, |wait| wait.lock));
+        assert!(locked.iter().all(|seconds| *seconds > 0.5), "{release}: {stall:?}");
+    }
+}
+
+/// NOT NULL of PostgreSQL 18 that is not as that of a column: named, not valid, of parents, of children.
+const NOT_NULLS: &str = "
+    CREATE TABLE orders (id int PRIMARY KEY, n int, m int CONSTRAINT m_is_there NOT NULL, o int NOT NULL);
+    INSERT INTO orders SELECT i, nullif(i % 2, 0), i, i FROM generate_series(1, 3000) i;
+    ALTER TABLE orders ADD CONSTRAINT n_is_there NOT NULL n NOT VALID;
+    CREATE TABLE ancestor (a int, b int);
+    CREATE TABLE heir (c int, a int) INHERITS (ancestor);
+    ALTER TABLE heir ADD CONSTRAINT b_is_there NOT NULL b;
+    ALTER TABLE heir ADD CONSTRAINT c_is_there NOT NULL c NOT VALID;
+    ALTER TABLE ancestor ADD CONSTRAINT a_is_there NOT NULL a NOT VALID;
+    CREATE TABLE parted (k int, n int) PARTITION BY RANGE (k);
+    CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
+    ALTER TABLE parted ADD CONSTRAINT parted_n_is_there NOT NULL n NOT VALID;
+    ANALYZE;
+";
+
+#[test]
+fn not_null_is_copied_with_its_name_and_validity() {
+    let server = server(18);
+    server.sql("CREATE DATABASE shop; CREATE DATABASE copy");
+    let schema = block_on(async {
+        let (shop, copy) = (server.connect("shop").await, server.connect("copy").await);
+        shop.client.batch_execute(NOT_NULLS).await.unwrap();
+        let facts = catalog::capture(&shop.client, None, None, catalog::TIMEOUT).await.unwrap();
+        copy.client
+            .batch_execute(&facts.ddl)
+            .await
+            .unwrap_or_else(|error| panic!("{error:?}: {}", facts.ddl));
+        let query = "SELECT string_agg(concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid), conislocal, coninhcount),
+                                       ' / ' ORDER BY conrelid::regclass::text, conname)
+                       FROM pg_constraint WHERE contype = 'n' AND conrelid >= 16384";
+        let original: String = shop.client.query_one(query, &[]).await.unwrap().get(0);
+        let copied: String = copy.client.query_one(query, &[]).await.unwrap().get(0);
+        assert_eq!(copied, original, "{}", facts.ddl);
+        assert!(original.contains("orders n_is_there NOT NULL n NOT VALID"), "{original}");
+        Schema::of_database(&shop, "shop").await.unwrap()
+    });
+    let migration =
+        "ALTER TABLE orders VALIDATE CONSTRAINT n_is_there; ALTER TABLE orders DROP CONSTRAINT m_is_there";
+    let request = Request { schema, ..request("", migration, Amount::AsOriginal) };
+    let outcome = measured(&server, &request).unwrap();
+    let found = |place: usize| outcome.statements[place].found.as_ref().unwrap();
+    let classes = [found(0).class, found(1).class];
+    assert_eq!(classes, [Class::Scan, Class::CatalogOnly], "{:#?}", outcome.statements);
+    assert_eq!(found(0).strongest(), Some(LockMode::ShareUpdateExclusive));
 }

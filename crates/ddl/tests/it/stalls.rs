@@ -113,6 +113,28 @@ fn a_transaction_that_is_open_before_makes_a_queue() {
     assert!(outcome.statements[1].stall.as_ref().unwrap().failed.is_none());
 }
 
+/// COMMIT AND CHAIN begins another transaction at once, which keeps its own locks.
+#[test]
+fn a_chained_transaction_keeps_its_own_locks() {
+    for release in RELEASES {
+        let server = server(release);
+        let migration = "
+            BEGIN; ALTER TABLE t ADD a int; COMMIT AND CHAIN;
+            ALTER TABLE t ADD b int; SELECT 1; SELECT 2; COMMIT;";
+        let outcome = measured(&server, &probing(migration, Probes::default())).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        // To wait for sessions that wait for the migration takes 10 s.
+        let longest = outcome.statements.iter().filter_map(|one| one.stall.as_ref()?.longest());
+        let longest = longest.map(|wait| wait.seconds).fold(0.0, f64::max);
+        assert!(longest < 5.0, "{release}: {longest}");
+        let cost = |place: usize| outcome.statements[place].largest().unwrap().runs[0];
+        let held = |from: usize, to: usize| (from..=to).map(|place| cost(place).seconds).sum::<f64>();
+        assert!((cost(1).held - held(1, 2)).abs() < 1e-6, "{release}: {:?}", cost(1));
+        assert!((cost(3).held - held(3, 6)).abs() < 1e-6, "{release}: {:?}", cost(3));
+    }
+}
+
 /// Rows that are probed are of the whole table, not only those at its beginning.
 #[test]
 fn a_writer_meets_rows_that_only_a_part_of_a_table_has_locked() {

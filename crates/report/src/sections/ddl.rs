@@ -335,6 +335,10 @@ fn locks(statements: &[Statement]) -> Section {
                 None => modes.push((mode, vec![relation])),
             }
         }
+        if let Some(why) = one.found.and_then(|found| found["unknown_locks"].as_str()) {
+            let (name, none) = (one.name(), String::new());
+            table.add([name, "not known".to_owned(), why.to_owned(), none.clone(), none]);
+        }
         let number = one.trial.config.split(": ").next().unwrap_or_default();
         for (mode, relations) in modes {
             let (Some(blocked), Some(held), Some(own)) = (blocks(&mode), held, own) else { continue };
@@ -366,7 +370,13 @@ fn locks(statements: &[Statement]) -> Section {
         let chart = Bars { axis, groups, rows: rows.iter().map(bar).collect() };
         section.plots.push(Plot::new("locks", "Locks that block others", caption, Chart::Parts(chart)));
     } else {
-        section.text.push("No statement takes a lock that blocks reads or writes of rows.".to_owned());
+        let is_unknown = |one: &Statement| one.found.is_some_and(|found| found["unknown_locks"].is_string());
+        let text = if statements.iter().any(is_unknown) {
+            "No lock was seen that blocks reads or writes of rows. Not all locks are known."
+        } else {
+            "No statement takes a lock that blocks reads or writes of rows."
+        };
+        section.text.push(text.to_owned());
     }
     section.tables.push(("All locks".to_owned(), table));
     section

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use ddl::find::LockMode;
 use ddl::{
-    Effects, Outcome, StatementKind, StatementOutcome, better_statements, better_way, is_in_transaction,
+    Effects, Outcome, Statement, StatementKind, StatementOutcome, better_statements, better_way,
+    is_in_transaction,
 };
 
 /// Most statements of a better way that a hint shows.
@@ -13,12 +14,11 @@ const MOST: usize = 12;
 /// Hints for the statements, each once. `version` is the server's.
 pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
     let mut hints = Vec::new();
-    let mut has_timeout = false;
+    let mut timeout = Timeout::default();
     let mut wants_timeout = None;
     let mut in_transaction: Vec<String> = Vec::new();
     for one in &outcome.statements {
-        let text = one.statement.in_one_line().to_ascii_lowercase();
-        has_timeout |= one.statement.kind == StatementKind::Session && text.contains("lock_timeout");
+        timeout.after(&one.statement);
         let Some(found) = &one.found else { continue };
         if let Some(way) = better_way(found, &one.statement) {
             let statements = pasted(&better_statements(one, version));
@@ -27,7 +27,7 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
                 in_transaction.push(one.number.to_string());
             }
         }
-        if !has_timeout && blocks_readers(one) {
+        if !timeout.is_set() && blocks_readers(one) {
             wants_timeout.get_or_insert(one.number);
         }
     }
@@ -74,4 +74,85 @@ fn pasted(statements: &[String]) -> String {
 
 fn blocks_readers(one: &StatementOutcome) -> bool {
     one.found.as_ref().and_then(Effects::strongest) == Some(LockMode::AccessExclusive)
+}
+
+/// Whether the session of the migration limits its waits for locks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Timeout {
+    /// For the session.
+    session: bool,
+    /// For the transaction that is open.
+    local: Option<bool>,
+}
+
+impl Timeout {
+    fn is_set(self) -> bool {
+        self.local.unwrap_or(self.session)
+    }
+
+    /// Takes a statement of the migration into account. SHOW changes nothing, and 0 is no limit.
+    fn after(&mut self, statement: &Statement) {
+        let text = statement.in_one_line().to_ascii_lowercase().replace('=', " = ").replace('"', "");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match (statement.kind, &words[..]) {
+            (StatementKind::Session, ["set", "local", "lock_timeout", "to" | "=", value @ ..]) => {
+                self.local = Some(is_limit(value));
+            }
+            (
+                StatementKind::Session,
+                ["set", "session", "lock_timeout", "to" | "=", value @ ..]
+                | ["set", "lock_timeout", "to" | "=", value @ ..],
+            ) => *self = Self { session: is_limit(value), local: None },
+            (StatementKind::Session, ["reset", "lock_timeout" | "all"] | ["discard", "all"]) => {
+                *self = Self::default();
+            }
+            (StatementKind::Transaction, ["commit" | "end" | "abort" | "prepare", ..]) => self.local = None,
+            (StatementKind::Transaction, ["rollback", rest @ ..]) if !rest.contains(&"to") => {
+                self.local = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a value of lock_timeout, with or without a unit, is a limit. The default of the server is none.
+fn is_limit(value: &[&str]) -> bool {
+    let value = value.concat();
+    let number: String =
+        value.trim_matches('\'').chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+    number.parse::<f64>().is_ok_and(|number| number > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use ddl::Script;
+
+    use super::*;
+
+    #[test]
+    fn a_limit_of_waits_is_one_that_is_set_and_not_zero() {
+        for (migration, is_set) in [
+            ("SET lock_timeout = '2s'", true),
+            ("SET SESSION \"lock_timeout\" TO 500", true),
+            ("set lock_timeout='1.5 min';", true),
+            ("SET lock_timeout = 0", false),
+            ("SET lock_timeout = '0ms'", false),
+            ("SET lock_timeout TO DEFAULT", false),
+            ("SHOW lock_timeout", false),
+            ("SET statement_timeout = '2s'", false),
+            ("SET lock_timeout = '2s'; SHOW lock_timeout", true),
+            ("SET lock_timeout = '2s'; RESET lock_timeout", false),
+            ("SET lock_timeout = '2s'; DISCARD ALL", false),
+            ("BEGIN; SET LOCAL lock_timeout = '2s'; SAVEPOINT a; ROLLBACK TO a", true),
+            ("BEGIN; SET LOCAL lock_timeout = '2s'; COMMIT", false),
+            ("SET lock_timeout = '2s'; BEGIN; SET LOCAL lock_timeout = 0; COMMIT", true),
+            ("SET lock_timeout = '2s'; BEGIN; SET LOCAL lock_timeout = 0", false),
+        ] {
+            let mut timeout = Timeout::default();
+            for one in &Script::read(migration, None).unwrap().statements {
+                timeout.after(one);
+            }
+            assert_eq!(timeout.is_set(), is_set, "{migration}");
+        }
+    }
 }

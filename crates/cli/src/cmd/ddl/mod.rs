@@ -108,6 +108,11 @@ async fn measure(
              give --rows {table}=ROWS"
         ));
     }
+    for one in &outcome.statements {
+        if let Some(why) = one.found.as_ref().and_then(|found| found.unknown_locks.as_ref()) {
+            printer.warn(format!("the locks of statement {} are not all known: {why}", one.number));
+        }
+    }
     for untried in gate::unlimited(&arguments.fail_if, &outcome) {
         printer.warn(untried);
     }

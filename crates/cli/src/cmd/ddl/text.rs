@@ -173,7 +173,14 @@ fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
     for lock in grouped_locks(&found.inherited) {
         let _ = write!(text, "\n   kept    {lock}");
     }
-    if found.locks.iter().all(|lock| lock.is_new) && found.inherited.is_empty() {
+    let is_without = found.locks.iter().all(|lock| lock.is_new) && found.inherited.is_empty();
+    if let Some(why) = &found.unknown_locks {
+        let _ = write!(
+            text,
+            "\n   lock    {}: {why}",
+            if is_without { "not known" } else { "others are not known" }
+        );
+    } else if is_without {
         text.push_str(if found.is_alone {
             "\n   lock    none was seen"
         } else {

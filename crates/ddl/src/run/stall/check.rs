@@ -12,7 +12,7 @@ use crate::run::failure;
 use crate::run::watch::Watcher;
 
 /// Refuses those that cannot succeed whatever rows there are, and those that leave a transaction open. `empty` has tables
-/// without rows, which are changed.
+/// without rows, which are changed, and the settings of the original.
 pub(crate) async fn check(empty: &Target, probes: &Probes, seed: u64) -> Result<(), DdlError> {
     let own =
         [("--probe-read", ProbeKind::Read, &probes.read), ("--probe-write", ProbeKind::Write, &probes.write)];

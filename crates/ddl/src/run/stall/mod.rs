@@ -29,9 +29,9 @@ use self::unprobed::unprobed;
 use self::watch::{Queue, Waiting};
 use super::failure;
 use super::rehearse::Tables;
+use crate::edge::Edge;
 use crate::outcome::{Baseline, ProbeKind, Probed, Stall, StatementOutcome, Stopped, TableAt, Wait};
 use crate::request::Probes;
-use crate::script::StatementKind;
 
 /// Time between the scheduled starts of a probe.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(2);
@@ -76,8 +76,8 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Runs the migration in a copy while probes use the tables. With `blocker`, a transaction that has read them is open for so
-/// long, from before the migration on.
+/// Runs the migration in a copy while probes use the tables. Its session and those of the probes are of the target `migrating`, with the settings
+/// of the original. With `blocker`, a transaction that has read the tables is open for so long, from before the migration on.
 pub(crate) async fn measure(
     target: &Target,
     migrating: &Target,
@@ -92,7 +92,7 @@ pub(crate) async fn measure(
     let began = Instant::now();
     let mut pids = Vec::new();
     for mut asked in asked {
-        let session = Session::open(target).await?;
+        let session = Session::open(migrating).await?;
         let pid = session.pid().await?;
         pids.push(pid);
         let interval = interval(&mut asked, &session).await;
@@ -200,7 +200,7 @@ fn met(spans: &[Option<Span>], one: &Answer) -> Option<usize> {
     first(true).or_else(|| first(false))
 }
 
-/// Runs the statements; each outside of a transaction when all probes have caught up.
+/// Runs the statements; each outside of a transaction, or the first of one, when all probes have caught up.
 async fn migrate(
     session: &Session,
     statements: &[StatementOutcome],
@@ -208,32 +208,39 @@ async fn migrate(
     began: Instant,
 ) -> Result<Vec<Option<Span>>, ConnectError> {
     let mut spans = Vec::with_capacity(statements.len());
-    let mut is_in_transaction = false;
+    let (mut is_in_transaction, mut has_locks) = (false, false);
     let mut is_failed = false;
     let mut since = Duration::ZERO;
     for one in statements {
-        let ends = one.statement.ends_transaction();
+        let edge = Edge::of(&one.statement);
+        let ends = edge.as_ref().is_some_and(Edge::ends);
+        let chains = edge == Some(Edge::Chains);
         if one.failed.is_some() || is_failed && !ends {
             spans.push(None);
             continue;
         }
-        if !is_in_transaction {
+        if !has_locks {
             since = calm(probes, began).await;
         }
         section(probes, began.elapsed());
         let start = began.elapsed();
-        let sql = if is_failed { "ROLLBACK" } else { &one.statement.sql };
+        let sql = match (is_failed, chains) {
+            (false, _) => one.statement.sql.as_str(),
+            (true, false) => "ROLLBACK",
+            (true, true) => "ROLLBACK AND CHAIN",
+        };
         let ran = failure::refused(session.run(sql).await)?;
         let end = began.elapsed();
         section(probes, end);
         let failed = ran.err().map(|error| failure::of(&error).message);
-        if one.statement.kind == StatementKind::Transaction {
-            is_in_transaction = !ends;
+        if edge.is_some() {
+            is_in_transaction = !ends || chains && failed.is_none();
         }
-        is_failed = is_in_transaction && (is_failed || failed.is_some());
+        is_failed = is_in_transaction && (is_failed && !ends || failed.is_some());
+        has_locks = is_in_transaction && !ends;
         let strongest = one.found.as_ref().and_then(crate::outcome::Effects::strongest);
         let blocks = strongest.is_some_and(|mode| mode.blocks().is_some());
-        spans.push(Some(Span { start, end, since, blocks, goes_on: is_in_transaction, failed }));
+        spans.push(Some(Span { start, end, since, blocks, goes_on: has_locks, failed }));
     }
     Ok(spans)
 }

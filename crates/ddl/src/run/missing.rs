@@ -1,0 +1,25 @@
+//! A statement that names an object which is not there.
+
+use crate::outcome::StatementOutcome;
+use crate::schema::Schema;
+
+/// The remedy of a missing object.
+pub(crate) const REMEDY: &str = "add it to the schema, or to the migration before this statement";
+/// The same, if the tables are those of a database or a model.
+const OF_COPY: &str = "if the original has it, the copy lacks it: the copy has only tables, and what these use. Give --schema-file with \
+                       the output of pg_dump --schema-only";
+/// Beginnings of the server's messages on objects of the whole server.
+const OF_SERVER: [&str; 2] = ["role ", "tablespace "];
+
+/// Completes the remedies of statements that name missing objects.
+pub(crate) fn complete(schema: &Schema, statements: &mut [StatementOutcome]) {
+    if !schema.is_copy() {
+        return;
+    }
+    for failed in statements.iter_mut().filter_map(|one| one.failed.as_mut()) {
+        let is_of_server = OF_SERVER.iter().any(|word| failed.message.starts_with(word));
+        if failed.remedy.as_deref() == Some(REMEDY) && !is_of_server {
+            failed.remedy = Some(OF_COPY.to_owned());
+        }
+    }
+}
