@@ -266,7 +266,9 @@ impl<'a> Look<'a> {
                 () = PACE.pause(start) => {}
             }
             let locks = self.watcher.locks().await?;
-            held.extend(&locks.held);
+            if !blockers.is_over() {
+                held.extend(&locks.held);
+            }
             if let Some(waits_for) = locks.waits {
                 *waits += usize::from(waits_for == WaitsFor::Transaction);
                 blockers.release().await?;

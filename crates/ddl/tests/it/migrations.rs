@@ -72,8 +72,8 @@ fn a_vacuum_with_a_limit_of_its_time_is_measured() {
         let failed: Vec<_> = outcome.failed().collect();
         assert!(failed.is_empty(), "{release}: {failed:#?}");
         let found = outcome.statements[2].found.as_ref().unwrap();
-        let seen = found.locks.iter().any(|lock| lock.mode == LockMode::ShareUpdateExclusive);
-        assert!(found.class == Class::Scan && seen, "{release}: {found:?}");
+        let of_vacuum = (Class::Scan, Some(LockMode::ShareUpdateExclusive));
+        assert_eq!((found.class, found.strongest()), of_vacuum, "{release}: {found:?}");
     }
 }
 
