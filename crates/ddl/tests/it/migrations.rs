@@ -135,6 +135,21 @@ fn a_vacuum_that_skips_locked_tables_finds_none() {
     }
 }
 
+/// DefineIndex (indexcmds.c) waits twice for lockers and once for older snapshots; ReindexRelationConcurrently (indexcmds.c) twice for lockers,
+/// once for older snapshots, and twice before it drops the old index; index_drop (index.c) twice for lockers.
+#[test]
+fn each_phase_of_a_concurrent_statement_waits() {
+    for release in RELEASES {
+        let migration = "
+            CREATE INDEX CONCURRENTLY i ON orders (note);
+            REINDEX INDEX CONCURRENTLY i;
+            DROP INDEX CONCURRENTLY i;";
+        let outcome = measured(&server(release), &of(migration)).unwrap();
+        let waits = outcome.statements.iter().map(|one| one.found.as_ref().unwrap().waits);
+        assert_eq!(waits.collect::<Vec<_>>(), [3, 5, 2], "{release}: {:#?}", outcome.statements);
+    }
+}
+
 /// The role may not lock one of the tables. What names its own table does not need that one.
 #[test]
 fn locks_that_pgrig_cannot_see_are_not_known() {
