@@ -122,6 +122,11 @@ impl<'a> Blockers<'a> {
         Ok(())
     }
 
+    /// Whether VACUUM goes on alone. It takes its further locks for moments, so that a reading meets them by chance.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_vacuum && self.released > 0 && self.current.is_none()
+    }
+
     /// Ends the last one. Returns why not all locks of the statement were seen, if the server refused locks.
     pub(crate) async fn end(&mut self) -> Option<String> {
         if let Some(current) = self.current.take() {

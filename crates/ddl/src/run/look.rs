@@ -58,6 +58,8 @@ pub(crate) struct Look<'a> {
     target: &'a Target,
     session: Session,
     watcher: Watcher,
+    /// Reads locks from another database: CREATE INDEX CONCURRENTLY waits for the snapshots of all that read in its own.
+    beside: Watcher,
     sampler: Sampler,
     counters: Counters,
     is_in_transaction: bool,
@@ -80,13 +82,15 @@ impl<'a> Look<'a> {
         outside: &Target,
     ) -> Result<Self, ConnectError> {
         let session = Session::open(migrating).await?;
-        let watcher = Watcher::new(Session::open(target).await?, session.pid().await?);
+        let pid = session.pid().await?;
+        let watcher = Watcher::new(Session::open(target).await?, pid);
+        let beside = Watcher::new(Session::open(outside).await?, pid);
         // Only a superuser may; it corroborates what the files prove.
         let _ = failure::refused(session.run(include_str!("../sql/rewritten.sql")).await)?;
         let sampler = Sampler::begin(outside, target.dbname()).await?;
         let counters = Counters::default();
         let made = BTreeSet::new();
-        Ok(Self { target, session, watcher, sampler, counters, is_in_transaction: false, made })
+        Ok(Self { target, session, watcher, beside, sampler, counters, is_in_transaction: false, made })
     }
 
     /// Runs a statement.
@@ -265,8 +269,10 @@ impl<'a> Look<'a> {
                 done = &mut run => return done,
                 () = PACE.pause(start) => {}
             }
-            let locks = self.watcher.locks().await?;
-            held.extend(&locks.held);
+            let locks = self.beside.locks().await?;
+            if !blockers.is_over() {
+                held.extend(&locks.held);
+            }
             if let Some(waits_for) = locks.waits {
                 *waits += usize::from(waits_for == WaitsFor::Transaction);
                 blockers.release().await?;
@@ -346,6 +352,7 @@ impl<'a> Look<'a> {
 
     pub(crate) async fn end(self) {
         self.sampler.close().await;
+        self.beside.close().await;
         self.watcher.close().await;
         self.session.close().await;
     }

@@ -296,7 +296,7 @@ impl Measurement<'_> {
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
         let better = better::migration(&statements, site.databases.version());
         let has_better = self.request.alternatives && better.is_some();
-        let columns = Columns::of(&tables, &before.casts);
+        let columns = Columns::of(&tables, [&before.casts, &after.casts]);
         let is_disturbed = costs.is_disturbed;
         Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles })
     }

@@ -148,9 +148,11 @@ impl Tables {
                     }
                 }
             }
-            // It fails without rows, or its locks are not known: the words of its text are all that is known.
-            let is_known =
-                one.found.as_ref().map_or(one.failed.is_none(), |found| found.unknown_locks.is_none());
+            // It fails without rows, or not all of its locks may have been seen: then there are the words of its text.
+            let is_known = match &one.found {
+                Some(found) => !found.is_alone,
+                None => one.failed.is_none(),
+            };
             if !is_known {
                 let words = words(&one.statement.sql);
                 let is_word = |table: &Table| words.contains(&table.name.to_lowercase());

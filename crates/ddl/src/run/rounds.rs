@@ -91,7 +91,8 @@ impl Rounds<'_> {
         statements: &mut [StatementOutcome],
         is_timed: bool,
     ) -> Result<(), DdlError> {
-        let again = self.site.look_at_all((filled, place), statements, is_timed, self.observer).await?;
+        let again =
+            Box::pin(self.site.look_at_all((filled, place), statements, is_timed, self.observer)).await?;
         for _ in 0..=usize::from(again) {
             self.clock.did(Work::Run(self.effort.sizes()[place].0));
         }

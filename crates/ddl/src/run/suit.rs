@@ -7,17 +7,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, Target};
 use server::Session;
-use server::quote::literal;
+use server::quote::{identifier, literal};
 use tokio_postgres::Row;
 
 use crate::run::failure;
-use crate::run::rehearse::{Shape, Table, Tables};
+use crate::run::rehearse::{Shape, Tables};
 
-/// A rule of a table's rows.
+/// A rule of a table's rows, or of the values of a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
+    /// 0 for a domain.
     table: u32,
-    /// The action of ALTER TABLE, or CREATE INDEX.
+    /// The same after a column was renamed.
+    id: String,
+    /// The domain as SQL, if it is one of a domain.
+    domain: Option<String>,
+    /// The action of ALTER TABLE or of ALTER DOMAIN, or CREATE INDEX.
     action: String,
     /// The index as SQL, if it is one.
     index: Option<String>,
@@ -29,10 +34,19 @@ impl Rule {
     pub(crate) fn of(row: &Row) -> Self {
         Self {
             table: row.get("oid"),
+            id: row.get("id"),
+            domain: row.get("domain"),
             action: row.get("action"),
             index: row.get("index"),
             is_inherited: row.get("inherited"),
         }
+    }
+
+    /// Whether both are one rule, perhaps with other names of columns, or say the same.
+    fn is_same(&self, other: &Self) -> bool {
+        let place = |rule: &Self| (rule.table, rule.domain.clone());
+        let says = |rule: &Self| (rule.action.clone(), rule.index.clone());
+        place(self) == place(other) && (self.id == other.id || says(self) == says(other))
     }
 }
 
@@ -41,25 +55,36 @@ impl Rule {
 pub(crate) struct Addition {
     pub(crate) add: String,
     drop: String,
+    /// Statements that give columns the names that the migration gives them, each with the one that undoes it.
+    renames: Vec<[String; 2]>,
 }
 
 impl Addition {
-    fn of(rule: &Rule, table: &Table, number: usize) -> Self {
-        let alter = format!("ALTER TABLE {}", table.sql());
+    /// None if the table of the rule was not there before.
+    fn of(rule: &Rule, tables: &Tables, number: usize) -> Option<Self> {
+        let alter = match &rule.domain {
+            Some(domain) => format!("ALTER DOMAIN {domain}"),
+            None => format!("ALTER TABLE {}", tables.get(rule.table)?.sql()),
+        };
+        let with = |add: String, drop: String| Some(Self { add, drop, renames: Vec::new() });
         if let Some(index) = &rule.index {
-            return Self { add: rule.action.clone(), drop: format!("DROP INDEX {index}") };
+            return with(rule.action.clone(), format!("DROP INDEX {index}"));
         }
-        if let Some(column) = rule.action.strip_suffix(" SET NOT NULL") {
-            return Self {
-                add: format!("{alter} {}", rule.action),
-                drop: format!("{alter} {column} DROP NOT NULL"),
-            };
+        if let Some(column) = rule.action.strip_suffix("SET NOT NULL") {
+            return with(format!("{alter} {}", rule.action), format!("{alter} {column}DROP NOT NULL"));
         }
         let name = format!("pgrig_suits_{number}");
-        Self {
-            add: format!("{alter} ADD CONSTRAINT {name} {}", rule.action),
-            drop: format!("{alter} DROP CONSTRAINT {name}"),
-        }
+        with(
+            format!("{alter} ADD CONSTRAINT {name} {}", rule.action),
+            format!("{alter} DROP CONSTRAINT {name}"),
+        )
+    }
+
+    /// A statement between those that rename the columns.
+    fn between(&self, statement: &str) -> String {
+        let renamed = self.renames.iter().map(|[rename, _]| rename.as_str());
+        let back = self.renames.iter().rev().map(|[_, back]| back.as_str());
+        renamed.chain([statement]).chain(back).collect::<Vec<_>>().join(";\n")
     }
 }
 
@@ -73,23 +98,25 @@ pub(crate) async fn additions(
 ) -> Result<Vec<Addition>, ConnectError> {
     let session = Session::open(empty).await?;
     session.run("SET search_path = ''").await?;
+    let renames = before.casts.renames(&after.casts, tables);
     // A partition that the migration detaches keeps the rules that it had of its parent.
-    let is_new = |rule: &Rule| {
-        let same =
-            |old: &Rule| (old.table, &old.action, &old.index) == (rule.table, &rule.action, &rule.index);
-        !before.rules.iter().any(same)
+    let is_new = |rule: &Rule| !before.rules.iter().any(|old| old.is_same(rule));
+    let is_changed = |rule: &Rule| match &rule.domain {
+        Some(domain) => !before.casts.tables_with(domain).is_disjoint(changed),
+        None => changed.contains(&rule.table),
     };
-    let new = after
-        .rules
-        .iter()
-        .filter(|rule| !rule.is_inherited && !changed.contains(&rule.table) && is_new(rule));
+    let new = after.rules.iter().filter(|rule| !rule.is_inherited && !is_changed(rule) && is_new(rule));
     let mut taken = Vec::new();
     for (number, rule) in new.enumerate() {
-        let Some(table) = tables.get(rule.table) else { continue };
-        let addition = Addition::of(rule, table, number);
-        // A column that the migration adds is not there yet.
-        if failure::refused(session.run(&addition.add).await)?.is_ok() {
-            taken.push(addition);
+        let Some(plain) = Addition::of(rule, tables, number) else { continue };
+        let with_renames = Addition { renames: renames.clone(), ..plain.clone() };
+        let ways = [Some(plain), Some(with_renames).filter(|one| !one.renames.is_empty())];
+        for addition in ways.into_iter().flatten() {
+            // A column that the migration adds is not there yet.
+            if failure::refused(session.run(&addition.between(&addition.add)).await)?.is_ok() {
+                taken.push(addition);
+                break;
+            }
         }
     }
     session.close().await;
@@ -100,7 +127,7 @@ pub(crate) async fn additions(
 pub(crate) async fn drop_all(target: &Target, additions: &[Addition]) -> Result<(), ConnectError> {
     let session = Session::open(target).await?;
     for addition in additions.iter().rev() {
-        session.run(&addition.drop).await?;
+        session.run(&addition.between(&addition.drop)).await?;
     }
     session.close().await;
     Ok(())
@@ -116,6 +143,8 @@ struct Type {
     labels: Vec<String>,
     is_unique: bool,
     is_reference: bool,
+    /// Whether a parent of the table has the column.
+    is_inherited: bool,
 }
 
 /// Types of all columns, by table and number.
@@ -133,15 +162,38 @@ impl Casts {
                 labels: row.get("labels"),
                 is_unique: row.get("is_unique"),
                 is_reference: row.get("is_reference"),
+                is_inherited: row.get("is_inherited"),
             };
             ((row.get("oid"), row.get("attnum")), found)
         };
         Self(rows.iter().map(column).collect())
     }
 
-    /// The names of a table's columns.
-    pub(crate) fn columns(&self, table: u32) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |((oid, _), _)| *oid == table).map(|(_, one)| one.column.as_str())
+    /// The names of a table's columns, and those that the migration gives them, each with the first one.
+    pub(crate) fn names(&self, after: &Self, table: u32) -> Vec<[String; 2]> {
+        let of_table = self.0.iter().filter(|((oid, _), _)| *oid == table);
+        let names = of_table.flat_map(|(key, old)| {
+            let new = after.0.get(key).filter(|new| new.column != old.column);
+            [Some(old), new].into_iter().flatten().map(move |one| [one.column.clone(), old.column.clone()])
+        });
+        names.collect()
+    }
+
+    /// Statements that rename columns as the migration does, each with the one that undoes it. Those of children follow their parents'.
+    fn renames(&self, after: &Self, tables: &Tables) -> Vec<[String; 2]> {
+        let of_column = |(key, old): (&(u32, i16), &Type)| {
+            let new = after.0.get(key).filter(|new| new.column != old.column && !old.is_inherited)?;
+            let statement = format!("ALTER TABLE {} RENAME COLUMN", tables.get(key.0)?.sql());
+            let (from, to) = (identifier(&old.column), identifier(&new.column));
+            Some([format!("{statement} {from} TO {to}"), format!("{statement} {to} TO {from}")])
+        };
+        self.0.iter().filter_map(of_column).collect()
+    }
+
+    /// The tables with columns of a type, or of arrays of it.
+    fn tables_with(&self, full: &str) -> BTreeSet<u32> {
+        let is_it = |one: &Type| one.full.strip_suffix("[]").unwrap_or(&one.full) == full;
+        self.0.iter().filter(|(_, one)| is_it(one)).map(|((oid, _), _)| *oid).collect()
     }
 
     /// Specifications of columns whose new type does not take all values of the old one.
@@ -203,7 +255,7 @@ fn values(old: &Type, new: &Type) -> Option<String> {
 
 /// The statements that add them, in a session of any search_path.
 pub(crate) fn script(additions: &[Addition]) -> String {
-    let statements = additions.iter().map(|addition| format!(";\n{}", addition.add));
+    let statements = additions.iter().map(|addition| format!(";\n{}", addition.between(&addition.add)));
     format!("{};\n", statements.collect::<String>())
 }
 
@@ -220,7 +272,32 @@ mod tests {
             labels: vec!["a b".to_owned(), "it's".to_owned()],
             is_unique: false,
             is_reference: false,
+            is_inherited: false,
         }
+    }
+
+    #[test]
+    fn a_rule_is_the_same_after_its_columns_were_renamed() {
+        let rule = |table: u32, id: &str, action: &str| Rule {
+            table,
+            id: id.to_owned(),
+            domain: None,
+            action: action.to_owned(),
+            index: None,
+            is_inherited: false,
+        };
+        let old = rule(1, "constraint 5", "CHECK ((a > 0))");
+        assert!(old.is_same(&rule(1, "constraint 5", "CHECK ((b > 0))")));
+        assert!(old.is_same(&rule(1, "constraint 6", "CHECK ((a > 0))")));
+        assert!(!old.is_same(&rule(1, "constraint 6", "CHECK ((b > 0))")));
+        assert!(!old.is_same(&rule(2, "constraint 6", "CHECK ((a > 0))")));
+    }
+
+    #[test]
+    fn a_rule_of_a_renamed_column_is_added_under_its_new_name() {
+        let rename = ["RENAME a TO b".to_owned(), "RENAME b TO a".to_owned()];
+        let addition = Addition { add: "ADD".to_owned(), drop: String::new(), renames: vec![rename] };
+        assert_eq!(script(&[addition]), ";\nRENAME a TO b;\nADD;\nRENAME b TO a;\n");
     }
 
     #[test]

@@ -89,15 +89,16 @@ struct TableColumns {
     name: String,
     /// The table as `--column` names it: that of which this one is a partition, or itself.
     option: String,
-    columns: Vec<String>,
+    /// Names of columns, each with the one before the migration.
+    columns: Vec<[String; 2]>,
 }
 
 impl Columns {
-    pub(crate) fn of(tables: &Tables, casts: &Casts) -> Self {
+    pub(crate) fn of(tables: &Tables, [before, after]: [&Casts; 2]) -> Self {
         let of_table = |table: &Table| {
             let root = tables.get(table.root())?;
             let option = if root.schema == "public" { root.name.clone() } else { root.plain_name() };
-            let columns = casts.columns(table.root()).map(str::to_owned).collect();
+            let columns = before.names(after, table.root());
             Some(TableColumns { schema: table.schema.clone(), name: table.name.clone(), option, columns })
         };
         Self(tables.all().filter_map(of_table).collect())
@@ -146,12 +147,13 @@ impl Columns {
             (None, Some(target)) => is_name_of((&one.schema, &one.name), target),
             (None, None) => words.contains(&one.name.to_lowercase()),
         };
-        let is_named = |column: &&String| match &unsuited.columns[..] {
+        let is_named = |column: &String| match &unsuited.columns[..] {
             [] => words.contains(&column.to_lowercase()),
             columns => columns.contains(column),
         };
         let of_table = |one: &TableColumns| -> Vec<String> {
-            one.columns.iter().filter(is_named).map(|column| format!("{}.{column}", one.option)).collect()
+            let named = one.columns.iter().filter(|[name, _]| is_named(name));
+            named.map(|[_, before]| format!("{}.{before}", one.option)).collect()
         };
         let mut found: Vec<String> = self.0.iter().filter(is_meant).flat_map(of_table).collect();
         found.sort();

@@ -72,8 +72,8 @@ fn a_vacuum_with_a_limit_of_its_time_is_measured() {
         let failed: Vec<_> = outcome.failed().collect();
         assert!(failed.is_empty(), "{release}: {failed:#?}");
         let found = outcome.statements[2].found.as_ref().unwrap();
-        let seen = found.locks.iter().any(|lock| lock.mode == LockMode::ShareUpdateExclusive);
-        assert!(found.class == Class::Scan && seen, "{release}: {found:?}");
+        let of_vacuum = (Class::Scan, Some(LockMode::ShareUpdateExclusive));
+        assert_eq!((found.class, found.strongest()), of_vacuum, "{release}: {found:?}");
     }
 }
 
@@ -135,13 +135,30 @@ fn a_vacuum_that_skips_locked_tables_finds_none() {
     }
 }
 
+/// DefineIndex (indexcmds.c) waits twice for lockers and once for older snapshots; ReindexRelationConcurrently (indexcmds.c) twice for lockers,
+/// once for older snapshots, and twice before it drops the old index; index_drop (index.c) twice for lockers.
+#[test]
+fn each_phase_of_a_concurrent_statement_waits() {
+    for release in RELEASES {
+        let migration = "
+            CREATE INDEX CONCURRENTLY i ON orders (note);
+            REINDEX INDEX CONCURRENTLY i;
+            DROP INDEX CONCURRENTLY i;";
+        let outcome = measured(&server(release), &of(migration)).unwrap();
+        let waits = outcome.statements.iter().map(|one| one.found.as_ref().unwrap().waits);
+        assert_eq!(waits.collect::<Vec<_>>(), [3, 5, 2], "{release}: {:#?}", outcome.statements);
+    }
+}
+
 /// The role may not lock one of the tables. What names its own table does not need that one.
 #[test]
 fn locks_that_pgrig_cannot_see_are_not_known() {
     for release in RELEASES {
         let server = server(release);
         server.sql("CREATE ROLE creator LOGIN CREATEDB");
-        let schema = format!("{SHOP} CREATE TABLE secret (id int); REVOKE ALL ON secret FROM creator;");
+        let schema = format!(
+            "{SHOP} CREATE TABLE secret (id int); REVOKE ALL ON secret FROM creator; GRANT INSERT ON secret TO creator;"
+        );
         let migration = "
             CREATE INDEX CONCURRENTLY i ON orders (note);
             DO $$ BEGIN UPDATE orders_log SET at = now(); COMMIT; END $$;";
@@ -520,4 +537,60 @@ fn tables_that_the_migration_uses_get_rows_that_suit_it() {
         outcome.statements[4].tables
     );
     assert_eq!(outcome.unfilled, [("public.audit".to_owned(), 5)]);
+}
+
+/// Rules of columns that the migration renames, of domains, and with EXCLUDE.
+#[test]
+fn rows_suit_rules_of_renamed_columns_and_of_domains() {
+    struct Suited(Vec<String>);
+    impl Observer for Suited {
+        fn planned(&mut self, plan: &Plan) {
+            self.0.clone_from(&plan.suited);
+        }
+        fn stage(&mut self, _: &str) {}
+        fn left(&mut self, _: Duration) {}
+        fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
+    }
+    let schema = "
+        CREATE DOMAIN grade AS int;
+        CREATE TABLE orders (id int PRIMARY KEY, amount int, note text, grade grade, code int, CHECK (amount < 1000000));";
+    let migration = "
+        ALTER TABLE orders RENAME amount TO total;
+        ALTER TABLE orders ADD CHECK (total > 0);
+        ALTER TABLE orders RENAME note TO remark;
+        ALTER TABLE orders ALTER remark SET NOT NULL;
+        ALTER TABLE orders ADD UNIQUE (remark);
+        ALTER DOMAIN grade ADD CHECK (VALUE BETWEEN 1 AND 5);
+        ALTER DOMAIN grade SET NOT NULL;
+        ALTER TABLE orders ADD EXCLUDE USING btree (code WITH =);";
+    for release in RELEASES {
+        let server = server(release);
+        let mut suited = Suited(Vec::new());
+        let outcome = block_on(async {
+            let target = server.target("postgres");
+            let directory = &DataDirectory::Asked;
+            let site = Site { target: &target, directory, restarter: None, pgrig: "test" };
+            let request = request(schema, migration, Amount::Rows(500));
+            let interrupt = Box::pin(std::future::pending());
+            ddl::run(&site, &request, &mut suited, interrupt).await.unwrap()
+        });
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        // Not the rule that the table had before.
+        assert_eq!(suited.0.len(), 6, "{release}: {:#?}", suited.0);
+        for part in
+            ["(total > 0)", "remark SET NOT NULL", "UNIQUE (remark)", "ALTER DOMAIN public.grade", "EXCLUDE"]
+        {
+            assert!(suited.0.iter().any(|one| one.contains(part)), "{release}: {part}: {:#?}", suited.0);
+        }
+    }
+
+    // A remedy has the name that --column takes.
+    let migration = "
+        UPDATE orders SET note = NULL;
+        ALTER TABLE orders RENAME note TO remark;
+        ALTER TABLE orders ALTER remark SET NOT NULL;";
+    let outcome = measured(&server(18), &request(schema, migration, Amount::Rows(300))).unwrap();
+    let (_, failed) = outcome.failed().next().unwrap();
+    assert_says(failed.remedy.as_deref().unwrap(), &["with --column 'orders.note=SPEC'"]);
 }

@@ -216,7 +216,7 @@ fn switches_of_the_planner_and_logical_wal_are_those_of_the_original() {
             let taken = [("enable_nestloop".to_owned(), "off".to_owned())];
             assert_eq!(plan.settings, taken, "{release}");
             let warnings = plan.warnings.join(" / ");
-            let part = "wal_level is replica on the server that measures, and logical in the original";
+            let part = "wal_level = replica on the server that measures, and logical in the original";
             assert!(warnings.contains(part), "{release}: {warnings}");
         });
     }

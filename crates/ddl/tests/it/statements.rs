@@ -103,6 +103,7 @@ fn classes_and_locks_are_those_of_the_source() {
     let mut different = String::new();
     for release in tested() {
         let server = server(release);
+        server.sql("CREATE ROLE other_owner");
         let of_release: Vec<&Line> = lines.iter().filter(|line| line.releases.contains(&release)).collect();
         let mut script = PREPARE.to_owned();
         for line in &of_release {
