@@ -148,7 +148,7 @@ fn locks_that_are_not_known_pass_no_limit() {
     let schema = rig.home.path().join("schema.sql");
     let tables = "CREATE TABLE t (id int PRIMARY KEY, n int);
         CREATE TABLE secret (n int);
-        REVOKE ALL ON secret FROM guest;";
+        REVOKE ALL ON secret FROM guest; GRANT INSERT ON secret TO guest;";
     fs::write(&schema, tables).unwrap();
     let guest = server.url.replace("postgres@", "guest@");
     let ddl = format!("ddl --rows 100 --quick --scratch {guest} --schema-file {}", schema.display());
