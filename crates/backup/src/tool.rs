@@ -84,7 +84,7 @@ pub enum ToolError {
     },
     /// WAL is not stored, which a restore to a point in time needs.
     #[error(
-        "the restore command has {{time}}, so it needs WAL from after the backup: give the command that stores WAL with --tool-wal, too"
+        "the restore command has {{time}}, so it needs WAL from after the backup: also give --tool-wal COMMAND, where COMMAND stores the WAL"
     )]
     NoWal,
     /// WAL is stored, and the restore does not use it.

@@ -138,8 +138,8 @@ pub enum DdlError {
     },
     /// The schema cannot be created twice on a server.
     #[error(
-        "a DO of the schema creates roles ({roles}), so it fails when pgrig creates the tables again on the same server: let it create a role only \
-         if pg_roles does not have it, or create the roles on the server that measures instead"
+        "a DO statement of the schema creates roles ({roles}). pgrig runs it several times on one server, so it fails the second time: let it create \
+         a role only if pg_roles does not have it; or remove the DO statement, and create the roles on the server for the measurement"
     )]
     SchemaRoles {
         /// The roles.

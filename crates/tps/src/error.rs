@@ -99,8 +99,8 @@ pub enum TpsError {
     PartsOnStandby,
     /// Another process is this part.
     #[error(
-        "another process is part {number} of {of} of this run: give each part its own number, and parts of another run \
-         another --run-id (if that process was killed, the server notices it within 10 s)"
+        "another process is part {number} of {of} of this run: give each part its own number; if the two processes \
+         belong to different runs, give each run its own --run-id (if that process was killed, the server notices it within 10 s)"
     )]
     PartTaken {
         /// The number.
@@ -111,7 +111,7 @@ pub enum TpsError {
     /// Parts have other options.
     #[error(
         "the parts of this run do not have the same scripts and options: give all parts the same command, except for --part; \
-         give parts of another run another --run-id"
+         if the parts belong to different runs, give each run its own --run-id"
     )]
     PartsDiffer,
     /// Parts did not come.

@@ -239,7 +239,7 @@ fn a_recovery_that_lacks_wal_or_passes_its_target_has_no_result() {
     let sized = ["--size", "60MB", "--tool-backup", BACKUP, "--tool-restore", TO_A_TIME];
     for (more, says) in [
         (&[][..], "a --tool-restore with {time} replays the WAL of a load"),
-        (&["--load", "simple-update", "-R", "5"], "give the command that stores WAL with --tool-wal"),
+        (&["--load", "simple-update", "-R", "5"], "also give --tool-wal COMMAND"),
     ] {
         let mut command = rig.command("backup rehearse");
         command.args(sized).args(more);

@@ -28,8 +28,8 @@ const CLIENTS: u32 = 8;
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
     /// Run this pgbench script on the largest database that pgrig fills, and measure the WAL that it writes: per day, and compressed. Give
-    /// the path of a script, or the name of a built-in one (tpcb-like, simple-update); these need pgbench's tables. With a dump as a way, run
-    /// it again, and measure the row versions that VACUUM cannot remove because of the dump's snapshot. With --way pitr, also replay the WAL
+    /// the path of a script, or the name of a built-in one (tpcb-like, simple-update); these need pgbench's tables. If one of the ways is a dump,
+    /// run the script once more while a snapshot like that of pg_dump is open, and measure the row versions that VACUUM cannot remove because of it. With --way pitr, also replay the WAL
     /// up to a point in time
     #[arg(long, value_name = "FILE|NAME", requires = "rate")]
     pub(crate) load: Option<String>,

@@ -11,7 +11,7 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// For a verdict, each side needs at least four runs if pgrig judges one figure (tps, a latency, a time …), five runs for two to six figures, and more
+/// For a verdict other than inconclusive, each side needs at least four runs if pgrig judges one figure (tps, a latency, a time …), five runs for two to six figures, and more
 /// for more figures. For --paired, see pgrig ab --help. With fewer runs, compare prints the differences, and the verdict is inconclusive. Trials of one
 /// run do not count, because they share the state of the machine.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
         pgrig tps -T 30 --label before           # five times, before the change\n  \
         pgrig tps -T 30 --label after            # five times, after it\n  \
         pgrig compare before after --fail-on regressed\n  \
-        pgrig compare latest:tps~1 latest:tps    # one run each: no verdict\n")
+        pgrig compare latest:tps~1 latest:tps    # one run each: inconclusive\n")
 )]
 pub(crate) struct CompareArgs {
     /// Runs to compare with (see RUN below)

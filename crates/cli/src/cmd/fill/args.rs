@@ -256,8 +256,8 @@ pub(crate) struct FillArgs {
     #[arg(short = 'I', long, value_name = "STEPS", overrides_with = "data_only", help_heading = "Steps")]
     pub(crate) init_steps: Option<Letters>,
 
-    /// Start an interrupted fill from the beginning instead of completing it. For pgbench's tables, also give --drop. First drop tables that
-    /// --ddl or --model created, and TRUNCATE other tables of your own
+    /// Start an interrupted fill from the beginning instead of completing it. For pgbench's tables, also give --drop. pgrig does not
+    /// empty other tables: before you give --no-resume, drop the tables that --ddl or --model created, and run TRUNCATE on other tables of your own
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
@@ -459,7 +459,7 @@ pub(crate) enum Method {
     Copy,
     /// INSERT … SELECT in the server
     Server,
-    /// COPY of the same rows again and again. The ids continue; in hash partitions they repeat, so a primary key is not possible there (give --data-only)
+    /// COPY of the rows of the first chunk again and again, with new ids each time. In hash partitions the ids repeat, too, so a primary key is not possible there (give --data-only)
     Reinsert,
     /// COPY into full pages; then VACUUM FULL rewrites them at the fillfactor
     Explode,
