@@ -14,8 +14,8 @@ use crate::find::Class;
 use crate::outcome::{AtSize, Cost, SpaceAt};
 use crate::request::STEP;
 
-/// Seconds: between runs, machines differ more than within one. The growth is measured: with it, 90 % of 90 intervals at 12
-/// times the largest size held (`bench/ddl.py`).
+/// Seconds: between runs, machines differ more than within one. Both are measured: with them, 77 to 81 of 90 intervals at 12 times
+/// the largest size held (`bench/ddl.py`).
 const OF_SECONDS: Least = Least { error: 0.15, growth: 0.06 };
 /// WAL and files vary little, and their laws hold at any size.
 const OF_BYTES: Least = Least { error: 0.03, growth: 0.0 };
