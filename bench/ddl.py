@@ -27,7 +27,7 @@ CREATE TABLE orders (
     id bigint PRIMARY KEY, customer_id bigint NOT NULL, state int, total int, note varchar(60), created timestamp);
 CREATE INDEX orders_created ON orders (created);
 """
-QUANTITIES = ("seconds", "wal", "space")
+QUANTITIES = ("seconds", "wal", "space", "temporary")
 STATEMENTS = [
     "ALTER TABLE orders ADD a text",
     "ALTER TABLE orders ADD CHECK (total > -2000000000) NOT VALID",
@@ -111,7 +111,7 @@ def measured(options, environment, schema, migration, seed):
         real = large[config]["measured"]["sizes"][-1]
         for quantity in QUANTITIES:
             pairs.append({"statement": config, "class": events["found"]["found"]["class"], "quantity": quantity,
-                          "forecast": events["forecast"]["forecast"][quantity],
+                          "forecast": events["forecast"]["forecast"].get(quantity),
                           "bytes": [events["measured"]["sizes"][-1]["bytes"], real["bytes"]],
                           "real": events_real(large[config], quantity)})
     return pairs
@@ -121,6 +121,8 @@ def events_real(events, quantity):
     """The value that was measured; files that did not grow count as one block, as in the forecast."""
     if quantity == "space":
         return max(8192, events["found"]["found"]["space"]["files"])
+    if quantity == "temporary":
+        return events["found"]["found"]["space"]["temporary"] or 0
     return statistics.median(cost[quantity] for cost in events["measured"]["sizes"][-1]["runs"])
 
 

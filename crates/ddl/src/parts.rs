@@ -141,6 +141,19 @@ impl<'a> Parts<'a> {
 
     /// The columns that ALTER TABLE adds, by their names as the server has them.
     pub(crate) fn added_columns(&self) -> Vec<String> {
+        self.added().into_iter().filter_map(|at| self.folded(at)).collect()
+    }
+
+    /// Whether ALTER TABLE adds a column of a type that is a number with a sequence (parse_utilcmd.c: transformColumnDefinition).
+    pub(crate) fn adds_serial(&self) -> bool {
+        let types = ["serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"];
+        let is_serial =
+            |column: usize| self.folded(column + 1).is_some_and(|name| types.contains(&name.as_str()));
+        self.added().into_iter().any(is_serial)
+    }
+
+    /// The places of the names of the columns that ALTER TABLE adds.
+    fn added(&self) -> Vec<usize> {
         if !self.begins(0, &["alter", "table"]) {
             return Vec::new();
         }
@@ -155,7 +168,7 @@ impl<'a> Parts<'a> {
             if self.begins(at, &["if", "not", "exists"]) {
                 at += 3;
             }
-            self.folded(at)
+            Some(at)
         };
         self.outer(2).filter(|place| self.begins(*place, &["add"])).filter_map(column).collect()
     }
@@ -303,6 +316,21 @@ mod tests {
             ("ALTER TYPE mood ADD VALUE 'mixed'", &[]),
         ] {
             assert_eq!(Parts::of(sql).added_columns(), wanted, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_serial_is_a_type_and_not_a_name() {
+        for (sql, wanted) in [
+            ("ALTER TABLE t ADD serial text DEFAULT 'serial'", false),
+            ("ALTER TABLE t ADD a text, ADD b int DEFAULT serial()", false),
+            ("ALTER TABLE serial ADD a bigint", false),
+            ("ALTER TABLE t ADD a", false),
+            ("ALTER TABLE t ADD serial SERIAL", true),
+            ("ALTER TABLE t ADD a int, ADD COLUMN b bigserial PRIMARY KEY", true),
+            ("ALTER TABLE t ADD a serial2", true),
+        ] {
+            assert_eq!(Parts::of(sql).adds_serial(), wanted, "{sql}");
         }
     }
 

@@ -284,6 +284,12 @@ impl Statement {
         ["vacuum", "analyze", "analyse"].contains(&self.first_word().as_str())
     }
 
+    /// Whether it is VACUUM FULL.
+    pub(crate) fn is_full_vacuum(&self) -> bool {
+        let is_full = |(kind, token): (Kind, &str)| kind == Kind::Word && token.eq_ignore_ascii_case("full");
+        self.first_word() == "vacuum" && tokens(&self.sql).into_iter().any(is_full)
+    }
+
     /// Whether it is REINDEX.
     pub(crate) fn is_reindex(&self) -> bool {
         self.first_word() == "reindex"

@@ -81,7 +81,7 @@ WITH tables AS (
        AND (NOT k.convalidated OR k.conname::text <> format('%s_%s_not_null', t.relname, a.attname))
 ), columns AS (
     SELECT a.attrelid, a.attnum, a.attname, a.attnotnull, a.attgenerated, pg_get_expr(d.adbin, d.adrelid) AS expression,
-           u.conislocal AS has_own_not_null,
+           u.conislocal AND NOT u.convalidated AS is_own_unvalidated,
            -- A parent's column of the same name. A child may not repeat how it is generated.
            h.attname IS NOT NULL AND (NOT a.attislocal OR a.attgenerated <> '') AS is_inherited, h.attnotnull AS parent_not_null, h.expression AS parent_expression,
            format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
@@ -173,18 +173,19 @@ WITH tables AS (
     SELECT 9, (d.depth << 32) + c.attrelid::int8, format('ALTER TABLE %s ALTER %I %s', t.name, c.attname, x.action)
       FROM columns c JOIN tables t ON t.oid = c.attrelid JOIN depths d ON d.oid = t.oid
       CROSS JOIN LATERAL (VALUES
-          (c.attnotnull AND NOT c.parent_not_null AND c.has_own_not_null IS NOT TRUE, 'SET NOT NULL'),
+          (c.attnotnull AND NOT c.parent_not_null AND c.is_own_unvalidated IS NOT TRUE, 'SET NOT NULL'),
           (c.attgenerated = '' AND c.expression IS DISTINCT FROM c.parent_expression,
            coalesce('SET DEFAULT ' || c.expression, 'DROP DEFAULT'))) x (is_own, action)
      WHERE c.is_inherited AND x.is_own
     UNION ALL
     SELECT 9, s.oid::int8, format('ALTER SEQUENCE %s OWNED BY %s', s.name, s.owner) FROM sequences s WHERE s.owner IS NOT NULL
     UNION ALL
-    -- Those of children come first: one of a parent is theirs, too.
+    -- Those that are not valid, which only PostgreSQL 18 knows: a valid one of an inherited column came by SET NOT NULL, without its name,
+    -- because earlier servers take no other form. Those of children come first: one of a parent is theirs, too.
     SELECT 10, u.oid::int8 - (d.depth << 32), format('ALTER TABLE %s ADD CONSTRAINT %I %s', t.name, u.conname, pg_get_constraintdef(u.oid))
       FROM not_nulls u JOIN columns c ON c.attrelid = u.conrelid AND c.attnum = u.attnum
       JOIN tables t ON t.oid = u.conrelid JOIN depths d ON d.oid = t.oid
-     WHERE u.conislocal AND (NOT u.convalidated OR c.is_inherited) AND NOT (c.is_inherited AND c.parent_not_null)
+     WHERE c.is_own_unvalidated AND NOT (c.is_inherited AND c.parent_not_null)
     UNION ALL
     SELECT CASE k.contype WHEN 'f' THEN 13 WHEN 'c' THEN 10 ELSE 11 END, k.oid::int8,
            format('ALTER TABLE %s ADD CONSTRAINT %I %s', t.name, k.conname, pg_get_constraintdef(k.oid))

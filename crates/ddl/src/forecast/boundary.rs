@@ -13,6 +13,8 @@ const SCATTERED: f64 = 4.0;
 pub(crate) enum Quantity {
     Seconds,
     Wal,
+    /// Temporary files.
+    Temporary,
 }
 
 /// The boundaries of a statement's class, as bytes of its tables. `bytes_of_row` and `wal_of_byte` are those that were
@@ -31,7 +33,13 @@ pub(crate) fn boundaries(
     let sort_at = memory.sorted_rows() * bytes_of_row;
     let found: Vec<(Cause, f64)> = match (quantity, class) {
         (Quantity::Wal, Class::Rows) => vec![(Cause::MaxWalSize, wal_at)],
-        (Quantity::Wal, _) | (Quantity::Seconds, Class::CatalogOnly | Class::Wait) => Vec::new(),
+        // A sort begins to write them there; other work has no boundary that is known.
+        (Quantity::Temporary, Class::IndexBuild | Class::Rewrite | Class::SeveralTables) => {
+            vec![(Cause::MaintenanceWorkMem, sort_at)]
+        }
+        (Quantity::Wal | Quantity::Temporary, _) | (Quantity::Seconds, Class::CatalogOnly | Class::Wait) => {
+            Vec::new()
+        }
         (Quantity::Seconds, Class::Scan | Class::ScanOfAnother) => vec![(Cause::Cache, memory.cached())],
         // The check of a foreign key sorts or hashes in maintenance_work_mem.
         (Quantity::Seconds, Class::SeveralTables) => {

@@ -19,6 +19,12 @@ use crate::request::STEP;
 const OF_SECONDS: Least = Least { error: 0.15, growth: 0.06 };
 /// WAL and files vary little, and their laws hold at any size.
 const OF_BYTES: Least = Least { error: 0.03, growth: 0.0 };
+/// Temporary files are read while they grow, a little before their end.
+const OF_TEMPORARY: Least = Least { error: 0.1, growth: 0.02 };
+/// The term of the bytes alone: a sort writes each row once.
+const BYTES: [usize; 1] = [1];
+/// The size to measure is so many times that of the boundary from which on temporary files are written, which is known roughly.
+const WRITTEN: f64 = 1.5;
 /// A file grows by blocks of so many bytes.
 const BLOCK: u64 = 8192;
 /// Files that grow by less than this may be those of catalogs alone.
@@ -41,6 +47,8 @@ pub struct Forecast {
     pub wal: Figure,
     /// Bytes of the database's files at their peak, beyond those before.
     pub space: Figure,
+    /// Bytes of temporary files at their peak; none if no measured size needs any, and none is known that does.
+    pub temporary: Option<Figure>,
 }
 
 /// The forecast of a statement; none if the size was measured itself, or nothing was.
@@ -60,7 +68,9 @@ pub(crate) fn forecast(
     };
     let seconds = of(Quantity::Seconds, &|cost| cost.seconds, OF_SECONDS);
     let wal = of(Quantity::Wal, &|cost| cost.wal as f64, OF_BYTES);
-    Some(Forecast { bytes, rows, seconds, wal, space: space(spaces, bytes as f64, rows as f64) })
+    let space = space(spaces, bytes as f64, rows as f64);
+    let temporary = temporary(class, spaces, (bytes as f64, rows as f64), memory);
+    Some(Forecast { bytes, rows, seconds, wal, space, temporary })
 }
 
 /// The forecast of disk space from the sizes at which a statement was looked at.
@@ -75,6 +85,33 @@ fn space(spaces: &[SpaceAt], bytes: f64, rows: f64) -> Figure {
     let models = if grows { Models::OF_BYTES } else { Models::CONSTANT_OR_MORE };
     let Some(fit) = Fit::best(&points, models) else { return Figure::TooFewSizes };
     interval(&points, &fit, (bytes, rows), OF_BYTES)
+}
+
+/// The forecast of temporary files from the sizes that write any: they grow with the bytes from a boundary on, and are none below it.
+/// None if neither a measured size nor a boundary tells of them, or the role may not see them.
+fn temporary(class: Class, spaces: &[SpaceAt], (bytes, rows): (f64, f64), memory: Memory) -> Option<Figure> {
+    let point = |at: &SpaceAt| {
+        let value = at.space.temporary? as f64;
+        Some(Point { bytes: at.bytes as f64, rows: at.rows as f64, value })
+    };
+    let points: Vec<Point> = spaces.iter().map(point).collect::<Option<_>>()?;
+    let largest = points.last().copied()?;
+    let writing: Vec<Point> = points.iter().filter(|point| point.value > 0.0).copied().collect();
+    if writing.is_empty() {
+        let of_row = largest.bytes / largest.rows.max(1.0);
+        let all = boundaries(class, Quantity::Temporary, memory, of_row, 0.0);
+        let is_between = |boundary: &Boundary| (largest.bytes..bytes).contains(&(boundary.at as f64));
+        let boundary = all.into_iter().find(is_between)?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size")]
+        let measure = (boundary.at as f64 * WRITTEN).ceil() as u64;
+        return Some(Figure::Beyond { boundary, measure });
+    }
+    if sizes(&points).len() < 2 {
+        return Some(Figure::TooFewSizes);
+    }
+    let models = models(class, Quantity::Temporary);
+    let fit = Fit::best(&writing, models).or_else(|| Fit::of(&writing, &BYTES))?;
+    Some(interval(&writing, &fit, (bytes, rows), OF_TEMPORARY))
 }
 
 fn figure(
@@ -131,7 +168,9 @@ fn models(class: Class, quantity: Quantity) -> Models {
         (Class::Scan | Class::ScanOfAnother | Class::SeveralTables, Quantity::Wal) => {
             Models::CONSTANT_OR_MORE
         }
-        (Class::Scan | Class::ScanOfAnother | Class::Copy, _) | (_, Quantity::Wal) => Models::OF_BYTES,
+        (Class::Scan | Class::ScanOfAnother | Class::Copy, _) | (_, Quantity::Wal | Quantity::Temporary) => {
+            Models::OF_BYTES
+        }
         (Class::SeveralTables | Class::Rows | Class::IndexBuild | Class::Rewrite, Quantity::Seconds) => {
             Models::OF_SORTS
         }
@@ -271,6 +310,39 @@ mod tests {
         assert!((value(&[at(MB, MB / 2), at(100 * MB, 50 * MB)]) / 5e9 - 1.0).abs() < 0.01);
         assert!((value(&[at(MB, 0), at(100 * MB, 0)]) - 8192.0).abs() < 1.0);
         assert_eq!(space(&[at(MB, 0)], 1e10, 1e8), Figure::TooFewSizes);
+    }
+
+    #[test]
+    fn temporary_files_grow_with_the_tables_from_a_boundary_on() {
+        let at = |bytes: u64, temporary: Option<u64>| SpaceAt {
+            place: 0,
+            bytes,
+            rows: bytes / 100,
+            space: crate::outcome::Space { files: 0, temporary },
+        };
+        let of = |class: Class, spaces: &[SpaceAt], bytes: u64| {
+            temporary(class, spaces, (bytes as f64, bytes as f64 / 100.0), memory())
+        };
+        // From the size that writes them, though the smaller one sorts in memory; from both, if both do.
+        for smaller in [0, 5 * MB] {
+            let spaces = [at(10 * MB, Some(smaller)), at(160 * MB, Some(80 * MB))];
+            let found = of(Class::IndexBuild, &spaces, 1600 * MB);
+            let Some(Figure::Value { value, low, high }) = found else { panic!("{found:?}") };
+            assert!((value / 8e8 - 1.0).abs() < 0.01 && low < value && value < high, "{found:?}");
+        }
+        // Memory for 1.14 million sorted rows: 114 MB.
+        let none = [at(5 * MB, Some(0)), at(80 * MB, Some(0))];
+        let found = of(Class::IndexBuild, &none, 1600 * MB);
+        let Some(Figure::Beyond { boundary, measure }) = found else { panic!("{found:?}") };
+        assert_eq!(boundary.cause, Cause::MaintenanceWorkMem);
+        assert!(measure > boundary.at && measure < boundary.at * 2, "{found:?}");
+        assert_eq!(of(Class::IndexBuild, &none, 100 * MB), None);
+        assert_eq!(of(Class::Scan, &none, 1600 * MB), None);
+        // A table without indexes is rewritten without a sort.
+        assert_eq!(of(Class::Rewrite, &[at(10 * MB, Some(0)), at(160 * MB, Some(0))], 1600 * MB), None);
+        assert_eq!(of(Class::IndexBuild, &[at(10 * MB, None), at(80 * MB, None)], 1600 * MB), None);
+        let one = [at(160 * MB, Some(80 * MB))];
+        assert_eq!(of(Class::IndexBuild, &one, 1600 * MB), Some(Figure::TooFewSizes));
     }
 
     fn measured_at(cost: f64) -> Vec<AtSize> {

@@ -50,7 +50,7 @@ impl<'a> Blockers<'a> {
         tables: &'a [String],
         statement: &Statement,
     ) -> Result<Self, ConnectError> {
-        let is_vacuum = statement.is_vacuum() && !names(&statement.sql).any(|word| word == "full");
+        let is_vacuum = statement.is_vacuum() && !statement.is_full_vacuum();
         let (savepoints, released, refusal) = (Vec::new(), 0, None);
         let mut this = Self { target, tables, current: None, savepoints, released, is_vacuum, refusal };
         if !tables.is_empty() {

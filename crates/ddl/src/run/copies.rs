@@ -71,7 +71,7 @@ impl Copies<'_> {
         self.look_as(original, statements, false, observer).await
     }
 
-    /// The same. The statements have parallel workers only if their times count (`is_timed`).
+    /// The same. If their times do not count (`is_timed`), the statements have parallel workers only where the server counts what these read.
     async fn look_as(
         &self,
         original: &Target,
@@ -82,7 +82,8 @@ impl Copies<'_> {
         loop {
             let copy = self.databases.copy(original, "look").await?;
             let migrating = self.with_settings(&copy);
-            let migrating = if is_timed { migrating } else { workers::without(migrating) };
+            let version = self.databases.version();
+            let migrating = if is_timed { migrating } else { workers::counted(migrating, version) };
             if let Some(costs) = self.look_once((&copy, &migrating), statements, observer).await? {
                 return Ok((copy, costs));
             }

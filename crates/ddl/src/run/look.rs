@@ -8,8 +8,8 @@ use connect::{ConnectError, SqlState, Target};
 use server::{Session, quote};
 
 use crate::find::{
-    Class, Held, Kind, Known, Lock, Read, Relation, Relations, Work, WorkKind, add_uncounted, shown_relation,
-    works,
+    Class, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind, add_uncounted,
+    shown_relation, works,
 };
 use crate::outcome::{Effects, Failed};
 use crate::parted;
@@ -29,6 +29,8 @@ const PACE: Pace = Pace { shortest: Duration::from_millis(2), longest: Duration:
 /// Time in which the server has counted a VACUUM: before PostgreSQL 15 a process of its own collects the counters, up
 /// to 0.5 s late (pgstat.c: PGSTAT_STAT_INTERVAL).
 const COUNTED: Duration = Duration::from_millis(1500);
+/// The first release that counts a VACUUM at once.
+const IN_TIME: u32 = 150_000;
 /// Time between two readings of these counters.
 const COUNTED_POLL: Duration = Duration::from_millis(50);
 
@@ -166,7 +168,7 @@ impl<'a> Look<'a> {
             took += committed;
         }
         let wal = self.watcher.wal().await? - wal;
-        let vacuumed = self.vacuumed(vacuums).await?;
+        let vacuumed = self.vacuumed(vacuums, true).await?;
         let known = Known { is_counted: true, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
         let works = works(&before.relations, &after.relations, known);
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
@@ -213,14 +215,14 @@ impl<'a> Look<'a> {
         let wal = self.watcher.wal().await?;
         let held_up = self.held_up(&statement.sql, &mut blockers, &mut held, &mut waits);
         let ((run, took), space) = self.sampler.during(timed(held_up)).await?;
-        let unknown_locks = blockers.end().await;
+        let refused = blockers.end().await;
         if let Err(error) = failure::refused(run)? {
             return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
         let wal = self.watcher.wal().await? - wal;
         let after = self.relations().await?;
         let is_disturbed = did_run || vacuums.is_some();
-        let vacuumed = self.vacuumed(vacuums).await?;
+        let vacuumed = self.vacuumed(vacuums, tables.len() == 1).await?;
         let counted = if counted.is_some() { self.counted().await? } else { None };
         let after = after.with_counters(counted.as_ref());
         let is_counted = counted.is_some();
@@ -229,7 +231,11 @@ impl<'a> Look<'a> {
         if did_run && !is_counted {
             add_uncounted(&mut works, &held.tables(&before), &before);
         }
+        if statement.is_vacuum() {
+            add_vacuumed(&mut held, statement, &vacuumed, &works);
+        }
         let locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
+        let unknown_locks = refused.or_else(|| uncounted(statement, &vacuumed, &works));
         let effects = Effects {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
@@ -335,15 +341,21 @@ impl<'a> Look<'a> {
         Ok(Some(self.watcher.vacuums().await?.into_iter().collect()))
     }
 
-    /// Tables whose counters have gone up since. Waits until the server has counted.
-    async fn vacuumed(&self, before: Option<BTreeMap<u32, i64>>) -> Result<BTreeSet<u32>, ConnectError> {
+    /// Tables whose counters have gone up since. Waits until the server has counted: several tables of one statement come one by one
+    /// where it counts late.
+    async fn vacuumed(
+        &self,
+        before: Option<BTreeMap<u32, i64>>,
+        is_single: bool,
+    ) -> Result<BTreeSet<u32>, ConnectError> {
         let Some(before) = before else { return Ok(BTreeSet::new()) };
+        let is_late = !is_single && self.watcher.version().await? < IN_TIME;
         let began = Instant::now();
         loop {
             let now = self.watcher.vacuums().await?;
             let more = |(oid, number): &(u32, i64)| before.get(oid).is_some_and(|earlier| earlier < number);
             let vacuumed: BTreeSet<u32> = now.iter().filter(|one| more(one)).map(|(oid, _)| *oid).collect();
-            if !vacuumed.is_empty() || began.elapsed() > COUNTED {
+            if (!vacuumed.is_empty() && !is_late) || began.elapsed() > COUNTED {
                 return Ok(vacuumed);
             }
             tokio::time::sleep(COUNTED_POLL).await;
@@ -390,6 +402,24 @@ fn concerned(works: &[Work], locks: &[Lock], before: &Relations) -> BTreeSet<u32
     let is_locked = |name: &str| locks.iter().any(|lock| lock.relation == name);
     let locked = before.0.iter().filter(|(_, relation)| is_locked(&relation.name));
     locked.map(|(oid, _)| before.table_of(*oid)).filter(with_rows).collect()
+}
+
+/// Adds the locks of VACUUM on each table. It goes from table to table in transactions of its own (vacuum.c: `vacuum_rel`), and readings see
+/// the lock on the first one.
+fn add_vacuumed(held: &mut Held, statement: &Statement, vacuumed: &BTreeSet<u32>, works: &[Work]) {
+    let is_full = statement.is_full_vacuum();
+    let mode = if is_full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
+    vacuumed.iter().for_each(|oid| held.add(*oid, mode));
+    // The server does not count VACUUM FULL.
+    let rewritten = works.iter().filter(|work| is_full && work.kind == WorkKind::Rewrite);
+    rewritten.for_each(|work| held.add(work.table, mode));
+}
+
+/// Why the locks of VACUUM are not all known, if the server has counted none of its tables.
+fn uncounted(statement: &Statement, vacuumed: &BTreeSet<u32>, works: &[Work]) -> Option<String> {
+    let is_seen = !vacuumed.is_empty() || works.iter().any(|work| work.kind == WorkKind::Rewrite);
+    (statement.is_vacuum() && !is_seen)
+        .then(|| "the server counted no VACUUM of a table (track_counts must be on)".to_owned())
 }
 
 /// Whether a statement names a partitioned table, or builds indexes that are parts of one.

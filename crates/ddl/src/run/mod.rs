@@ -56,7 +56,7 @@ use crate::find::{Class, shown_relation};
 use crate::forecast::{Memory, forecast};
 use crate::outcome::{Alternative, Effects, Outcome, StatementOutcome, TableAt};
 use crate::plan::{Plan, PlannedSize, PlannedTable};
-use crate::request::{Amount, Request};
+use crate::request::{Amount, Effort, Request};
 use crate::script::Statement;
 
 /// The server on which is measured.
@@ -182,6 +182,7 @@ impl Measurement<'_> {
         let mut clock = Clock::begin(speeds, fills.chain(runs));
         plan.seconds = clock.all().as_secs();
         plan.warnings.extend(warnings);
+        plan.warnings.extend(settings::unknown_machine(memory, self.has_forecasts(&scales)));
         plan.warnings.extend(had_mappings.then(|| mappings::WARNING.to_owned()));
         observer.planned(&plan);
 
@@ -347,6 +348,12 @@ impl Measurement<'_> {
             seconds: 0,
             warnings: planned.map_or_else(Vec::new, |plan| plan.warnings.clone()),
         }
+    }
+
+    /// Whether costs are forecast.
+    fn has_forecasts(&self, scales: &Scales) -> bool {
+        let is_larger = !scales.is_whole || self.request.amount == Amount::AsOriginal;
+        is_larger && self.request.effort == Effort::Full
     }
 
     /// Resolves when the user interrupts the run.

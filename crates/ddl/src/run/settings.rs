@@ -68,6 +68,15 @@ pub(crate) async fn take_over(
     Ok(Conditions { settings, of_server, memory, warnings })
 }
 
+/// A warning if pgrig does not know at which size the tables no longer fit in the machine's memory, though it forecasts seconds.
+pub(crate) fn unknown_machine(memory: Memory, has_forecasts: bool) -> Option<String> {
+    (has_forecasts && memory.machine == 0).then(|| {
+        "pgrig does not know the memory of the server's machine: forecasts of seconds may cross the boundary at which the tables no longer \
+         fit in it"
+            .to_owned()
+    })
+}
+
 async fn survey(site: &Site<'_>, target: &Target) -> Result<Survey, DdlError> {
     let session = Session::open(target).await?;
     let survey = Survey::for_tables(&session.connection, site.directory, site.pgrig).await?;
@@ -87,4 +96,17 @@ fn other_version(original: Option<u32>, own: u32) -> Option<String> {
 /// Sessions of the target with these settings.
 pub(crate) fn with(target: &Target, settings: &[(String, String)]) -> Target {
     settings.iter().fold(target.clone(), |target, (name, value)| target.with_setting(name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_forecasts_need_the_memory_of_the_machine() {
+        let (known, unknown) = (Memory { machine: 1 << 30, ..Memory::default() }, Memory::default());
+        assert_eq!(unknown_machine(known, true), None);
+        assert_eq!(unknown_machine(unknown, false), None);
+        assert!(unknown_machine(unknown, true).unwrap().contains("does not know the memory"));
+    }
 }

@@ -18,8 +18,12 @@ const SHARED: u32 = 150_000;
 const NONE: [(&str, &str); 2] =
     [("max_parallel_workers_per_gather", "0"), ("max_parallel_maintenance_workers", "0")];
 
-/// Sessions of the target whose statements have no workers, unless the migration asks for them.
-pub(crate) fn without(target: Target) -> Target {
+/// Sessions of the target in which all that a statement reads is counted in time: before PostgreSQL 15, its statements have no workers,
+/// unless the migration asks for them.
+pub(crate) fn counted(target: Target, version: u32) -> Target {
+    if version >= SHARED {
+        return target;
+    }
     NONE.iter().fold(target, |target, (name, value)| target.with_setting(name, value))
 }
 

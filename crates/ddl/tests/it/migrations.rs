@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ddl::find::{Class, LockMode};
+use ddl::find::{Class, Kind, LockMode};
 use ddl::{
     Amount, DdlError, Observer, Outcome, Plan, Request, Script, ScriptError, Site, Statement, TableSize,
 };
@@ -132,6 +132,34 @@ fn a_vacuum_that_skips_locked_tables_finds_none() {
         let outcome = measured(&server(release), &of(migration)).unwrap();
         let wanted = [Class::Rows, Class::Scan, Class::Scan].map(Some);
         assert_eq!(classes(&outcome), wanted, "{release}: {:#?}", outcome.statements);
+    }
+}
+
+/// VACUUM goes from table to table, each in a transaction of its own.
+#[test]
+fn a_vacuum_of_several_tables_locks_each() {
+    let several = ["orders", "orders_log"];
+    let all = ["customers", "orders", "orders_log"];
+    for release in RELEASES {
+        let migration = "
+            VACUUM orders, orders_log;
+            VACUUM (SKIP_LOCKED) orders, orders_log;
+            VACUUM;
+            VACUUM FULL orders, orders_log;";
+        let outcome = measured(&server(release), &of(migration)).unwrap();
+        for (place, mode, wanted) in [
+            (0, LockMode::ShareUpdateExclusive, &several[..]),
+            (1, LockMode::ShareUpdateExclusive, &several),
+            (2, LockMode::ShareUpdateExclusive, &all),
+            (3, LockMode::AccessExclusive, &several),
+        ] {
+            let found = outcome.statements[place].found.as_ref().unwrap();
+            let locks = found.locks.iter().filter(|lock| lock.kind == Kind::Table && lock.mode == mode);
+            let mut names: Vec<&str> = locks.map(|lock| lock.relation.as_str()).collect();
+            names.sort_unstable();
+            assert_eq!(names, wanted, "{release}, {place}: {found:#?}");
+            assert_eq!(found.unknown_locks, None, "{release}, {place}");
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ddl::{Amount, Outcome, Request};
+use ddl::{Amount, Effort, Outcome, Request};
 use testkit::{RELEASES, Server, block_on, spec};
 
 use crate::support::{measured, request};
@@ -89,5 +89,24 @@ fn temporary_files_are_those_in_the_server_s_log() {
         // The last reading comes a little before the end.
         assert!(read <= most && read > most / 2, "{release}: {read}, in the log {sorts:?}");
         assert_eq!(temporary(1), Some(0), "{release}");
+    }
+}
+
+/// A sort of several processes writes temporary files, however much memory it has; so do the runs that are timed.
+#[test]
+fn temporary_files_of_parallel_workers_are_seen() {
+    let set = [
+        ("wal_level", "replica"),
+        ("autovacuum", "off"),
+        ("maintenance_work_mem", "256MB"),
+        ("max_parallel_maintenance_workers", "2"),
+        ("min_parallel_table_scan_size", "0"),
+    ];
+    let server = Server::start(spec(18, &set));
+    let rows = request(SCHEMA, "CREATE INDEX ON t (note, id)", Amount::Rows(ROWS * 3));
+    for effort in [Effort::Quick, Effort::Full] {
+        let outcome = measured(&server, &Request { effort, ..rows.clone() }).unwrap();
+        let space = outcome.statements[0].found.as_ref().unwrap().space;
+        assert!(space.temporary > Some(space.files / 4), "{effort:?}: {space:?}");
     }
 }

@@ -77,8 +77,18 @@ fn blocks_readers(one: &StatementOutcome) -> bool {
 }
 
 /// Whether the session of the migration limits its waits for locks.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Timeout {
+    now: Limits,
+    /// The limits before the transaction that is open, if one is.
+    before: Option<Limits>,
+    /// Its savepoints with the limits at each.
+    savepoints: Vec<(String, Limits)>,
+}
+
+/// Limits of waits for locks at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Limits {
     /// For the session.
     session: bool,
     /// For the transaction that is open.
@@ -86,32 +96,66 @@ struct Timeout {
 }
 
 impl Timeout {
-    fn is_set(self) -> bool {
-        self.local.unwrap_or(self.session)
+    fn is_set(&self) -> bool {
+        self.now.local.unwrap_or(self.now.session)
     }
 
     /// Takes a statement of the migration into account. SHOW changes nothing, and 0 is no limit.
     fn after(&mut self, statement: &Statement) {
-        let text = statement.in_one_line().to_ascii_lowercase().replace('=', " = ").replace('"', "");
-        let words: Vec<&str> = text.split_whitespace().collect();
-        match (statement.kind, &words[..]) {
-            (StatementKind::Session, ["set", "local", "lock_timeout", "to" | "=", value @ ..]) => {
-                self.local = Some(is_limit(value));
+        let line = statement.in_one_line().to_ascii_lowercase().replace('=', " = ").replace('"', "");
+        let line = line.replace(';', " ");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match statement.kind {
+            StatementKind::Session => self.set(&words),
+            StatementKind::Transaction => self.edge(&words),
+            StatementKind::Measured | StatementKind::MeasuredAlone => {}
+        }
+    }
+
+    fn set(&mut self, words: &[&str]) {
+        match words {
+            // Outside of a transaction, it has no effect.
+            ["set", "local", "lock_timeout", "to" | "=", value @ ..] => {
+                if self.before.is_some() {
+                    self.now.local = Some(is_limit(value));
+                }
             }
-            (
-                StatementKind::Session,
-                ["set", "session", "lock_timeout", "to" | "=", value @ ..]
-                | ["set", "lock_timeout", "to" | "=", value @ ..],
-            ) => *self = Self { session: is_limit(value), local: None },
-            (StatementKind::Session, ["reset", "lock_timeout" | "all"] | ["discard", "all"]) => {
-                *self = Self::default();
+            ["set", "session", "lock_timeout", "to" | "=", value @ ..]
+            | ["set", "lock_timeout", "to" | "=", value @ ..] => {
+                self.now = Limits { session: is_limit(value), local: None };
             }
-            (StatementKind::Transaction, ["commit" | "end" | "abort" | "prepare", ..]) => self.local = None,
-            (StatementKind::Transaction, ["rollback", rest @ ..]) if !rest.contains(&"to") => {
-                self.local = None;
-            }
+            ["reset", "lock_timeout" | "all"] | ["discard", "all"] => self.now = Limits::default(),
             _ => {}
         }
+    }
+
+    /// A transaction that is rolled back takes its settings with it, and SET LOCAL ends with each.
+    fn edge(&mut self, words: &[&str]) {
+        match words {
+            ["begin" | "start", ..] => {
+                self.before.get_or_insert(self.now);
+            }
+            ["savepoint", name] => self.savepoints.push(((*name).to_owned(), self.now)),
+            ["rollback", .., "to", name] | ["rollback", .., "to", "savepoint", name] => self.back_to(name),
+            ["commit", "prepared", ..] | ["rollback", "prepared", ..] => {}
+            ["commit" | "end" | "prepare", ..] => self.end(Limits { local: None, ..self.now }, words),
+            ["rollback" | "abort", ..] => self.end(self.before.unwrap_or(self.now), words),
+            _ => {}
+        }
+    }
+
+    fn back_to(&mut self, name: &str) {
+        let Some(at) = self.savepoints.iter().rposition(|(saved, _)| saved == name) else { return };
+        self.now = self.savepoints[at].1;
+        self.savepoints.truncate(at + 1);
+    }
+
+    /// The transaction ends with these limits. AND CHAIN begins the next one.
+    fn end(&mut self, limits: Limits, words: &[&str]) {
+        let is_chain = words.ends_with(&["and", "chain"]);
+        self.now = limits;
+        self.before = is_chain.then_some(limits);
+        self.savepoints.clear();
     }
 }
 
@@ -147,6 +191,16 @@ mod tests {
             ("BEGIN; SET LOCAL lock_timeout = '2s'; COMMIT", false),
             ("SET lock_timeout = '2s'; BEGIN; SET LOCAL lock_timeout = 0; COMMIT", true),
             ("SET lock_timeout = '2s'; BEGIN; SET LOCAL lock_timeout = 0", false),
+            ("BEGIN; SET lock_timeout = '2s'; ROLLBACK", false),
+            ("BEGIN; SET lock_timeout = '2s'; ABORT WORK;", false),
+            ("BEGIN; SET lock_timeout = '2s'; COMMIT;", true),
+            ("SET lock_timeout = '2s'; BEGIN; SET lock_timeout = 0; ROLLBACK", true),
+            ("SET LOCAL lock_timeout = '2s'", false),
+            ("BEGIN; SAVEPOINT a; SET lock_timeout = '2s'; ROLLBACK TO SAVEPOINT a;", false),
+            ("BEGIN; SET lock_timeout = '2s'; SAVEPOINT a; SET lock_timeout = 0; ROLLBACK WORK TO a", true),
+            ("BEGIN; SET lock_timeout = '2s'; COMMIT AND CHAIN; ROLLBACK", true),
+            ("BEGIN; SET LOCAL lock_timeout = '2s'; COMMIT AND CHAIN", false),
+            ("BEGIN; SET lock_timeout = '2s'; ROLLBACK AND NO CHAIN", false),
         ] {
             let mut timeout = Timeout::default();
             for one in &Script::read(migration, None).unwrap().statements {

@@ -371,6 +371,10 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
         let space = figure(&forecast.space, &shown_bytes);
         let _ = write!(text, "\n   {:>width$}  {space} of files more at its peak", "");
     }
+    if let Some(temporary) = &forecast.temporary {
+        let shown = figure(temporary, &shown_bytes);
+        let _ = write!(text, "\n   {:>width$}  temporary files {shown}", "");
+    }
     text
 }
 

@@ -65,6 +65,7 @@ pub(super) fn section(statements: &[Statement]) -> Option<Section> {
         section.plots.extend(COSTS.iter().filter_map(|cost| plot(one, cost)));
     }
     section.tables.extend(forecasts(statements));
+    section.tables.extend(temporary(statements));
     section.tables.extend(measured(statements));
     if !drawn.is_empty() {
         section.text.push("Seconds are those of this machine; WAL is the same on others.".to_owned());
@@ -198,6 +199,25 @@ fn forecasts(statements: &[Statement]) -> Option<(String, Table)> {
         table.rows.push([one.name(), bytes].into_iter().chain(time).chain(wal).collect());
     }
     (!table.rows.is_empty()).then(|| ("Forecasts".to_owned(), table))
+}
+
+/// Forecasts of temporary files, of the statements that write any.
+fn temporary(statements: &[Statement]) -> Option<(String, Table)> {
+    let mut table = Table::new(&["statement", "tables", "temporary files", "90 % interval"]);
+    for one in statements.iter().filter(|one| one.found.is_some()) {
+        let Some(forecast) = one.forecast.filter(|forecast| !forecast["temporary"].is_null()) else {
+            continue;
+        };
+        let text = |value: f64| Quantity::Bytes.text(value);
+        let figure = &forecast["temporary"];
+        let [expected, interval] = match value(figure) {
+            Some((value, low, high)) => [text(value), format!("{} to {}", text(low), text(high))],
+            None => ["not known".to_owned(), reason(figure)],
+        };
+        let bytes = forecast["bytes"].as_f64().map_or_else(String::new, text);
+        table.add([one.name(), bytes, expected, interval]);
+    }
+    (!table.rows.is_empty()).then(|| ("Forecasts of temporary files".to_owned(), table))
 }
 
 /// Why nothing is forecast.
