@@ -409,7 +409,9 @@ fn concerned(works: &[Work], locks: &[Lock], before: &Relations) -> BTreeSet<u32
 fn add_vacuumed(held: &mut Held, statement: &Statement, vacuumed: &BTreeSet<u32>, works: &[Work]) {
     let is_full = statement.is_full_vacuum();
     let mode = if is_full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
-    vacuumed.iter().for_each(|oid| held.add(*oid, mode));
+    for oid in vacuumed {
+        held.add(*oid, mode);
+    }
     // The server does not count VACUUM FULL.
     let rewritten = works.iter().filter(|work| is_full && work.kind == WorkKind::Rewrite);
     rewritten.for_each(|work| held.add(work.table, mode));
