@@ -31,6 +31,8 @@ pub(crate) struct Facts {
     /// A role that may connect to a restored server and read all of it.
     pub(crate) superuser: Option<String>,
     pub(crate) roles: Vec<String>,
+    /// Those of them that are superusers.
+    pub(crate) superusers: Vec<String>,
     pub(crate) extensions: Vec<String>,
     /// The role of the connection.
     role: String,
@@ -63,6 +65,7 @@ impl Facts {
             prepared: row.get("prepared"),
             superuser: row.get("superuser"),
             roles: row.get("roles"),
+            superusers: row.get("superusers"),
             extensions: row.get("extensions"),
             role: row.get("role"),
             may_replicate: row.get::<_, Option<bool>>("may_replicate").unwrap_or(false),
@@ -90,6 +93,7 @@ impl Facts {
             prepared: "0".to_owned(),
             superuser: Some("postgres".to_owned()),
             roles: Vec::new(),
+            superusers: Vec::new(),
             extensions: Vec::new(),
             role: "postgres".to_owned(),
             may_replicate: true,

@@ -137,6 +137,25 @@ fn a_restore_with_another_order_of_columns_and_other_names_of_derived_keys_is_eq
     });
 }
 
+/// Only superusers can own such objects, and the original's may have any name.
+#[test]
+fn an_event_trigger_of_another_superuser_is_restored() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = server(13);
+    let schema = "CREATE ROLE \"Boss\" SUPERUSER NOLOGIN; SET ROLE \"Boss\"; CREATE FOREIGN DATA WRAPPER w; \
+                  CREATE FUNCTION e() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; \
+                  CREATE EVENT TRIGGER t ON ddl_command_end EXECUTE FUNCTION e(); CREATE TABLE a AS SELECT 1 AS x";
+    block_on(async {
+        let postgres = server.connect("postgres").await;
+        postgres.client.batch_execute(schema).await.unwrap();
+        let outcome = rehearsed(&server, &server.target("postgres"), &["plain", "custom"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        postgres.close().await;
+    });
+}
+
 /// Rows that come meanwhile are in no dump, and a base backup is not said to be equal.
 #[test]
 fn a_database_that_changes_meanwhile_is_dumped_in_one_state() {
