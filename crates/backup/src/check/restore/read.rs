@@ -10,7 +10,7 @@ use tokio_postgres::error::SqlState;
 use super::outcome::Restored;
 use super::{Failed, RestoreError};
 use crate::error::BackupError;
-use crate::run::verify::{amcheck, check_of_index};
+use crate::run::verify::{amcheck, check_of_index, other_collations};
 
 /// Damages of one table that are kept.
 const OF_TABLE: usize = 20;
@@ -170,7 +170,12 @@ impl Reading<'_> {
             Ok(None) => return Ok(()),
             Err(error) => return self.failed(("amcheck", "cannot be used"), error, restored),
         };
-        for row in self.session.rows(include_str!("../../sql/btrees.sql"), &[]).await? {
+        let collations = other_collations(self.session).await?;
+        for row in self.session.rows(include_str!("../../sql/btrees.sql"), &[&collations]).await? {
+            if row.get("other_order") {
+                restored.other_order += 1;
+                continue;
+            }
             let (oid, name): (u32, &str) = (row.get("oid"), row.get("name"));
             match self.session.rows(&check_of_index(&schema, oid), &[]).await {
                 Ok(_) => *restored.indexes.get_or_insert_default() += 1,
