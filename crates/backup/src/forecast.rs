@@ -233,6 +233,7 @@ mod tests {
                 rows: bytes / 100,
                 constraints: 0,
                 indexes: None,
+                other_order: 0,
             };
             Trial {
                 way: way.parse().unwrap(),

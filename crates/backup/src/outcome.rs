@@ -116,6 +116,8 @@ pub struct Verified {
     pub constraints: u64,
     /// B-tree indexes that amcheck found sound; none if the server has no amcheck.
     pub indexes: Option<u64>,
+    /// B-tree indexes that were not checked, because this machine has their collation in another version.
+    pub other_order: u64,
 }
 
 /// How the content was compared.
@@ -229,7 +231,7 @@ impl Trial {
 
 impl std::fmt::Display for Verified {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { witness, tables, rows, constraints, indexes } = self;
+        let Self { witness, tables, rows, constraints, indexes, other_order } = self;
         let how = match witness {
             Witness::Changed => "read but not compared",
             Witness::PointInTime => "equal to the original at the target time",
@@ -238,9 +240,13 @@ impl std::fmt::Display for Verified {
         write!(f, "{} with {}, {how}", counted(*tables, "table"), counted(*rows, "row"))?;
         write!(f, "; {}", counted(*constraints, "valid constraint"))?;
         match indexes {
-            Some(1) => f.write_str("; 1 sound B-tree index (amcheck)"),
-            Some(indexes) => write!(f, "; {indexes} sound B-tree indexes (amcheck)"),
-            None => Ok(()),
+            Some(1) => f.write_str("; 1 sound B-tree index (amcheck)")?,
+            Some(indexes) => write!(f, "; {indexes} sound B-tree indexes (amcheck)")?,
+            None => {}
+        }
+        match other_order {
+            0 => Ok(()),
+            count => write!(f, "; not checked, because of another version of the collation: {count}"),
         }
     }
 }
@@ -319,8 +325,14 @@ mod tests {
     use super::*;
 
     fn trial(way: &str, size: u64, backup: f64, restore: f64) -> Trial {
-        let verified =
-            Verified { witness: Witness::SameSnapshot, tables: 1, rows: 1, constraints: 0, indexes: None };
+        let verified = Verified {
+            witness: Witness::SameSnapshot,
+            tables: 1,
+            rows: 1,
+            constraints: 0,
+            indexes: None,
+            other_order: 0,
+        };
         let way = way.parse().unwrap();
         Trial {
             way,

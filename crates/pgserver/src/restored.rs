@@ -3,7 +3,7 @@
 use crate::account::Account;
 use crate::error::OnPath;
 use crate::files::{create_dirs, replace};
-use crate::{Instance, Result, config_file};
+use crate::{Instance, Result, config_file, control};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,8 @@ const FOREIGN: [&str; 5] =
 const RECOVERY_SIGNAL: &str = "recovery.signal";
 /// Only this machine's accounts that can enter the directory of the socket can connect.
 const HBA: &str = "# written by pgrig for a restored backup\nlocal all all trust\n";
+/// Megabytes of a WAL segment, unless initdb was told otherwise.
+const USUAL_SEGMENT: u64 = 16;
 
 impl Instance {
     /// An empty directory for [`Instance::adopt_restored`]. What an earlier one left is removed.
@@ -67,7 +69,8 @@ impl Instance {
         for name in signals {
             replace(&place.join(name), b"", 0o600, Some(&account))?;
         }
-        replace(&place.join("postgresql.conf"), b"", 0o600, Some(&account))?;
+        let settings = control::segment_size(&place).map(of_segments).unwrap_or_default();
+        replace(&place.join("postgresql.conf"), settings.as_bytes(), 0o600, Some(&account))?;
         replace(&place.join("pg_hba.conf"), HBA.as_bytes(), 0o600, Some(&account))?;
         replace(&place.join("pg_ident.conf"), b"", 0o600, Some(&account))?;
         config_file::include(&place, &account)?;
@@ -76,6 +79,16 @@ impl Instance {
         let data = self.data();
         fs::rename(&place, &data).on("create", &data)
     }
+}
+
+/// Settings for WAL segments of that many bytes, as initdb chooses them. The server's defaults are for those of 16 MB: it refuses to
+/// start if `min_wal_size` is less than two segments.
+fn of_segments(bytes: u32) -> String {
+    let megabytes = u64::from(bytes >> 20);
+    if megabytes <= USUAL_SEGMENT {
+        return String::new();
+    }
+    format!("min_wal_size = '{}MB'\nmax_wal_size = '{}MB'\n", 5 * megabytes, 64 * megabytes)
 }
 
 /// Makes the account the owner of a directory tree. Symbolic links are not followed.
@@ -87,4 +100,16 @@ fn give_all(path: &Path, account: &Account) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_segments_need_larger_limits() {
+        assert_eq!(of_segments(64 << 20), "min_wal_size = '320MB'\nmax_wal_size = '4096MB'\n");
+        assert_eq!(of_segments(16 << 20), "");
+        assert_eq!(of_segments(1 << 20), "");
+    }
 }

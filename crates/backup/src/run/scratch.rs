@@ -135,7 +135,12 @@ impl Scratch {
     pub(crate) async fn create_roles(&self, facts: &Facts) -> Result<(), BackupError> {
         let session = Session::open(&self.target("postgres")).await?;
         let roles = facts.roles.iter().filter(|role| *role != "postgres");
-        let create: Vec<String> = roles.map(|role| format!("CREATE ROLE {}", identifier(role))).collect();
+        // Only superusers can own event triggers and foreign-data wrappers. No role may log in.
+        let create = |role: &String| {
+            let rights = if facts.superusers.contains(role) { " SUPERUSER" } else { "" };
+            format!("CREATE ROLE {} NOLOGIN{rights}", identifier(role))
+        };
+        let create: Vec<String> = roles.map(create).collect();
         session.run_all(&create).await?;
         let query = "SELECT name::text FROM unnest($1::text[]) AS name WHERE name NOT IN (SELECT a.name::text FROM pg_available_extensions a)";
         let missing: Vec<String> =

@@ -31,6 +31,8 @@ pub(crate) struct Facts {
     /// A role that may connect to a restored server and read all of it.
     pub(crate) superuser: Option<String>,
     pub(crate) roles: Vec<String>,
+    /// Those of them that are superusers.
+    pub(crate) superusers: Vec<String>,
     pub(crate) extensions: Vec<String>,
     /// The role of the connection.
     role: String,
@@ -63,6 +65,7 @@ impl Facts {
             prepared: row.get("prepared"),
             superuser: row.get("superuser"),
             roles: row.get("roles"),
+            superusers: row.get("superusers"),
             extensions: row.get("extensions"),
             role: row.get("role"),
             may_replicate: row.get::<_, Option<bool>>("may_replicate").unwrap_or(false),
@@ -90,6 +93,7 @@ impl Facts {
             prepared: "0".to_owned(),
             superuser: Some("postgres".to_owned()),
             roles: Vec::new(),
+            superusers: Vec::new(),
             extensions: Vec::new(),
             role: "postgres".to_owned(),
             may_replicate: true,
@@ -205,7 +209,7 @@ fn is_quiet(snapshot: &str) -> bool {
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) tables: Vec<Table>,
-    /// Valid constraints and indexes, by name.
+    /// Valid constraints and indexes, by name, without the foreign keys that partitions have from their table.
     pub(crate) valid: BTreeSet<String>,
 }
 
@@ -232,17 +236,19 @@ impl Content {
                 tables.push(Table { name, is_logged, is_read, rows: 0, hash: String::new() });
                 continue;
             }
+            let columns: &str = row.get("columns");
             let query = format!(
                 "SELECT count(*) AS rows, coalesce(sum(hashtextextended(r, 0)::numeric), 0) || '/' || \
                  coalesce(sum(hashtextextended(r, 4711)::numeric), 0) AS hash \
-                 FROM (SELECT ROW(t.*)::text COLLATE \"C\" AS r FROM ONLY {name} AS t) AS rows"
+                 FROM (SELECT ROW({columns})::text COLLATE \"C\" AS r FROM ONLY {name} AS t) AS rows"
             );
             let found = session.row(&query, &[]).await?;
             let (rows, hash) = (found.get("rows"), found.get("hash"));
             tables.push(Table { name, is_logged, is_read, rows, hash });
         }
         let valid = session.rows(include_str!("../sql/constraints.sql"), &[]).await?;
-        Ok(Self { tables, valid: valid.iter().map(|row| row.get("name")).collect() })
+        let valid = valid.iter().filter(|row| row.get("dumped")).map(|row| row.get("name")).collect();
+        Ok(Self { tables, valid })
     }
 
     pub(crate) fn rows(&self) -> u64 {

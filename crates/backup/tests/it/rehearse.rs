@@ -102,6 +102,60 @@ fn every_format_is_restored_with_equal_content_and_the_database_is_not_changed()
     });
 }
 
+/// A dump creates the columns of a child in another order than the original has them, and gives other names to the foreign keys that
+/// partitions have from their table.
+#[test]
+fn a_restore_with_another_order_of_columns_and_other_names_of_derived_keys_is_equal() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = server(13);
+    let schema = r#"
+        CREATE TABLE p (a int);
+        CREATE TABLE c (b int, "Gone" int, "B c" text) INHERITS (p);
+        ALTER TABLE p ADD d int;
+        ALTER TABLE c DROP "Gone";
+        INSERT INTO c (a, b, d, "B c") VALUES (1, 2, 3, 'x, "y"'), (4, 5, NULL, '');
+        CREATE TABLE one (id int PRIMARY KEY) PARTITION BY RANGE (id);
+        CREATE TABLE one_1 PARTITION OF one FOR VALUES FROM (0) TO (100);
+        CREATE TABLE many (id int REFERENCES one) PARTITION BY RANGE (id);
+        CREATE TABLE many_1 PARTITION OF many FOR VALUES FROM (0) TO (100);
+        INSERT INTO one VALUES (1);
+        INSERT INTO many VALUES (1);
+        ALTER TABLE many RENAME TO much;
+        ALTER TABLE many_1 RENAME TO much_1;
+    "#;
+    block_on(async {
+        let postgres = server.connect("postgres").await;
+        postgres.client.batch_execute(schema).await.unwrap();
+        let outcome = rehearsed(&server, &server.target("postgres"), &["plain", "custom"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        for trial in &outcome.trials {
+            assert_eq!(trial.verified.rows, 4, "{trial:?}");
+        }
+        postgres.close().await;
+    });
+}
+
+/// Only superusers can own such objects, and the original's may have any name.
+#[test]
+fn an_event_trigger_of_another_superuser_is_restored() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = server(13);
+    let schema = "CREATE ROLE \"Boss\" SUPERUSER NOLOGIN; SET ROLE \"Boss\"; CREATE FOREIGN DATA WRAPPER w; \
+                  CREATE FUNCTION e() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; \
+                  CREATE EVENT TRIGGER t ON ddl_command_end EXECUTE FUNCTION e(); CREATE TABLE a AS SELECT 1 AS x";
+    block_on(async {
+        let postgres = server.connect("postgres").await;
+        postgres.client.batch_execute(schema).await.unwrap();
+        let outcome = rehearsed(&server, &server.target("postgres"), &["plain", "custom"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        postgres.close().await;
+    });
+}
+
 /// Rows that come meanwhile are in no dump, and a base backup is not said to be equal.
 #[test]
 fn a_database_that_changes_meanwhile_is_dumped_in_one_state() {

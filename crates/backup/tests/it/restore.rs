@@ -158,6 +158,53 @@ fn a_dump_by_newer_programs_is_restored() {
     }
 }
 
+/// Its locks are there again in the restored server, and nothing ends them.
+#[test]
+fn a_table_that_a_prepared_transaction_locks_is_an_error_with_the_remedy() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let mut made = Made::new();
+    made.server.restart_with(&[("max_prepared_transactions", "5")]);
+    let home = testkit::directory();
+    block_on(async {
+        let connection = made.server.connect("postgres").await;
+        for sql in ["BEGIN", "LOCK TABLE two", "PREPARE TRANSACTION 'it''s'"] {
+            connection.client.batch_execute(sql).await.unwrap();
+        }
+        connection.close().await;
+    });
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast");
+    let found = restored(home.path(), &base, None).unwrap();
+    let [failure] = &found.failures[..] else { panic!("{found:#?}") };
+    assert_says(
+        failure,
+        &["table \"public\".\"two\"", "'it''s'", "ROLLBACK PREPARED 'it''s'", "make a new backup"],
+    );
+    assert_eq!(found.tables, 4, "{found:#?}");
+}
+
+/// An index that another version of the library has sorted is not called damaged.
+#[test]
+fn indexes_by_a_collation_of_another_version_are_left_out() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let home = testkit::directory();
+    block_on(async {
+        let connection = made.server.connect("postgres").await;
+        let schema = "CREATE COLLATION old FROM \"C\"; CREATE INDEX by_old ON three (v COLLATE old); \
+                      UPDATE pg_collation SET collversion = '0.1' WHERE collname = 'old'";
+        connection.client.batch_execute(schema).await.unwrap();
+        connection.close().await;
+    });
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast");
+    let found = restored(home.path(), &base, None).unwrap();
+    assert!(found.is_sound() && found.indexes > Some(50), "{found:#?}");
+    assert_eq!(found.other_order, 1, "{found:#?}");
+}
+
 /// A server on a copy with links would write to the original's WAL or tablespaces.
 #[test]
 fn a_tar_file_with_links_is_not_restored() {

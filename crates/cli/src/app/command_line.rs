@@ -1,15 +1,40 @@
-//! The command line as run documents keep it: without passwords.
+//! The command line as run documents keep it: without passwords, and without the commands of other tools.
 
 /// Replaces a password in the text.
 const HIDDEN: &str = "***";
 /// The word before a password: `password=`, `sslpassword=`, `PGPASSWORD=`, and SQL's PASSWORD.
 const WORD: &str = "password";
 
-/// The arguments of this process; the first one is `pgrig`, wherever the program is.
+/// Options with a command of another tool as their value. Such a command can have secrets under any name.
+const COMMANDS: [&str; 3] = ["--tool-backup", "--tool-restore", "--tool-wal"];
+
+/// The arguments of this process for a document; the first one is `pgrig`, wherever the program is.
 pub(crate) fn of_this_process() -> Vec<String> {
+    without_commands(to_repeat())
+}
+
+/// The same with the commands of other tools. For the terminal only: the user repeats it from there.
+pub(crate) fn to_repeat() -> Vec<String> {
     let arguments = std::env::args_os().skip(1);
     let arguments = arguments.map(|argument| without_passwords(&argument.to_string_lossy()));
     std::iter::once("pgrig".to_owned()).chain(arguments).collect()
+}
+
+/// The words with the commands of other tools replaced, in both forms: `--tool-backup COMMAND` and `--tool-backup=COMMAND`.
+fn without_commands(words: Vec<String>) -> Vec<String> {
+    let mut is_command = false;
+    let shown = |word: String| {
+        if is_command {
+            is_command = false;
+            return HIDDEN.to_owned();
+        }
+        is_command = COMMANDS.contains(&word.as_str());
+        let option = COMMANDS
+            .into_iter()
+            .find(|option| word.strip_prefix(*option).is_some_and(|value| value.starts_with('=')));
+        option.map_or(word, |option| format!("{option}={HIDDEN}"))
+    };
+    words.into_iter().map(shown).collect()
 }
 
 /// The text with each password replaced: that of a URI (`user:password@`), and each value after the word password.
@@ -101,6 +126,17 @@ mod tests {
             assert_eq!(without_passwords(given), kept);
             assert!(!kept.contains("s3"));
         }
+    }
+
+    #[test]
+    fn commands_of_other_tools_are_hidden_whatever_they_are() {
+        let given = "pgrig backup rehearse --tool-name x --tool-backup KEY=s3 --tool-restore=KEY=s3 --tool-wal --tool-wal -q";
+        let kept =
+            "pgrig backup rehearse --tool-name x --tool-backup *** --tool-restore=*** --tool-wal *** -q";
+        let words: Vec<String> = given.split(' ').map(str::to_owned).collect();
+        assert_eq!(without_commands(words).join(" "), kept);
+        let others = ["pgrig", "fill", "1GB", "--tool-backup"].map(str::to_owned).to_vec();
+        assert_eq!(without_commands(others.clone()), others);
     }
 
     #[test]

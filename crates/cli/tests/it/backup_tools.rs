@@ -276,6 +276,25 @@ fn a_password_is_in_no_argument_and_in_no_document() {
     }
 }
 
+/// A command can have secrets under any name, so none is in the document.
+#[test]
+fn the_commands_of_a_tool_are_in_no_document() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let server = rig.server("--pg-version 13 --profile stock --set autovacuum=off");
+    let json = rig.home.path().join("run.json");
+    let backup = format!("AWS_SECRET_ACCESS_KEY=k3y {BACKUP}");
+    let restore = format!("--tool-restore=AWS_SECRET_ACCESS_KEY=k3y {RESTORE}");
+    let ran =
+        rehearsed(&rig, &server.url, &["--tool-backup", &backup, &restore, "--json", json.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let document = fs::read_to_string(json).unwrap();
+    assert!(!document.contains("k3y"), "{document}");
+    assert_says(&document, &["--tool-restore=***"]);
+}
+
 #[test]
 fn an_interrupted_or_killed_rehearsal_ends_all_processes_of_the_tool() {
     if !require(Need::Clients) {

@@ -22,6 +22,8 @@ pub struct Restored {
     pub constraints: u64,
     /// Sound B-tree indexes; none if the server has no amcheck.
     pub indexes: Option<u64>,
+    /// B-tree indexes that were not checked, because this machine has their collation in another version.
+    pub other_order: u64,
     /// Indexes of other kinds, which nothing checks.
     pub other_indexes: u64,
     /// Roles that a dump names and does not contain.

@@ -1,17 +1,24 @@
 //! Reads a restored server: all rows of all tables, constraints and indexes of all databases.
 
+use std::cell::RefCell;
+
 use connect::{ConnectError, Target};
 use server::Session;
-use server::quote::{identifier, qualified};
+use server::quote::{identifier, literal, qualified};
 use tokio_postgres::error::SqlState;
 
 use super::outcome::Restored;
 use super::{Failed, RestoreError};
 use crate::error::BackupError;
-use crate::run::verify::{amcheck, check_of_index};
+use crate::run::verify::{amcheck, check_of_index, other_collations};
 
 /// Damages of one table that are kept.
 const OF_TABLE: usize = 20;
+/// Locked objects that are named.
+const LOCKED: usize = 5;
+/// Settings of the reading session. Only prepared transactions have locks for longer than that, and they have them for ever.
+const SETTINGS: &str =
+    "SET default_transaction_read_only = off; SET row_security = off; SET jit = off; SET lock_timeout = '5s'";
 
 /// The databases of a restored server.
 pub(super) struct Databases<'a> {
@@ -48,7 +55,8 @@ pub(super) async fn read(databases: &Databases<'_>, restored: &mut Restored) -> 
         (databases.tell)(&format!("reading database {name}: all rows, constraints and indexes"));
         match Session::open(&(databases.of)(&name)).await {
             Ok(session) => {
-                let reading = Reading { session: &session, database: &name, is_base: databases.is_base };
+                let (is_base, locked) = (databases.is_base, RefCell::default());
+                let reading = Reading { session: &session, database: &name, is_base, locked };
                 if let Err(error) = reading.all(restored).await {
                     restored.fail(format!("database {name}: {error}"));
                 }
@@ -80,17 +88,30 @@ struct Reading<'a> {
     session: &'a Session,
     database: &'a str,
     is_base: bool,
+    /// What could not be read because of a lock.
+    locked: RefCell<Vec<String>>,
 }
 
 impl Reading<'_> {
     async fn all(&self, restored: &mut Restored) -> Result<(), ConnectError> {
-        self.session
-            .run("SET default_transaction_read_only = off; SET row_security = off; SET jit = off")
-            .await?;
+        self.session.run(SETTINGS).await?;
         let tables = self.tables(restored).await?;
         restored.databases += u64::from(tables > 0);
         self.constraints(restored).await?;
-        self.indexes(restored).await
+        self.indexes(restored).await?;
+        self.locks(restored).await
+    }
+
+    /// Tells what was locked, by which prepared transactions, and the remedy.
+    async fn locks(&self, restored: &mut Restored) -> Result<(), ConnectError> {
+        let locked = self.locked.take();
+        if locked.is_empty() {
+            return Ok(());
+        }
+        let rows = self.session.rows(include_str!("../../sql/blocking.sql"), &[]).await?;
+        let gids: Vec<String> = rows.iter().map(|row| row.get("gid")).collect();
+        restored.fail(of_locks(self.database, &locked, &gids));
+        Ok(())
     }
 
     /// Reads all rows. Returns the number of tables.
@@ -104,7 +125,7 @@ impl Reading<'_> {
                     restored.tables += 1;
                     restored.rows += u64::try_from(row.get::<_, i64>("rows")).unwrap_or_default();
                 }
-                Err(error) => self.failed(&format!("table {name} cannot be read"), error, restored)?,
+                Err(error) => self.failed((&format!("table {name}"), "cannot be read"), error, restored)?,
             }
         }
         Ok(tables.len())
@@ -128,7 +149,11 @@ impl Reading<'_> {
             );
             if let Err(error) = self.session.run(&check).await {
                 restored.constraints = restored.constraints.saturating_sub(1);
-                self.failed(&format!("constraint {name} of table {table} does not hold"), error, restored)?;
+                self.failed(
+                    (&format!("constraint {name} of table {table}"), "does not hold"),
+                    error,
+                    restored,
+                )?;
             }
         }
         Ok(())
@@ -143,13 +168,18 @@ impl Reading<'_> {
         let schema = match amcheck(self.session).await {
             Ok(Some(schema)) => schema,
             Ok(None) => return Ok(()),
-            Err(error) => return self.failed("amcheck cannot be used", error, restored),
+            Err(error) => return self.failed(("amcheck", "cannot be used"), error, restored),
         };
-        for row in self.session.rows(include_str!("../../sql/btrees.sql"), &[]).await? {
+        let collations = other_collations(self.session).await?;
+        for row in self.session.rows(include_str!("../../sql/btrees.sql"), &[&collations]).await? {
+            if row.get("other_order") {
+                restored.other_order += 1;
+                continue;
+            }
             let (oid, name): (u32, &str) = (row.get("oid"), row.get("name"));
             match self.session.rows(&check_of_index(&schema, oid), &[]).await {
                 Ok(_) => *restored.indexes.get_or_insert_default() += 1,
-                Err(error) => self.failed(&format!("index {name} is damaged"), error, restored)?,
+                Err(error) => self.failed((&format!("index {name}"), "is damaged"), error, restored)?,
             }
         }
         if self.is_base { self.heaps(&schema, restored).await } else { Ok(()) }
@@ -176,18 +206,58 @@ impl Reading<'_> {
                             .fail(format!("database {}: table {name}, block {block}: {text}", self.database));
                     }
                 }
-                Err(error) => self.failed(&format!("table {name} is damaged"), error, restored)?,
+                Err(error) => self.failed((&format!("table {name}"), "is damaged"), error, restored)?,
             }
         }
         Ok(())
     }
 
-    /// Keeps a failure. The error is returned if the session has ended with it.
-    fn failed(&self, doing: &str, error: ConnectError, restored: &mut Restored) -> Result<(), ConnectError> {
+    /// Keeps a failure of a named object, or that it is locked. The error is returned if the session has ended with it.
+    fn failed(
+        &self,
+        (object, what): (&str, &str),
+        error: ConnectError,
+        restored: &mut Restored,
+    ) -> Result<(), ConnectError> {
         if self.session.connection.client.is_closed() {
             return Err(error);
         }
-        restored.fail(format!("database {}: {doing}: {error}", self.database));
+        if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
+            self.locked.borrow_mut().push(object.to_owned());
+            return Ok(());
+        }
+        restored.fail(format!("database {}: {object} {what}: {error}", self.database));
         Ok(())
+    }
+}
+
+/// The text about objects that these prepared transactions lock.
+fn of_locks(database: &str, locked: &[String], gids: &[String]) -> String {
+    let named = locked[..locked.len().min(LOCKED)].join(", ");
+    let more = locked.len().saturating_sub(LOCKED);
+    let objects = if more > 0 { format!("{named} and {more} more") } else { named };
+    let Some(first) = gids.first() else {
+        return format!("database {database}: pgrig cannot read {objects}: another transaction has locks");
+    };
+    let (all, first): (Vec<String>, _) = (gids.iter().map(|gid| literal(gid)).collect(), literal(first));
+    format!(
+        "database {database}: pgrig cannot read {objects}: the backup has prepared transactions that lock them: {}. End each on the original \
+         server, with COMMIT PREPARED {first} or ROLLBACK PREPARED {first}, and make a new backup. In a server restored from this backup, end them \
+         in the same way",
+        all.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locked_objects_have_their_transactions_and_the_remedy() {
+        let tables: Vec<String> = (1..=7).map(|number| format!("table t{number}")).collect();
+        let text = of_locks("shop", &tables, &["it's".to_owned(), "b".to_owned()]);
+        assert!(text.contains("cannot read table t1, table t2, table t3, table t4, table t5 and 2 more: "));
+        assert!(text.contains("'it''s', 'b'. ") && text.contains("ROLLBACK PREPARED 'it''s'"), "{text}");
+        assert!(of_locks("shop", &tables[..1], &[]).ends_with("table t1: another transaction has locks"));
     }
 }

@@ -85,6 +85,13 @@ fn summary(restored: &Restored) -> String {
     if restored.databases > 1 {
         let _ = write!(text, ", in {}", counted(restored.databases, "database"));
     }
+    if restored.other_order > 0 {
+        let _ = write!(
+            text,
+            "; B-tree indexes not checked, because this machine has their collation in another version (REINDEX them after a restore here): {}",
+            grouped(restored.other_order)
+        );
+    }
     if restored.other_indexes > 0 {
         let _ = write!(text, "; indexes of other kinds, not checked: {}", grouped(restored.other_indexes));
     }

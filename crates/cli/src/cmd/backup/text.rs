@@ -180,8 +180,14 @@ fn proof(ways: &[&Summary], how: &str) -> String {
     let indexes = found
         .indexes
         .map_or("no amcheck".to_owned(), |indexes| format!("amcheck of {} B-tree indexes", grouped(indexes)));
+    let left_out = match found.other_order {
+        0 => String::new(),
+        count => {
+            format!(", {} not checked: this machine has their collation in another version", grouped(count))
+        }
+    };
     format!(
-        "\n  {}: {how}; {} of {}, {}, {indexes}",
+        "\n  {}: {how}; {} of {}, {}, {indexes}{left_out}",
         names.join(", "),
         counted(found.rows, "row"),
         counted(found.tables, "table"),

@@ -147,7 +147,7 @@ fn command(outcome: &Outcome, asked: &SizesRequest) -> Option<String> {
     let all = outcome.forecasts.iter().flat_map(|one| [one.backup, one.restore]).filter_map(needed);
     let up_to = rounded(outcome.up_to(all.max()?).min(asked.size));
     let mut words = Vec::new();
-    let mut own = command_line::of_this_process().into_iter();
+    let mut own = command_line::to_repeat().into_iter();
     while let Some(word) = own.next() {
         if word == "--up-to" {
             own.next();
