@@ -137,7 +137,7 @@ impl Timeout {
             }
             ["savepoint", name] => self.savepoints.push(((*name).to_owned(), self.now)),
             ["rollback", .., "to", name] | ["rollback", .., "to", "savepoint", name] => self.back_to(name),
-            ["commit", "prepared", ..] | ["rollback", "prepared", ..] => {}
+            ["commit" | "rollback", "prepared", ..] => {}
             ["commit" | "end" | "prepare", ..] => self.end(Limits { local: None, ..self.now }, words),
             ["rollback" | "abort", ..] => self.end(self.before.unwrap_or(self.now), words),
             _ => {}
