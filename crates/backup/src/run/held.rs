@@ -8,7 +8,7 @@ use server::quote::identifier;
 
 use super::step::{LOOK, Trouble};
 use super::verify::extension;
-use super::{Observer, Run, SMALL, Subject, bytes_of_tables, incremental, transactions, wal};
+use super::{Observer, Run, Subject, bytes_of_tables, incremental, transactions, wal};
 use crate::error::BackupError;
 use crate::held::Held;
 use crate::load::Load;
@@ -71,13 +71,12 @@ impl Run<'_> {
     async fn measure_held(&self, load: &Load, subject: &Subject, schema: &str) -> Result<Held, Trouble> {
         let target = &subject.target;
         subject.source.release().await?;
-        self.watch("the load".to_owned(), Vec::new(), None)
-            .check_room(&self.scratch.work, wal::room_for(load) + SMALL)?;
+        self.check_room_for_load(load, subject)?;
         transactions::prepare(load, target).await?;
         incremental::vacuum(target).await?;
         let data = bytes_of_tables(target).await?;
         let snapshot = open_snapshot(target).await?;
-        let kept = self.beside_snapshot(load, target, schema).await;
+        let kept = self.beside_snapshot(load, subject, schema).await;
         let ended = end_snapshot(snapshot).await;
         let kept = kept?;
         ended?;
@@ -95,8 +94,9 @@ impl Run<'_> {
     }
 
     /// Runs the load, then VACUUM, and reads what it has left.
-    async fn beside_snapshot(&self, load: &Load, target: &Target, schema: &str) -> Result<Kept, Trouble> {
-        let watch = self.watch("the load".to_owned(), vec![&self.scratch.work], None);
+    async fn beside_snapshot(&self, load: &Load, subject: &Subject, schema: &str) -> Result<Kept, Trouble> {
+        let target = &subject.target;
+        let watch = self.watch("the load".to_owned(), subject.with_data(&self.scratch.work), None);
         let has_room = || watch.full().map_or(Ok(()), |full| Err(Trouble::from(full)));
         let outcome = transactions::run(load, load.time(), target, has_room, None, self.stop).await?;
         let since = now(target).await?;
