@@ -19,6 +19,8 @@ const EXTENSION: &str = "pgstattuple";
 /// Why nothing is measured without it, with the remedy.
 const LACKS_EXTENSION: &str = "pgrig did not measure the row versions that the snapshot of a dump keeps, because the server does not have the extension \
                                pgstattuple: give --pg-bin DIR, the programs of a PostgreSQL that has it";
+/// Nothing more is measured.
+const FAILED: &str = "pgrig could not measure the row versions that the snapshot of a dump keeps";
 /// Longest wait until the server's statistics show a VACUUM: those of versions 13 and 14 come up to half a second late.
 const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -60,10 +62,18 @@ impl Run<'_> {
                 self.plan.trials
             ));
             let measured = self.measure_held(load, subject, &schema).await;
-            let held = self.of_load(load, measured)?;
-            observer.held(&held);
-            outcome.held.push(held);
+            match self.of_load(load, subject, measured).await? {
+                Ok(held) => {
+                    observer.held(&held);
+                    outcome.held.push(held);
+                }
+                Err(why) => {
+                    outcome.notes.push(format!("{FAILED}: {why}"));
+                    break;
+                }
+            }
         }
+        outcome.notes.extend(note(load, &outcome.held));
         Ok(())
     }
 
@@ -143,6 +153,16 @@ impl Dead {
     }
 }
 
+/// Tells if the load did not reach its rate.
+fn note(load: &Load, all: &[Held]) -> Option<String> {
+    let slowest = all.iter().map(Held::tps).min_by(f64::total_cmp)?;
+    wal::lag(
+        load,
+        slowest,
+        "beside the snapshot of a dump, which therefore keeps the row versions of fewer transactions",
+    )
+}
+
 /// The schema of the extension in this database, which is created if it is not there. None if the server does not have it, or refuses it.
 async fn schema_of_extension(target: &Target) -> Result<Option<String>, ConnectError> {
     let session = Session::open(target).await?;
@@ -182,4 +202,34 @@ async fn now(target: &Target) -> Result<String, ConnectError> {
 /// A sum of the server's, which is not negative.
 fn whole(sum: i64) -> u64 {
     u64::try_from(sum).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use script::Source;
+    use tps::Length;
+
+    use super::*;
+
+    #[test]
+    fn a_load_that_lags_beside_a_snapshot_is_told_of() {
+        let request = tps::Request {
+            rate: Some(100.0),
+            ..tps::Request::of(Source::file("a.sql", "SELECT 1", 1), Length::Time(Duration::from_secs(10)))
+        };
+        let load = Load { request };
+        let held = |transactions: u64| Held {
+            data: 1,
+            seconds: 10.0,
+            transactions,
+            dead: 1,
+            rows: 1,
+            reported: None,
+            growth: 0,
+        };
+        assert_eq!(note(&load, &[held(1000), held(960)]), None);
+        let said = note(&load, &[held(1000), held(500)]).unwrap();
+        assert!(said.contains("only 50 of 100 transactions a second beside the snapshot"), "{said}");
+        assert_eq!(note(&load, &[]), None);
+    }
 }

@@ -158,19 +158,22 @@ fn cut(segment: &Path, place: u64) -> Result<(), BackupError> {
     Ok(())
 }
 
+/// Tells if the load did not reach its rate, and what that means.
+pub(super) fn lag(load: &Load, tps: f64, meaning: &str) -> Option<String> {
+    (tps < load.rate() * 0.95).then(|| {
+        format!(
+            "the load reached only {tps:.0} of {:.0} transactions a second {meaning}: give more clients (-c), or a lower rate (-R)",
+            load.rate()
+        )
+    })
+}
+
 /// The limits of what was measured.
 pub(super) fn notes(load: &Load, all: &[WalOfLoad], checkpoint_timeout: f64) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(slowest) = all.iter().min_by(|one, other| one.tps().total_cmp(&other.tps()))
-        && slowest.tps() < load.rate() * 0.95
-    {
-        notes.push(format!(
-            "the load reached only {:.0} of {:.0} transactions a second, so its WAL is that of fewer transactions: give more clients (-c), or a \
-             lower rate (-R)",
-            slowest.tps(),
-            load.rate()
-        ));
-    }
+    let slowest = all.iter().map(WalOfLoad::tps).min_by(f64::total_cmp);
+    let lagged =
+        slowest.and_then(|slowest| lag(load, slowest, "meanwhile, so its WAL is that of fewer transactions"));
+    let mut notes: Vec<String> = lagged.into_iter().collect();
     if load.time().as_secs_f64() < checkpoint_timeout
         && let Some(one) = all.first()
     {
