@@ -44,7 +44,7 @@ impl Load {
         }
     }
 
-    /// One transaction of each of the scripts, at once.
+    /// One transaction of each of the scripts, without a rate.
     pub(crate) fn once(&self) -> Vec<tps::Request> {
         let mut all = Vec::new();
         for source in &self.request.sources {

@@ -28,7 +28,7 @@ pub(super) async fn prepare(load: &Load, target: &Target) -> Result<(), BackupEr
 pub(super) async fn try_once(load: &Load, target: &Target, stop: &AtomicBool) -> Result<(), BackupError> {
     prepare(load, target).await?;
     for request in load.once() {
-        let tried = put(load, request, target, || Ok(()), None, stop).await;
+        let tried = Box::pin(put(load, request, target, || Ok(()), None, stop)).await;
         tried.map_err(|trouble| of_trouble(load, trouble))?;
     }
     prepare(load, target).await
@@ -51,7 +51,7 @@ pub(super) async fn run(
     witness: Option<&mut Witness>,
     stop: &AtomicBool,
 ) -> Result<Outcome, Trouble> {
-    put(load, load.lasting(time), target, check, witness, stop).await
+    Box::pin(put(load, load.lasting(time), target, check, witness, stop)).await
 }
 
 /// The same for a request, which is that of the load or a part of it.
