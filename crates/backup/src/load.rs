@@ -44,6 +44,23 @@ impl Load {
         }
     }
 
+    /// One transaction of each of the scripts, without a rate.
+    pub(crate) fn once(&self) -> Vec<tps::Request> {
+        let mut all = Vec::new();
+        for source in &self.request.sources {
+            all.push(tps::Request {
+                sources: vec![source.clone()],
+                clients: 1,
+                jobs: 1,
+                length: Length::Transactions(1),
+                rate: None,
+                latency_limit: None,
+                ..self.request.clone()
+            });
+        }
+        all
+    }
+
     /// The same transactions for another time.
     pub(crate) fn lasting(&self, time: Duration) -> tps::Request {
         tps::Request { length: Length::Time(time), ..self.request.clone() }
@@ -146,6 +163,23 @@ pub(crate) fn spread(values: Vec<f64>) -> Option<(f64, f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_script_is_tried_once_without_a_rate() {
+        let [one, other] = ["a.sql", "b.sql"].map(|name| script::Source::file(name, "SELECT 1", 1));
+        let request = tps::Request {
+            clients: 8,
+            jobs: 2,
+            rate: Some(0.01),
+            ..tps::Request::of(one, Length::Time(Duration::from_mins(1)))
+        };
+        let mut load = Load { request };
+        load.request.sources.push(other);
+        let tried = load.once();
+        let names: Vec<&str> = tried.iter().map(|request| request.sources[0].name()).collect();
+        assert_eq!(names, ["a.sql", "b.sql"]);
+        assert!(tried.iter().all(|request| request.sources.len() == 1 && request.rate.is_none()));
+    }
 
     #[test]
     fn a_day_of_wal_follows_from_its_time() {

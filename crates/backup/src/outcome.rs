@@ -48,8 +48,12 @@ pub struct Trial {
 pub struct Recovery {
     /// Bytes of the base backup.
     pub base_size: u64,
-    /// Bytes of the segments of WAL that were received.
+    /// Bytes of the segments of WAL that were received, or that a tool has stored.
     pub wal_size: u64,
+    /// Bytes of WAL that the server wrote under the load, before and after the target time.
+    pub written: u64,
+    /// Bytes of all tables with their indexes, before the base backup.
+    pub data: u64,
     /// Seconds of the restore without the replay: files, start, the checkpoint at the end.
     pub files: f64,
     /// Seconds of the replay.
@@ -68,6 +72,13 @@ impl Recovery {
     /// Bytes of WAL that were replayed each second.
     pub fn rate(&self) -> f64 {
         self.replayed as f64 / self.replay.max(f64::MIN_POSITIVE)
+    }
+
+    /// The part of the written WAL that is stored; none if nothing is. It is at most 1: the last segment of a short load is not full, those of a
+    /// day are.
+    pub(crate) fn stored_ratio(&self) -> Option<f64> {
+        let ratio = self.wal_size as f64 / self.written.max(1) as f64;
+        (self.wal_size > 0).then(|| ratio.min(1.0))
     }
 }
 

@@ -149,7 +149,7 @@ impl Plan {
     }
 
     /// The load under which pgrig measures what the snapshot of a dump keeps; none if no way is a dump.
-    pub(crate) fn load_beside_dumps(&self) -> Option<&Load> {
+    pub fn load_beside_dumps(&self) -> Option<&Load> {
         self.load.as_ref().filter(|_| self.ways.iter().any(Way::is_dump))
     }
 

@@ -243,7 +243,14 @@ fn listed(all: &[Placeholder]) -> String {
 /// Whether a command has a placeholder, or the environment variable with its value.
 fn has(text: &str, wanted: Placeholder) -> bool {
     let is_wanted = |part: &Part| matches!(part, Part::Placeholder { place, .. } if *place == wanted);
-    text.contains(wanted.variable()) || parts(text).is_ok_and(|parts| parts.iter().any(is_wanted))
+    has_variable(text, wanted.variable()) || parts(text).is_ok_and(|parts| parts.iter().any(is_wanted))
+}
+
+/// Whether a text has this word, which is no part of a longer name.
+fn has_variable(text: &str, name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_of_name) && !text[at + name.len()..].starts_with(is_of_name))
 }
 
 fn filled(text: &str, value: &impl Fn(Placeholder) -> String) -> String {
@@ -377,6 +384,10 @@ mod tests {
         assert_eq!(to_a_time.restore(&value), r"r '/a b/it'\''s' /new '2026-01-01 00:00:00+00'");
         assert_eq!(to_a_time.wal(&value).unwrap(), r"w '/a b/it'\''s' ''");
         assert!(tool("r {backup} {restore} \"$PGRIG_TIME\"", Some("w {backup}")).unwrap().recovers());
+        assert!(tool("r {backup} {restore} ${PGRIG_TIME}", Some("w {backup}")).unwrap().recovers());
+        for other in ["$PGRIG_TIMEOUT", "$MY_PGRIG_TIME", "$PGRIG_TIME_2"] {
+            assert!(!Tool::is_to_a_time(&format!("r {{backup}} {{restore}} {other}")), "{other}");
+        }
         assert_eq!(tool("r {backup} {restore} {time}", None).unwrap_err(), ToolError::NoWal);
         assert_eq!(tool("r {backup} {restore}", Some("w {backup}")).unwrap_err(), ToolError::NoTime);
         let error = tool("r {backup} {restore} {time}", Some("w {time}")).unwrap_err().to_string();

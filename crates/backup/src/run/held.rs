@@ -8,7 +8,7 @@ use server::quote::identifier;
 
 use super::step::{LOOK, Trouble};
 use super::verify::extension;
-use super::{Observer, Run, SMALL, Subject, bytes_of_tables, incremental, transactions, wal};
+use super::{Observer, Run, Subject, bytes_of_tables, incremental, transactions, wal};
 use crate::error::BackupError;
 use crate::held::Held;
 use crate::load::Load;
@@ -19,6 +19,8 @@ const EXTENSION: &str = "pgstattuple";
 /// Why nothing is measured without it, with the remedy.
 const LACKS_EXTENSION: &str = "pgrig did not measure the row versions that the snapshot of a dump keeps, because the server does not have the extension \
                                pgstattuple: give --pg-bin DIR, the programs of a PostgreSQL that has it";
+/// Nothing more is measured.
+const FAILED: &str = "pgrig could not measure the row versions that the snapshot of a dump keeps";
 /// Longest wait until the server's statistics show a VACUUM: those of versions 13 and 14 come up to half a second late.
 const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -60,10 +62,18 @@ impl Run<'_> {
                 self.plan.trials
             ));
             let measured = self.measure_held(load, subject, &schema).await;
-            let held = self.of_load(load, measured)?;
-            observer.held(&held);
-            outcome.held.push(held);
+            match self.of_load(load, subject, measured).await? {
+                Ok(held) => {
+                    observer.held(&held);
+                    outcome.held.push(held);
+                }
+                Err(why) => {
+                    outcome.notes.push(format!("{FAILED}: {why}"));
+                    break;
+                }
+            }
         }
+        outcome.notes.extend(note(load, &outcome.held));
         Ok(())
     }
 
@@ -71,13 +81,12 @@ impl Run<'_> {
     async fn measure_held(&self, load: &Load, subject: &Subject, schema: &str) -> Result<Held, Trouble> {
         let target = &subject.target;
         subject.source.release().await?;
-        self.watch("the load".to_owned(), Vec::new(), None)
-            .check_room(&self.scratch.work, wal::room_for(load) + SMALL)?;
+        self.check_room_for_load(load, subject)?;
         transactions::prepare(load, target).await?;
         incremental::vacuum(target).await?;
         let data = bytes_of_tables(target).await?;
         let snapshot = open_snapshot(target).await?;
-        let kept = self.beside_snapshot(load, target, schema).await;
+        let kept = self.beside_snapshot(load, subject, schema).await;
         let ended = end_snapshot(snapshot).await;
         let kept = kept?;
         ended?;
@@ -95,8 +104,9 @@ impl Run<'_> {
     }
 
     /// Runs the load, then VACUUM, and reads what it has left.
-    async fn beside_snapshot(&self, load: &Load, target: &Target, schema: &str) -> Result<Kept, Trouble> {
-        let watch = self.watch("the load".to_owned(), vec![&self.scratch.work], None);
+    async fn beside_snapshot(&self, load: &Load, subject: &Subject, schema: &str) -> Result<Kept, Trouble> {
+        let target = &subject.target;
+        let watch = self.watch("the load".to_owned(), subject.with_data(&self.scratch.work), None);
         let has_room = || watch.full().map_or(Ok(()), |full| Err(Trouble::from(full)));
         let outcome = transactions::run(load, load.time(), target, has_room, None, self.stop).await?;
         let since = now(target).await?;
@@ -143,6 +153,16 @@ impl Dead {
     }
 }
 
+/// Tells if the load did not reach its rate.
+fn note(load: &Load, all: &[Held]) -> Option<String> {
+    let slowest = all.iter().map(Held::tps).min_by(f64::total_cmp)?;
+    wal::lag(
+        load,
+        slowest,
+        "beside the snapshot of a dump, which therefore keeps the row versions of fewer transactions",
+    )
+}
+
 /// The schema of the extension in this database, which is created if it is not there. None if the server does not have it, or refuses it.
 async fn schema_of_extension(target: &Target) -> Result<Option<String>, ConnectError> {
     let session = Session::open(target).await?;
@@ -182,4 +202,34 @@ async fn now(target: &Target) -> Result<String, ConnectError> {
 /// A sum of the server's, which is not negative.
 fn whole(sum: i64) -> u64 {
     u64::try_from(sum).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use script::Source;
+    use tps::Length;
+
+    use super::*;
+
+    #[test]
+    fn a_load_that_lags_beside_a_snapshot_is_told_of() {
+        let request = tps::Request {
+            rate: Some(100.0),
+            ..tps::Request::of(Source::file("a.sql", "SELECT 1", 1), Length::Time(Duration::from_secs(10)))
+        };
+        let load = Load { request };
+        let held = |transactions: u64| Held {
+            data: 1,
+            seconds: 10.0,
+            transactions,
+            dead: 1,
+            rows: 1,
+            reported: None,
+            growth: 0,
+        };
+        assert_eq!(note(&load, &[held(1000), held(960)]), None);
+        let said = note(&load, &[held(1000), held(500)]).unwrap();
+        assert!(said.contains("only 50 of 100 transactions a second beside the snapshot"), "{said}");
+        assert_eq!(note(&load, &[]), None);
+    }
 }

@@ -232,6 +232,16 @@ impl Subject {
     fn weight(&self) -> f64 {
         self.at.map_or(1.0, |at| at.bytes as f64 + FIXED)
     }
+
+    /// Size of all databases of its server, now that its tables have so many bytes.
+    fn server_bytes(&self, tables: u64) -> u64 {
+        self.facts.server_bytes + self.at.map_or(0, |at| tables.saturating_sub(at.bytes))
+    }
+
+    /// This directory, and the server's data directory, which may be on another volume.
+    fn with_data<'a>(&'a self, directory: &'a Path) -> Vec<&'a Path> {
+        std::iter::once(directory).chain(self.facts.data.as_deref()).collect()
+    }
 }
 
 struct Run<'a> {
@@ -302,6 +312,7 @@ impl Run<'_> {
             Box::pin(self.count_network(subjects, &mut outcome, observer)).await?;
         }
         outcome.notes.extend(incremental::note(&outcome.trials));
+        outcome.notes.extend(point::note(&outcome.trials));
         if self.has_other_locale.get()
             && let Some(subject) = subjects.first()
         {

@@ -47,6 +47,8 @@ impl Recovery {
             files: (restore - replay).max(0.0),
             replay,
             replayed: point.wal,
+            written: point.written,
+            data: point.data,
             target: point.time.clone(),
             before,
             after,
@@ -85,12 +87,15 @@ impl Run<'_> {
         archive: &Path,
     ) -> Result<(Measured, Point), Trouble> {
         let (target, programs) = (&subject.target, &self.plan.programs);
-        let witness = prepare(load, target).await?;
+        let prepared = prepare(load, target).await?;
         let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
-        watch.check_room(&self.scratch.work, subject.facts.server_bytes + wal::room_for(load) + SMALL)?;
-        let receiver = Receiver::start(programs, target, archive, self.watch_receiver(archive)).await?;
+        let needs = subject.server_bytes(prepared.data) + wal::room_for(load) + SMALL;
+        watch.check_room(&self.scratch.work, needs)?;
+        self.check_room_for_load(load, subject)?;
+        let watch_receiver = self.watch_receiver(archive, subject);
+        let receiver = Receiver::start(programs, target, archive, watch_receiver).await?;
         let backup = watch.run(vec![base::back_up(way, programs, target, files)]).await?;
-        let point = self.load_around_point(load, target, witness, &|| receiver.check()).await?;
+        let point = self.load_around_point(load, target, prepared, &|| receiver.check()).await?;
         receiver.complete(target).await?;
         Ok((backup, point))
     }
@@ -107,7 +112,7 @@ impl Run<'_> {
         let (base_size, wal_size) = (size(files), size(archive));
         let place = self.scratch.base.place_for_restored()?;
         let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], None);
-        watch.check_room(&place, facts.server_bytes + wal_size + SMALL)?;
+        watch.check_room(&place, subject.server_bytes(point.data) + wal_size + SMALL)?;
         base::prepare(&place).on("create", &place)?;
         let mut restore = Measured::default();
         for commands in base::unpack(way, files, &place) {

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use connect::{ConnectError, Target};
+use measure::human::bytes;
 use server::Session;
 
 use super::receiver::drop_slot;
 use super::step::{LOOK, Trouble};
-use super::{Run, incremental, transactions, verify, wal};
+use super::{Run, bytes_of_tables, incremental, transactions, verify, wal};
 use crate::load::Load;
-use crate::outcome::Verified;
+use crate::outcome::{Trial, Verified};
 use crate::run::source::{Content, Source};
 
 /// Part of the load that comes after the target time, and its limits in seconds.
@@ -18,6 +19,8 @@ const LEAST: f64 = 1.0;
 const MOST: f64 = 10.0;
 /// Time in which the server's clock passes the target time.
 const PASSES: Duration = Duration::from_secs(30);
+/// Growth of the data since they were filled, from which on a note tells of it.
+const GROWN: f64 = 1.1;
 
 /// A table that gets a row every few milliseconds: rows with higher numbers are committed later.
 pub(super) struct Witness {
@@ -52,15 +55,44 @@ pub(super) struct Point {
     pub(super) after: i64,
     /// Bytes of WAL since the end of the base backup.
     pub(super) wal: u64,
+    /// Bytes of WAL from there to the end of the load.
+    pub(super) written: u64,
+    /// Bytes of all tables with their indexes, before the base backup.
+    pub(super) data: u64,
     /// The content of all tables.
     content: Content,
 }
 
+/// A database that is prepared for the load.
+pub(super) struct Prepared {
+    witness: Witness,
+    /// Bytes of all tables with their indexes. Earlier loads have changed them since the fill.
+    pub(super) data: u64,
+}
+
 /// Prepares a database for the load, and creates the witness.
-pub(super) async fn prepare(load: &Load, target: &Target) -> Result<Witness, Trouble> {
+pub(super) async fn prepare(load: &Load, target: &Target) -> Result<Prepared, Trouble> {
     incremental::vacuum(target).await?;
     transactions::prepare(load, target).await?;
-    Ok(Witness::create(target).await?)
+    let data = bytes_of_tables(target).await?;
+    Ok(Prepared { witness: Witness::create(target).await?, data })
+}
+
+/// Tells if the loads made a database much larger than it was filled.
+pub(super) fn note(trials: &[Trial]) -> Option<String> {
+    let grown = trials.iter().filter_map(|trial| {
+        let (at, recovery) = (trial.at?, trial.recovery.as_ref()?);
+        Some((recovery.data as f64 / at.bytes.max(1) as f64, at.bytes, recovery.data))
+    });
+    let (growth, filled, found) = grown.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (growth > GROWN).then(|| {
+        format!(
+            "the load made the database grow from {} to {}, so figures of recoveries to a point in time are for the larger one: give a smaller -T \
+             or -R, fewer --trials, or a larger --up-to",
+            bytes(filled),
+            bytes(found)
+        )
+    })
 }
 
 impl Run<'_> {
@@ -69,7 +101,7 @@ impl Run<'_> {
         &self,
         load: &Load,
         target: &Target,
-        mut witness: Witness,
+        Prepared { mut witness, data }: Prepared,
         check: &impl Fn() -> Result<(), Trouble>,
     ) -> Result<Point, Trouble> {
         let run = async |time, witness: &mut Witness| {
@@ -83,6 +115,8 @@ impl Run<'_> {
         let more = (load.time().as_secs_f64() * AFTER).clamp(LEAST, MOST);
         run(Duration::from_secs_f64(more), &mut witness).await?;
         witness.write().await?;
+        point.written = wal::position(target).await?.1.saturating_sub(begin);
+        point.data = data;
         point.after = witness.committed - point.before;
         witness.session.close().await;
         Ok(point)
@@ -120,7 +154,7 @@ async fn pause(target: &Target, witness: &Witness) -> Result<Point, Trouble> {
         tokio::time::sleep(LOOK).await;
     }
     session.close().await;
-    Ok(Point { time, before: witness.committed, after: 0, wal: 0, content })
+    Ok(Point { time, before: witness.committed, after: 0, wal: 0, written: 0, data: 0, content })
 }
 
 /// Compares the recovered database with the point: first the rows of the witness, which tell more of an error.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use connect::{ConnectError, Target};
-use failure::Class;
 use measure::forecast::Memory;
 use pgserver::{Binaries, Home, Major};
 use server::interruption::until_stopped_alone;
@@ -14,7 +13,7 @@ use server::{DataDirectory, Session};
 use super::scratch::{SIZES, Scratch};
 use super::source::{Facts, Source};
 use super::step::{Trouble, Watch};
-use super::{Observer, Run, SMALL, STARTING, Subject, WAL, incremental, possible, result, wal};
+use super::{Observer, Run, SMALL, STARTING, Subject, WAL, incremental, possible, result, transactions, wal};
 use crate::error::BackupError;
 use crate::forecast::{Asked, Conditions, forecast};
 use crate::held::Held;
@@ -117,6 +116,11 @@ async fn work(
         memory.machine = survey.site.memory.unwrap_or_default();
         observer.surveyed(&survey.environment);
         let is_largest = number + 1 == sizes.len();
+        if let Some(load) = plan.load.as_ref().filter(|_| number == 0) {
+            // It changes the data, so before their content is read.
+            observer.stage("trying each script of the load");
+            Box::pin(transactions::try_once(load, &target, stop)).await?;
+        }
         let data = scratch.filled_data_dir(number);
         subjects.push(subject((target, data), *bytes, is_largest).await?);
     }
@@ -144,7 +148,7 @@ async fn work(
 }
 
 impl Run<'_> {
-    /// Measures the WAL of the load, if there is one, on the largest database.
+    /// Measures the WAL of the load, if there is one, on the largest database. A failure is a note: the trials have their results.
     async fn load(
         &self,
         subject: &Subject,
@@ -155,23 +159,43 @@ impl Run<'_> {
         for number in 1..=self.plan.trials {
             observer.stage(&format!("measuring the WAL of the load, {number} of {}", self.plan.trials));
             let measured = self.measure_wal(load, subject).await;
-            let wal = self.of_load(load, measured)?;
-            observer.measured(&wal);
-            outcome.wal.push(wal);
+            match self.of_load(load, subject, measured).await? {
+                Ok(wal) => {
+                    observer.measured(&wal);
+                    outcome.wal.push(wal);
+                }
+                Err(why) => {
+                    outcome.notes.push(format!("pgrig could not measure the WAL of the load: {why}"));
+                    break;
+                }
+            }
         }
         outcome.notes.extend(wal::notes(load, &outcome.wal, checkpoint_timeout(&subject.target).await?));
         Ok(())
     }
 
-    /// The result of a measurement under the load. Any trouble ends the run.
-    pub(super) fn of_load<T>(&self, load: &Load, measured: Result<T, Trouble>) -> Result<T, BackupError> {
+    /// The result of a measurement under the load, or the reason why there is none. The run ends if it was interrupted, or if the server
+    /// is lost.
+    pub(super) async fn of_load<T>(
+        &self,
+        load: &Load,
+        subject: &Subject,
+        measured: Result<T, Trouble>,
+    ) -> Result<Result<T, String>, BackupError> {
         if self.is_stopped() {
             return Err(BackupError::Interrupted);
         }
-        measured.map_err(|trouble| match trouble {
-            Trouble::Run(error) => error,
-            Trouble::Way(why) => BackupError::Load { script: load.script(), why, class: Class::Machine },
-        })
+        let error = match measured {
+            Ok(measured) => return Ok(Ok(measured)),
+            Err(trouble) => transactions::of_trouble(load, trouble),
+        };
+        match Session::open(&subject.target).await {
+            Ok(session) => {
+                session.close().await;
+                Ok(Err(error.to_string()))
+            }
+            Err(_) => Err(error),
+        }
     }
 }
 
@@ -190,7 +214,8 @@ fn check_room(scratch: &Scratch, sizes: &[u64], stop: &AtomicBool) -> Result<(),
     let all: u64 = sizes.iter().map(|bytes| bytes + WAL.min(*bytes) + SMALL).sum();
     let log = scratch.work.join("messages");
     let doing = "filling databases of three sizes".to_owned();
-    Watch { doing, directories: Vec::new(), log, stop, stuck: None }.check_room(&scratch.work, all)
+    // The servers may be on another volume than the backups. One of them runs already.
+    Watch { doing, directories: Vec::new(), log, stop, stuck: None }.check_room(&scratch.data_dir(), all)
 }
 
 /// A filled database.

@@ -67,7 +67,8 @@ impl<'a> Archiver<'a> {
 struct Made {
     backup: Measured,
     base_size: u64,
-    wal_size: u64,
+    /// Bytes of the backup with the WAL. The tool may have deleted files meanwhile.
+    size: u64,
     point: Point,
 }
 
@@ -103,23 +104,25 @@ impl Run<'_> {
         commands: &Commands<'_>,
     ) -> Result<Made, Trouble> {
         let target = &subject.target;
-        let witness = prepare(load, target).await?;
+        let prepared = prepare(load, target).await?;
         keep_wal(target).await?;
         let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
-        let needs = subject.facts.server_bytes + 2 * wal::room_for(load) + SMALL;
+        let needs = subject.server_bytes(prepared.data) + 2 * wal::room_for(load) + SMALL;
         watch.check_room(&self.scratch.work, needs)?;
+        self.check_room_for_load(load, subject)?;
         let backup = watch.run_group(commands.back_up()).await?;
         let base_size = commands.size()?;
         let Some(command) = commands.store_wal() else {
             return Err(Trouble::Way("it has no WAL command".to_owned()));
         };
         let log = self.scratch.work.join("messages of the WAL command");
-        let watch = Watch { log, ..self.watch("the load".to_owned(), vec![&self.scratch.work], Some(STUCK)) };
+        let directories = subject.with_data(&self.scratch.work);
+        let watch = Watch { log, ..self.watch("the load".to_owned(), directories, Some(STUCK)) };
         let archiver = Archiver::start(command, watch)?;
-        let point = self.load_around_point(load, target, witness, &|| archiver.check()).await?;
+        let point = self.load_around_point(load, target, prepared, &|| archiver.check()).await?;
         archiver.complete(target).await?;
-        let wal_size = commands.size()?.saturating_sub(base_size);
-        Ok(Made { backup, base_size, wal_size, point })
+        let size = commands.size()?;
+        Ok(Made { backup, base_size, size, point })
     }
 
     /// Restores to the point, and compares.
@@ -130,14 +133,15 @@ impl Run<'_> {
         commands: &Commands<'_>,
         made: Made,
     ) -> Result<Restored, Trouble> {
-        let Made { backup, base_size, wal_size, point } = made;
-        let needs = subject.facts.server_bytes + point.wal + wal_size;
+        let Made { backup, base_size, size, point } = made;
+        let wal_size = size.saturating_sub(base_size);
+        let needs = subject.server_bytes(point.data) + point.wal + wal_size;
         let time = Some(point.time.as_str());
         let mut restore = self.restored_by(way, commands, (time, needs)).await?;
         let watch = self.watch(format!("the restore of {way}"), Vec::new(), None);
         let (verified, replay) = self.recovered_to(&point, subject, NOTHING, watch, &mut restore).await?;
         let recovery = Recovery::of((base_size, wal_size), (restore.seconds, replay), &point);
-        let (size, recovery) = (base_size + wal_size, Some(recovery));
+        let recovery = Some(recovery);
         Ok(Restored { backup, restore, size, verified, increment: None, recovery, beside: None })
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use connect::Target;
+use failure::Class;
 use tps::{End, Outcome, Second, TpsError};
 
 use super::point::Witness;
@@ -23,17 +24,47 @@ pub(super) async fn prepare(load: &Load, target: &Target) -> Result<(), BackupEr
     Ok(())
 }
 
+/// Carries out each script once, so that one that fails is refused before anything is measured.
+pub(super) async fn try_once(load: &Load, target: &Target, stop: &AtomicBool) -> Result<(), BackupError> {
+    prepare(load, target).await?;
+    for request in load.once() {
+        let tried = Box::pin(put(load, request, target, || Ok(()), None, stop)).await;
+        tried.map_err(|trouble| of_trouble(load, trouble))?;
+    }
+    prepare(load, target).await
+}
+
+/// The error of a load.
+pub(super) fn of_trouble(load: &Load, trouble: Trouble) -> BackupError {
+    match trouble {
+        Trouble::Run(error) => error,
+        Trouble::Way(why) => BackupError::Load { script: load.script(), why, class: Class::Machine },
+    }
+}
+
 /// Runs the transactions for this time. Meanwhile, `check` is called every [`INTERVAL`], and its error ends them; the witness gets rows.
 pub(super) async fn run(
     load: &Load,
     time: Duration,
     target: &Target,
     check: impl Fn() -> Result<(), Trouble>,
+    witness: Option<&mut Witness>,
+    stop: &AtomicBool,
+) -> Result<Outcome, Trouble> {
+    Box::pin(put(load, load.lasting(time), target, check, witness, stop)).await
+}
+
+/// The same for a request, which is that of the load or a part of it.
+async fn put(
+    load: &Load,
+    request: tps::Request,
+    target: &Target,
+    check: impl Fn() -> Result<(), Trouble>,
     mut witness: Option<&mut Witness>,
     stop: &AtomicBool,
 ) -> Result<Outcome, Trouble> {
     let connection = target.connect().await.map_err(BackupError::from)?;
-    let plan = tps::Plan::new(&connection, load.lasting(time)).await.map_err(BackupError::from)?;
+    let plan = tps::Plan::new(&connection, request).await.map_err(BackupError::from)?;
     connection.close().await;
     let targets = std::slice::from_ref(target);
     let ended = AtomicBool::new(false);

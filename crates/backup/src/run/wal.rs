@@ -47,12 +47,11 @@ impl Run<'_> {
         let target = &subject.target;
         subject.source.release().await?;
         fs::create_dir_all(directory).on("create", directory)?;
-        self.watch("the load".to_owned(), Vec::new(), None)
-            .check_room(&self.scratch.work, room_for(load) + SMALL)?;
+        self.check_room_for_load(load, subject)?;
         transactions::prepare(load, target).await?;
         let data = bytes_of_tables(target).await?;
-        let receiver =
-            Receiver::start(&self.plan.programs, target, directory, self.watch_receiver(directory)).await?;
+        let watch = self.watch_receiver(directory, subject);
+        let receiver = Receiver::start(&self.plan.programs, target, directory, watch).await?;
         let (first, before) = begin(target).await?;
         let outcome =
             transactions::run(load, load.time(), target, || receiver.check(), None, self.stop).await?;
@@ -73,9 +72,16 @@ impl Run<'_> {
     }
 
     /// The limits of a receiver.
-    pub(super) fn watch_receiver<'a>(&'a self, directory: &'a Path) -> Watch<'a> {
+    pub(super) fn watch_receiver<'a>(&'a self, directory: &'a Path, subject: &'a Subject) -> Watch<'a> {
         let log = self.scratch.work.join("messages of pg_receivewal");
-        Watch { log, ..self.watch("the load".to_owned(), vec![directory], None) }
+        Watch { log, ..self.watch("the load".to_owned(), subject.with_data(directory), None) }
+    }
+
+    /// Refuses the load if there is no room for its WAL, in the server or where it is received.
+    pub(super) fn check_room_for_load(&self, load: &Load, subject: &Subject) -> Result<(), BackupError> {
+        let watch = self.watch("the load".to_owned(), Vec::new(), None);
+        let directories = subject.with_data(&self.scratch.work);
+        directories.into_iter().try_for_each(|place| watch.check_room(place, room_for(load) + SMALL))
     }
 
     /// Compresses the segments by each program that is installed.
@@ -152,19 +158,22 @@ fn cut(segment: &Path, place: u64) -> Result<(), BackupError> {
     Ok(())
 }
 
+/// Tells if the load did not reach its rate, and what that means.
+pub(super) fn lag(load: &Load, tps: f64, meaning: &str) -> Option<String> {
+    (tps < load.rate() * 0.95).then(|| {
+        format!(
+            "the load reached only {tps:.0} of {:.0} transactions a second {meaning}: give more clients (-c), or a lower rate (-R)",
+            load.rate()
+        )
+    })
+}
+
 /// The limits of what was measured.
 pub(super) fn notes(load: &Load, all: &[WalOfLoad], checkpoint_timeout: f64) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some(slowest) = all.iter().min_by(|one, other| one.tps().total_cmp(&other.tps()))
-        && slowest.tps() < load.rate() * 0.95
-    {
-        notes.push(format!(
-            "the load reached only {:.0} of {:.0} transactions a second, so its WAL is that of fewer transactions: give more clients (-c), or a \
-             lower rate (-R)",
-            slowest.tps(),
-            load.rate()
-        ));
-    }
+    let slowest = all.iter().map(WalOfLoad::tps).min_by(f64::total_cmp);
+    let lagged =
+        slowest.and_then(|slowest| lag(load, slowest, "meanwhile, so its WAL is that of fewer transactions"));
+    let mut notes: Vec<String> = lagged.into_iter().collect();
     if load.time().as_secs_f64() < checkpoint_timeout
         && let Some(one) = all.first()
     {

@@ -68,6 +68,7 @@ fn assert_is_recovered(outcome: &Outcome) {
         assert!(parts.before > 10 && parts.after > 10, "{parts:?}");
         assert!(parts.replayed > 0 && parts.replay > 0.0 && parts.files < trial.restore, "{parts:?}");
         assert_eq!(trial.size, parts.base_size + parts.wal_size);
+        assert!(parts.written > parts.replayed && parts.data > 100_000, "{parts:?}");
         assert!(parts.wal_size >= 16 << 20 && parts.target.ends_with("+00"), "{parts:?}");
     }
     let [wal] = &outcome.wal[..] else { panic!("{:#?}", outcome.wal) };
@@ -77,8 +78,9 @@ fn assert_is_recovered(outcome: &Outcome) {
     // Without the zeros of the last segment: these alone would be larger than this WAL.
     assert!(wal.compressed.iter().all(|one| one.bytes > 0 && one.bytes < wal.bytes), "{wal:#?}");
     let forecast = &outcome.forecasts[0];
-    let Some(Day { wal: Figure::Value { value: day, .. }, replay: Figure::Value { value: replay, .. } }) =
-        forecast.day
+    let Some(Day {
+        wal: Figure::Value { value: day, .. }, replay: Figure::Value { value: replay, .. }, ..
+    }) = forecast.day
     else {
         panic!("{forecast:#?}")
     };

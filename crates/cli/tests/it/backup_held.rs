@@ -41,7 +41,9 @@ fn row_versions_that_the_snapshot_of_a_dump_keeps_are_recorded() {
     let reported = trial["events"][0]["what"]["snapshot"]["reported"].as_f64().unwrap();
     assert!((0.5 * versions..=3.0 * versions).contains(&reported), "{trial}");
 
+    assert_says(&ran.stderr, &["snapshot   runs the load again beside a snapshot"]);
     let without = rig.done(&format!("{SMALL} -T 1 --way base"));
+    assert!(!without.stderr.contains("snapshot   runs"), "{without:#?}");
     assert_says(&without.stdout, &["WAL of the load"]);
     assert!(!without.stdout.contains("snapshot of a dump"), "{without:#?}");
 }

@@ -81,6 +81,26 @@ fn loads_that_are_killed_or_interrupted_leave_no_processes() {
 }
 
 #[test]
+fn a_script_that_fails_is_refused_before_the_trials() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let script = rig.home.path().join("bad.sql");
+    fs::write(&script, "SELECT * FROM nothing;\n").unwrap();
+    // At this rate, no transaction would begin in a second.
+    let line = format!(
+        "backup rehearse --size 60MB --up-to 10MB --pg-version 13 --trials 1 --way custom -R 0.01 --load {}",
+        script.display()
+    );
+    let ran = rig.run(&line);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_says(&ran.stderr, &["trying each script of the load", "bad.sql failed: ", "nothing"]);
+    assert!(!ran.stderr.contains("round 1"), "{ran:#?}");
+    assert!(!rig.home.path().join("backup").exists());
+}
+
+#[test]
 fn loads_that_are_not_possible_are_refused_with_the_remedy() {
     let rig = Rig::new();
     fs::write(rig.home.path().join("wrong.sql"), "\\set a (\n").unwrap();

@@ -28,9 +28,27 @@ impl fmt::Display for Difference {
 }
 
 /// Parts of a request that do not change the work: the number of repetitions, the judgement, random
-/// seeds, the place of tables and whether they are kept, backups beside the timed ones.
-const SAME_WORK: [&str; 10] =
-    ["trials", "seed", "schema", "keep", "memory", "budget", "threshold", "fail_if", "anyway", "network"];
+/// seeds, the place of tables and whether they are kept, backups beside the timed ones, and the price of
+/// a backup.
+const SAME_WORK: [&str; 12] = [
+    "trials",
+    "seed",
+    "schema",
+    "keep",
+    "memory",
+    "budget",
+    "threshold",
+    "fail_if",
+    "anyway",
+    "network",
+    "rto",
+    "price",
+];
+/// The part of a request of `backup` that is the load. It comes after the backups, unless one of them is
+/// recovered under it.
+const LOAD: &str = "request.load.";
+/// The observation of a backup that was recovered under the load.
+const RECOVERED: &str = "replayed";
 /// Parts of a plan that follow from the earlier state of the server, are random, or repeat other
 /// parts in words.
 const NO_PLAN: [&str; 12] = [
@@ -78,7 +96,12 @@ pub fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     found.look("verb", &baseline.verb, &candidate.verb, true);
     if baseline.verb == candidate.verb {
         let requests = requests(baseline, candidate);
-        found.json("request", [&requests[0], &requests[1]], |name| !SAME_WORK.contains(&name));
+        let is_after_work = baseline.verb == "backup" && ![baseline, candidate].into_iter().any(recovers);
+        found.json("request", [&requests[0], &requests[1]], |path| {
+            let name = path.rsplit('.').next().unwrap_or_default();
+            let is_load = is_after_work && path.starts_with(LOAD);
+            !is_load && !SAME_WORK.contains(&name)
+        });
     }
     let [then, now] = [baseline, candidate].map(|run| run.status);
     if [then, now] != [Status::Done; 2] {
@@ -100,6 +123,11 @@ pub fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
         found.json("plan", [&known(baseline), &known(candidate)], |_| false);
     }
     found.0
+}
+
+/// Whether backups were recovered under a load.
+fn recovers(run: &Run) -> bool {
+    run.trials.iter().any(|trial| trial.value(RECOVERED).is_some())
 }
 
 /// A plan of `micro` without the number of rows that pgrig chose, which is also in the statements of the arms, and the
@@ -207,16 +235,14 @@ impl Differences {
         self.look("pgrig", &then.pgrig, &now.pgrig, false);
     }
 
-    /// Compares two JSON values leaf by leaf; `hinders` is called with the name of a leaf.
+    /// Compares two JSON values leaf by leaf; `hinders` is called with the path of a leaf.
     fn json(&mut self, root: &str, values: [&Value; 2], hinders: impl Fn(&str) -> bool) {
         let leaves = values.map(|value| {
             let mut all = BTreeMap::new();
             leaves(root, value, &mut all);
             all
         });
-        self.each(leaves, "absent", |path, _| {
-            (path.to_owned(), hinders(path.rsplit('.').next().unwrap_or_default()))
-        });
+        self.each(leaves, "absent", |path, _| (path.to_owned(), hinders(path)));
     }
 
     fn each(

@@ -52,6 +52,8 @@ pub enum Figure {
     TooFewSizes,
     /// None: the quantity grows with the data, but most of it is the same at all measured sizes.
     TooSmall,
+    /// None: a part of the quantity was not measured.
+    NotMeasured,
 }
 
 impl Figure {

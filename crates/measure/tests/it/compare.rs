@@ -295,6 +295,33 @@ fn what_does_not_is_only_named() {
 }
 
 #[test]
+fn a_load_of_backups_hinders_only_where_one_is_recovered_under_it() {
+    let hindrances = |recovers: bool, change: &dyn Fn(&mut Run)| {
+        let backups = |run: &mut Run| {
+            run.verb = "backup".into();
+            if recovers {
+                run.trials[0].observe("replayed", 1.0, Unit::Bytes);
+            }
+        };
+        let (mut baseline, mut candidate) = (run(1.0), run(1.0));
+        backups(&mut baseline);
+        backups(&mut candidate);
+        change(&mut candidate);
+        compared(&baseline, &candidate).hindrances().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let load: &dyn Fn(&mut Run) = &|run| run.request["load"] = json!({ "rate": 5.0, "clients": 2 });
+    assert_eq!(hindrances(false, load), [""; 0]);
+    assert_eq!(
+        hindrances(true, load),
+        ["request.load.clients: absent → 2", "request.load.rate: absent → 5.0"]
+    );
+    for name in ["rto", "price"] {
+        assert_eq!(hindrances(true, &|run| run.request[name] = 0.5.into()), [""; 0], "{name}");
+    }
+    assert_eq!(hindrances(false, &|run| run.request["rate"] = 0.5.into()).len(), 1);
+}
+
+#[test]
 fn another_verb_hinders_and_its_own_fields_are_no_news() {
     let fill = |run: &mut Run| {
         run.verb = "fill".into();

@@ -63,7 +63,7 @@ impl Observer for Progress<'_> {
         let left = if left.is_zero() {
             String::new()
         } else {
-            format!("; about {} left", clock(left.as_secs_f64()))
+            format!("; about {} left for trials", clock(left.as_secs_f64()))
         };
         self.printer.say(format!(
             "  {}, backup {}, restore {}{left}",

@@ -29,6 +29,9 @@ pub(super) fn plan(plan: &Plan) -> String {
     if let Some(load) = &plan.load {
         let _ = write!(text, "\n  load       {}", load::described(load));
     }
+    if plan.load_beside_dumps().is_some() {
+        text += "\n  snapshot   runs the load again beside a snapshot like that of a dump";
+    }
     text += &network(plan);
     if plan.sizes.is_some() {
         return text + &left_out(plan);

@@ -360,6 +360,7 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
         Figure::TooSmall => {
             "not known: it hardly grows between the measured sizes; give a larger --up-to".to_owned()
         }
+        Figure::NotMeasured => "not known: it was not measured".to_owned(),
     };
     let (seconds, wal) = (figure(&forecast.seconds, &time), figure(&forecast.wal, &shown_bytes));
     let size = bytes(forecast.bytes);

@@ -232,6 +232,7 @@ fn reason(figure: &Value) -> String {
     }
     match figure.as_str() {
         Some("too-few-sizes") => "too few sizes were measured".to_owned(),
+        Some("not-measured") => "it was not measured".to_owned(),
         Some("too-small") => "it hardly grows between the measured sizes".to_owned(),
         _ => String::new(),
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use backup::{Figure, Outcome, Plan, Rto, SizesRequest, Summary};
+use backup::{Figure, Forecast, Outcome, Plan, Rto, SizesRequest, Summary};
 use measure::human::{bytes, time};
 
 use super::held;
@@ -85,7 +85,7 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
         row.extend(one.rto.map(|rto: Rto| rto.name().to_owned()));
         table.add_row(row);
         for (name, figure) in [("size", one.size), ("backup", one.backup), ("restore", one.restore)] {
-            reasons.extend(reason(name, figure).filter(|reason| !reasons.contains(reason)));
+            reasons.extend(reason(name, figure, one).filter(|reason| !reasons.contains(reason)));
         }
     }
     let mut text = format!(
@@ -97,9 +97,10 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
         let Some(day) = one.day else { continue };
         let _ = write!(
             text,
-            "\n  {}: with the WAL of a day of the load, {}, which is replayed in {}",
+            "\n  {}: with the WAL of a day of the load, {}{}, which is replayed in {}",
             one.way,
             shown(day.wal, &|size| bytes(whole(size))),
+            as_stored(day.stored),
             shown(day.replay, &time)
         );
     }
@@ -115,6 +116,16 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
     text
 }
 
+/// The WAL of a day as a tool stores it.
+fn as_stored(stored: Option<Figure>) -> String {
+    match stored {
+        Some(stored @ Figure::Value { .. }) => {
+            format!(" ({} as the tool stores it)", shown(stored, &|size| bytes(whole(size))))
+        }
+        _ => String::new(),
+    }
+}
+
 /// A figure with its interval.
 pub(super) fn shown(figure: Figure, text: &dyn Fn(f64) -> String) -> String {
     match figure {
@@ -124,7 +135,7 @@ pub(super) fn shown(figure: Figure, text: &dyn Fn(f64) -> String) -> String {
 }
 
 /// Why a figure is not known.
-fn reason(name: &str, figure: Figure) -> Option<String> {
+fn reason(name: &str, figure: Figure, of: &Forecast) -> Option<String> {
     match figure {
         Figure::Value { .. } => None,
         Figure::Beyond { boundary, .. } => Some(format!(
@@ -135,6 +146,20 @@ fn reason(name: &str, figure: Figure) -> Option<String> {
         Figure::TooFewSizes | Figure::TooSmall => {
             Some(format!("{name}: it hardly grows between the measured sizes; give a larger --up-to"))
         }
+        Figure::NotMeasured => Some(format!("{name} of {}: {}", of.way, lacks(name, of))),
+    }
+}
+
+/// The part of a recovery that was not measured.
+fn lacks(name: &str, of: &Forecast) -> &'static str {
+    match name {
+        _ if of.day.is_none() => {
+            "it includes the WAL of a day of the load, which was not measured (a note has the reason)"
+        }
+        "restore" => {
+            "the tool also fetches the WAL of a day, and pgrig measures only how long it takes to fetch that of the short load"
+        }
+        _ => "its WAL command has added no data to {backup}, so the size of the WAL of a day is not known",
     }
 }
 
