@@ -115,10 +115,8 @@ impl Timeout {
     fn set(&mut self, words: &[&str]) {
         match words {
             // Outside of a transaction, it has no effect.
-            ["set", "local", "lock_timeout", "to" | "=", value @ ..] => {
-                if self.before.is_some() {
-                    self.now.local = Some(is_limit(value));
-                }
+            ["set", "local", "lock_timeout", "to" | "=", value @ ..] if self.before.is_some() => {
+                self.now.local = Some(is_limit(value));
             }
             ["set", "session", "lock_timeout", "to" | "=", value @ ..]
             | ["set", "lock_timeout", "to" | "=", value @ ..] => {
