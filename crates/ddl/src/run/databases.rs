@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use connect::{ConnectError, SqlState, Target};
+use futures_util::future::LocalBoxFuture;
 use server::interruption::clear_up;
 use server::marked;
 use server::quote::identifier;
@@ -16,6 +17,7 @@ use server::{Restarter, Session, SurveyError};
 use super::roles::Roles;
 use super::subscriptions::drop_with_subscriptions;
 use crate::error::DdlError;
+use crate::script::Statement;
 
 /// Prefix of all names. As in `left.sql`.
 const PREFIX: &str = "pgrig_ddl_";
@@ -76,7 +78,6 @@ impl Databases {
 
     /// Makes a copy of a database of this run, whose name ends with `suffix`, and forces everything to disk. The migration may run there.
     pub(crate) async fn copy(&self, of: &Target, suffix: &str) -> Result<Target, ConnectError> {
-        self.roles.note(&self.lead).await?;
         let copy = self.create_from(suffix, of.dbname()).await?;
         self.flush().await?;
         Ok(copy)
@@ -84,7 +85,6 @@ impl Databases {
 
     /// Gives a database of this run a name that ends with `suffix`, in place of a copy, and forces everything to disk.
     pub(crate) async fn take(&self, database: &Target, suffix: &str) -> Result<Target, ConnectError> {
-        self.roles.note(&self.lead).await?;
         let name = format!("{}_{suffix}", self.name);
         let rename =
             format!("ALTER DATABASE {} RENAME TO {}", identifier(database.dbname()), identifier(&name));
@@ -137,7 +137,32 @@ impl Databases {
         self.roles.drop_new(&self.lead).await
     }
 
-    /// The names of the roles that this run has made so far.
+    /// Notes the roles that the open transaction of a session has made, in which it creates the schema.
+    pub(crate) async fn note_roles_of_schema(&self, session: &Session) -> Result<(), ConnectError> {
+        self.roles.note_schema(session, &self.lead).await
+    }
+
+    /// Notes the roles that the open transaction of a session has made, in which this statement of the migration was the last one.
+    pub(crate) fn note_roles<'a>(
+        &'a self,
+        session: &'a Session,
+        statement: &'a Statement,
+    ) -> LocalBoxFuture<'a, Result<(), ConnectError>> {
+        self.roles.note(statement, (session, &self.lead))
+    }
+
+    /// Runs a statement of the migration, and notes the roles that it makes if it has made some before. Then its transaction is one of pgrig's,
+    /// unless one is open.
+    pub(crate) fn run<'a>(
+        &'a self,
+        session: &'a Session,
+        statement: &'a Statement,
+        is_in_transaction: bool,
+    ) -> LocalBoxFuture<'a, Result<(), ConnectError>> {
+        self.roles.run(statement, (session, &self.lead), is_in_transaction)
+    }
+
+    /// The names of the roles that the schema has made.
     pub(crate) async fn made_roles(&self) -> Result<Vec<String>, ConnectError> {
         self.roles.made(&self.lead).await
     }

@@ -99,7 +99,7 @@ pub fn run<'a>(
 ) -> LocalBoxFuture<'a, Result<Outcome, DdlError>> {
     Box::pin(async move {
         let name = Databases::name();
-        let roles = Rc::new(Roles::of(request));
+        let roles = Rc::new(Roles::default());
         // Its statements are cancelled, and not those of other sessions on the same server.
         let target = site.target.clone().apart();
         let result = {
@@ -251,7 +251,7 @@ impl Measurement<'_> {
     ) -> Result<Rehearsed<'_>, DdlError> {
         let empty = site.databases.create("empty").await?;
         let session = Session::open(&empty).await?;
-        ::fill::create_schema(&session.connection, &self.request.schema.sql).await?;
+        self.create_schema(&session, site.databases).await?;
         let had_mappings = mappings::were_dropped(&session).await?;
         session.close().await;
         let roles = site.databases.made_roles().await?;
@@ -299,6 +299,15 @@ impl Measurement<'_> {
         let columns = Columns::of(&tables, [&before.casts, &after.casts]);
         let is_disturbed = costs.is_disturbed;
         Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles })
+    }
+
+    /// Creates the tables, and notes the roles that the SQL makes.
+    async fn create_schema(&self, session: &Session, databases: &Databases) -> Result<(), DdlError> {
+        session.run("BEGIN").await?;
+        ::fill::create_schema(&session.connection, &self.request.schema.sql).await?;
+        databases.note_roles_of_schema(session).await?;
+        session.run("COMMIT").await?;
+        Ok(())
     }
 
     /// The tables that options name, each with its option.

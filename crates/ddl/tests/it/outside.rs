@@ -210,28 +210,63 @@ fn a_role_that_cannot_be_dropped_is_named() {
     assert_eq!(left(&server), ["app_stays"]);
 }
 
-/// Others may use the same server.
+/// Somebody else creates a role before the tables are filled.
+struct Meanwhile<'a> {
+    server: &'a Server,
+    role: &'static str,
+    warned: Warned,
+}
+
+impl Observer for Meanwhile<'_> {
+    fn planned(&mut self, _: &Plan) {
+        let (server, create) = (self.server, format!("CREATE ROLE {} LOGIN", self.role));
+        // This thread is within a runtime.
+        std::thread::scope(|scope| scope.spawn(|| server.sql(&create)).join().unwrap());
+    }
+    fn stage(&mut self, _: &str) {}
+    fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
+    fn left(&mut self, _: Duration) {}
+    fn warned(&mut self, warning: &str) {
+        self.warned.warned(warning);
+    }
+}
+
+/// Others may use the same server, and give roles names that the schema or the migration has.
 #[test]
 fn a_role_that_somebody_else_makes_meanwhile_stays() {
-    struct Meanwhile<'a>(&'a Server, Warned);
-    impl Observer for Meanwhile<'_> {
-        fn planned(&mut self, _: &Plan) {
-            let server = self.0;
-            // This thread is within a runtime.
-            std::thread::scope(|scope| scope.spawn(|| server.sql("CREATE ROLE somebody")).join().unwrap());
-        }
-        fn stage(&mut self, _: &str) {}
-        fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
-        fn left(&mut self, _: Duration) {}
-        fn warned(&mut self, warning: &str) {
-            self.1.warned(warning);
-        }
-    }
+    let owned = format!("{SHOP} ALTER TABLE orders OWNER TO app;");
+    let if_absent = "DO $$ BEGIN
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'app') THEN CREATE ROLE app; END IF;
+    END $$; ALTER TABLE orders ADD a int;";
+    let add = "ALTER TABLE orders ADD a int";
     let server = server(18);
-    let mut meanwhile = Meanwhile(&server, Warned::default());
-    let request = request(SHOP, "ALTER TABLE orders ADD a int", Amount::Rows(100));
-    measured_by(&server, &request, &mut meanwhile).unwrap();
-    let warnings = meanwhile.1.0.join("\n");
-    assert_says(&warnings, &["role somebody is new on the server", "pgrig did not drop it"]);
-    assert_eq!(left(&server), ["somebody"]);
+    for (schema, migration, role) in
+        [(SHOP, add, "somebody"), (owned.as_str(), add, "app"), (SHOP, if_absent, "app")]
+    {
+        let mut meanwhile = Meanwhile { server: &server, role, warned: Warned::default() };
+        let request = Request { effort: Effort::Full, ..request(schema, migration, Amount::Rows(100)) };
+        let outcome = measured_by(&server, &request, &mut meanwhile).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{migration}: {failed:#?}");
+        let warnings = meanwhile.warned.0.join("\n");
+        let (is_new, remedy) = (format!("role {role} is new on the server"), format!("run DROP ROLE {role}"));
+        assert_says(&warnings, &[&is_new, "pgrig did not drop it", &remedy]);
+        assert_eq!(left(&server), [role], "{migration}");
+        server.sql(&format!("DROP ROLE {role}"));
+    }
+}
+
+/// The transaction that made it is over when pgrig can ask.
+#[test]
+fn a_role_that_nothing_proves_to_be_of_the_run_stays() {
+    let server = server(18);
+    let migration = "DO $$ BEGIN CREATE ROLE app_late; COMMIT; END $$; ALTER TABLE orders ADD a int;";
+    let mut warned = Warned::default();
+    let outcome = measured_by(&server, &request(SHOP, migration, Amount::Rows(100)), &mut warned).unwrap();
+    let (one, failed) = outcome.failed().next().unwrap();
+    assert_eq!((one.number, outcome.failed().count()), (1, 1), "{failed:?}");
+    assert_says(&failed.message, &["role \"app_late\" already exists"]);
+    assert_says(failed.remedy.as_deref().unwrap(), &["drop it, or create it only if"]);
+    assert_says(&warned.0.join("\n"), &["role app_late is new on the server", "run DROP ROLE app_late"]);
+    assert_eq!(left(&server), ["app_late"]);
 }
