@@ -44,6 +44,17 @@ pub enum ScriptError {
         /// Its line.
         line: u64,
     },
+    /// A statement for transactions that outlive their session.
+    #[error(
+        "{place}: {command} is for transactions that outlive their session. pgrig runs the migration several times, in databases that it drops: write \
+         COMMIT"
+    )]
+    TwoPhase {
+        /// File and line.
+        place: String,
+        /// Its first words.
+        command: &'static str,
+    },
     /// A statement whose effect is not in the database.
     #[error(
         "{place}: {command} concerns the whole server, and pgrig runs the migration several times in databases that it drops: remove this statement{}",
@@ -227,9 +238,9 @@ pub enum DdlError {
         "pgrig could not drop its database {database}: {why}. The next pgrig ddl on this server drops it"
     )]
     NotDropped {
-        /// The first of them.
+        /// Their names, with commas between them.
         database: String,
-        /// The reason.
+        /// The reason of the first.
         why: String,
         /// The error that had ended the run before, if any.
         ended: Option<Box<DdlError>>,

@@ -43,9 +43,7 @@ pub(crate) enum Affected {
 impl Outside {
     /// None if the first words tell of no such effect. What a body of a function does is not known.
     pub(crate) fn of(sql: &str) -> Option<Self> {
-        let tokens = tokens(sql);
-        let meant = tokens.iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
-        let words: Vec<String> = meant.map(|(_, token)| token.to_ascii_lowercase()).collect();
+        let words = words(sql);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let first = |number: usize| words[..number].join(" ").to_ascii_uppercase();
         // To drop one concerns the database alone. A role may have this name.
@@ -98,6 +96,23 @@ impl Outside {
             Affected::Foreign => ScriptError::Foreign { place, command },
             on => ScriptError::WholeServer { place, command, is_of_roles: on == Affected::Roles },
         }
+    }
+}
+
+/// The tokens of a statement in lower case, without blanks and comments.
+fn words(sql: &str) -> Vec<String> {
+    let tokens = tokens(sql).into_iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
+    tokens.map(|(_, token)| token.to_ascii_lowercase()).collect()
+}
+
+/// The first words of a statement for transactions that outlive their session; none for other statements.
+pub(crate) fn two_phase(sql: &str) -> Option<&'static str> {
+    let words = words(sql);
+    match (words.first()?.as_str(), words.get(1)?.as_str()) {
+        ("prepare", "transaction") => Some("PREPARE TRANSACTION"),
+        ("commit", "prepared") => Some("COMMIT PREPARED"),
+        ("rollback", "prepared") => Some("ROLLBACK PREPARED"),
+        _ => None,
     }
 }
 

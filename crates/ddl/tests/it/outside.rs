@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ddl::{Amount, DdlError, Effort, Observer, Plan, Request, Schema, Statement};
-use testkit::{RELEASES, Server, assert_says, block_on};
+use testkit::{RELEASES, Server, assert_says, block_on, spec};
 
 use crate::support::{Warned, left, measured, measured_by, request, server};
 
@@ -30,6 +30,42 @@ fn subscriptions_are_dropped_with_pgrig_s_databases() {
         let failed: Vec<_> = outcome.failed().collect();
         assert!(failed.is_empty(), "{release}: {failed:#?}");
         assert_eq!(left(&server), Vec::<String>::new(), "{release}");
+    }
+}
+
+/// The server drops no database that has a prepared transaction, and no template.
+#[test]
+fn a_prepared_transaction_of_a_killed_run_is_rolled_back() {
+    let settings = [("wal_level", "replica"), ("autovacuum", "off"), ("max_prepared_transactions", "5")];
+    for release in RELEASES {
+        let server = Server::start(spec(release, &settings));
+        let (kept, killed) = ("pgrig_ddl_0123456789abcdee_look", "pgrig_ddl_0123456789abcdef_look");
+        for name in [kept, killed] {
+            server.sql(&format!("CREATE DATABASE {name} CONNECTION LIMIT 1885827689"));
+        }
+        server.sql(&format!("ALTER DATABASE {kept} IS_TEMPLATE true"));
+        // One of somebody else's, too.
+        for (database, gid) in [(killed, "of pgrig''s"), ("postgres", "of others")] {
+            block_on(async {
+                let connection = server.connect(database).await;
+                let prepare = format!("PREPARE TRANSACTION '{gid}'");
+                for statement in ["BEGIN", "CREATE TABLE prepared (a int)", prepare.as_str()] {
+                    connection.client.batch_execute(statement).await.unwrap();
+                }
+                connection.close().await;
+            });
+        }
+        let mut warned = Warned::default();
+        let request = request(SHOP, "ALTER TABLE orders ADD a int", Amount::Rows(100));
+        measured_by(&server, &request, &mut warned).unwrap();
+        assert_eq!(left(&server), [kept], "{release}");
+        let could_not = format!("pgrig could not drop database {kept}, which a killed run left: ");
+        assert_says(&warned.0.join("\n"), &[could_not.as_str(), "template"]);
+        let prepared: String = block_on(async {
+            let query = "SELECT string_agg(gid, ', ') FROM pg_prepared_xacts";
+            server.connect("postgres").await.client.query_one(query, &[]).await.unwrap().get(0)
+        });
+        assert_eq!(prepared, "of others", "{release}");
     }
 }
 
@@ -250,7 +286,7 @@ fn a_role_that_somebody_else_makes_meanwhile_stays() {
         assert!(failed.is_empty(), "{migration}: {failed:#?}");
         let warnings = meanwhile.warned.0.join("\n");
         let (is_new, remedy) = (format!("role {role} is new on the server"), format!("run DROP ROLE {role}"));
-        assert_says(&warnings, &[&is_new, "pgrig did not drop it", &remedy]);
+        assert_says(&warnings, &[is_new.as_str(), "pgrig did not drop it", remedy.as_str()]);
         assert_eq!(left(&server), [role], "{migration}");
         server.sql(&format!("DROP ROLE {role}"));
     }
