@@ -59,7 +59,7 @@ pub enum ScriptError {
     #[error(
         "{place}: {command} concerns the whole server, and pgrig runs the migration several times in databases that it drops: remove this statement{}",
         if *.is_of_roles {
-            ". If a later statement needs a role, create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'"
+            ". If a later statement needs a role, create the role on the server that measures (CREATE ROLE NAME)"
         } else {
             ""
         }
@@ -78,6 +78,16 @@ pub enum ScriptError {
          foreign tables are not measurable"
     )]
     Foreign {
+        /// File and line.
+        place: String,
+        /// Its first words.
+        command: String,
+    },
+    /// A statement that writes files or runs programs.
+    #[error(
+        "{place}: {command} acts on files or programs of the server's machine, in each of the migration's several runs: remove this statement"
+    )]
+    Files {
         /// File and line.
         place: String,
         /// Its first words.

@@ -117,7 +117,7 @@ impl Script {
             if let Some(command) = two_phase(&one.sql) {
                 return Err(ScriptError::TwoPhase { place: one.place(), command });
             }
-            if let Some(outside) = Outside::of(&one.sql) {
+            if let Some(outside) = Outside::of_migration(&one.sql) {
                 return Err(outside.refusal(one.place()));
             }
         }
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn statements_with_effects_outside_of_the_database_are_refused_with_the_remedy() {
         let of = |text: &str| Script::of([Script::read(text, None).unwrap()]);
-        let role = "pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'";
+        let role = "create the role on the server that measures (CREATE ROLE NAME)";
         for (text, says, has_role) in [
             ("CREATE ROLE app", "line 1: CREATE ROLE concerns the whole server", true),
             ("SELECT 1;\nALTER/* */USER app LOGIN", "line 2: ALTER USER concerns the whole server", true),
@@ -380,6 +380,8 @@ mod tests {
                 "line 1: CREATE USER MAPPING concerns foreign",
                 false,
             ),
+            ("COPY t TO '/tmp/t'", "line 1: COPY … TO a file acts on files or programs", false),
+            ("SELECT pg_switch_wal()", "line 1: pg_switch_wal() concerns the whole server", false),
         ] {
             let error = of(text).unwrap_err().to_string();
             assert!(error.contains(says) && error.contains("remove this statement"), "{error}");

@@ -171,6 +171,22 @@ fn rows_of_foreign_servers_stay_as_they_are() {
     }
 }
 
+/// The schema's mappings are dropped before the migration.
+#[test]
+fn to_drop_a_user_mapping_has_a_remedy() {
+    for release in RELEASES {
+        let server = server(release);
+        let schema = with_foreign_table(&server, "CREATE USER MAPPING FOR PUBLIC SERVER other");
+        let migration = "DROP USER MAPPING FOR PUBLIC SERVER other; ALTER TABLE orders ADD a int;";
+        let outcome = measured(&server, &request(&schema, migration, Amount::Rows(100))).unwrap();
+        let (one, failed) = outcome.failed().next().unwrap();
+        assert_eq!((one.number, outcome.failed().count()), (1, 1), "{release}: {failed:?}");
+        assert_says(&failed.message, &["user mapping for "]);
+        assert_says(failed.remedy.as_deref().unwrap(), &["DROP USER MAPPING IF EXISTS"]);
+        assert_eq!(left(&server), Vec::<String>::new(), "{release}");
+    }
+}
+
 /// Many runs on the newest release, few on the oldest.
 fn effort(release: u16) -> Effort {
     if release == RELEASES[0] { Effort::Quick } else { Effort::Full }
