@@ -44,11 +44,22 @@ pub enum ScriptError {
         /// Its line.
         line: u64,
     },
+    /// A statement for transactions that outlive their session.
+    #[error(
+        "{place}: {command} is for transactions that outlive their session. pgrig runs the migration several times, in databases that it drops: write \
+         COMMIT"
+    )]
+    TwoPhase {
+        /// File and line.
+        place: String,
+        /// Its first words.
+        command: &'static str,
+    },
     /// A statement whose effect is not in the database.
     #[error(
         "{place}: {command} concerns the whole server, and pgrig runs the migration several times in databases that it drops: remove this statement{}",
         if *.is_of_roles {
-            ". If a later statement needs a role, create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'"
+            ". If a later statement needs a role, create the role on the server that measures (CREATE ROLE NAME)"
         } else {
             ""
         }
@@ -67,6 +78,16 @@ pub enum ScriptError {
          foreign tables are not measurable"
     )]
     Foreign {
+        /// File and line.
+        place: String,
+        /// Its first words.
+        command: String,
+    },
+    /// A statement that writes files or runs programs.
+    #[error(
+        "{place}: {command} acts on files or programs of the server's machine, in each of the migration's several runs: remove this statement"
+    )]
+    Files {
         /// File and line.
         place: String,
         /// Its first words.
@@ -227,9 +248,9 @@ pub enum DdlError {
         "pgrig could not drop its database {database}: {why}. The next pgrig ddl on this server drops it"
     )]
     NotDropped {
-        /// The first of them.
+        /// Their names, with commas between them.
         database: String,
-        /// The reason.
+        /// The reason of the first.
         why: String,
         /// The error that had ended the run before, if any.
         ended: Option<Box<DdlError>>,

@@ -1,5 +1,5 @@
-//! Statements with effects outside of the database in which they run, by their first words. pgrig runs a migration several times, in
-//! databases that it drops.
+//! Statements with effects outside of the database in which they run, by their first words, and by the functions that they call. pgrig
+//! runs a migration several times, in databases that it drops.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +17,31 @@ const SHARED: [&str; 3] = ["database", "system", "tablespace"];
 const COMMENTED: [&str; 4] = ["database", "role", "subscription", "tablespace"];
 /// Objects of the whole server that have privileges.
 const GRANTED: [&str; 3] = ["database", "parameter", "tablespace"];
+
+/// Functions that act outside of the database whenever they are called.
+static FUNCTIONS: [(&str, Affected); 16] = [
+    ("dblink", Affected::Foreign),
+    ("dblink_connect", Affected::Foreign),
+    ("dblink_connect_u", Affected::Foreign),
+    ("dblink_exec", Affected::Foreign),
+    ("dblink_open", Affected::Foreign),
+    ("dblink_send_query", Affected::Foreign),
+    ("lo_export", Affected::Files),
+    ("pg_cancel_backend", Affected::Server),
+    ("pg_create_logical_replication_slot", Affected::Server),
+    ("pg_create_physical_replication_slot", Affected::Server),
+    ("pg_drop_replication_slot", Affected::Server),
+    ("pg_file_write", Affected::Files),
+    ("pg_promote", Affected::Server),
+    ("pg_reload_conf", Affected::Server),
+    ("pg_switch_wal", Affected::Server),
+    ("pg_terminate_backend", Affected::Server),
+];
+/// First words of statements that call the functions which they name. Definitions, privileges and comments do not.
+const CALLING: [&str; 15] = [
+    "(", "call", "copy", "declare", "delete", "execute", "explain", "insert", "merge", "prepare", "select",
+    "table", "update", "values", "with",
+];
 
 /// A statement with effects outside of its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,15 +63,34 @@ pub(crate) enum Affected {
     Server,
     /// Other servers, with which foreign tables connect.
     Foreign,
+    /// Files and programs of the server's machine.
+    Files,
 }
 
 impl Outside {
-    /// None if the first words tell of no such effect. What a body of a function does is not known.
+    /// None if the text tells of no such effect. What a body of a function does is not known.
     pub(crate) fn of(sql: &str) -> Option<Self> {
-        let tokens = tokens(sql);
-        let meant = tokens.iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
-        let words: Vec<String> = meant.map(|(_, token)| token.to_ascii_lowercase()).collect();
+        let words = words(sql);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        Self::of_first_words(&words)
+            .or_else(|| Self::of_copy(&words))
+            .or_else(|| Self::of_call(&words))
+            .or_else(|| Self::of_body(&words))
+    }
+
+    /// The same of a statement of a migration. The user mappings that a DO of a schema makes are dropped, and this DO is no reason to skip others
+    /// of its effects.
+    pub(crate) fn of_migration(sql: &str) -> Option<Self> {
+        let is_mapping = || {
+            let words = words(sql);
+            words.first().is_some_and(|first| first == "do") && words.iter().any(|body| has_mapping(body))
+        };
+        let mapping = || Self { on: Affected::Foreign, command: "DO with CREATE USER MAPPING".to_owned() };
+        Self::of(sql).or_else(|| is_mapping().then(mapping))
+    }
+
+    /// Of definitions and privileges.
+    fn of_first_words(words: &[&str]) -> Option<Self> {
         let first = |number: usize| words[..number].join(" ").to_ascii_uppercase();
         // To drop one concerns the database alone. A role may have this name.
         let is_mapping = matches!(words[..], [_, "user", "mapping", "for" | "if", ..]);
@@ -62,8 +106,8 @@ impl Outside {
             ["create" | "alter" | "drop", "subscription", ..] => (Affected::Subscriptions, first(2)),
             ["reassign" | "drop", "owned", ..] => (Affected::Server, first(2)),
             ["comment", "on", object, ..] if COMMENTED.contains(&object) => (Affected::Server, first(3)),
-            ["grant" | "revoke", ..] => return Self::of_privileges(&words),
-            ["security", "label", ..] => return Self::of_label(&words),
+            ["grant" | "revoke", ..] => return Self::of_privileges(words),
+            ["security", "label", ..] => return Self::of_label(words),
             _ => return None,
         };
         Some(Self { on, command })
@@ -91,13 +135,119 @@ impl Outside {
         COMMENTED.contains(&object).then_some(Self { on: Affected::Server, command })
     }
 
+    /// Of COPY that writes a file or runs a program.
+    fn of_copy(words: &[&str]) -> Option<Self> {
+        if words.first() != Some(&"copy") {
+            return None;
+        }
+        let mut depth = 0_usize;
+        let is_way = |word: &&str| {
+            match *word {
+                "(" => depth += 1,
+                ")" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && ["from", "to"].contains(word)
+        };
+        let at = words.iter().position(is_way)?;
+        let command = match (words[at], *words.get(at + 1)?) {
+            ("to", "program") => "COPY … TO PROGRAM",
+            ("from", "program") => "COPY … FROM PROGRAM",
+            ("to", file) if !["stdout", "stdin"].contains(&file) => "COPY … TO a file",
+            _ => return None,
+        };
+        Some(Self { on: Affected::Files, command: command.to_owned() })
+    }
+
+    /// Of a statement that calls one of the functions.
+    fn of_call(words: &[&str]) -> Option<Self> {
+        if !calls(words) {
+            return None;
+        }
+        let is_call = |(at, pair): &(usize, &[&str])| pair[1] == "(" && !is_inserted_into(&words[..*at]);
+        let mut called =
+            words.windows(2).enumerate().filter(is_call).map(|(_, pair)| pair[0].trim_matches('"'));
+        called.find_map(|called| {
+            let (name, on) = FUNCTIONS.iter().find(|(name, _)| *name == called)?;
+            Some(Self { on: *on, command: format!("{name}()") })
+        })
+    }
+
+    /// Of a DO whose body has such a call, also in a comment or a string, which it may execute.
+    fn of_body(words: &[&str]) -> Option<Self> {
+        if words.first() != Some(&"do") {
+            return None;
+        }
+        let (name, on) = FUNCTIONS.iter().find(|(name, _)| words.iter().any(|body| has_call(body, name)))?;
+        Some(Self { on: *on, command: format!("DO with {name}()") })
+    }
+
     /// The refusal of a migration with it, at this place.
     pub(crate) fn refusal(self, place: String) -> ScriptError {
         let command = self.command;
         match self.on {
             Affected::Foreign => ScriptError::Foreign { place, command },
+            Affected::Files => ScriptError::Files { place, command },
             on => ScriptError::WholeServer { place, command, is_of_roles: on == Affected::Roles },
         }
+    }
+}
+
+/// Whether a statement calls the functions that it names.
+fn calls(words: &[&str]) -> bool {
+    let words = words.strip_suffix(&[";"]).unwrap_or(words);
+    let has_data = !words.ends_with(&["with", "no", "data"]);
+    match words {
+        ["create", "materialized", "view", ..] => has_data,
+        ["create", rest @ ..] => {
+            let is_table = rest[..rest.len().min(3)].contains(&"table");
+            has_data && is_table && rest.contains(&"as")
+        }
+        [first, ..] => CALLING.contains(first),
+        [] => false,
+    }
+}
+
+/// Whether the name after these words is that of a table which gets rows: its columns are in brackets.
+fn is_inserted_into(words: &[&str]) -> bool {
+    let mut before = words;
+    while let [rest @ .., _, "."] = before {
+        before = rest;
+    }
+    before.last() == Some(&"into")
+}
+
+/// Whether a text in lower case has a call of this function.
+fn has_call(text: &str, name: &str) -> bool {
+    let continues = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let after = &text[at + name.len()..];
+        let after = after.strip_prefix('"').unwrap_or(after);
+        !text[..at].ends_with(continues) && after.trim_start().starts_with('(')
+    })
+}
+
+/// Whether a text in lower case has CREATE USER MAPPING, with the word that follows it.
+fn has_mapping(text: &str) -> bool {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    words.windows(4).any(|four| matches!(four, ["create", "user", "mapping", "for" | "if"]))
+}
+
+/// The tokens of a statement in lower case, without blanks and comments.
+fn words(sql: &str) -> Vec<String> {
+    let tokens = tokens(sql).into_iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
+    tokens.map(|(_, token)| token.to_ascii_lowercase()).collect()
+}
+
+/// The first words of a statement for transactions that outlive their session; none for other statements.
+pub(crate) fn two_phase(sql: &str) -> Option<&'static str> {
+    let words = words(sql);
+    match (words.first()?.as_str(), words.get(1)?.as_str()) {
+        ("prepare", "transaction") => Some("PREPARE TRANSACTION"),
+        ("commit", "prepared") => Some("COMMIT PREPARED"),
+        ("rollback", "prepared") => Some("ROLLBACK PREPARED"),
+        _ => None,
     }
 }
 
@@ -138,10 +288,13 @@ fn warnings(skipped: &[Outside], origin: &str) -> Vec<String> {
         skipped.iter().partition(|one| one.on == Affected::Foreign);
     let mut warnings = Vec::new();
     if !server.is_empty() {
+        let has_roles = server.iter().any(|one| one.on == Affected::Roles);
+        let of_roles =
+            ". If the migration needs a role, create the role on the server that measures (CREATE ROLE NAME)";
         warnings.push(format!(
-            "{origin}: pgrig skipped {}, because that concerns the whole server. If the migration needs a role, create the role on the server \
-             that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'",
-            kinds(&server)
+            "{origin}: pgrig skipped {}, because that concerns the whole server{}",
+            kinds(&server),
+            if has_roles { of_roles } else { "" }
         ));
     }
     if !foreign.is_empty() {
@@ -189,6 +342,23 @@ mod tests {
             ("CREATE USER MAPPING IF NOT EXISTS FOR app SERVER s", Affected::Foreign, "CREATE USER MAPPING"),
             ("ALTER USER MAPPING FOR app SERVER other OPTIONS ()", Affected::Foreign, "ALTER USER MAPPING"),
             ("IMPORT FOREIGN SCHEMA s FROM SERVER other INTO t", Affected::Foreign, "IMPORT FOREIGN SCHEMA"),
+            ("COPY t (a, b) TO '/tmp/t.csv' (FORMAT csv);", Affected::Files, "COPY … TO a file"),
+            ("copy (SELECT a FROM t) to program 'gzip'", Affected::Files, "COPY … TO PROGRAM"),
+            ("COPY t FROM PROGRAM 'cat'", Affected::Files, "COPY … FROM PROGRAM"),
+            (
+                "SELECT pg_catalog.PG_Terminate_Backend (pid) FROM s",
+                Affected::Server,
+                "pg_terminate_backend()",
+            ),
+            ("(SELECT \"pg_switch_wal\"())", Affected::Server, "pg_switch_wal()"),
+            ("INSERT INTO s.dblink (a) SELECT lo_export(1, 'x')", Affected::Files, "lo_export()"),
+            (
+                "CREATE TEMP TABLE t AS SELECT * FROM dblink('x', 'y') AS r(a int)",
+                Affected::Foreign,
+                "dblink()",
+            ),
+            ("DO $a$ BEGIN PERFORM pg_reload_conf(); END $a$", Affected::Server, "DO with pg_reload_conf()"),
+            ("DO 'BEGIN EXECUTE ''SELECT dblink_exec(1)''; END'", Affected::Foreign, "DO with dblink_exec()"),
         ] {
             assert_eq!(Outside::of(sql), Some(Outside { on, command: command.to_owned() }), "{sql}");
         }
@@ -205,9 +375,37 @@ mod tests {
             "CREATE TABLE role (id int)",
             "CREATE SERVER other FOREIGN DATA WRAPPER postgres_fdw",
             "SELECT 'CREATE ROLE app'",
+            "COPY t FROM '/tmp/t.csv'",
+            "COPY (SELECT * INTO x FROM t) TO STDOUT",
+            "COPY t TO stdout",
+            "SELECT pg_reload_conf, my_dblink(1), 'dblink(', dblink_rows(2)",
+            "INSERT INTO dblink (a) VALUES (1)",
+            "INSERT INTO s.\"dblink\" (a) VALUES (1)",
+            "GRANT EXECUTE ON FUNCTION dblink(text) TO app",
+            "CREATE VIEW v AS SELECT * FROM dblink('x', 'y') AS r(a int)",
+            "CREATE MATERIALIZED VIEW v AS SELECT * FROM dblink('x', 'y') AS r(a int) WITH NO DATA;",
+            "CREATE FUNCTION f() RETURNS bool LANGUAGE sql AS 'SELECT pg_reload_conf()'",
+            "DO $$ BEGIN PERFORM count(dblink) FROM my_dblink (1); END $$",
+            "DO $$ BEGIN CREATE USER MAPPING FOR app SERVER other; END $$",
             "",
         ] {
             assert_eq!(Outside::of(sql), None, "{sql}");
+        }
+    }
+
+    #[test]
+    fn user_mappings_in_a_do_are_refused_in_a_migration() {
+        let mapping = Outside { on: Affected::Foreign, command: "DO with CREATE USER MAPPING".to_owned() };
+        for sql in [
+            "DO $$ BEGIN CREATE USER MAPPING FOR app SERVER other; END $$",
+            "DO $$ BEGIN EXECUTE 'create user\nmapping if not exists for app SERVER other'; END $$",
+        ] {
+            assert_eq!(Outside::of_migration(sql).as_ref(), Some(&mapping), "{sql}");
+        }
+        for sql in
+            ["DO $$ BEGIN CREATE TABLE user_mapping (a int); END $$", "SELECT 'create user mapping for x'"]
+        {
+            assert_eq!(Outside::of_migration(sql), None, "{sql}");
         }
     }
 
@@ -223,6 +421,10 @@ mod tests {
             "{server}"
         );
         assert!(foreign.starts_with("shop.sql: pgrig skipped 1 × CREATE USER MAPPING, so that"), "{foreign}");
+        let call = "CREATE TABLE t (a int);\nSELECT pg_reload_conf();";
+        let (sql, warnings) = inside(call, "shop.sql").unwrap();
+        let skipped = "shop.sql: pgrig skipped 1 × pg_reload_conf(), because that concerns the whole server";
+        assert_eq!((sql.as_str(), warnings), ("CREATE TABLE t (a int);\n", vec![skipped.to_owned()]));
         let whole = "CREATE TABLE t (a int)";
         assert_eq!(inside(whole, "shop.sql"), Some((whole.to_owned(), Vec::new())));
         assert_eq!(inside("CREATE ROLE app; SELECT '", "shop.sql"), None);

@@ -5,7 +5,7 @@ use serde::Serialize;
 use sql::{Kind, Text};
 
 use crate::error::ScriptError;
-use crate::outside::Outside;
+use crate::outside::{Outside, two_phase};
 
 /// A migration, cut into its statements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -106,7 +106,7 @@ impl Script {
     /// One migration of several, in order.
     ///
     /// # Errors
-    /// If there is no statement, or one with effects outside of the databases in which pgrig runs the migration.
+    /// If there is no statement, or one with effects outside of the databases in which pgrig runs the migration, or beyond its sessions.
     pub fn of(scripts: impl IntoIterator<Item = Self>) -> Result<Self, ScriptError> {
         let mut all = Self { statements: Vec::new(), warnings: Vec::new() };
         for script in scripts {
@@ -114,7 +114,10 @@ impl Script {
             all.warnings.extend(script.warnings);
         }
         for one in &all.statements {
-            if let Some(outside) = Outside::of(&one.sql) {
+            if let Some(command) = two_phase(&one.sql) {
+                return Err(ScriptError::TwoPhase { place: one.place(), command });
+            }
+            if let Some(outside) = Outside::of_migration(&one.sql) {
                 return Err(outside.refusal(one.place()));
             }
         }
@@ -372,7 +375,7 @@ mod tests {
     #[test]
     fn statements_with_effects_outside_of_the_database_are_refused_with_the_remedy() {
         let of = |text: &str| Script::of([Script::read(text, None).unwrap()]);
-        let role = "pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'";
+        let role = "create the role on the server that measures (CREATE ROLE NAME)";
         for (text, says, has_role) in [
             ("CREATE ROLE app", "line 1: CREATE ROLE concerns the whole server", true),
             ("SELECT 1;\nALTER/* */USER app LOGIN", "line 2: ALTER USER concerns the whole server", true),
@@ -383,12 +386,29 @@ mod tests {
                 "line 1: CREATE USER MAPPING concerns foreign",
                 false,
             ),
+            ("COPY t TO '/tmp/t'", "line 1: COPY … TO a file acts on files or programs", false),
+            ("SELECT pg_switch_wal()", "line 1: pg_switch_wal() concerns the whole server", false),
         ] {
             let error = of(text).unwrap_err().to_string();
             assert!(error.contains(says) && error.contains("remove this statement"), "{error}");
             assert_eq!(error.contains(role), has_role, "{error}");
         }
         assert!(of("GRANT SELECT ON t TO app").is_ok());
+    }
+
+    #[test]
+    fn prepared_transactions_are_refused_with_the_remedy() {
+        let of = |text: &str| Script::of([Script::read(text, Some("1.sql")).unwrap()]);
+        for (statement, command) in [
+            ("prepare /* */ transaction 'x'", "PREPARE TRANSACTION"),
+            ("COMMIT PREPARED 'x'", "COMMIT PREPARED"),
+            ("Rollback Prepared 'x';", "ROLLBACK PREPARED"),
+        ] {
+            let error = of(&format!("SELECT 1;\n{statement}")).unwrap_err().to_string();
+            let begins = format!("1.sql, line 2: {command} is for transactions that outlive their session");
+            assert!(error.starts_with(&begins) && error.ends_with("write COMMIT"), "{error}");
+        }
+        assert!(of("BEGIN; PREPARE x AS SELECT 1; COMMIT; COMMIT; ROLLBACK TO prepared").is_ok());
     }
 
     fn read(text: &str) -> Result<Vec<(String, u64, StatementKind)>, String> {

@@ -98,7 +98,7 @@ impl Copies<'_> {
         statements: &mut [StatementOutcome],
         observer: &mut dyn Observer,
     ) -> Result<Option<Costs>, DdlError> {
-        let mut look = Look::begin(copy, migrating, self.databases.outside()).await?;
+        let mut look = Look::begin(copy, migrating, self.databases).await?;
         // The first change of a page after a checkpoint writes the whole page to WAL, also of those that the look has changed.
         self.databases.flush().await?;
         let of = statements.len();
@@ -142,11 +142,11 @@ impl Copies<'_> {
         original: &Target,
         has_spaces: bool,
     ) -> Result<Costs, DdlError> {
-        let outside = has_spaces.then(|| self.databases.outside());
         loop {
             let copy = self.databases.copy(original, "cost").await?;
             let migrating = self.with_settings(&copy);
-            let run = cost::measure(&copy, &migrating, outside, &statements[..runnable(statements)]).await?;
+            let to_run = &statements[..runnable(statements)];
+            let run = cost::measure(&copy, &migrating, (self.databases, has_spaces), to_run).await?;
             self.databases.drop(&copy).await?;
             match run {
                 Run::Failed(number, failed) => statements[number].failed = Some(failed),
@@ -176,7 +176,9 @@ impl Copies<'_> {
         let candidates = Candidates::of(&tables, oids, &filled.tables);
         let until = runnable(statements);
         let migrating = self.with_settings(&copy);
-        let measured = stall::measure(&copy, &migrating, &statements[..until], &candidates, probes, run);
+        let targets = (&copy, &migrating);
+        let statements = &statements[..until];
+        let measured = stall::measure(self.databases, targets, statements, &candidates, probes, run);
         let found = measured.await?;
         self.databases.drop(&copy).await?;
         Ok((found.probed, found.stalls))

@@ -7,6 +7,7 @@ use server::Session;
 
 use crate::edge::Edge;
 use crate::outcome::{Cost, Failed, Space, StatementOutcome};
+use crate::run::databases::Databases;
 use crate::run::failure;
 use crate::run::look::timed;
 use crate::run::space::Sampler;
@@ -110,28 +111,27 @@ impl Costs {
     }
 }
 
-/// Runs the statements in order, without those that have failed before. Reads their spaces from the database `outside`, if it is given.
+/// Runs the statements in order, without those that have failed before. Reads their spaces, too, if `has_spaces`.
 ///
 /// # Errors
 /// If the connection is lost.
 pub(crate) async fn measure(
     target: &Target,
     migrating: &Target,
-    outside: Option<&Target>,
+    (databases, has_spaces): (&Databases, bool),
     statements: &[StatementOutcome],
 ) -> Result<Run, ConnectError> {
     let session = Session::open(migrating).await?;
     let watcher = Watcher::new(Session::open(target).await?, session.pid().await?);
-    let sampler = match outside {
-        Some(outside) => Some(Sampler::begin(outside, target.dbname()).await?),
-        None => None,
-    };
+    let sampler =
+        if has_spaces { Some(Sampler::begin(databases.outside(), target.dbname()).await?) } else { None };
     // Fills the session's caches of catalogs, which a new database has none of.
     session.rows(include_str!("../sql/relations.sql"), &[]).await?;
     let mut costs = Costs::of(statements.len());
+    let mut is_in_transaction = false;
     for (place, one) in statements.iter().enumerate().filter(|(_, one)| one.failed.is_none()) {
         let before = watcher.wal().await?;
-        let run = timed(session.run(&one.statement.sql));
+        let run = timed(databases.run(&session, &one.statement, is_in_transaction));
         let (run, took) = match &sampler {
             Some(sampler) => {
                 let (done, space) = sampler.during(run).await?;
@@ -144,7 +144,8 @@ pub(crate) async fn measure(
             return Ok(Run::Failed(place, failure::of(&error)));
         }
         let wal = watcher.wal().await? - before;
-        costs.ran(place, (took, wal), &one.statement, watcher.is_in_transaction().await?);
+        is_in_transaction = watcher.is_in_transaction().await?;
+        costs.ran(place, (took, wal), &one.statement, is_in_transaction);
     }
     if let Some(sampler) = sampler {
         sampler.close().await;

@@ -8,14 +8,17 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use connect::{ConnectError, SqlState, Target};
+use futures_util::future::LocalBoxFuture;
 use server::interruption::clear_up;
 use server::marked;
 use server::quote::identifier;
 use server::{Restarter, Session, SurveyError};
 
+use super::Observer;
+use super::removal::{drop_all, drop_whole};
 use super::roles::Roles;
-use super::subscriptions::drop_with_subscriptions;
 use crate::error::DdlError;
+use crate::script::Statement;
 
 /// Prefix of all names. As in `left.sql`.
 const PREFIX: &str = "pgrig_ddl_";
@@ -36,11 +39,18 @@ pub(crate) struct Databases {
 }
 
 impl Databases {
-    /// Connects, and drops what killed runs have left. `target` is made [`Target::apart`], so that statements of the run are
-    /// cancelled and not those that clear up.
-    pub(crate) async fn begin(target: &Target, name: String, roles: Rc<Roles>) -> Result<Self, DdlError> {
+    /// Connects, and drops what killed runs have left; the observer is warned of databases that stay. `target` is made [`Target::apart`], so that
+    /// statements of the run are cancelled and not those that clear up.
+    pub(crate) async fn begin(
+        target: &Target,
+        name: String,
+        roles: Rc<Roles>,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, DdlError> {
         let lead = Self::lead(target, &name).await?;
-        sweep(&lead, target).await?;
+        for warning in sweep(&lead, target).await? {
+            observer.warned(&warning);
+        }
         roles.begin(&lead).await?;
         let version = "SELECT current_setting('server_version_num')::int4 AS version";
         let version = lead.row(version, &[]).await?.get::<_, i32>("version").unsigned_abs();
@@ -76,7 +86,6 @@ impl Databases {
 
     /// Makes a copy of a database of this run, whose name ends with `suffix`, and forces everything to disk. The migration may run there.
     pub(crate) async fn copy(&self, of: &Target, suffix: &str) -> Result<Target, ConnectError> {
-        self.roles.note(&self.lead).await?;
         let copy = self.create_from(suffix, of.dbname()).await?;
         self.flush().await?;
         Ok(copy)
@@ -84,7 +93,6 @@ impl Databases {
 
     /// Gives a database of this run a name that ends with `suffix`, in place of a copy, and forces everything to disk.
     pub(crate) async fn take(&self, database: &Target, suffix: &str) -> Result<Target, ConnectError> {
-        self.roles.note(&self.lead).await?;
         let name = format!("{}_{suffix}", self.name);
         let rename =
             format!("ALTER DATABASE {} RENAME TO {}", identifier(database.dbname()), identifier(&name));
@@ -133,11 +141,36 @@ impl Databases {
 
     /// Drops a database of this run, and the roles that the migration has made there.
     pub(crate) async fn drop(&self, copy: &Target) -> Result<(), ConnectError> {
-        drop_with_subscriptions(&self.lead, &self.outside, copy.dbname()).await?;
+        drop_whole(&self.lead, &self.outside, copy.dbname()).await?;
         self.roles.drop_new(&self.lead).await
     }
 
-    /// The names of the roles that this run has made so far.
+    /// Notes the roles that the open transaction of a session has made, in which it creates the schema.
+    pub(crate) async fn note_roles_of_schema(&self, session: &Session) -> Result<(), ConnectError> {
+        self.roles.note_schema(session, &self.lead).await
+    }
+
+    /// Notes the roles that the open transaction of a session has made, in which this statement of the migration was the last one.
+    pub(crate) fn note_roles<'a>(
+        &'a self,
+        session: &'a Session,
+        statement: &'a Statement,
+    ) -> LocalBoxFuture<'a, Result<(), ConnectError>> {
+        self.roles.note(statement, (session, &self.lead))
+    }
+
+    /// Runs a statement of the migration, and notes the roles that it makes if it has made some before. Then its transaction is one of pgrig's,
+    /// unless one is open.
+    pub(crate) fn run<'a>(
+        &'a self,
+        session: &'a Session,
+        statement: &'a Statement,
+        is_in_transaction: bool,
+    ) -> LocalBoxFuture<'a, Result<(), ConnectError>> {
+        self.roles.run(statement, (session, &self.lead), is_in_transaction)
+    }
+
+    /// The names of the roles that the schema has made.
     pub(crate) async fn made_roles(&self) -> Result<Vec<String>, ConnectError> {
         self.roles.made(&self.lead).await
     }
@@ -155,36 +188,46 @@ impl Databases {
     }
 }
 
-/// Drops all databases of a run, after its sessions have ended or been given up, and the roles that it made. Returns warnings about roles that stay.
-///
-/// # Errors
-/// The first database that could not be dropped, and why.
+/// Drops all databases of a run, after its sessions have ended or been given up, and the roles that it made. Returns warnings about roles that
+/// stay; and as an error the databases that could not be dropped, and why the first could not.
 pub(crate) async fn finish(
     target: &Target,
     name: &str,
     roles: &Roles,
-) -> Result<Vec<String>, (String, String)> {
-    let warnings = RefCell::new(Vec::new());
+) -> (Vec<String>, Result<(), (String, String)>) {
+    let found = RefCell::new((Vec::new(), Vec::new()));
     let clear = async || {
         let last = Session::open(target).await?;
         let query = "SELECT datname::text AS name FROM pg_catalog.pg_database \
                      WHERE datname = $1 OR starts_with(datname::text, $1 || '_') ORDER BY 1 DESC";
-        for row in last.rows(query, &[&name]).await? {
-            drop_with_subscriptions(&last, target, row.get("name")).await?;
-        }
-        let stay = roles.end(&last).await?;
-        *warnings.borrow_mut() = stay;
+        let rows = last.rows(query, &[&name]).await?;
+        let kept = drop_all(&last, target, rows.iter().map(|row| row.get("name")).collect()).await?;
+        let warnings = roles.end(&last).await?;
+        *found.borrow_mut() = (warnings, kept);
         last.close().await;
         Ok(())
     };
-    clear_up(clear).await.map_err(|why| (name.to_owned(), why))?;
-    Ok(warnings.into_inner())
+    let cleared = clear_up(clear).await;
+    let (warnings, kept) = found.into_inner();
+    let finished = match (cleared, kept.first()) {
+        (Err(why), _) => Err((name.to_owned(), why)),
+        (Ok(()), Some((_, why))) => {
+            let names: Vec<&str> = kept.iter().map(|(name, _)| name.as_str()).collect();
+            Err((names.join(", "), why.clone()))
+        }
+        (Ok(()), None) => Ok(()),
+    };
+    (warnings, finished)
 }
 
-/// Drops the databases of runs that no longer live.
-async fn sweep(session: &Session, target: &Target) -> Result<(), ConnectError> {
-    for row in session.rows(include_str!("../sql/left.sql"), &[&marked::NUMBER]).await? {
-        drop_with_subscriptions(session, target, row.get("name")).await?;
-    }
-    Ok(())
+/// Drops the databases of runs that no longer live. Returns a warning for each that stays.
+async fn sweep(session: &Session, target: &Target) -> Result<Vec<String>, ConnectError> {
+    let rows = session.rows(include_str!("../sql/left.sql"), &[&marked::NUMBER]).await?;
+    let kept = drop_all(session, target, rows.iter().map(|row| row.get("name")).collect()).await?;
+    let warning = |(name, why): &(String, String)| {
+        format!(
+            "pgrig could not drop database {name}, which a killed run left: {why}. The next pgrig ddl on this server tries again"
+        )
+    };
+    Ok(kept.iter().map(warning).collect())
 }

@@ -123,15 +123,24 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         _ if error.message.starts_with("user mapping not found") => Some(
             "pgrig drops the user mappings, so that the migration cannot change foreign servers: remove statements on foreign tables",
         ),
+        // foreigncmds.c: RemoveUserMapping.
+        _ if error.message.starts_with("user mapping for ") => Some(
+            "pgrig drops the user mappings, so that the migration cannot change foreign servers: write DROP USER MAPPING IF EXISTS, or remove this \
+             statement",
+        ),
+        // indexcmds.c: ReindexMultipleTables.
+        _ if error.message.starts_with("can only reindex the currently open database") => Some(
+            "pgrig runs the migration in databases of other names: leave out the name (from PostgreSQL 16 on), or write REINDEX SCHEMA for each schema",
+        ),
         state
             if *state == SqlState::FEATURE_NOT_SUPPORTED && error.message.starts_with("cross-database ") =>
         {
             Some("leave out the name of the database: pgrig runs the migration in databases of other names")
         }
         // A schema's CREATE ROLE is skipped, and a migration's is refused.
-        state if *state == SqlState::UNDEFINED_OBJECT && error.message.starts_with("role ") => Some(
-            "create the role on the server that measures: pgrig server psql --instance ddl -- -c 'CREATE ROLE NAME'",
-        ),
+        state if *state == SqlState::UNDEFINED_OBJECT && error.message.starts_with("role ") => {
+            Some("create the role on the server that measures (CREATE ROLE NAME)")
+        }
         state if of_missing.contains(state) => Some(missing::REMEDY),
         state if *state == SqlState::DUPLICATE_OBJECT && error.message.starts_with("role ") => Some(
             "the server had this role before, perhaps from a pgrig that was killed: drop it, or create it only if pg_roles does not have it",

@@ -16,6 +16,7 @@ use crate::parted;
 use crate::parts::Parts;
 use crate::run::blockers::{Blockers, used};
 use crate::run::counters::Counters;
+use crate::run::databases::Databases;
 use crate::run::failure;
 use crate::run::pace::Pace;
 use crate::run::space::Sampler;
@@ -63,6 +64,8 @@ pub(crate) struct Look<'a> {
     /// Reads locks from another database: CREATE INDEX CONCURRENTLY waits for the snapshots of all that read in its own.
     beside: Watcher,
     sampler: Sampler,
+    /// Notes the roles that the statements make.
+    databases: &'a Databases,
     counters: Counters,
     is_in_transaction: bool,
     /// Relations that the open transaction has made, so that nobody else can wait for them.
@@ -76,13 +79,13 @@ struct Reading {
 }
 
 impl<'a> Look<'a> {
-    /// Connects to a copy. `target` of the sessions that only watch has none of the original's settings; `outside` is another
-    /// database.
+    /// Connects to a copy. `target` of the sessions that only watch has none of the original's settings.
     pub(crate) async fn begin(
         target: &'a Target,
         migrating: &Target,
-        outside: &Target,
+        databases: &'a Databases,
     ) -> Result<Self, ConnectError> {
+        let outside = databases.outside();
         let session = Session::open(migrating).await?;
         let pid = session.pid().await?;
         let watcher = Watcher::new(Session::open(target).await?, pid);
@@ -92,7 +95,17 @@ impl<'a> Look<'a> {
         let sampler = Sampler::begin(outside, target.dbname()).await?;
         let counters = Counters::default();
         let made = BTreeSet::new();
-        Ok(Self { target, session, watcher, beside, sampler, counters, is_in_transaction: false, made })
+        Ok(Self {
+            target,
+            session,
+            watcher,
+            beside,
+            sampler,
+            databases,
+            counters,
+            is_in_transaction: false,
+            made,
+        })
     }
 
     /// Runs a statement.
@@ -160,6 +173,7 @@ impl<'a> Look<'a> {
         }
         let mut after = self.reading().await?;
         workers.add(&self.watcher, &before.relations, &mut after.relations).await?;
+        self.databases.note_roles(&self.session, statement).await?;
         if is_own {
             let (run, committed) = timed(self.session.run("COMMIT")).await;
             if let Err(error) = failure::refused(run)? {

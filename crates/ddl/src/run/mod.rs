@@ -17,12 +17,12 @@ mod missing;
 mod original;
 mod pace;
 mod rehearse;
+mod removal;
 mod roles;
 mod rounds;
 mod settings;
 mod space;
 mod stall;
-mod subscriptions;
 mod suit;
 pub(crate) mod unsuited;
 mod watch;
@@ -81,7 +81,7 @@ pub trait Observer {
     fn statement(&mut self, number: usize, of: usize, statement: &Statement);
     /// So much time is left, about.
     fn left(&mut self, left: Duration);
-    /// A warning at the end: a sentence about what stays on the server.
+    /// A warning: a sentence about what stays on the server.
     fn warned(&mut self, _: &str) {}
 }
 
@@ -99,7 +99,7 @@ pub fn run<'a>(
 ) -> LocalBoxFuture<'a, Result<Outcome, DdlError>> {
     Box::pin(async move {
         let name = Databases::name();
-        let roles = Rc::new(Roles::of(request));
+        let roles = Rc::new(Roles::default());
         // Its statements are cancelled, and not those of other sessions on the same server.
         let target = site.target.clone().apart();
         let result = {
@@ -112,14 +112,12 @@ pub fn run<'a>(
                 Ended::Stopped(_) => Err(DdlError::Interrupted),
             }
         };
-        let finished = databases::finish(&target.clone().apart(), &name, &roles).await;
-        if let Ok(warnings) = &finished {
-            for warning in warnings {
-                observer.warned(warning);
-            }
+        let (warnings, finished) = databases::finish(&target.clone().apart(), &name, &roles).await;
+        for warning in &warnings {
+            observer.warned(warning);
         }
         match (finished, result) {
-            (Ok(_), result) => result,
+            (Ok(()), result) => result,
             // A lost server explains both.
             (Err(_), Err(error @ (DdlError::Connect(_) | DdlError::Restart { .. }))) => Err(error),
             (Err((database, why)), result) => {
@@ -159,7 +157,8 @@ struct Measurement<'a> {
 
 impl Measurement<'_> {
     async fn run(&self, name: &str, observer: &mut dyn Observer) -> Result<Outcome, DdlError> {
-        let mut databases = Databases::begin(self.target, name.to_owned(), Rc::clone(&self.roles)).await?;
+        let mut databases =
+            Databases::begin(self.target, name.to_owned(), Rc::clone(&self.roles), observer).await?;
         let conditions = settings::take_over(self.site, self.request, &mut databases).await?;
         let Conditions { settings, of_server, memory, warnings } = conditions;
         let copies = Copies { databases: &databases, settings: &settings };
@@ -252,7 +251,7 @@ impl Measurement<'_> {
     ) -> Result<Rehearsed<'_>, DdlError> {
         let empty = site.databases.create("empty").await?;
         let session = Session::open(&empty).await?;
-        ::fill::create_schema(&session.connection, &self.request.schema.sql).await?;
+        self.create_schema(&session, site.databases).await?;
         let had_mappings = mappings::were_dropped(&session).await?;
         session.close().await;
         let roles = site.databases.made_roles().await?;
@@ -300,6 +299,15 @@ impl Measurement<'_> {
         let columns = Columns::of(&tables, [&before.casts, &after.casts]);
         let is_disturbed = costs.is_disturbed;
         Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles })
+    }
+
+    /// Creates the tables, and notes the roles that the SQL makes.
+    async fn create_schema(&self, session: &Session, databases: &Databases) -> Result<(), DdlError> {
+        session.run("BEGIN").await?;
+        ::fill::create_schema(&session.connection, &self.request.schema.sql).await?;
+        databases.note_roles_of_schema(session).await?;
+        session.run("COMMIT").await?;
+        Ok(())
     }
 
     /// The tables that options name, each with its option.

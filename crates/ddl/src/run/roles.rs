@@ -2,96 +2,145 @@
 //! the databases.
 //!
 //! The next run of the migration would fail because of those of the run before it, so they are dropped in between. Those of the schema stay as long
-//! as the filled databases. Others may create roles on the same server meanwhile: pgrig drops only roles whose names the texts have.
+//! as the filled databases. Others may create roles on the same server meanwhile, of any name: pgrig drops only roles that it has proved to be of
+//! its run. The proof is the transaction that makes them: as long as it is open, its own session sees them, and no other session does.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, SqlState};
+use futures_util::future::LocalBoxFuture;
 use server::Session;
 use server::quote::{identifier, shown};
 
 use super::failure;
-use crate::request::Request;
+use crate::script::Statement;
 
 /// See the module.
+#[derive(Default)]
 pub(crate) struct Roles {
-    /// The texts of the migration and of the schema, in lower case.
-    texts: String,
     /// The roles before the run, by OID; nothing until they are read.
     before: OnceCell<BTreeSet<u32>>,
-    /// The roles before the last run of the migration.
-    known: RefCell<BTreeSet<u32>>,
+    /// The roles that the schema has made.
+    of_schema: RefCell<BTreeSet<u32>>,
+    /// The roles that the migration has made, in any of its runs.
+    of_migration: RefCell<BTreeSet<u32>>,
+    /// The statements that have made roles.
+    makers: RefCell<BTreeSet<String>>,
 }
 
 impl Roles {
-    pub(crate) fn of(request: &Request) -> Self {
-        let statements = request.script.statements.iter().map(|one| one.sql.as_str());
-        let texts: Vec<&str> = statements.chain([request.schema.sql.as_str()]).collect();
-        Self { texts: texts.join("\n").to_lowercase(), before: OnceCell::new(), known: RefCell::default() }
-    }
-
     /// The run begins.
     pub(crate) async fn begin(&self, session: &Session) -> Result<(), ConnectError> {
         let before: BTreeSet<u32> = all(session).await?.into_keys().collect();
-        let _ = self.before.set(before.clone());
-        *self.known.borrow_mut() = before;
+        let _ = self.before.set(before);
         Ok(())
     }
 
-    /// The migration is about to run.
-    pub(crate) async fn note(&self, session: &Session) -> Result<(), ConnectError> {
-        let known: BTreeSet<u32> = all(session).await?.into_keys().collect();
-        *self.known.borrow_mut() = known;
+    /// Notes the roles that the open transaction of a session has made; it is the one that creates the schema. `beside` is another session.
+    pub(crate) async fn note_schema(&self, session: &Session, beside: &Session) -> Result<(), ConnectError> {
+        let made = made_in(session, beside).await?;
+        self.of_schema.borrow_mut().extend(made);
         Ok(())
     }
 
-    /// Drops the roles that the last run of the migration has made. What the server refuses stays until [`Self::end`].
+    /// Notes the roles that the open transaction of a session has made; this statement of the migration was its last one. `beside` is another
+    /// session.
+    pub(crate) fn note<'a>(
+        &'a self,
+        statement: &'a Statement,
+        (session, beside): (&'a Session, &'a Session),
+    ) -> LocalBoxFuture<'a, Result<(), ConnectError>> {
+        Box::pin(async move {
+            let mut made = made_in(session, beside).await?;
+            made.retain(|oid| !self.of_migration.borrow().contains(oid));
+            if !made.is_empty() {
+                self.makers.borrow_mut().insert(statement.sql.clone());
+                self.of_migration.borrow_mut().extend(made);
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs a statement of the migration. If it has made roles before, it runs in a transaction, so that those which it makes now are noted.
+    pub(crate) fn run<'a>(
+        &'a self,
+        statement: &'a Statement,
+        (session, beside): (&'a Session, &'a Session),
+        is_in_transaction: bool,
+    ) -> LocalBoxFuture<'a, Result<(), ConnectError>> {
+        Box::pin(async move {
+            let sql = statement.sql.as_str();
+            let makes_roles = self.makers.borrow().contains(sql);
+            if !makes_roles {
+                return session.run(sql).await;
+            }
+            if is_in_transaction {
+                session.run(sql).await?;
+                return self.note(statement, (session, beside)).await;
+            }
+            session.run("BEGIN").await?;
+            if let Err(error) = session.run(sql).await {
+                if failure::is_of_statement(&error) {
+                    session.run("ROLLBACK").await?;
+                }
+                return Err(error);
+            }
+            self.note(statement, (session, beside)).await?;
+            session.run("COMMIT").await
+        })
+    }
+
+    /// Drops the roles that the migration has made. What the server refuses stays until [`Self::end`].
     pub(crate) async fn drop_new(&self, session: &Session) -> Result<(), ConnectError> {
-        let all = all(session).await?;
-        let (named, _) = self.beyond(all, &self.known.borrow());
-        drop_each(session, &named).await?;
+        let made = self.of_migration.borrow().clone();
+        if !made.is_empty() {
+            drop_each(session, &among(&all(session).await?, &made)).await?;
+        }
         Ok(())
     }
 
-    /// The roles that were made since the run began.
+    /// The roles that the schema has made.
     pub(crate) async fn made(&self, session: &Session) -> Result<Vec<String>, ConnectError> {
-        let all = all(session).await?;
-        Ok(self.before.get().map_or_else(Vec::new, |before| self.beyond(all, before).0))
+        let made = self.of_schema.borrow().clone();
+        if made.is_empty() { Ok(Vec::new()) } else { Ok(among(&all(session).await?, &made)) }
     }
 
-    /// Drops the roles that were made since the run began, after its databases. Returns a warning for each that stays.
+    /// Drops the roles that this run has made, after its databases. Returns a warning for each that stays, and for each that may be of the run.
     pub(crate) async fn end(&self, session: &Session) -> Result<Vec<String>, ConnectError> {
         let Some(before) = self.before.get() else { return Ok(Vec::new()) };
-        let (named, others) = self.beyond(all(session).await?, before);
-        let refused = drop_each(session, &named).await?;
+        let made = &*self.of_schema.borrow() | &*self.of_migration.borrow();
+        let all = all(session).await?;
+        let refused = drop_each(session, &among(&all, &made)).await?;
         let refused = refused.iter().map(|(name, why)| {
             format!(
                 "pgrig could not drop role {}, which this run made: {why}. Drop the role yourself",
                 shown(name)
             )
         });
-        let others = others.iter().map(|name| {
+        let others = all.iter().filter(|(oid, _)| !before.contains(*oid) && !made.contains(*oid));
+        let others = others.map(|(_, name)| {
+            let name = shown(name);
             format!(
-                "role {} is new on the server. Neither the migration nor the schema names it, so pgrig did not drop it: if a DO made it, drop it",
-                shown(name)
+                "role {name} is new on the server. Nothing proves that this run made it, so pgrig did not drop it: if a DO of the migration or of \
+                 the schema made it, run DROP ROLE {name}"
             )
         });
         Ok(refused.chain(others).collect())
     }
-
-    /// The names of all roles but the known ones: those that the texts name, and the others.
-    fn beyond(&self, all: BTreeMap<u32, String>, known: &BTreeSet<u32>) -> (Vec<String>, Vec<String>) {
-        let new = all.into_iter().filter(|(oid, _)| !known.contains(oid)).map(|(_, name)| name);
-        new.partition(|name| has_word(&self.texts, &name.to_lowercase()))
-    }
 }
 
-/// Whether the text has the word, not as a part of a longer one.
-fn has_word(text: &str, word: &str) -> bool {
-    let continues = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word)
-        .any(|(at, _)| !text[..at].ends_with(continues) && !text[at + word.len()..].starts_with(continues))
+/// The roles that the open transaction of a session has made, by OID. Roles that others have made since are seen by both sessions; one that they
+/// have dropped since is no more.
+async fn made_in(session: &Session, beside: &Session) -> Result<BTreeSet<u32>, ConnectError> {
+    let seen = all(session).await?;
+    let committed = all(beside).await?;
+    Ok(seen.into_keys().filter(|oid| !committed.contains_key(oid)).collect())
+}
+
+/// The names of those roles that have these OIDs.
+fn among(all: &BTreeMap<u32, String>, oids: &BTreeSet<u32>) -> Vec<String> {
+    all.iter().filter(|(oid, _)| oids.contains(*oid)).map(|(_, name)| name.clone()).collect()
 }
 
 /// The names of all roles that are not the server's own, by OID.
@@ -126,21 +175,5 @@ async fn drop_together(session: &Session, names: &[String]) -> Result<Option<Str
             Ok(Some(failure::of(&error).message))
         }
         done => done.map(|()| None),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_whole_words() {
-        let text = "do $$ begin create role app; create role \"odd-one\"; end $$";
-        for (word, has) in [("app", true), ("odd-one", true), ("ap", false), ("one", true), ("end $$", true)]
-        {
-            assert_eq!(has_word(text, word), has, "{word}");
-        }
-        assert!(!has_word("create role app_owner", "app"));
-        assert!(has_word("create role app_owner; drop role app", "app"));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ddl::{Amount, DdlError, Effort, Observer, Plan, Request, Schema, Statement};
-use testkit::{RELEASES, Server, assert_says, block_on};
+use testkit::{RELEASES, Server, assert_says, block_on, spec};
 
 use crate::support::{Warned, left, measured, measured_by, request, server};
 
@@ -30,6 +30,42 @@ fn subscriptions_are_dropped_with_pgrig_s_databases() {
         let failed: Vec<_> = outcome.failed().collect();
         assert!(failed.is_empty(), "{release}: {failed:#?}");
         assert_eq!(left(&server), Vec::<String>::new(), "{release}");
+    }
+}
+
+/// The server drops no database that has a prepared transaction, and no template.
+#[test]
+fn a_prepared_transaction_of_a_killed_run_is_rolled_back() {
+    let settings = [("wal_level", "replica"), ("autovacuum", "off"), ("max_prepared_transactions", "5")];
+    for release in RELEASES {
+        let server = Server::start(spec(release, &settings));
+        let (kept, killed) = ("pgrig_ddl_0123456789abcdee_look", "pgrig_ddl_0123456789abcdef_look");
+        for name in [kept, killed] {
+            server.sql(&format!("CREATE DATABASE {name} CONNECTION LIMIT 1885827689"));
+        }
+        server.sql(&format!("ALTER DATABASE {kept} IS_TEMPLATE true"));
+        // One of somebody else's, too.
+        for (database, gid) in [(killed, "of pgrig''s"), ("postgres", "of others")] {
+            block_on(async {
+                let connection = server.connect(database).await;
+                let prepare = format!("PREPARE TRANSACTION '{gid}'");
+                for statement in ["BEGIN", "CREATE TABLE prepared (a int)", prepare.as_str()] {
+                    connection.client.batch_execute(statement).await.unwrap();
+                }
+                connection.close().await;
+            });
+        }
+        let mut warned = Warned::default();
+        let request = request(SHOP, "ALTER TABLE orders ADD a int", Amount::Rows(100));
+        measured_by(&server, &request, &mut warned).unwrap();
+        assert_eq!(left(&server), [kept], "{release}");
+        let could_not = format!("pgrig could not drop database {kept}, which a killed run left: ");
+        assert_says(&warned.0.join("\n"), &[could_not.as_str(), "template"]);
+        let prepared: String = block_on(async {
+            let query = "SELECT string_agg(gid, ', ') FROM pg_prepared_xacts";
+            server.connect("postgres").await.client.query_one(query, &[]).await.unwrap().get(0)
+        });
+        assert_eq!(prepared, "of others", "{release}");
     }
 }
 
@@ -135,6 +171,22 @@ fn rows_of_foreign_servers_stay_as_they_are() {
     }
 }
 
+/// The schema's mappings are dropped before the migration.
+#[test]
+fn to_drop_a_user_mapping_has_a_remedy() {
+    for release in RELEASES {
+        let server = server(release);
+        let schema = with_foreign_table(&server, "CREATE USER MAPPING FOR PUBLIC SERVER other");
+        let migration = "DROP USER MAPPING FOR PUBLIC SERVER other; ALTER TABLE orders ADD a int;";
+        let outcome = measured(&server, &request(&schema, migration, Amount::Rows(100))).unwrap();
+        let (one, failed) = outcome.failed().next().unwrap();
+        assert_eq!((one.number, outcome.failed().count()), (1, 1), "{release}: {failed:?}");
+        assert_says(&failed.message, &["user mapping for "]);
+        assert_says(failed.remedy.as_deref().unwrap(), &["DROP USER MAPPING IF EXISTS"]);
+        assert_eq!(left(&server), Vec::<String>::new(), "{release}");
+    }
+}
+
 /// Many runs on the newest release, few on the oldest.
 fn effort(release: u16) -> Effort {
     if release == RELEASES[0] { Effort::Quick } else { Effort::Full }
@@ -210,28 +262,63 @@ fn a_role_that_cannot_be_dropped_is_named() {
     assert_eq!(left(&server), ["app_stays"]);
 }
 
-/// Others may use the same server.
+/// Somebody else creates a role before the tables are filled.
+struct Meanwhile<'a> {
+    server: &'a Server,
+    role: &'static str,
+    warned: Warned,
+}
+
+impl Observer for Meanwhile<'_> {
+    fn planned(&mut self, _: &Plan) {
+        let (server, create) = (self.server, format!("CREATE ROLE {} LOGIN", self.role));
+        // This thread is within a runtime.
+        std::thread::scope(|scope| scope.spawn(|| server.sql(&create)).join().unwrap());
+    }
+    fn stage(&mut self, _: &str) {}
+    fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
+    fn left(&mut self, _: Duration) {}
+    fn warned(&mut self, warning: &str) {
+        self.warned.warned(warning);
+    }
+}
+
+/// Others may use the same server, and give roles names that the schema or the migration has.
 #[test]
 fn a_role_that_somebody_else_makes_meanwhile_stays() {
-    struct Meanwhile<'a>(&'a Server, Warned);
-    impl Observer for Meanwhile<'_> {
-        fn planned(&mut self, _: &Plan) {
-            let server = self.0;
-            // This thread is within a runtime.
-            std::thread::scope(|scope| scope.spawn(|| server.sql("CREATE ROLE somebody")).join().unwrap());
-        }
-        fn stage(&mut self, _: &str) {}
-        fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
-        fn left(&mut self, _: Duration) {}
-        fn warned(&mut self, warning: &str) {
-            self.1.warned(warning);
-        }
-    }
+    let owned = format!("{SHOP} ALTER TABLE orders OWNER TO app;");
+    let if_absent = "DO $$ BEGIN
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'app') THEN CREATE ROLE app; END IF;
+    END $$; ALTER TABLE orders ADD a int;";
+    let add = "ALTER TABLE orders ADD a int";
     let server = server(18);
-    let mut meanwhile = Meanwhile(&server, Warned::default());
-    let request = request(SHOP, "ALTER TABLE orders ADD a int", Amount::Rows(100));
-    measured_by(&server, &request, &mut meanwhile).unwrap();
-    let warnings = meanwhile.1.0.join("\n");
-    assert_says(&warnings, &["role somebody is new on the server", "pgrig did not drop it"]);
-    assert_eq!(left(&server), ["somebody"]);
+    for (schema, migration, role) in
+        [(SHOP, add, "somebody"), (owned.as_str(), add, "app"), (SHOP, if_absent, "app")]
+    {
+        let mut meanwhile = Meanwhile { server: &server, role, warned: Warned::default() };
+        let request = Request { effort: Effort::Full, ..request(schema, migration, Amount::Rows(100)) };
+        let outcome = measured_by(&server, &request, &mut meanwhile).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{migration}: {failed:#?}");
+        let warnings = meanwhile.warned.0.join("\n");
+        let (is_new, remedy) = (format!("role {role} is new on the server"), format!("run DROP ROLE {role}"));
+        assert_says(&warnings, &[is_new.as_str(), "pgrig did not drop it", remedy.as_str()]);
+        assert_eq!(left(&server), [role], "{migration}");
+        server.sql(&format!("DROP ROLE {role}"));
+    }
+}
+
+/// The transaction that made it is over when pgrig can ask.
+#[test]
+fn a_role_that_nothing_proves_to_be_of_the_run_stays() {
+    let server = server(18);
+    let migration = "DO $$ BEGIN CREATE ROLE app_late; COMMIT; END $$; ALTER TABLE orders ADD a int;";
+    let mut warned = Warned::default();
+    let outcome = measured_by(&server, &request(SHOP, migration, Amount::Rows(100)), &mut warned).unwrap();
+    let (one, failed) = outcome.failed().next().unwrap();
+    assert_eq!((one.number, outcome.failed().count()), (1, 1), "{failed:?}");
+    assert_says(&failed.message, &["role \"app_late\" already exists"]);
+    assert_says(failed.remedy.as_deref().unwrap(), &["drop it, or create it only if"]);
+    assert_says(&warned.0.join("\n"), &["role app_late is new on the server", "run DROP ROLE app_late"]);
+    assert_eq!(left(&server), ["app_late"]);
 }

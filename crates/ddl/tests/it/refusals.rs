@@ -76,6 +76,18 @@ fn a_name_with_a_database_is_refused_with_the_remedy() {
 }
 
 #[test]
+fn reindex_of_a_database_by_name_is_refused_with_the_remedy() {
+    for release in RELEASES {
+        let server = server(release);
+        for migration in ["REINDEX DATABASE shop", "REINDEX SYSTEM shop"] {
+            let error = measured(&server, &request(SHOP, migration, Amount::Rows(100))).unwrap_err();
+            assert_says(&error.to_string(), &["statement 1 ", "currently open database", "REINDEX SCHEMA"]);
+        }
+        assert_eq!(left(&server), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn a_variable_of_psql_is_named() {
     let server = server(18);
     for (migration, variable) in

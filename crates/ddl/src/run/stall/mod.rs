@@ -27,6 +27,7 @@ use self::asked::asked;
 use self::probe::{Answer, Log, Probe, interval};
 use self::unprobed::unprobed;
 use self::watch::{Queue, Waiting};
+use super::databases::Databases;
 use super::failure;
 use super::rehearse::Tables;
 use crate::edge::Edge;
@@ -79,8 +80,8 @@ impl<'a> Candidates<'a> {
 /// Runs the migration in a copy while probes use the tables. Its session and those of the probes are of the target `migrating`, with the settings
 /// of the original. With `blocker`, a transaction that has read the tables is open for so long, from before the migration on.
 pub(crate) async fn measure(
-    target: &Target,
-    migrating: &Target,
+    databases: &Databases,
+    (target, migrating): (&Target, &Target),
     statements: &[StatementOutcome],
     candidates: &Candidates<'_>,
     probes: &Probes,
@@ -119,7 +120,7 @@ pub(crate) async fn measure(
     };
     let migration_began = began.elapsed();
     section(&log, migration_began);
-    let spans = migrate(&session, statements, &log, began).await?;
+    let spans = migrate((&session, databases), statements, &log, began).await?;
     // Its locks end with it, and the blocker's too. What was scheduled before that is answered.
     session.close().await;
     if let Some(holder) = holder {
@@ -202,7 +203,7 @@ fn met(spans: &[Option<Span>], one: &Answer) -> Option<usize> {
 
 /// Runs the statements; each outside of a transaction, or the first of one, when all probes have caught up.
 async fn migrate(
-    session: &Session,
+    (session, databases): (&Session, &Databases),
     statements: &[StatementOutcome],
     probes: &[Arc<Probe>],
     began: Instant,
@@ -224,12 +225,12 @@ async fn migrate(
         }
         section(probes, began.elapsed());
         let start = began.elapsed();
-        let sql = match (is_failed, chains) {
-            (false, _) => one.statement.sql.as_str(),
-            (true, false) => "ROLLBACK",
-            (true, true) => "ROLLBACK AND CHAIN",
+        let ran = match (is_failed, chains) {
+            (false, _) => databases.run(session, &one.statement, is_in_transaction).await,
+            (true, false) => session.run("ROLLBACK").await,
+            (true, true) => session.run("ROLLBACK AND CHAIN").await,
         };
-        let ran = failure::refused(session.run(sql).await)?;
+        let ran = failure::refused(ran)?;
         let end = began.elapsed();
         section(probes, end);
         let failed = ran.err().map(|error| failure::of(&error).message);
