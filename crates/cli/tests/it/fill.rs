@@ -225,7 +225,7 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
     let guest = server.url.replace("postgres@", "guest@");
     let nobody_s_port = "-h 127.0.0.1 -p 1";
     for (arguments, code, said) in [
-        ("fill 50MB".to_owned(), 2, "--drop to drop and replace them"),
+        ("fill 50MB".to_owned(), 2, "--drop to drop and replace the tables"),
         ("fill 50MB --schema v --drop".to_owned(), 2, "pgbench_history in schema v is not a table"),
         ("fill 100".to_owned(), 2, "has no unit"),
         ("fill".to_owned(), 2, "no amount is given"),
