@@ -42,11 +42,11 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
             "REINDEX CONCURRENTLY, outside of a transaction, does not block writes"
         }
         Class::IndexBuild if builds && is_key => {
-            "build the index CONCURRENTLY, outside of a transaction: to add the constraint then changes only catalogs"
+            "build the index CONCURRENTLY, outside of a transaction: adding the constraint then changes only catalogs"
         }
         // To check that no row is NULL, it reads the table.
         Class::Scan if has("primary key using index") => {
-            "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction: to use the index \
+            "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction: ADD PRIMARY KEY USING INDEX \
              then changes only catalogs"
         }
         Class::Scan | Class::SeveralTables if has("set not null") => {
@@ -64,9 +64,9 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         }
         // Each row gets a number from a sequence, with no default that could be set first.
         Class::Rewrite if has(" add ") && (has("as identity") || is_serial()) => {
-            "add the column without the numbers, and give it a default of nextval of a sequence; number the existing rows in batches; \
-             make the column NOT NULL as for SET NOT NULL; then, if it is to be an identity, DROP DEFAULT and ADD GENERATED … AS \
-             IDENTITY with a START behind the greatest number: that does not rewrite the table"
+            "add the column without a default; then set its default to nextval of a sequence; number the existing rows in batches; add CHECK \
+             (column IS NOT NULL) NOT VALID, validate it in a later transaction, then SET NOT NULL; for an identity column, then DROP \
+             DEFAULT and ADD GENERATED … AS IDENTITY with a START greater than the greatest number: that does not rewrite the table"
         }
         Class::Rewrite if has(" add ") && has("default") && !has("stored") => {
             "add the column without the volatile default, set the default, then update the rows in batches: that does not \

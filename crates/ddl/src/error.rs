@@ -46,8 +46,8 @@ pub enum ScriptError {
     },
     /// A statement for transactions that outlive their session.
     #[error(
-        "{place}: {command} is for transactions that outlive their session. pgrig runs the migration several times, in databases that it drops: write \
-         COMMIT"
+        "{place}: {command} is for transactions that outlive their session, and pgrig drops its databases after each run: write COMMIT (or ROLLBACK) in \
+         place of PREPARE TRANSACTION, and remove COMMIT PREPARED and ROLLBACK PREPARED"
     )]
     TwoPhase {
         /// File and line.
@@ -74,7 +74,7 @@ pub enum ScriptError {
     },
     /// A statement that lets foreign tables connect.
     #[error(
-        "{place}: {command} concerns foreign servers, which the migration could change in each of its several runs: remove this statement. Statements on \
+        "{place}: {command} lets foreign tables connect to other servers, where each of the several runs of the migration could change data: remove this statement. Statements on \
          foreign tables are not measurable"
     )]
     Foreign {
@@ -245,7 +245,7 @@ pub enum DdlError {
     Connect(#[from] ConnectError),
     /// Databases of this run could not be dropped.
     #[error(
-        "pgrig could not drop its database {database}: {why}. The next pgrig ddl on this server drops it"
+        "pgrig could not drop these databases of its own: {database} ({why}). The next pgrig ddl on this server tries again"
     )]
     NotDropped {
         /// Their names, with commas between them.

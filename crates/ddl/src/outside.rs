@@ -299,7 +299,7 @@ fn warnings(skipped: &[Outside], origin: &str) -> Vec<String> {
     }
     if !foreign.is_empty() {
         warnings.push(format!(
-            "{origin}: pgrig skipped {}, so that the migration cannot change foreign servers: statements on foreign tables are not measurable",
+            "{origin}: pgrig skipped {}, so that the migration cannot change data on other servers: statements on foreign tables are not measurable",
             kinds(&foreign)
         ));
     }

@@ -17,7 +17,7 @@ use crate::way::Way;
 const ARCHIVE: &str = "pgrig_archive";
 
 /// Why a recovery needs a load, with the remedy.
-const NO_LOAD: &str = "WAL is replayed of a load that pgrig puts on databases of its own: give a size and a load, for example --size 5TB --load FILE -R 500";
+const NO_LOAD: &str = "this way replays the WAL of a load, which pgrig runs on databases that it fills itself: give a size and a load, for example --size 5TB --load FILE -R 500";
 
 /// Why no WAL can be replayed, with the remedy.
 pub(super) fn no_load(load: Option<&Load>) -> Option<String> {

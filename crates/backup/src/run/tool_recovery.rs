@@ -43,7 +43,7 @@ impl<'a> Archiver<'a> {
         }
         if self.group.has_ended() {
             let said = self.watch.said();
-            return Err(Trouble::Way(format!("its WAL command has ended before the load: {said}")));
+            return Err(Trouble::Way(format!("its WAL command ended before the end of the load: {said}")));
         }
         self.watch.full().map_or(Ok(()), |full| Err(full.into()))
     }

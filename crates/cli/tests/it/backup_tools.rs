@@ -228,7 +228,7 @@ fn a_recovery_that_lacks_wal_or_passes_its_target_has_no_result() {
             "cp -a {backup}/base/. {restore}; : {time}",
             "recovery ended before configured recovery target was reached",
         ),
-        ("true {backup}", restore, "its WAL command has ended before the load: it printed nothing"),
+        ("true {backup}", restore, "its WAL command ended before the end of the load: it printed nothing"),
         (
             "cat >/dev/null; echo full >&2; exit 5; : {backup}",
             restore,

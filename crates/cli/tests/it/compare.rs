@@ -146,7 +146,7 @@ fn too_few_runs_and_runs_apart_are_said_so() {
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     assert_eq!(
         last_line(&ran),
-        "verdict: inconclusive, because 1 run on each side is too few; make at least 5 runs on each side, for example \
+        "verdict: inconclusive, because there is only 1 run on each side; make at least 5 runs on each side, for example \
          with pgrig ab"
     );
     let ran = rig.done(&format!("compare --baseline {} --candidate {}", same.join(" "), slower.join(" ")));
@@ -302,7 +302,7 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
         ran.stderr.contains("2 rounds are too few for a verdict on 1 figure: give --rounds 7"),
         "{ran:#?}"
     );
-    let inconclusive = "verdict: inconclusive, because 2 rounds are too few; make at least 7 rounds";
+    let inconclusive = "verdict: inconclusive, because there are only 2 rounds; make at least 7 rounds";
     assert_eq!(ran.stdout.lines().filter(|line| *line == inconclusive).count(), 2, "{ran:#?}");
     // Arguments after -- belong to the user's command.
     let bench = "pgrig testdb bench --variants dangerous --trials 1 -- true --json";

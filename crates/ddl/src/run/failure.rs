@@ -121,11 +121,11 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         ),
         // foreign.c: GetUserMapping.
         _ if error.message.starts_with("user mapping not found") => Some(
-            "pgrig drops the user mappings, so that the migration cannot change foreign servers: remove statements on foreign tables",
+            "pgrig drops the user mappings, so that the migration cannot change data on other servers: remove statements on foreign tables",
         ),
         // foreigncmds.c: RemoveUserMapping.
         _ if error.message.starts_with("user mapping for ") => Some(
-            "pgrig drops the user mappings, so that the migration cannot change foreign servers: write DROP USER MAPPING IF EXISTS, or remove this \
+            "pgrig drops the user mappings, so that the migration cannot change data on other servers: write DROP USER MAPPING IF EXISTS, or remove this \
              statement",
         ),
         // indexcmds.c: ReindexMultipleTables.

@@ -4,7 +4,7 @@ use connect::ConnectError;
 use server::Session;
 
 /// The warning about a schema whose user mappings were dropped.
-pub(crate) const WARNING: &str = "pgrig dropped the user mappings, so that the migration cannot change foreign servers: statements on \
+pub(crate) const WARNING: &str = "pgrig dropped the user mappings, so that the migration cannot change data on other servers: statements on \
                                   foreign tables are not measurable";
 
 /// Whether [`crate::schema::Schema`]'s SQL, which the session has run, has dropped any.

@@ -71,8 +71,8 @@ pub(crate) async fn take_over(
 /// A warning if pgrig does not know at which size the tables no longer fit in the machine's memory, though it forecasts seconds.
 pub(crate) fn unknown_machine(memory: Memory, has_forecasts: bool) -> Option<String> {
     (has_forecasts && memory.machine == 0).then(|| {
-        "pgrig does not know the memory of the server's machine: forecasts of seconds may cross the boundary at which the tables no longer \
-         fit in it"
+        "pgrig does not know how much memory the server's machine has: if the tables do not fit in it at the size of the forecast, the forecast \
+         seconds are too low"
             .to_owned()
     })
 }

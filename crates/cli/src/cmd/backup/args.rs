@@ -40,7 +40,7 @@ pub(crate) enum BackupAction {
 /// scratch servers. If a way is a dump, pgrig keeps the snapshot open until the end of the last trial. Meanwhile, vacuum cannot remove
 /// rows of the database that became dead after the snapshot.
 #[derive(Debug, Args)]
-#[command(mut_arg("profile", |profile| profile.help(profile_help("the profile of the last `server start`, else bulk; for a forecast, only stock"))),
+#[command(mut_arg("profile", |profile| profile.help(profile_help("the profile of the last `server start`, else bulk. A forecast always uses stock"))),
     after_help = "Ways:\n  \
     plain:gzip=6             pg_dump, SQL; restored by psql\n  \
     custom:zstd=3,jobs=4     pg_dump, one file; restored by pg_restore with 4 jobs\n  \
@@ -252,8 +252,8 @@ impl RehearseArgs {
             "--way pitr changes the database, so it is for databases that pgrig fills: give the size and a load, too, for example --size 5TB \
              --load simple-update -R 500"
         } else if restores_to_a_time() {
-            "a --tool-restore with {time} needs the WAL of a load, which changes the database, so it is for databases that pgrig fills: give the size and \
-             a load, too, for example --size 5TB --load simple-update -R 500"
+            "a --tool-restore with {time} needs the WAL of a load. A load changes the database, so this is possible only for databases that pgrig fills: give \
+             the size and a load, too, for example --size 5TB --load simple-update -R 500"
         } else {
             return Ok(());
         };

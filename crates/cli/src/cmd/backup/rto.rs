@@ -9,6 +9,9 @@ use measure::human::time;
 use crate::app::failure::{Failure, Unhappy};
 use crate::app::numbers::duration;
 
+/// Trials with which a median has an interval.
+const SIX: u32 = 6;
+
 /// The ways that keep the time, and those that do not.
 pub(super) fn text(outcome: &Outcome, plan: &Plan, rto: Duration) -> String {
     let (kept, missed): (Vec<Summary>, Vec<Summary>) =
@@ -17,7 +20,8 @@ pub(super) fn text(outcome: &Outcome, plan: &Plan, rto: Duration) -> String {
         let each = ways.iter().map(|way| format!("{} ({})", way.way, time(way.restore.interval.high)));
         each.collect::<Vec<_>>().join(", ")
     };
-    let mut text = format!("\nrestore within {} (--rto), by the upper end of the interval", duration(rto));
+    let by = if plan.trials < SIX { "the slowest restore" } else { "the upper end of the interval" };
+    let mut text = format!("\nrestore within {} (--rto), by {by}", duration(rto));
     for (verdict, ways) in [("keeps", &kept), ("does not keep", &missed)] {
         if !ways.is_empty() {
             let _ = write!(text, "\n  {verdict}: {}", named(ways));

@@ -22,8 +22,8 @@ pub(crate) struct ToolArgs {
     #[arg(long, value_name = "COMMAND", requires = "tool_backup")]
     pub(crate) tool_restore: Vec<String>,
 
-    /// Store WAL with this shell command, for a --tool-restore with {time}; needs --load. pgrig starts it after the backup, and
-    /// closes its standard input after the load. For several such tools, repeat --tool-wal in the same order
+    /// Store WAL with this shell command, for a --tool-restore with {time}; needs --load. pgrig starts it after the backup. After the load,
+    /// pgrig closes its standard input: the command must then store the remaining WAL, and exit with 0. For several such tools, repeat --tool-wal in the same order
     #[arg(long, value_name = "COMMAND", requires_all = ["tool_backup", "load"])]
     pub(crate) tool_wal: Vec<String>,
 

@@ -110,12 +110,12 @@ pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison, shown: &dyn Fn(
     };
     if let Some(needed) = comparison.needed.filter(|_| comparison.judged().next().is_some()) {
         let there = match (sides.is_paired(), sides.baseline().len(), sides.candidate().len()) {
-            (true, 1, _) => "1 round is too few".to_owned(),
-            (true, rounds, _) => format!("{rounds} rounds are too few"),
-            (false, 1, 1) => "1 run on each side is too few".to_owned(),
+            (true, 1, _) => "there is only 1 round".to_owned(),
+            (true, rounds, _) => format!("there are only {rounds} rounds"),
+            (false, 1, 1) => "there is only 1 run on each side".to_owned(),
             (false, baseline, candidate) => {
                 format!(
-                    "{} of the baseline and {} of the candidate are too few",
+                    "there are only {} of the baseline and {} of the candidate",
                     runs(baseline),
                     runs(candidate)
                 )

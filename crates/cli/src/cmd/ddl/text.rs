@@ -353,8 +353,8 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
         Figure::Beyond { boundary, measure } => beyond(*boundary, of.up_to(one, *measure), is_quick),
         Figure::TooFewSizes if is_quick => "not known: leave out --quick to measure several sizes".to_owned(),
         Figure::TooFewSizes => {
-            "not known: the tables are so small that all measured sizes are alike; give more rows (--size or \
-             --rows)"
+            "not known: the tables are so small that all measured sizes are alike; give --size, or \
+             --rows TABLE=ROWS"
                 .to_owned()
         }
         Figure::TooSmall => {

@@ -65,7 +65,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// If fewer than ROWS rows have a number, date or time, replace it with a random value between the next smaller and the next
+    /// Replace each number, date or time that occurs in fewer than ROWS rows with a random value between the next smaller and the next
     /// larger value in the statistics. If these two are close, the original value can stay in the model. (pgrig replaces texts in any case.) Replace the long numbers of a column, such as phone numbers, if on average fewer
     /// than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number of rows
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]

@@ -148,7 +148,7 @@ pub(crate) fn headline(plan: &Plan, outcome: &Outcome) -> String {
     let connecting = match request.connecting {
         Connecting::Once => format!("connecting took {} and is not counted", duration(outcome.connecting)),
         Connecting::EachTransaction => format!(
-            "{}, {} each, counted with their transactions",
+            "{} took {} each, which tps includes",
             counted(outcome.connections, "connection"),
             duration(outcome.connecting.div_f64(outcome.connections.max(1) as f64))
         ),

@@ -30,7 +30,7 @@ pub(super) fn text(outcome: &Outcome) -> Option<String> {
 fn of_dumps(forecasts: &[Forecast]) -> String {
     let of_dump = |one: &Forecast| match one.held? {
         held @ Figure::Value { .. } => {
-            let dump = format!("dump of {}: {}", bytes(one.bytes), shown(one.backup, &time));
+            let dump = format!("a dump of {} takes {}", bytes(one.bytes), shown(one.backup, &time));
             Some((one.way.to_string(), dump, shown(held, &|size| bytes(whole(size)))))
         }
         _ => None,
@@ -40,7 +40,7 @@ fn of_dumps(forecasts: &[Forecast]) -> String {
     let times = dumps.iter().map(|(_, dump, _)| dump.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for (way, dump, held) in &dumps {
-        let _ = write!(text, "\n  {way:ways$}   {dump:times$}   {held}");
+        let _ = write!(text, "\n  {way:ways$}   {dump:times$} and keeps {held}");
     }
     text
 }

@@ -59,7 +59,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) variants: Vec<Variant>,
 
-    /// Measure N rounds, after a warm-up round; a verdict needs at least 6
+    /// Measure N rounds, after a warm-up round. A verdict other than inconclusive needs at least 6
     #[arg(long = "rounds", alias = "trials", value_name = "N", default_value_t = 6, value_parser = up_to::<u16>(MOST_TRIALS))]
     pub(crate) trials: u16,
 
