@@ -93,6 +93,14 @@ pub enum ScriptError {
         /// Its first words.
         command: String,
     },
+    /// A statement that sends rows to its client.
+    #[error(
+        "{place}: COPY … TO STDOUT writes to the client, and changes nothing in the database: remove this statement"
+    )]
+    Sent {
+        /// File and line.
+        place: String,
+    },
     /// Nothing to measure.
     #[error(
         "the migration has no statement: give a file with SQL, or -c 'ALTER TABLE orders ADD COLUMN note text'"

@@ -5,7 +5,7 @@ use serde::Serialize;
 use sql::{Kind, Text};
 
 use crate::error::ScriptError;
-use crate::outside::{Outside, two_phase};
+use crate::outside::{Exchanged, Outside, two_phase};
 
 /// A migration, cut into its statements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -106,7 +106,8 @@ impl Script {
     /// One migration of several, in order.
     ///
     /// # Errors
-    /// If there is no statement, or one with effects outside of the databases in which pgrig runs the migration, or beyond its sessions.
+    /// If there is no statement, or one with effects outside of the databases in which pgrig runs the migration, or beyond its sessions, or one
+    /// that exchanges rows with its client.
     pub fn of(scripts: impl IntoIterator<Item = Self>) -> Result<Self, ScriptError> {
         let mut all = Self { statements: Vec::new(), warnings: Vec::new() };
         for script in scripts {
@@ -119,6 +120,11 @@ impl Script {
             }
             if let Some(outside) = Outside::of_migration(&one.sql) {
                 return Err(outside.refusal(one.place()));
+            }
+            match Exchanged::of(&one.sql) {
+                Some(Exchanged::Sent) => return Err(ScriptError::Sent { place: one.place() }),
+                Some(Exchanged::Awaited) => return Err(ScriptError::Data { line: one.line }),
+                None => {}
             }
         }
         if all.statements.is_empty() { Err(ScriptError::Empty) } else { Ok(all) }
@@ -394,6 +400,21 @@ mod tests {
             assert_eq!(error.contains(role), has_role, "{error}");
         }
         assert!(of("GRANT SELECT ON t TO app").is_ok());
+    }
+
+    #[test]
+    fn copies_to_the_client_are_refused_with_the_remedy() {
+        let of = |text: &str| Script::of([Script::read(text, Some("1.sql")).unwrap()]);
+        for statement in
+            ["COPY (SELECT id FROM orders) TO STDOUT", "copy orders (id) to stdout (FORMAT csv);"]
+        {
+            let error = of(&format!("SELECT 1;\n{statement}")).unwrap_err().to_string();
+            assert!(error.starts_with("1.sql, line 2: COPY … TO STDOUT writes to the client"), "{error}");
+            assert!(error.ends_with("remove this statement"), "{error}");
+        }
+        let awaited = of("SELECT 1;\nCOPY orders FROM stdout").unwrap_err();
+        assert!(matches!(awaited, ScriptError::Data { line: 2 }), "{awaited}");
+        assert!(of("COPY orders FROM '/tmp/orders.csv'").is_ok());
     }
 
     #[test]

@@ -60,4 +60,5 @@ pub use schema::{
     SchemaOutcome, SchemaPlan, SchemaRequest, TableRows, TableState, create_schema, is_name_of, plan_schema,
     run_schema,
 };
+pub use sql::absent::{Lack, Skipped};
 pub use sql::script::sql_of_script;

@@ -7,7 +7,7 @@ use connect::Target;
 use fill::limits::Limits;
 use fill::{
     FillError, MethodChoice, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaPlan, SchemaRequest,
-    TableRows, Unwatched, is_name_of, plan_schema, run_schema,
+    Skipped, TableRows, Unwatched, is_name_of, plan_schema, run_schema,
 };
 use futures_util::future::LocalBoxFuture;
 use server::{Session, Survey};
@@ -27,6 +27,8 @@ const SIGHTED: f64 = 1e6;
 pub(crate) struct Filler<'a> {
     pub(crate) site: &'a Site<'a>,
     pub(crate) request: &'a Request,
+    /// Statements of the schema that the server cannot run.
+    pub(crate) skipped: Vec<Skipped>,
     /// Tables without rows, `schema.name`.
     pub(crate) empty: Vec<String>,
     /// Rules of the migration that the rows keep.
@@ -181,7 +183,7 @@ impl Filler<'_> {
                 run_schema(&database, plan, limits, None, &Unwatched, interrupt).await?;
                 suit::drop_all(&database, &self.additions).await?;
             }
-            None => fill::create_schema(&session.connection, &self.request.schema.sql).await?,
+            None => drop(fill::create_schema(&session.connection, &self.request.schema.sql).await?),
         }
         let rows = session.rows(include_str!("../sql/sizes.sql"), &[]).await?;
         let whole = |number: i64| u64::try_from(number).unwrap_or_default();

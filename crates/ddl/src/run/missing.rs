@@ -1,5 +1,8 @@
 //! A statement that names an object which is not there.
 
+use fill::Skipped;
+
+use super::left_out;
 use crate::outcome::StatementOutcome;
 use crate::schema::Schema;
 
@@ -11,8 +14,9 @@ const OF_COPY: &str = "pgrig copies only the tables of the original, and what th
 /// Beginnings of the server's messages on objects of the whole server.
 const OF_SERVER: [&str; 2] = ["role ", "tablespace "];
 
-/// Completes the remedies of statements that name missing objects.
-pub(crate) fn complete(schema: &Schema, statements: &mut [StatementOutcome]) {
+/// Completes the remedies of statements that name missing objects. `skipped` are the statements of the schema that were left out.
+pub(crate) fn complete(schema: &Schema, skipped: &[Skipped], statements: &mut [StatementOutcome]) {
+    left_out::explain(skipped, &schema.origin, statements);
     if !schema.is_copy() {
         return;
     }

@@ -10,6 +10,7 @@ mod databases;
 mod failure;
 mod fill;
 mod goal;
+mod left_out;
 mod look;
 mod mappings;
 mod minimal;
@@ -33,7 +34,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ::fill::TableRows;
+use ::fill::{Skipped, TableRows};
 use connect::Target;
 use futures_util::future::LocalBoxFuture;
 use server::fault::caught;
@@ -81,7 +82,7 @@ pub trait Observer {
     fn statement(&mut self, number: usize, of: usize, statement: &Statement);
     /// So much time is left, about.
     fn left(&mut self, left: Duration);
-    /// A warning: a sentence about what stays on the server.
+    /// A warning: a sentence about what stays on the server, or about statements of the schema that the server cannot run.
     fn warned(&mut self, _: &str) {}
 }
 
@@ -214,7 +215,7 @@ impl Measurement<'_> {
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
         let (stalls, blocked) = rounds.all(&filled, &mut statements).await?;
         columns.name_in(&mut statements);
-        missing::complete(&self.request.schema, &mut statements);
+        missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         forecast_all(&mut statements, &goal, memory);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
@@ -251,10 +252,13 @@ impl Measurement<'_> {
     ) -> Result<Rehearsed<'_>, DdlError> {
         let empty = site.databases.create("empty").await?;
         let session = Session::open(&empty).await?;
-        self.create_schema(&session, site.databases).await?;
+        let skipped = self.create_schema(&session, site.databases).await?;
         let had_mappings = mappings::were_dropped(&session).await?;
         session.close().await;
         let roles = site.databases.made_roles().await?;
+        for warning in left_out::warnings(&skipped, &self.request.schema.origin, &roles) {
+            observer.warned(&warning);
+        }
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
         if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
             let copy = site.databases.copy(&empty, "probe").await?;
@@ -266,7 +270,7 @@ impl Measurement<'_> {
         let named: BTreeSet<u32> = named.collect::<Result<_, _>>()?;
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
         let (migrated, costs) = Box::pin(site.look(&empty, &mut statements, observer)).await?;
-        missing::complete(&self.request.schema, &mut statements);
+        missing::complete(&self.request.schema, &skipped, &mut statements);
         if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
             && failed.is_certain
         {
@@ -290,7 +294,8 @@ impl Measurement<'_> {
         site.databases.drop(&empty).await?;
         let specs = before.casts.specs(&after.casts, &tables, &changed);
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
-        let recipe = Filler { site: self.site, request: self.request, empty: empty_ones, additions, specs };
+        let (at, request) = (self.site, self.request);
+        let recipe = Filler { site: at, request, skipped, empty: empty_ones, additions, specs };
         let name = |oid: &u32| tables.get(tables.get(*oid)?.root()).map(Table::shown);
         let work = |found: &Effects| (class_of(found), found.tables.iter().filter_map(name).collect());
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
@@ -301,13 +306,17 @@ impl Measurement<'_> {
         Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles })
     }
 
-    /// Creates the tables, and notes the roles that the SQL makes.
-    async fn create_schema(&self, session: &Session, databases: &Databases) -> Result<(), DdlError> {
+    /// Creates the tables, and notes the roles that the SQL makes. Returns the statements that the server cannot run.
+    async fn create_schema(
+        &self,
+        session: &Session,
+        databases: &Databases,
+    ) -> Result<Vec<Skipped>, DdlError> {
         session.run("BEGIN").await?;
-        ::fill::create_schema(&session.connection, &self.request.schema.sql).await?;
+        let skipped = ::fill::create_schema(&session.connection, &self.request.schema.sql).await?;
         databases.note_roles_of_schema(session).await?;
         session.run("COMMIT").await?;
-        Ok(())
+        Ok(skipped)
     }
 
     /// The tables that options name, each with its option.
@@ -354,7 +363,12 @@ impl Measurement<'_> {
                 .collect(),
             settings,
             seconds: 0,
-            warnings: planned.map_or_else(Vec::new, |plan| plan.warnings.clone()),
+            // A fill has the SQL from --ddl.
+            warnings: planned
+                .map_or(&[][..], |plan| plan.warnings.as_slice())
+                .iter()
+                .map(|warning| warning.replace("--ddl", &self.request.schema.origin))
+                .collect(),
         }
     }
 

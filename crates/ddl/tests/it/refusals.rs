@@ -3,7 +3,7 @@
 use ddl::{Amount, Outcome};
 use testkit::{RELEASES, Server, assert_says, spec};
 
-use crate::support::{left, measured, request, server};
+use crate::support::{Warned, left, measured, measured_by, request, server};
 
 const SHOP: &str = "CREATE TABLE orders (id int PRIMARY KEY, note text);";
 
@@ -52,6 +52,60 @@ fn a_file_that_the_server_lacks_makes_a_statement_not_measurable() {
         assert!(outcome.statements[4].largest().is_some(), "{release}: {:#?}", outcome.statements);
         assert_eq!(left(&server), Vec::<String>::new());
     }
+}
+
+/// The original's server has the role.
+#[test]
+fn a_policy_of_a_role_that_the_server_lacks_is_not_refused() {
+    let schema = "
+        CREATE TABLE orders (id int PRIMARY KEY, note text);
+        ALTER TABLE orders OWNER TO app_user;
+        ALTER TABLE orders ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY tenant ON orders TO app_user USING (id > 0);
+    ";
+    let create = "create the role on the server that measures (CREATE ROLE app_user)";
+    let skipped = "the server has no role app_user, so pgrig skipped 1 × CREATE POLICY, 1 × OWNER TO of the test's schema: ";
+    for release in RELEASES {
+        let server = server(release);
+        for policy in ["DROP POLICY tenant ON orders", "ALTER POLICY tenant ON orders USING (true)"] {
+            let migration = format!("{policy}; ALTER TABLE orders ADD a int;");
+            let mut warned = Warned::default();
+            let request = request(schema, &migration, Amount::Rows(100));
+            let outcome = measured_by(&server, &request, &mut warned).unwrap();
+            let warnings = warned.0.join("\n");
+            assert_eq!(warnings.matches("has no role").count(), 1, "{release}: {warnings}");
+            assert_says(&warnings, &[skipped, create]);
+            let (one, failed) = outcome.failed().next().unwrap();
+            assert_eq!((one.number, outcome.failed().count()), (1, 1), "{release}: {failed:?}");
+            assert_says(failed.remedy.as_deref().unwrap(), &["1 × CREATE POLICY", create]);
+            assert!(outcome.statements[1].largest().is_some(), "{release}: {:#?}", outcome.statements);
+        }
+        // No statement that was left out makes a constraint.
+        let other = "ALTER TABLE orders DROP CONSTRAINT missing";
+        let error = measured(&server, &request(schema, other, Amount::Rows(100))).unwrap_err();
+        assert_says(&error.to_string(), &["statement 1 ", "add it to the schema"]);
+        server.sql("CREATE ROLE app_user");
+        let drop = "DROP POLICY tenant ON orders";
+        let outcome = measured(&server, &request(schema, drop, Amount::Rows(100))).unwrap();
+        assert_eq!(outcome.failed().count(), 0, "{release}: {:#?}", outcome.statements);
+        assert_eq!(left(&server), ["app_user"], "{release}");
+    }
+}
+
+#[test]
+fn an_object_of_an_extension_that_the_server_lacks_is_not_refused() {
+    let schema = format!("CREATE EXTENSION IF NOT EXISTS pgrig_missing; {SHOP}");
+    let migration =
+        "CREATE INDEX ON orders USING gin (note pgrig_missing_ops); ALTER TABLE orders ADD a int;";
+    let server = server(18);
+    let outcome = measured(&server, &request(&schema, migration, Amount::Rows(100))).unwrap();
+    let (one, failed) = outcome.failed().next().unwrap();
+    assert_eq!((one.number, outcome.failed().count()), (1, 1), "{failed:?}");
+    assert_says(
+        failed.remedy.as_deref().unwrap(),
+        &["no extension pgrig_missing", "install it on that server"],
+    );
+    assert_eq!(left(&server), Vec::<String>::new());
 }
 
 /// The databases of pgrig's have other names.

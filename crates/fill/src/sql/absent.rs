@@ -26,8 +26,84 @@ pub(crate) struct Adapted {
     pub(crate) sql: String,
     /// Statements that must be run before it.
     pub(crate) before: Vec<String>,
-    /// Warnings for the user.
-    pub(crate) warnings: Vec<String>,
+    /// The statements that are left out.
+    pub(crate) skipped: Vec<Skipped>,
+}
+
+/// Names of one kind that the server does not have, and the statements that are left out because of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Kind of the names.
+    pub lack: Lack,
+    /// The names, sorted.
+    pub names: Vec<String>,
+    /// Numbers of the statements, by their kind for people: `OWNER TO`, `CREATE POLICY`.
+    pub statements: BTreeMap<&'static str, usize>,
+}
+
+/// Kind of names that a server lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// Roles that are not there.
+    Role,
+    /// Roles to which pgrig's role may not give objects.
+    Membership,
+    /// Settings.
+    Setting,
+    /// Extensions.
+    Extension,
+}
+
+impl Skipped {
+    /// A sentence without a remedy. `script` names the script for the user.
+    pub fn sentence(&self, script: &str) -> String {
+        let what = match self.lack {
+            Lack::Role => "the server has no role",
+            Lack::Membership => "this role may not give objects to",
+            Lack::Setting => "the server has no setting",
+            Lack::Extension => "the server has no extension",
+        };
+        let kinds = self.statements.iter().map(|(kind, count)| format!("{count} × {kind}"));
+        let kinds: Vec<String> = kinds.collect();
+        format!("{what} {}, so pgrig skipped {} of {script}", self.names.join(", "), kinds.join(", "))
+    }
+
+    /// The warning of a fill, with the remedy.
+    pub fn of_fill(&self) -> String {
+        let remedy = match self.lack {
+            Lack::Role => ": give --create-roles to create the roles",
+            Lack::Membership => ": connect as a superuser, or as a member of that role",
+            Lack::Setting | Lack::Extension => "",
+        };
+        self.sentence("--ddl") + remedy
+    }
+
+    /// Statements that are left out because of names of one kind; none if there are none.
+    fn of(lack: Lack, absent: &[String], left_out: &[&Statement]) -> Option<Self> {
+        let mut names: BTreeSet<&String> = BTreeSet::new();
+        let mut statements: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for statement in left_out {
+            let is_absent = |name: &&String| absent.contains(name);
+            let of_statement: Vec<&String> = lack.names(&statement.of).iter().filter(is_absent).collect();
+            if !of_statement.is_empty() {
+                *statements.entry(statement.kind).or_default() += 1;
+            }
+            names.extend(of_statement);
+        }
+        let names: Vec<String> = names.into_iter().cloned().collect();
+        (!names.is_empty()).then_some(Self { lack, names, statements })
+    }
+}
+
+impl Lack {
+    /// The names of this kind.
+    fn names(self, of: &Names) -> &[String] {
+        match self {
+            Self::Role | Self::Membership => of.roles(),
+            Self::Setting => of.setting(),
+            Self::Extension => of.extension(),
+        }
+    }
 }
 
 /// A statement that names something which the server may not have.
@@ -56,7 +132,7 @@ pub(crate) async fn adapted(
     create_roles: bool,
 ) -> Result<Adapted, FillError> {
     let statements = statements(sql);
-    let mut unchanged = Adapted { sql: sql.to_owned(), before: Vec::new(), warnings: Vec::new() };
+    let mut unchanged = Adapted { sql: sql.to_owned(), before: Vec::new(), skipped: Vec::new() };
     if statements.is_empty() {
         return Ok(unchanged);
     }
@@ -87,51 +163,20 @@ pub(crate) async fn adapted(
         Names::Extension(extension) => extensions.contains(extension),
     };
     let left_out: Vec<&Statement> = statements.iter().filter(|statement| is_out(statement)).collect();
-    let of_kind = |kind, names| Absent { kind, names, left_out: &left_out };
-    let warnings = [
-        of_kind(Names::roles as Pick, &missing)
-            .told("the server has no role", ": give --create-roles to create the roles"),
-        of_kind(Names::roles, &strangers).told(
-            "this role may not give objects to",
-            ": connect as a superuser, or as a member of that role",
-        ),
-        of_kind(Names::setting, &settings).told("the server has no setting", ""),
-        of_kind(Names::extension, &extensions).told("the server has no extension", ""),
+    let kinds = [
+        (Lack::Role, &missing),
+        (Lack::Membership, &strangers),
+        (Lack::Setting, &settings),
+        (Lack::Extension, &extensions),
     ];
-    unchanged.warnings = warnings.into_iter().flatten().collect();
+    let skipped = kinds.into_iter().filter_map(|(lack, names)| Skipped::of(lack, names, &left_out));
+    unchanged.skipped = skipped.collect();
     unchanged.sql = without(sql, left_out.iter().map(|statement| &statement.range));
     Ok(unchanged)
 }
 
 /// Picks the names of one kind.
 type Pick = fn(&Names) -> &[String];
-
-/// Names of one kind that are not there, and all statements that are left out.
-struct Absent<'a> {
-    kind: Pick,
-    names: &'a [String],
-    left_out: &'a [&'a Statement],
-}
-
-impl Absent<'_> {
-    /// A warning with the names and the kinds of statements that are left out because of them; none if there are none.
-    fn told(&self, what: &str, remedy: &str) -> Option<String> {
-        let (mut names, mut kinds) = (BTreeSet::new(), BTreeMap::<&str, usize>::new());
-        for statement in self.left_out {
-            let absent: Vec<&String> =
-                (self.kind)(&statement.of).iter().filter(|name| self.names.contains(name)).collect();
-            if !absent.is_empty() {
-                *kinds.entry(statement.kind).or_default() += 1;
-            }
-            names.extend(absent.into_iter().map(String::as_str));
-        }
-        let names: Vec<&str> = names.into_iter().collect();
-        let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} × {kind}")).collect();
-        (!names.is_empty()).then(|| {
-            format!("{what} {}, so pgrig skipped {} of --ddl{remedy}", names.join(", "), kinds.join(", "))
-        })
-    }
-}
 
 /// The text with blanks instead of these parts.
 fn without<'a>(sql: &str, parts: impl Iterator<Item = &'a Range<usize>>) -> String {
@@ -321,6 +366,20 @@ mod tests {
             Some(("CREATE EXTENSION", vector()))
         );
         assert_eq!(only("COMMENT ON EXTENSION vector IS 'x'"), Some(("COMMENT ON EXTENSION", vector())));
+    }
+
+    #[test]
+    fn skipped_statements_are_counted_and_the_remedy_is_that_of_the_caller() {
+        let found = statements(
+            "ALTER TABLE t OWNER TO app; GRANT SELECT ON t TO bob, app; SET x = 1; GRANT app TO eve;",
+        );
+        let left_out: Vec<&Statement> = found.iter().collect();
+        let absent = ["bob".to_owned(), "app".to_owned()];
+        let skipped = Skipped::of(Lack::Role, &absent, &left_out).unwrap();
+        let sentence = "the server has no role app, bob, so pgrig skipped 1 × GRANT, 1 × OWNER TO of ";
+        assert_eq!(skipped.sentence("shop.sql"), format!("{sentence}shop.sql"));
+        assert_eq!(skipped.of_fill(), format!("{sentence}--ddl: give --create-roles to create the roles"));
+        assert_eq!(Skipped::of(Lack::Extension, &absent, &left_out), None);
     }
 
     #[test]

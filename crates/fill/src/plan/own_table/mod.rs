@@ -21,7 +21,7 @@ use crate::ledger::{self, Unfinished};
 use crate::request::{Amount, InitStep, OwnTable, Request, Subject};
 use crate::run::direct::NotDirect;
 use crate::run::resume::same_tables;
-use crate::sql::absent::adapted;
+use crate::sql::absent::{Skipped, adapted};
 use crate::sql::ddl;
 use crate::sql::emptied::has_rows;
 use catalog::{CatalogError, Described, Scope, SequenceTaken, TableInfo, Wish, describe, verify};
@@ -216,7 +216,7 @@ impl Look<'_> {
         let table = info.name.clone();
         let mut facts = self.described(request, info, Scope::Transaction).await?;
         if let TablesFacts::Own(own) = &mut facts.tables {
-            own.rows.warnings.splice(0..0, script.warnings);
+            own.rows.warnings.splice(0..0, script.skipped.iter().map(Skipped::of_fill));
         }
         Ok((Facts { create_schema, create, ..facts }, table))
     }

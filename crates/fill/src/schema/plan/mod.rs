@@ -38,7 +38,7 @@ use crate::error::FillError;
 use crate::ledger;
 use crate::plan::{DescribedTable, Plan, plan_described};
 use crate::request::{Part, Persistence, Subject};
-use crate::sql::absent::adapted;
+use crate::sql::absent::{Skipped, adapted};
 use crate::sql::ddl;
 
 /// The plan of a schema.
@@ -62,7 +62,10 @@ pub struct SchemaPlan {
     pub size: Option<u64>,
     /// The tables, each after those that it references.
     pub tables: Vec<PlannedTable>,
-    /// Warnings for the user.
+    /// Statements of the SQL that are left out.
+    #[serde(skip)]
+    pub skipped: Vec<Skipped>,
+    /// Other warnings for the user.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
@@ -215,7 +218,7 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     async fn plan(&self, may_be_single: bool) -> Result<Option<SchemaPlan>, FillError> {
-        let (create, mut warnings) = self.create_statements().await?;
+        let (create, skipped) = self.create_statements().await?;
         self.create(&create).await?;
         let names = self.names().await?;
         if names.is_empty() && self.request.ddl.is_some() {
@@ -224,8 +227,7 @@ impl Planner<'_> {
         if may_be_single && names.len() == 1 {
             return Ok(None);
         }
-        let (mut tables, left_out) = self.tables(&names).await?;
-        warnings.extend(left_out);
+        let (mut tables, mut warnings) = self.tables(&names).await?;
         let order = order::order(&tables, self.request.ddl.is_some())?;
         let cycles = self.cycles(&mut tables, &order).await?;
         let wanted = amounts::shares(&tables, &order, self.request)?;
@@ -275,6 +277,7 @@ impl Planner<'_> {
             filled_before: None,
             size,
             tables: planned,
+            skipped,
             warnings,
         }))
     }
@@ -352,8 +355,8 @@ impl Planner<'_> {
         Err(FillError::Disk { needed: total.saturating_add(wal), total, wal, temporary: 0, free, mount })
     }
 
-    /// The statements that create the tables, and warnings about omitted statements.
-    async fn create_statements(&self) -> Result<(Vec<String>, Vec<String>), FillError> {
+    /// The statements that create the tables, and those of the SQL that are left out.
+    async fn create_statements(&self) -> Result<(Vec<String>, Vec<Skipped>), FillError> {
         let Some(sql) = &self.request.ddl else { return Ok((Vec::new(), Vec::new())) };
         let schema = self.request.schema.as_deref();
         let create_schema = match schema {
@@ -361,7 +364,7 @@ impl Planner<'_> {
             None => false,
         };
         let script = adapted(self.connection, sql, self.request.create_roles).await?;
-        Ok((ddl::of_script(schema, create_schema, &script), script.warnings))
+        Ok((ddl::of_script(schema, create_schema, &script), script.skipped))
     }
 
     async fn run(&self, sql: &str) -> Result<(), FillError> {

@@ -91,6 +91,7 @@ impl Planner<'_> {
             filled_before,
             size,
             tables: planned,
+            skipped: Vec::new(),
             warnings: Vec::new(),
         })
     }

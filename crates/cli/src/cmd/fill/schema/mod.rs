@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fill::{
     FilledTable, Observer, PlannedTable, Request, SchemaLimits, SchemaObserver, SchemaOutcome, SchemaPlan,
-    SchemaRequest, Sizes, plan_schema, run_schema,
+    SchemaRequest, Sizes, Skipped, plan_schema, run_schema,
 };
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use measure::{Note, Trial, Unit};
@@ -60,7 +60,7 @@ pub(super) async fn fill(
         return Ok(Filled::All);
     }
     printer.say(planned + "\n");
-    for warning in &plan.warnings {
+    for warning in plan.skipped.iter().map(Skipped::of_fill).chain(plan.warnings.iter().cloned()) {
         printer.warn(warning);
     }
     let mut recording = Recording::begin(home, begun(arguments, request, &plan, &survey)?)?;
