@@ -9,7 +9,7 @@ use server::{Session, quote};
 
 use crate::find::{
     Class, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind, add_uncounted,
-    shown_relation, works,
+    drop_work_on_empty, shown_relation, works,
 };
 use crate::outcome::{Effects, Failed};
 use crate::parted;
@@ -68,6 +68,8 @@ pub(crate) struct Look<'a> {
     databases: &'a Databases,
     counters: Counters,
     is_in_transaction: bool,
+    /// Relations before the migration.
+    was_there: BTreeSet<u32>,
     /// Relations that the open transaction has made, so that nobody else can wait for them.
     made: BTreeSet<u32>,
 }
@@ -95,6 +97,8 @@ impl<'a> Look<'a> {
         let sampler = Sampler::begin(outside, target.dbname()).await?;
         let counters = Counters::default();
         let made = BTreeSet::new();
+        let rows = session.rows("SELECT oid FROM pg_catalog.pg_class WHERE oid >= 16384", &[]).await?;
+        let was_there = rows.iter().map(|row| row.get("oid")).collect();
         Ok(Self {
             target,
             session,
@@ -104,6 +108,7 @@ impl<'a> Look<'a> {
             databases,
             counters,
             is_in_transaction: false,
+            was_there,
             made,
         })
     }
@@ -184,10 +189,12 @@ impl<'a> Look<'a> {
         let wal = self.watcher.wal().await? - wal;
         let vacuumed = self.vacuumed(vacuums, true).await?;
         let known = Known { is_counted: true, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
-        let works = works(&before.relations, &after.relations, known);
+        let mut works = works(&before.relations, &after.relations, known);
+        drop_work_on_empty(&mut works, [&before.relations, &after.relations], &self.was_there);
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
         let worked = works.iter().map(|work| work.table).chain(named);
-        let worked = worked.filter(|oid| !self.made.contains(oid)).collect();
+        let is_temporary = |oid| before.relations.get(oid).is_some_and(|relation| relation.is_temporary);
+        let worked = worked.filter(|oid| !self.made.contains(oid) && !is_temporary(*oid)).collect();
         let inherited = before.locks.blocking(&worked, &before.relations);
         let is_made = |oid: &&u32| before.relations.get(**oid).is_none();
         self.made.extend(after.relations.0.keys().filter(is_made));
@@ -250,6 +257,7 @@ impl<'a> Look<'a> {
         }
         let locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
         let unknown_locks = refused.or_else(|| uncounted(statement, &vacuumed, &works));
+        drop_work_on_empty(&mut works, [&before, &after], &self.was_there);
         let effects = Effects {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
@@ -319,6 +327,7 @@ impl<'a> Look<'a> {
                 parent: row.get("parent"),
                 bytes: row.get("bytes"),
                 rows: row.get("rows"),
+                is_temporary: row.get("temporary"),
                 is_rewritten: row.get("rewritten"),
                 read: read_of(row),
             };
