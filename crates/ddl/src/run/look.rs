@@ -11,7 +11,7 @@ use crate::find::{
     Class, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind, add_uncounted,
     drop_work_on_empty, shown_relation, works,
 };
-use crate::outcome::{Effects, Failed};
+use crate::outcome::{Attached, Effects, Failed};
 use crate::parted;
 use crate::parts::Parts;
 use crate::run::blockers::{Blockers, used};
@@ -155,8 +155,10 @@ impl<'a> Look<'a> {
         let vacuums = self.vacuums(statement).await?;
         let before = self.reading().await?;
         let target = self.oid_of(statement.target()).await?;
-        let indexed = Parts::of(&statement.sql).create_index().map(|create| create.table.to_owned());
+        let parts = Parts::of(&statement.sql);
+        let indexed = parts.create_index().map(|create| create.table.to_owned());
         let named = target.or(self.oid_of(indexed).await?);
+        let attached = self.oid_of(parts.attached().map(str::to_owned)).await?;
         let nullable = self.nullable(statement, named).await?;
         let workers = Workers::begin(&self.watcher).await?;
         let wal = self.watcher.wal().await?;
@@ -178,6 +180,7 @@ impl<'a> Look<'a> {
         }
         let mut after = self.reading().await?;
         workers.add(&self.watcher, &before.relations, &mut after.relations).await?;
+        let adds_domain = self.adds_domain(&parts, target).await?;
         self.databases.note_roles(&self.session, statement).await?;
         if is_own {
             let (run, committed) = timed(self.session.run("COMMIT")).await;
@@ -203,6 +206,8 @@ impl<'a> Look<'a> {
             is_partitioned: is_partitioned(&works, target, &after.relations),
             partitions: named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations)),
             nullable,
+            adds_domain,
+            attached: attached.zip(target).and_then(|oids| attachment(oids, &before.relations)),
             tables: concerned(&works, &locks, &before.relations),
             held: after.locks.tables(&before.relations),
             works,
@@ -263,6 +268,8 @@ impl<'a> Look<'a> {
             is_partitioned: is_partitioned(&works, target, &after),
             partitions: Vec::new(),
             nullable: Vec::new(),
+            adds_domain: false,
+            attached: None,
             tables: concerned(&works, &locks, &before),
             held: held.tables(&before),
             works,
@@ -356,6 +363,15 @@ impl<'a> Look<'a> {
         Ok(rows.iter().map(|row| row.get("name")).collect())
     }
 
+    /// Whether a column that a statement has added to a table is of a domain.
+    async fn adds_domain(&self, parts: &Parts<'_>, table: Option<u32>) -> Result<bool, ConnectError> {
+        let columns = parts.added_columns();
+        let Some(table) = table.filter(|_| !columns.is_empty()) else { return Ok(false) };
+        let query = "SELECT EXISTS (SELECT FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+                     WHERE a.attrelid = $1 AND a.attname::text = ANY ($2) AND t.typtype = 'd') AS found";
+        Ok(self.session.row(query, &[&table, &columns]).await?.get("found"))
+    }
+
     /// Counters of VACUUM and ANALYZE, before a statement of these.
     async fn vacuums(&self, statement: &Statement) -> Result<Option<BTreeMap<u32, i64>>, ConnectError> {
         if !statement.is_vacuum() {
@@ -425,6 +441,12 @@ fn concerned(works: &[Work], locks: &[Lock], before: &Relations) -> BTreeSet<u32
     let is_locked = |name: &str| locks.iter().any(|lock| lock.relation == name);
     let locked = before.0.iter().filter(|(_, relation)| is_locked(&relation.name));
     locked.map(|(oid, _)| before.table_of(*oid)).filter(with_rows).collect()
+}
+
+/// A table that becomes a partition of another.
+fn attachment((part, whole): (u32, u32), before: &Relations) -> Option<Attached> {
+    let within = |oid: u32| before.0.keys().copied().filter(|table| before.is_within(*table, oid)).collect();
+    Some(Attached { name: before.get(part)?.name.clone(), tables: within(part), others: within(whole) })
 }
 
 /// Adds the locks of VACUUM on each table. It goes from table to table in transactions of its own (vacuum.c: `vacuum_rel`), and readings see
