@@ -1,9 +1,11 @@
 //! A better way, where one is known for work that was measured: in words, and as statements that can be measured, too.
 
+use std::collections::BTreeSet;
+
 use crate::edge::Edge;
 use crate::find::{Class, WorkKind};
 use crate::not_null;
-use crate::outcome::{Effects, StatementOutcome};
+use crate::outcome::{Attached, Effects, StatementOutcome};
 use crate::parted;
 use crate::parts::{Action, Alter, Parts};
 use crate::script::{Statement, StatementKind};
@@ -20,8 +22,11 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
     let builds = found.works.iter().any(|work| work.kind == WorkKind::IndexBuild);
     found.blocks()?;
     let is_reference = has("foreign key") || has("references");
-    let is_key = has("alter table") && (has("unique") || has("primary key"));
-    let is_serial = || Parts::of(&statement.sql).adds_serial();
+    // ALTER DOMAIN locks and scans all tables of the domain, also to validate a constraint.
+    let alters = has("alter table");
+    let is_key = alters && (has("unique") || has("primary key"));
+    let parts = Parts::of(&statement.sql);
+    let changes_type = || if text.starts_with("alter table") { parts.changes_type() } else { has(" type ") };
     let way = match found.class {
         Class::IndexBuild if text.starts_with("create ") && found.is_partitioned => {
             "build the index on each partition, outside of a transaction, and attach these indexes: that does not block writes \
@@ -31,7 +36,9 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
             "build the index on each partition, outside of a transaction, and attach these indexes: the statements that block \
              readers or writers then scan nothing"
         }
-        Class::Scan | Class::SeveralTables if found.is_partitioned && has(" add ") && is_reference => {
+        Class::Scan | Class::SeveralTables
+            if alters && found.is_partitioned && has(" add ") && is_reference =>
+        {
             "on each partition, add the constraint NOT VALID, and validate it in a later transaction: the partitioned table then \
              takes these constraints, and scans nothing"
         }
@@ -49,32 +56,36 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
             "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction: ADD PRIMARY KEY USING INDEX \
              then changes only catalogs"
         }
-        Class::Scan | Class::SeveralTables if has("set not null") => {
+        Class::Scan | Class::SeveralTables if alters && has("set not null") => {
             "add a CHECK constraint NOT VALID, and validate it in a later transaction, which blocks neither reads nor writes: SET \
              NOT NULL then scans nothing"
         }
-        Class::Scan | Class::SeveralTables if has(" add ") && (has("check") || is_reference) => {
+        Class::Scan | Class::SeveralTables if alters && has(" add ") && (has("check") || is_reference) => {
             "add the constraint NOT VALID, and validate it in a later transaction: the scan then blocks neither reads nor writes"
         }
-        Class::Scan | Class::SeveralTables if has("validate constraint") => {
+        Class::Scan | Class::SeveralTables if alters && has("validate constraint") => {
             "validate the constraint in a later transaction: the scan then goes on without the lock of the earlier statement"
         }
-        Class::ScanOfAnother | Class::SeveralTables if has("attach partition") => {
-            return Some(attached(found, &text));
+        Class::Scan | Class::ScanOfAnother | Class::SeveralTables if found.attached.is_some() => {
+            return found.attached.as_ref().and_then(|attached| attaching(found, attached));
         }
+        Class::Rewrite if changes_type() => {
+            "add a column of the new type, and a trigger that keeps it current; copy the values in batches; then rename both \
+             columns"
+        }
+        // ADD COLUMN of a domain with constraints rewrites the table without a default, too (tablecmds.c: ATExecAddColumn).
+        Class::Rewrite if has(" add ") && found.adds_domain => return None,
         // Each row gets a number from a sequence, with no default that could be set first.
-        Class::Rewrite if has(" add ") && (has("as identity") || is_serial()) => {
+        Class::Rewrite if has(" add ") && (has("as identity") || parts.adds_serial()) => {
             "add the column without a default; then set its default to nextval of a sequence; number the existing rows in batches; add CHECK \
              (column IS NOT NULL) NOT VALID, validate it in a later transaction, then SET NOT NULL; for an identity column, then DROP \
              DEFAULT and ADD GENERATED … AS IDENTITY with a START greater than the greatest number: that does not rewrite the table"
         }
-        Class::Rewrite if has(" add ") && has("default") && !has("stored") => {
+        Class::Rewrite
+            if has(" add ") && has("default") && !has("stored") && !parts.has_several_actions() =>
+        {
             "add the column without the volatile default, set the default, then update the rows in batches: that does not \
              rewrite the table"
-        }
-        Class::Rewrite if has(" type ") => {
-            "add a column of the new type, and a trigger that keeps it current; copy the values in batches; then rename both \
-             columns"
         }
         Class::Rewrite if text.starts_with("refresh") => {
             "REFRESH MATERIALIZED VIEW CONCURRENTLY does not block readers; it needs a unique index on the view"
@@ -89,27 +100,33 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
     Some(format!("{before}{way}"))
 }
 
-/// The better way of ATTACH PARTITION.
-fn attached(found: &Effects, text: &str) -> String {
-    let is_several = found.class == Class::SeveralTables;
-    let scanned = |is_it: bool| {
-        let mut of = found.works.iter().filter(|work| is_attached(&work.relation, text) == is_it);
-        of.next().map(|work| work.relation.as_str())
+/// The better way of ATTACH PARTITION: it scans the table that it attaches, or parts of it, and the default partition.
+fn attaching(found: &Effects, attached: &Attached) -> Option<String> {
+    let scanned = |tables: &BTreeSet<u32>| {
+        let works = found.works.iter().filter(|work| tables.contains(&work.table));
+        works.map(|work| work.relation.as_str()).collect::<Vec<_>>()
     };
+    let (own, others) = (scanned(&attached.tables), scanned(&attached.others));
     let mut checks = Vec::new();
-    if let Some(table) = scanned(true) {
+    if !own.is_empty() {
+        let table = &attached.name;
         checks
             .push(format!("to {table}, one that only rows within the new bounds satisfy, with IS NOT NULL"));
     }
-    if let Some(table) = scanned(false) {
-        checks.push(format!("to {table}, one that only rows outside of the new bounds satisfy"));
+    if !others.is_empty() {
+        let tables = others.join(", ");
+        checks.push(format!("to {tables}, one that only rows outside of the new bounds satisfy"));
     }
-    format!(
+    if checks.is_empty() {
+        return None;
+    }
+    let is_several = others.len() + usize::from(!own.is_empty()) > 1;
+    Some(format!(
         "first add {} NOT VALID, and validate {} in a later transaction ({}): ATTACH PARTITION then scans nothing",
         if is_several { "CHECK constraints" } else { "a CHECK constraint" },
         if is_several { "them" } else { "it" },
         checks.join("; ")
-    )
+    ))
 }
 
 /// The better way as statements to paste, each in one line; none if pgrig cannot write it. `version` is the server's.
@@ -119,14 +136,6 @@ pub fn better_statements(one: &StatementOutcome, version: u32) -> Vec<String> {
     let ways = found.and_then(|found| written(found, &one.statement, one.number, version));
     let in_one_line = |sql: String| Statement { sql, ..one.statement.clone() }.in_one_line();
     ways.unwrap_or_default().into_iter().map(in_one_line).collect()
-}
-
-/// Whether the scanned table is the one that ATTACH PARTITION names: otherwise it is the default partition.
-fn is_attached(relation: &str, text: &str) -> bool {
-    let plain = |name: &str| name.trim().replace('"', "").to_lowercase();
-    let named = text.split("attach partition ").nth(1).and_then(|rest| rest.split(" for values").next());
-    let (named, name) = (plain(named.unwrap_or_default()), plain(relation));
-    named == name || named.strip_suffix(&name).is_some_and(|schema| schema.ends_with('.'))
 }
 
 /// A migration in which better ways replace statements.
@@ -282,7 +291,7 @@ fn batch_of(table: &str, column: &str, batch: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     use super::*;
     use crate::find::{Kind, Lock, LockMode, Proof, Work};
@@ -302,6 +311,8 @@ mod tests {
             is_partitioned: false,
             partitions: Vec::new(),
             nullable: Vec::new(),
+            adds_domain: false,
+            attached: None,
             waits: 0,
             space: Space::default(),
             tables: BTreeSet::new(),
@@ -432,6 +443,70 @@ mod tests {
             way("ALTER TABLE t ADD a int GENERATED ALWAYS AS (n + 1) STORED, ADD b int DEFAULT 1"),
             None
         );
+    }
+
+    /// Words that another statement, or another action, has too.
+    #[test]
+    fn a_way_is_that_of_the_statement() {
+        let way = |sql: &str, class: Class, adds_domain: bool| {
+            let script = Script::read(sql, None).unwrap();
+            let kind = if class == Class::Rewrite { WorkKind::Rewrite } else { WorkKind::Scan };
+            let found = Effects { adds_domain, ..found(class, kind) };
+            better_way(&found, &script.statements[0])
+        };
+        for sql in [
+            "ALTER DOMAIN positive ADD CHECK (VALUE > 0)",
+            "ALTER DOMAIN positive VALIDATE CONSTRAINT c",
+            "ALTER DOMAIN positive SET NOT NULL",
+        ] {
+            for class in [Class::Scan, Class::SeveralTables] {
+                assert_eq!(way(sql, class, false), None, "{sql}");
+            }
+        }
+        let both = "ALTER TABLE t ADD state int DEFAULT 0 NOT NULL, ALTER COLUMN n TYPE bigint";
+        assert!(way(both, Class::Rewrite, false).unwrap().contains("new type"));
+        let several = "ALTER TABLE t ADD a uuid DEFAULT gen_random_uuid(), ADD b int";
+        assert_eq!(way(several, Class::Rewrite, false), None);
+        let named = way("ALTER TABLE t ADD type uuid DEFAULT gen_random_uuid()", Class::Rewrite, false);
+        assert!(named.unwrap().contains("volatile default"));
+        let domain = "ALTER TABLE t ADD qty positive DEFAULT 1";
+        assert_eq!(way(domain, Class::Rewrite, true), None);
+        assert!(way(domain, Class::Rewrite, false).is_some());
+    }
+
+    /// The scanned parts of the attached table are not those of the default partition.
+    #[test]
+    fn the_way_of_attach_partition_names_each_table_s_check() {
+        let script = Script::read("ALTER TABLE t ATTACH PARTITION p DEFAULT", None).unwrap();
+        let way = |class: Class, scanned: &[u32]| {
+            let found = found(class, WorkKind::Scan);
+            let work = |oid: &u32| Work {
+                oid: *oid,
+                table: *oid,
+                relation: format!("r{oid}"),
+                ..found.works[0].clone()
+            };
+            let attached = Attached {
+                name: "p".to_owned(),
+                tables: BTreeSet::from([1, 2, 3]),
+                others: BTreeSet::from([4, 5]),
+            };
+            let works = scanned.iter().map(work).collect();
+            let found = Effects { works, attached: Some(attached), ..found.clone() };
+            better_way(&found, &script.statements[0])
+        };
+        let (within, outside) = ("to p, one that only rows within", "one that only rows outside");
+        let own = way(Class::Scan, &[1]).unwrap();
+        assert!(own.contains(within) && own.contains("a CHECK") && !own.contains(outside), "{own}");
+        let parts = way(Class::SeveralTables, &[2, 3]).unwrap();
+        assert!(parts.contains(within) && parts.contains("a CHECK") && !parts.contains(outside), "{parts}");
+        let both = way(Class::SeveralTables, &[2, 3, 5]).unwrap();
+        assert!(both.contains(within) && both.contains("CHECK constraints"), "{both}");
+        assert!(both.contains(&format!("to r5, {outside}")), "{both}");
+        let default = way(Class::ScanOfAnother, &[4]).unwrap();
+        assert!(!default.contains(within) && default.contains(&format!("to r4, {outside}")), "{default}");
+        // A table that a foreign key references.
+        assert_eq!(way(Class::ScanOfAnother, &[9]), None);
     }
 
     #[test]

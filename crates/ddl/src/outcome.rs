@@ -92,6 +92,12 @@ pub struct Effects {
     /// The columns of the primary key that it adds, as far as they may be NULL before it, as SQL.
     #[serde(skip)]
     pub(crate) nullable: Vec<String>,
+    /// Whether it adds a column of a domain, whose constraints the server checks by a rewrite.
+    #[serde(skip)]
+    pub(crate) adds_domain: bool,
+    /// The table that it attaches as a partition.
+    #[serde(skip)]
+    pub(crate) attached: Option<Attached>,
     /// Times that it waited for transactions of others.
     pub waits: usize,
     /// Disk space that it takes while it runs.
@@ -102,6 +108,17 @@ pub struct Effects {
     /// OIDs of all tables of which its transaction has a lock or one on an index, with the locks on the table itself.
     #[serde(skip)]
     pub(crate) held: BTreeMap<u32, Vec<LockMode>>,
+}
+
+/// A table that becomes a partition.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    /// Its name for people.
+    pub(crate) name: String,
+    /// OIDs of it, and of its own partitions.
+    pub(crate) tables: BTreeSet<u32>,
+    /// OIDs of the partitions that are there already.
+    pub(crate) others: BTreeSet<u32>,
 }
 
 impl Effects {

@@ -139,6 +139,30 @@ impl<'a> Parts<'a> {
         Some(Alter { table, is_only, action: action? })
     }
 
+    /// Whether ALTER TABLE has several actions.
+    pub(crate) fn has_several_actions(&self) -> bool {
+        self.begins(0, &["alter", "table"]) && self.outer(2).any(|place| self.tokens[place].text == ",")
+    }
+
+    /// Whether ALTER TABLE changes the type of a column.
+    pub(crate) fn changes_type(&self) -> bool {
+        let is_change = |place: usize| {
+            let column = place + 1 + usize::from(self.begins(place + 1, &["column"]));
+            self.begins(place, &["alter"])
+                && (self.begins(column + 1, &["type"]) || self.begins(column + 1, &["set", "data", "type"]))
+        };
+        self.begins(0, &["alter", "table"]) && self.outer(2).any(is_change)
+    }
+
+    /// The table that ALTER TABLE attaches as a partition.
+    pub(crate) fn attached(&self) -> Option<&'a str> {
+        if !self.begins(0, &["alter", "table"]) {
+            return None;
+        }
+        let at = self.outer(2).find(|place| self.begins(*place, &["attach", "partition"]))?;
+        Some(self.qualified(at + 2)?.0)
+    }
+
     /// The columns that ALTER TABLE adds, by their names as the server has them.
     pub(crate) fn added_columns(&self) -> Vec<String> {
         self.added().into_iter().filter_map(|at| self.folded(at)).collect()
@@ -316,6 +340,33 @@ mod tests {
             ("ALTER TYPE mood ADD VALUE 'mixed'", &[]),
         ] {
             assert_eq!(Parts::of(sql).added_columns(), wanted, "{sql}");
+        }
+    }
+
+    #[test]
+    fn actions_are_told_apart() {
+        for (sql, is_several, is_type) in [
+            ("ALTER TABLE t ADD a int DEFAULT 0 NOT NULL, ALTER COLUMN b TYPE bigint", true, true),
+            ("alter table s.t alter b set data type numeric(8, 2)", false, true),
+            ("ALTER TABLE t ADD type text DEFAULT f(1, 2)", false, false),
+            ("ALTER TABLE t ALTER type SET DEFAULT 1", false, false),
+            ("ALTER TABLE t ALTER \"Type\" TYPE text", false, true),
+            ("DO $$ BEGIN ALTER TABLE t ALTER b TYPE text, ADD c int; END $$", false, false),
+        ] {
+            let parts = Parts::of(sql);
+            assert_eq!((parts.has_several_actions(), parts.changes_type()), (is_several, is_type), "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_table_that_becomes_a_partition_is_found() {
+        for (sql, wanted) in [
+            ("ALTER TABLE t ATTACH PARTITION p DEFAULT;", Some("p")),
+            ("ALTER TABLE s.t ATTACH PARTITION s . \"P q\" FOR VALUES IN (1)", Some("s . \"P q\"")),
+            ("ALTER TABLE t DETACH PARTITION p", None),
+            ("ALTER INDEX i ATTACH PARTITION j", None),
+        ] {
+            assert_eq!(Parts::of(sql).attached(), wanted, "{sql}");
         }
     }
 

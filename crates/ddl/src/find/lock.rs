@@ -136,7 +136,7 @@ impl Held {
             let strongest = modes.iter().filter(|mode| !old.contains(mode)).max();
             let relation = known.iter().find_map(|relations| relations.get(*oid));
             if let (Some(mode), Some(relation)) = (strongest, relation) {
-                let was_there = known[0].get(*oid).is_some() && !made.contains(oid);
+                let was_there = known[0].get(*oid).is_some() && !made.contains(oid) && !relation.is_temporary;
                 locks.push(Lock {
                     relation: relation.name.clone(),
                     kind: relation.kind,
@@ -182,6 +182,6 @@ pub struct Lock {
     pub kind: Kind,
     /// The strongest mode.
     pub mode: LockMode,
-    /// Whether the statement, or an earlier one of its transaction, has made the relation, so that nobody else can wait for it.
+    /// Whether the statement, or an earlier one of its transaction, has made the relation, or it is temporary: nobody else can wait for it.
     pub is_new: bool,
 }

@@ -119,6 +119,8 @@ pub struct Relation {
     pub bytes: i64,
     /// Rows that the planner assumes.
     pub rows: f64,
+    /// Whether it is temporary: no other session can use it.
+    pub(crate) is_temporary: bool,
     /// Whether the server raised `table_rewrite` for it in the statement.
     pub(crate) is_rewritten: bool,
     /// Counters of the transaction, or those of the server.

@@ -145,6 +145,28 @@ pub(crate) fn add_uncounted(works: &mut Vec<Work>, held: &BTreeMap<u32, Vec<Lock
     works.sort_by_key(|work| work.kind);
 }
 
+/// Leaves out work on tables that the migration made and that have no rows: there is nothing to read, whatever the size of the others.
+/// `was_there` are the relations before the migration. Rows that are written count.
+pub(crate) fn drop_work_on_empty(
+    works: &mut Vec<Work>,
+    [before, after]: [&Relations; 2],
+    was_there: &BTreeSet<u32>,
+) {
+    let is_empty =
+        |table: u32, relations: &Relations| relations.get(table).is_none_or(|relation| relation.bytes == 0);
+    works.retain(|work| {
+        let has_rows = match work.kind {
+            WorkKind::Rows => true,
+            WorkKind::Scan | WorkKind::IndexBuild => !is_empty(work.table, before),
+            // REFRESH MATERIALIZED VIEW may fill it.
+            WorkKind::Rewrite | WorkKind::Copy => {
+                !is_empty(work.table, before) || !is_empty(work.table, after)
+            }
+        };
+        has_rows || was_there.contains(&work.table)
+    });
+}
+
 /// Entries that the statement read of a table's indexes.
 fn entries(before: &Relations, after: &Relations, table: u32) -> i64 {
     let indexes = after.0.iter().filter(|(_, index)| index.kind == Kind::Index && index.owner == table);
@@ -159,4 +181,48 @@ fn entries(before: &Relations, after: &Relations, table: u32) -> i64 {
 #[expect(clippy::cast_precision_loss, reason = "a count of rows, compared roughly")]
 fn is_whole(entries: i64, rows: f64) -> bool {
     rows > 0.0 && entries as f64 >= rows * 0.9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::Relation;
+
+    fn table(bytes: i64) -> Relation {
+        Relation {
+            name: "t".to_owned(),
+            schema: "\"public\"".to_owned(),
+            sql: "\"public\".\"t\"".to_owned(),
+            kind: Kind::Table,
+            file: 1,
+            tablespace: 0,
+            owner: 0,
+            parent: 0,
+            bytes,
+            rows: 0.0,
+            is_temporary: false,
+            is_rewritten: false,
+            read: Read::default(),
+        }
+    }
+
+    #[test]
+    fn work_on_an_empty_table_of_the_migration_is_none() {
+        let is_kept = |table_oid: u32, kind: WorkKind, bytes: [i64; 2]| {
+            let [before, after] = bytes.map(|bytes| Relations(BTreeMap::from([(table_oid, table(bytes))])));
+            let proof = Proof { file: None, read: None, is_event: false, is_vacuumed: false };
+            let relation = "t".to_owned();
+            let mut works = vec![Work { oid: 9, table: table_oid, relation, kind, proof }];
+            drop_work_on_empty(&mut works, [&before, &after], &BTreeSet::from([1]));
+            !works.is_empty()
+        };
+        let all = [WorkKind::Rewrite, WorkKind::Copy, WorkKind::IndexBuild, WorkKind::Rows, WorkKind::Scan];
+        for kind in all {
+            assert!(is_kept(1, kind, [0, 0]), "{kind:?} of a table that was there");
+            assert!(is_kept(2, kind, [8192, 8192]), "{kind:?} of a table that the migration filled");
+            assert_eq!(is_kept(2, kind, [0, 0]), kind == WorkKind::Rows, "{kind:?}");
+        }
+        assert!(is_kept(2, WorkKind::Rewrite, [0, 8192]));
+        assert!(!is_kept(2, WorkKind::Scan, [0, 8192]));
+    }
 }

@@ -195,6 +195,7 @@ mod tests {
                 parent: *parent,
                 bytes: 0,
                 rows: 0.0,
+                is_temporary: false,
                 is_rewritten: false,
                 read: Read::default(),
             };

@@ -9,9 +9,9 @@ use server::{Session, quote};
 
 use crate::find::{
     Class, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind, add_uncounted,
-    shown_relation, works,
+    drop_work_on_empty, shown_relation, works,
 };
-use crate::outcome::{Effects, Failed};
+use crate::outcome::{Attached, Effects, Failed};
 use crate::parted;
 use crate::parts::Parts;
 use crate::run::blockers::{Blockers, used};
@@ -68,6 +68,8 @@ pub(crate) struct Look<'a> {
     databases: &'a Databases,
     counters: Counters,
     is_in_transaction: bool,
+    /// Relations before the migration.
+    was_there: BTreeSet<u32>,
     /// Relations that the open transaction has made, so that nobody else can wait for them.
     made: BTreeSet<u32>,
 }
@@ -95,6 +97,8 @@ impl<'a> Look<'a> {
         let sampler = Sampler::begin(outside, target.dbname()).await?;
         let counters = Counters::default();
         let made = BTreeSet::new();
+        let rows = session.rows("SELECT oid FROM pg_catalog.pg_class WHERE oid >= 16384", &[]).await?;
+        let was_there = rows.iter().map(|row| row.get("oid")).collect();
         Ok(Self {
             target,
             session,
@@ -104,6 +108,7 @@ impl<'a> Look<'a> {
             databases,
             counters,
             is_in_transaction: false,
+            was_there,
             made,
         })
     }
@@ -150,8 +155,10 @@ impl<'a> Look<'a> {
         let vacuums = self.vacuums(statement).await?;
         let before = self.reading().await?;
         let target = self.oid_of(statement.target()).await?;
-        let indexed = Parts::of(&statement.sql).create_index().map(|create| create.table.to_owned());
+        let parts = Parts::of(&statement.sql);
+        let indexed = parts.create_index().map(|create| create.table.to_owned());
         let named = target.or(self.oid_of(indexed).await?);
+        let attached = self.oid_of(parts.attached().map(str::to_owned)).await?;
         let nullable = self.nullable(statement, named).await?;
         let workers = Workers::begin(&self.watcher).await?;
         let wal = self.watcher.wal().await?;
@@ -173,6 +180,7 @@ impl<'a> Look<'a> {
         }
         let mut after = self.reading().await?;
         workers.add(&self.watcher, &before.relations, &mut after.relations).await?;
+        let adds_domain = self.adds_domain(&parts, target).await?;
         self.databases.note_roles(&self.session, statement).await?;
         if is_own {
             let (run, committed) = timed(self.session.run("COMMIT")).await;
@@ -184,10 +192,12 @@ impl<'a> Look<'a> {
         let wal = self.watcher.wal().await? - wal;
         let vacuumed = self.vacuumed(vacuums, true).await?;
         let known = Known { is_counted: true, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
-        let works = works(&before.relations, &after.relations, known);
+        let mut works = works(&before.relations, &after.relations, known);
+        drop_work_on_empty(&mut works, [&before.relations, &after.relations], &self.was_there);
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
         let worked = works.iter().map(|work| work.table).chain(named);
-        let worked = worked.filter(|oid| !self.made.contains(oid)).collect();
+        let is_temporary = |oid| before.relations.get(oid).is_some_and(|relation| relation.is_temporary);
+        let worked = worked.filter(|oid| !self.made.contains(oid) && !is_temporary(*oid)).collect();
         let inherited = before.locks.blocking(&worked, &before.relations);
         let is_made = |oid: &&u32| before.relations.get(**oid).is_none();
         self.made.extend(after.relations.0.keys().filter(is_made));
@@ -196,6 +206,8 @@ impl<'a> Look<'a> {
             is_partitioned: is_partitioned(&works, target, &after.relations),
             partitions: named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations)),
             nullable,
+            adds_domain,
+            attached: attached.zip(target).and_then(|oids| attachment(oids, &before.relations)),
             tables: concerned(&works, &locks, &before.relations),
             held: after.locks.tables(&before.relations),
             works,
@@ -250,11 +262,14 @@ impl<'a> Look<'a> {
         }
         let locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
         let unknown_locks = refused.or_else(|| uncounted(statement, &vacuumed, &works));
+        drop_work_on_empty(&mut works, [&before, &after], &self.was_there);
         let effects = Effects {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
             partitions: Vec::new(),
             nullable: Vec::new(),
+            adds_domain: false,
+            attached: None,
             tables: concerned(&works, &locks, &before),
             held: held.tables(&before),
             works,
@@ -319,6 +334,7 @@ impl<'a> Look<'a> {
                 parent: row.get("parent"),
                 bytes: row.get("bytes"),
                 rows: row.get("rows"),
+                is_temporary: row.get("temporary"),
                 is_rewritten: row.get("rewritten"),
                 read: read_of(row),
             };
@@ -345,6 +361,15 @@ impl<'a> Look<'a> {
                      WHERE attrelid = $1 AND attname::text = ANY ($2) AND NOT attnotnull ORDER BY attnum";
         let rows = self.session.rows(query, &[&table, &columns]).await?;
         Ok(rows.iter().map(|row| row.get("name")).collect())
+    }
+
+    /// Whether a column that a statement has added to a table is of a domain.
+    async fn adds_domain(&self, parts: &Parts<'_>, table: Option<u32>) -> Result<bool, ConnectError> {
+        let columns = parts.added_columns();
+        let Some(table) = table.filter(|_| !columns.is_empty()) else { return Ok(false) };
+        let query = "SELECT EXISTS (SELECT FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+                     WHERE a.attrelid = $1 AND a.attname::text = ANY ($2) AND t.typtype = 'd') AS found";
+        Ok(self.session.row(query, &[&table, &columns]).await?.get("found"))
     }
 
     /// Counters of VACUUM and ANALYZE, before a statement of these.
@@ -416,6 +441,12 @@ fn concerned(works: &[Work], locks: &[Lock], before: &Relations) -> BTreeSet<u32
     let is_locked = |name: &str| locks.iter().any(|lock| lock.relation == name);
     let locked = before.0.iter().filter(|(_, relation)| is_locked(&relation.name));
     locked.map(|(oid, _)| before.table_of(*oid)).filter(with_rows).collect()
+}
+
+/// A table that becomes a partition of another.
+fn attachment((part, whole): (u32, u32), before: &Relations) -> Option<Attached> {
+    let within = |oid: u32| before.0.keys().copied().filter(|table| before.is_within(*table, oid)).collect();
+    Some(Attached { name: before.get(part)?.name.clone(), tables: within(part), others: within(whole) })
 }
 
 /// Adds the locks of VACUUM on each table. It goes from table to table in transactions of its own (vacuum.c: `vacuum_rel`), and readings see

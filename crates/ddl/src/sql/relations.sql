@@ -7,6 +7,7 @@ SELECT c.oid, n.nspname::text AS schema, c.relname::text AS name, c.relkind::tex
        coalesce(h.inhparent, 0::oid) AS parent,
        CASE WHEN c.relkind IN ('r', 'm', 't', 'i') THEN coalesce(pg_catalog.pg_relation_size(c.oid), 0) ELSE 0 END AS bytes,
        greatest(c.reltuples, 0)::float8 AS rows,
+       c.relpersistence = 't' AS temporary,
        coalesce(c.oid::text = ANY (pg_catalog.string_to_array(current_setting('pgrig.rewritten', true), ' ')), false) AS rewritten,
        pg_catalog.pg_stat_get_xact_numscans(c.oid) AS scans,
        pg_catalog.pg_stat_get_xact_tuples_returned(c.oid) AS returned,

@@ -282,3 +282,39 @@ fn the_ways_that_hints_name_for_partitioned_tables_work() {
         }
     }
 }
+
+/// Hints whose statements would block others as long, or that belong to another action.
+#[test]
+fn no_way_is_named_that_is_no_better() {
+    let schema = "
+        CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+        CREATE TABLE orders (id int PRIMARY KEY, amount int, qty positive);
+        CREATE TABLE parted (id int NOT NULL, n int) PARTITION BY RANGE (id);
+        CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (1000);";
+    let migration = "
+        ALTER DOMAIN positive ADD CONSTRAINT small CHECK (VALUE < 2000000000);
+        ALTER TABLE orders ADD more positive DEFAULT 1;
+        ALTER TABLE orders ADD state int DEFAULT 0 NOT NULL, ALTER COLUMN amount TYPE bigint;
+        CREATE TABLE late (id int NOT NULL, n int) PARTITION BY RANGE (id);
+        CREATE TABLE late_1 PARTITION OF late FOR VALUES FROM (5000) TO (6000);
+        CREATE TABLE late_2 PARTITION OF late FOR VALUES FROM (6000) TO (7000);
+        INSERT INTO late SELECT i, 0 FROM generate_series(5000, 6999) i;
+        ALTER TABLE parted ATTACH PARTITION late DEFAULT;";
+    for release in RELEASES {
+        let outcome = measured(&server(release), &request(schema, migration, Amount::Rows(500))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = |number: usize| outcome.statements[number - 1].found.as_ref().unwrap();
+        let way = |number: usize| better_way(found(number), &outcome.statements[number - 1].statement);
+        assert_eq!((found(1).blocks(), way(1)), (Some("writes"), None), "{release}: {:#?}", found(1));
+        assert_eq!((found(2).class, way(2)), (Class::Rewrite, None), "{release}: {:#?}", found(2));
+        let typed = way(3).unwrap();
+        assert!(typed.contains("new type") && !typed.contains("default"), "{release}: {typed}");
+        let attached = way(8).unwrap();
+        assert!(
+            attached.contains("to late, one that only rows within the new bounds"),
+            "{release}: {attached}"
+        );
+        assert!(!attached.contains("outside"), "{release}: {attached}");
+    }
+}

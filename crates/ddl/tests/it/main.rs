@@ -6,6 +6,7 @@ mod frameworks;
 mod migrations;
 mod originals;
 mod outside;
+mod own_tables;
 mod refusals;
 mod space;
 mod stalls;
