@@ -69,10 +69,17 @@ impl Scratch {
         };
         let open = |name: &str, set: &[(&str, &str)]| Instance::open(home, spec(name, set));
         // Recovery needs room for the transactions that were prepared. A subscription of the original must not take changes from its
-        // publisher, which keeps them for the original.
+        // publisher, which keeps them for the original. A vacuum against wraparound would hold locks that the checks of constraints
+        // wait for; these are the largest values.
         let of_base = spec(
             BASE,
-            &[("max_prepared_transactions", &facts.prepared), ("max_logical_replication_workers", "0")],
+            &[
+                ("max_prepared_transactions", &facts.prepared),
+                ("max_logical_replication_workers", "0"),
+                ("autovacuum", "off"),
+                ("autovacuum_freeze_max_age", "2000000000"),
+                ("autovacuum_multixact_freeze_max_age", "2000000000"),
+            ],
         );
         let base = Instance::open(home, of_base.clone())?;
         // Autovacuum's transactions would hinder the comparison of base backups.
