@@ -31,8 +31,10 @@ pub(crate) struct Facts {
     /// A role that may connect to a restored server and read all of it.
     pub(crate) superuser: Option<String>,
     pub(crate) roles: Vec<String>,
-    /// Those of them that are superusers.
+    /// Those of them that are superusers, or own what only superusers can own here: managed servers let other roles own it, too.
     pub(crate) superusers: Vec<String>,
+    /// A role, and the member that has its rights.
+    pub(crate) memberships: Vec<(String, String)>,
     pub(crate) extensions: Vec<String>,
     /// The role of the connection.
     role: String,
@@ -52,6 +54,10 @@ impl Facts {
     pub(crate) async fn of(session: &Session, version_num: u32) -> Result<Self, ConnectError> {
         let row = session.row(include_str!("../sql/source.sql"), &[]).await?;
         let bytes = |name: &str| u64::try_from(row.get::<_, i64>(name)).unwrap_or_default();
+        let mut memberships = Vec::new();
+        for row in session.rows(include_str!("../sql/memberships.sql"), &[]).await? {
+            memberships.push((row.get("granted"), row.get("member")));
+        }
         Ok(Self {
             database: row.get("database"),
             major: u16::try_from(version_num / 10_000).unwrap_or_default(),
@@ -66,6 +72,7 @@ impl Facts {
             superuser: row.get("superuser"),
             roles: row.get("roles"),
             superusers: row.get("superusers"),
+            memberships,
             extensions: row.get("extensions"),
             role: row.get("role"),
             may_replicate: row.get::<_, Option<bool>>("may_replicate").unwrap_or(false),
@@ -94,6 +101,7 @@ impl Facts {
             superuser: Some("postgres".to_owned()),
             roles: Vec::new(),
             superusers: Vec::new(),
+            memberships: Vec::new(),
             extensions: Vec::new(),
             role: "postgres".to_owned(),
             may_replicate: true,

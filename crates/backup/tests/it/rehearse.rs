@@ -156,6 +156,25 @@ fn an_event_trigger_of_another_superuser_is_restored() {
     });
 }
 
+/// Its owner may read the table only as a member of another role.
+#[test]
+fn a_materialized_view_whose_owner_reads_by_membership_is_restored() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = server(13);
+    let schema = "CREATE ROLE readers NOLOGIN; CREATE ROLE \"Viewer\" NOLOGIN IN ROLE readers, pg_monitor; \
+                  CREATE TABLE a AS SELECT 1 AS x; GRANT SELECT ON a TO readers; \
+                  CREATE MATERIALIZED VIEW v AS SELECT x FROM a; ALTER MATERIALIZED VIEW v OWNER TO \"Viewer\"";
+    block_on(async {
+        let postgres = server.connect("postgres").await;
+        postgres.client.batch_execute(schema).await.unwrap();
+        let outcome = rehearsed(&server, &server.target("postgres"), &["plain", "custom"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        postgres.close().await;
+    });
+}
+
 /// Rows that come meanwhile are in no dump, and a base backup is not said to be equal.
 #[test]
 fn a_database_that_changes_meanwhile_is_dumped_in_one_state() {
