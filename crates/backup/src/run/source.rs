@@ -5,13 +5,21 @@ use std::path::PathBuf;
 
 use connect::{ConnectError, ResolvedAddress, Target};
 use server::Session;
-use server::quote::{qualified, shown};
+use server::quote::{literal, qualified, shown};
+use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 
+use crate::error::BackupError;
 use crate::run::incremental;
 use crate::way::Way;
 
 /// Bytes of a new server, about: its databases without tables of the user's, and a segment of WAL.
 const CLUSTER: u64 = 40 << 20;
+
+/// As long as pg_dump waits.
+const PATIENCE: &str = "SET lock_timeout = '60s'";
+/// Sessions and transactions with locks that an error names.
+const NAMED: usize = 3;
 
 /// Facts of the database and its server, from the catalogs.
 #[derive(Clone, Debug)]
@@ -165,9 +173,23 @@ pub(crate) struct Source {
 
 impl Source {
     /// Takes a snapshot and reads all tables in it.
-    pub(crate) async fn read(target: &Target) -> Result<Self, ConnectError> {
+    ///
+    /// # Errors
+    /// [`BackupError::Locked`] if one of them stays locked.
+    pub(crate) async fn read(target: &Target) -> Result<Self, BackupError> {
+        match Box::pin(Self::read_all(target)).await {
+            Ok(source) => Ok(source),
+            Err(error) if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                Err(Box::pin(locked(target)).await?)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn read_all(target: &Target) -> Result<Self, ConnectError> {
         let session = Session::open(target).await?;
         session.run(include_str!("../sql/session.sql")).await?;
+        session.run(PATIENCE).await?;
         session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         let query = "SELECT pg_export_snapshot() AS name, pg_current_snapshot()::text AS transactions";
         let row = session.row(query, &[]).await?;
@@ -204,6 +226,37 @@ impl Source {
         self.session.close().await;
         self.content
     }
+}
+
+/// The error of a table that stays locked. Those that hold locks are named by a session of its own.
+async fn locked(target: &Target) -> Result<BackupError, ConnectError> {
+    let session = Session::open(target).await?;
+    let rows = session.rows(include_str!("../sql/exclusive.sql"), &[]).await?;
+    session.close().await;
+    let database = target.dbname().to_owned();
+    Ok(BackupError::Locked { database, holders: rows.iter().take(NAMED).map(holder).collect() })
+}
+
+/// A session or a prepared transaction with its locks, and how to end it.
+fn holder(row: &Row) -> String {
+    let (name, tables): (&str, i64) = (row.get("name"), row.get("tables"));
+    let more = if tables > 1 { format!(" and {} more", tables - 1) } else { String::new() };
+    let does = if row.get("granted") { "holds" } else { "waits for" };
+    let has = format!("{does} ACCESS EXCLUSIVE on {name}{more}");
+    if let Some(gid) = row.get::<_, Option<&str>>("gid") {
+        let gid = literal(gid);
+        return format!(
+            "prepared transaction {gid} {has} (COMMIT PREPARED {gid} or ROLLBACK PREPARED {gid} ends it)"
+        );
+    }
+    if row.get("replays") {
+        return format!("the replay of WAL {has}, as a transaction of the primary does");
+    }
+    let Some(pid) = row.get::<_, Option<i32>>("pid") else { return format!("a transaction {has}") };
+    let (program, state): (&str, &str) = (row.get("program"), row.get("state"));
+    let about: Vec<&str> = [program, state].into_iter().filter(|text| !text.is_empty()).collect();
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+    format!("session {pid}{about} {has} (SELECT pg_terminate_backend({pid}) ends it)")
 }
 
 /// Whether no transaction runs in this snapshot, `xmin:xmax:running`.
