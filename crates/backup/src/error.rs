@@ -134,6 +134,17 @@ pub enum BackupError {
     /// The user interrupted it.
     #[error("interrupted: pgrig has removed the backups and the scratch servers")]
     Interrupted,
+    /// A table of the original is locked.
+    #[error(
+        "pgrig could not read a table of database {database}, because it waited 60 s for a lock{}. Wait until the transactions that lock tables have ended, or end them, \
+         and run pgrig again", named(.holders)
+    )]
+    Locked {
+        /// The database.
+        database: String,
+        /// Sessions and prepared transactions with locks, and how to end them.
+        holders: Vec<String>,
+    },
     /// A server refused, or is gone.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -163,7 +174,7 @@ impl Classified for BackupError {
             | Self::Extensions { .. }
             | Self::TooSmall { .. }
             | Self::Busy(_) => Class::Request,
-            Self::NoRoom { .. } | Self::Full { .. } | Self::Io { .. } => Class::Machine,
+            Self::NoRoom { .. } | Self::Full { .. } | Self::Io { .. } | Self::Locked { .. } => Class::Machine,
             Self::Interrupted => Class::Interrupted,
             Self::Fill { error, .. } => error.class(),
             Self::Load { class, .. } => *class,
@@ -177,6 +188,11 @@ impl Classified for BackupError {
     fn is_explained_by_log(&self) -> bool {
         false
     }
+}
+
+/// Those that hold locks, for an error.
+fn named(holders: &[String]) -> String {
+    if holders.is_empty() { String::new() } else { format!(": {}", holders.join("; ")) }
 }
 
 /// Extensions, for an error.

@@ -32,6 +32,13 @@ pub(crate) fn segment_size(data: &Path) -> Option<u32> {
     size.is_power_of_two().then_some(size)
 }
 
+/// The system identifier of the server whose data directory this is: its first 8 bytes. None if it cannot be read.
+pub fn system_identifier(data: &Path) -> Option<i64> {
+    let mut head = [0; 8];
+    File::open(data.join("global/pg_control")).ok()?.read_exact(&mut head).ok()?;
+    Some(i64::from_ne_bytes(head))
+}
+
 /// Reads the state, which follows the system identifier (8 bytes) and two version numbers (4 bytes
 /// each).
 fn state(data: &Path) -> Option<i32> {
@@ -58,6 +65,8 @@ mod tests {
         assert!(is_recovering(data) && !is_shut_down(data));
         write(1);
         assert!(!is_recovering(data) && is_shut_down(data));
+        assert_eq!(system_identifier(data), Some(i64::from_ne_bytes([7, 7, 7, 7, 8, 8, 8, 8])));
+        assert_eq!(system_identifier(&data.join("global")), None);
     }
 
     #[test]

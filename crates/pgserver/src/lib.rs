@@ -89,6 +89,7 @@ mod status;
 mod version;
 
 pub use binaries::Binaries;
+pub use control::system_identifier;
 pub use error::{Error, Result};
 pub use event::{Event, Events};
 pub use fetch::{Fetched, fetch};

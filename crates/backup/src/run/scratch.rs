@@ -69,10 +69,17 @@ impl Scratch {
         };
         let open = |name: &str, set: &[(&str, &str)]| Instance::open(home, spec(name, set));
         // Recovery needs room for the transactions that were prepared. A subscription of the original must not take changes from its
-        // publisher, which keeps them for the original.
+        // publisher, which keeps them for the original. A vacuum against wraparound would hold locks that the checks of constraints
+        // wait for; these are the largest values.
         let of_base = spec(
             BASE,
-            &[("max_prepared_transactions", &facts.prepared), ("max_logical_replication_workers", "0")],
+            &[
+                ("max_prepared_transactions", &facts.prepared),
+                ("max_logical_replication_workers", "0"),
+                ("autovacuum", "off"),
+                ("autovacuum_freeze_max_age", "2000000000"),
+                ("autovacuum_multixact_freeze_max_age", "2000000000"),
+            ],
         );
         let base = Instance::open(home, of_base.clone())?;
         // Autovacuum's transactions would hinder the comparison of base backups.
@@ -135,13 +142,17 @@ impl Scratch {
     pub(crate) async fn create_roles(&self, facts: &Facts) -> Result<(), BackupError> {
         let session = Session::open(&self.target("postgres")).await?;
         let roles = facts.roles.iter().filter(|role| *role != "postgres");
-        // Only superusers can own event triggers and foreign-data wrappers. No role may log in.
+        // Here, only superusers can own event triggers and foreign-data wrappers. No role may log in.
         let create = |role: &String| {
             let rights = if facts.superusers.contains(role) { " SUPERUSER" } else { "" };
             format!("CREATE ROLE {} NOLOGIN{rights}", identifier(role))
         };
         let create: Vec<String> = roles.map(create).collect();
         session.run_all(&create).await?;
+        // Owners of materialized views read what their memberships allow. The server may lack predefined roles of a managed one.
+        let query = "SELECT rolname::text FROM pg_catalog.pg_roles";
+        let known: Vec<String> = session.rows(query, &[]).await?.iter().map(|row| row.get(0)).collect();
+        session.run_all(&grants(&facts.memberships, &known)).await?;
         let query = "SELECT name::text FROM unnest($1::text[]) AS name WHERE name NOT IN (SELECT a.name::text FROM pg_available_extensions a)";
         let missing: Vec<String> =
             session.rows(query, &[&facts.extensions]).await?.iter().map(|row| row.get(0)).collect();
@@ -275,6 +286,15 @@ impl Scratch {
     }
 }
 
+/// Statements for the memberships between roles that are there.
+fn grants(memberships: &[(String, String)], known: &[String]) -> Vec<String> {
+    let are_known = |(granted, member): &&(String, String)| known.contains(granted) && known.contains(member);
+    let grant = |(granted, member): &(String, String)| {
+        format!("GRANT {} TO {}", identifier(granted), identifier(member))
+    };
+    memberships.iter().filter(are_known).map(grant).collect()
+}
+
 /// The instance with data of a size.
 fn size(number: usize) -> String {
     format!("size-{}", number + 1)
@@ -303,5 +323,18 @@ async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => Ok(done?),
         Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memberships_are_those_between_known_roles() {
+        let of = |granted: &str, member: &str| (granted.to_owned(), member.to_owned());
+        let all = [of("pg_cloud", "a"), of("pg_read_all_data", "My role"), of("a", "b")];
+        let known = ["a", "My role", "pg_read_all_data"].map(str::to_owned);
+        assert_eq!(grants(&all, &known), ["GRANT \"pg_read_all_data\" TO \"My role\""]);
     }
 }

@@ -117,7 +117,6 @@ async fn work(
         observer.surveyed(&survey.environment);
         let is_largest = number + 1 == sizes.len();
         if let Some(load) = plan.load.as_ref().filter(|_| number == 0) {
-            // It changes the data, so before their content is read.
             observer.stage("trying each script of the load");
             Box::pin(transactions::try_once(load, &target, stop)).await?;
         }

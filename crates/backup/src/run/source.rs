@@ -5,13 +5,21 @@ use std::path::PathBuf;
 
 use connect::{ConnectError, ResolvedAddress, Target};
 use server::Session;
-use server::quote::{qualified, shown};
+use server::quote::{literal, qualified, shown};
+use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 
+use crate::error::BackupError;
 use crate::run::incremental;
 use crate::way::Way;
 
 /// Bytes of a new server, about: its databases without tables of the user's, and a segment of WAL.
 const CLUSTER: u64 = 40 << 20;
+
+/// As long as pg_dump waits.
+const PATIENCE: &str = "SET lock_timeout = '60s'";
+/// Sessions and transactions with locks that an error names.
+const NAMED: usize = 3;
 
 /// Facts of the database and its server, from the catalogs.
 #[derive(Clone, Debug)]
@@ -31,8 +39,10 @@ pub(crate) struct Facts {
     /// A role that may connect to a restored server and read all of it.
     pub(crate) superuser: Option<String>,
     pub(crate) roles: Vec<String>,
-    /// Those of them that are superusers.
+    /// Those of them that are superusers, or own what only superusers can own here: managed servers let other roles own it, too.
     pub(crate) superusers: Vec<String>,
+    /// A role, and the member that has its rights.
+    pub(crate) memberships: Vec<(String, String)>,
     pub(crate) extensions: Vec<String>,
     /// The role of the connection.
     role: String,
@@ -52,6 +62,10 @@ impl Facts {
     pub(crate) async fn of(session: &Session, version_num: u32) -> Result<Self, ConnectError> {
         let row = session.row(include_str!("../sql/source.sql"), &[]).await?;
         let bytes = |name: &str| u64::try_from(row.get::<_, i64>(name)).unwrap_or_default();
+        let mut memberships = Vec::new();
+        for row in session.rows(include_str!("../sql/memberships.sql"), &[]).await? {
+            memberships.push((row.get("granted"), row.get("member")));
+        }
         Ok(Self {
             database: row.get("database"),
             major: u16::try_from(version_num / 10_000).unwrap_or_default(),
@@ -66,6 +80,7 @@ impl Facts {
             superuser: row.get("superuser"),
             roles: row.get("roles"),
             superusers: row.get("superusers"),
+            memberships,
             extensions: row.get("extensions"),
             role: row.get("role"),
             may_replicate: row.get::<_, Option<bool>>("may_replicate").unwrap_or(false),
@@ -94,6 +109,7 @@ impl Facts {
             superuser: Some("postgres".to_owned()),
             roles: Vec::new(),
             superusers: Vec::new(),
+            memberships: Vec::new(),
             extensions: Vec::new(),
             role: "postgres".to_owned(),
             may_replicate: true,
@@ -157,9 +173,23 @@ pub(crate) struct Source {
 
 impl Source {
     /// Takes a snapshot and reads all tables in it.
-    pub(crate) async fn read(target: &Target) -> Result<Self, ConnectError> {
+    ///
+    /// # Errors
+    /// [`BackupError::Locked`] if one of them stays locked.
+    pub(crate) async fn read(target: &Target) -> Result<Self, BackupError> {
+        match Box::pin(Self::read_all(target)).await {
+            Ok(source) => Ok(source),
+            Err(error) if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                Err(Box::pin(locked(target)).await?)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn read_all(target: &Target) -> Result<Self, ConnectError> {
         let session = Session::open(target).await?;
         session.run(include_str!("../sql/session.sql")).await?;
+        session.run(PATIENCE).await?;
         session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         let query = "SELECT pg_export_snapshot() AS name, pg_current_snapshot()::text AS transactions";
         let row = session.row(query, &[]).await?;
@@ -196,6 +226,37 @@ impl Source {
         self.session.close().await;
         self.content
     }
+}
+
+/// The error of a table that stays locked. Those that hold locks are named by a session of its own.
+async fn locked(target: &Target) -> Result<BackupError, ConnectError> {
+    let session = Session::open(target).await?;
+    let rows = session.rows(include_str!("../sql/exclusive.sql"), &[]).await?;
+    session.close().await;
+    let database = target.dbname().to_owned();
+    Ok(BackupError::Locked { database, holders: rows.iter().take(NAMED).map(holder).collect() })
+}
+
+/// A session or a prepared transaction with its locks, and how to end it.
+fn holder(row: &Row) -> String {
+    let (name, tables): (&str, i64) = (row.get("name"), row.get("tables"));
+    let more = if tables > 1 { format!(" and {} more", tables - 1) } else { String::new() };
+    let does = if row.get("granted") { "holds" } else { "waits for" };
+    let has = format!("{does} ACCESS EXCLUSIVE on {name}{more}");
+    if let Some(gid) = row.get::<_, Option<&str>>("gid") {
+        let gid = literal(gid);
+        return format!(
+            "prepared transaction {gid} {has} (COMMIT PREPARED {gid} or ROLLBACK PREPARED {gid} ends it)"
+        );
+    }
+    if row.get("replays") {
+        return format!("the replay of WAL {has}, as a transaction of the primary does");
+    }
+    let Some(pid) = row.get::<_, Option<i32>>("pid") else { return format!("a transaction {has}") };
+    let (program, state): (&str, &str) = (row.get("program"), row.get("state"));
+    let about: Vec<&str> = [program, state].into_iter().filter(|text| !text.is_empty()).collect();
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+    format!("session {pid}{about} {has} (SELECT pg_terminate_backend({pid}) ends it)")
 }
 
 /// Whether no transaction runs in this snapshot, `xmin:xmax:running`.

@@ -1,5 +1,7 @@
 //! Backups by another tool: its commands, and what pgrig checks before it starts a server on what they have restored.
 
+use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -26,6 +28,12 @@ const OF_TOOLS: &str = "PGBACKREST_";
 /// Hint for files that would fetch their WAL.
 const NO_FETCH: &str =
     "; pgrig does not run the restored restore_command: its restore command has to put WAL into pg_wal, too";
+/// Makes a server create tablespaces in other directories, and replay WAL there.
+const MAP: &str = "tablespace_map";
+/// Shortest line of a command that is hidden in messages. Shorter ones, such as `fi`, are parts of words.
+const LEAST: usize = 4;
+/// Why files of another server are refused.
+const OTHER: &str = "the restored files are those of another server (its system identifier differs)";
 /// Segment of WAL, of which the last one is filled up.
 const SEGMENT: u64 = 16 << 20;
 
@@ -60,9 +68,7 @@ impl Position {
     /// Why a server that is here cannot be a backup that was begun there.
     fn refuse(self, begun: Self) -> Option<String> {
         if self.system != begun.system {
-            return Some(
-                "the restored files are those of another server (its system identifier differs)".to_owned(),
-            );
+            return Some(OTHER.to_owned());
         }
         (self.bytes < begun.bytes).then(|| {
             format!(
@@ -88,6 +94,8 @@ pub(super) struct Commands<'a> {
     temporary: PathBuf,
     /// Directory into which the tool restores.
     pub(super) place: PathBuf,
+    /// The commands as the shell gets them.
+    filled: RefCell<Vec<String>>,
 }
 
 impl<'a> Commands<'a> {
@@ -105,7 +113,16 @@ impl<'a> Commands<'a> {
             fs::DirBuilder::new().mode(0o700).create(path).on("create", path)?;
         }
         let place = run.scratch.base.place_for_restored()?;
-        Ok(Self { tool, subject, backup: directory.to_owned(), temporary, place })
+        let filled = RefCell::default();
+        Ok(Self { tool, subject, backup: directory.to_owned(), temporary, place, filled })
+    }
+
+    /// Without the lines of the commands, which a shell may print, and which may contain secrets.
+    pub(super) fn hidden(&self, trouble: Trouble) -> Trouble {
+        match trouble {
+            Trouble::Way(why) => Trouble::Way(without(&self.filled.borrow(), &why)),
+            run @ Trouble::Run(_) => run,
+        }
     }
 
     fn value(&self, asked: Placeholder, time: &str) -> String {
@@ -120,6 +137,7 @@ impl<'a> Commands<'a> {
 
     /// A command with these placeholders as variables, too.
     fn command(&self, text: &str, places: &[Placeholder], time: &str) -> Command {
+        self.filled.borrow_mut().push(text.to_owned());
         let mut command = shell(text, &self.subject.target);
         command.env("TMPDIR", &self.temporary);
         for place in Placeholder::ALL {
@@ -177,7 +195,7 @@ impl Run<'_> {
         let commands = Commands::prepare(self, way, subject, directory)?;
         let tried = self.tool_by(way, subject, &commands).await;
         commands.clean()?;
-        tried
+        tried.map_err(|trouble| commands.hidden(trouble))
     }
 
     async fn tool_by(
@@ -213,7 +231,8 @@ impl Run<'_> {
         let watch = self.watch(format!("the restore of {way}"), directories, Some(STUCK));
         watch.check_room(place, needs + SMALL)?;
         let restore = watch.run_group(commands.restore(time)).await.map_err(of_restore)?;
-        if let Some(why) = unfit(place)? {
+        let Position { system, .. } = Position::of(&commands.subject.target).await?;
+        if let Some(why) = unfit(place, system)? {
             // Not the files to which it may lead.
             remove(place)?;
             return Err(Trouble::Way(format!("its restore command succeeded, but {why}")));
@@ -260,8 +279,18 @@ fn shell(text: &str, target: &Target) -> Command {
     command
 }
 
-/// Why no server can be started in this directory, or why it would change files elsewhere.
-fn unfit(place: &Path) -> Result<Option<String>, BackupError> {
+/// The text without the lines of these commands.
+fn without(commands: &[String], text: &str) -> String {
+    let lines = commands.iter().flat_map(|command| command.lines()).map(str::trim);
+    let mut lines: Vec<&str> = lines.filter(|line| line.len() >= LEAST).collect();
+    // One line may be a part of another.
+    lines.sort_by_key(|line| Reverse(line.len()));
+    lines.into_iter().fold(text.to_owned(), |text, line| text.replace(line, "***"))
+}
+
+/// Why no server can be started in this directory, or why it would change files elsewhere. Its files have to be those of the server with
+/// this identifier.
+fn unfit(place: &Path, system: i64) -> Result<Option<String>, BackupError> {
     let found = fs::symlink_metadata(place);
     if !found.is_ok_and(|found| found.is_dir()) {
         return Ok(Some("the directory {restore} is gone, or is a symbolic link".to_owned()));
@@ -269,10 +298,20 @@ fn unfit(place: &Path) -> Result<Option<String>, BackupError> {
     if !place.join("PG_VERSION").is_file() {
         return Ok(Some("there is no data directory in {restore}: it has no file PG_VERSION".to_owned()));
     }
-    Ok(link_within(place)?.map(|(name, link)| match link {
-        Link::Symbolic => format!("{name} is a symbolic link, so its server would change other files"),
-        Link::Hard => format!("{name} is a hard link, so its server would change another file, too"),
-    }))
+    if let Some((name, link)) = link_within(place)? {
+        return Ok(Some(match link {
+            Link::Symbolic => format!("{name} is a symbolic link, so its server would change other files"),
+            Link::Hard => format!("{name} is a hard link, so its server would change another file, too"),
+        }));
+    }
+    if fs::metadata(place.join(MAP)).is_ok_and(|map| map.len() > 0) {
+        return Ok(Some(format!(
+            "the restored files have a {MAP}, so their server would change the tablespaces that it names"
+        )));
+    }
+    // Without that file, no server starts.
+    let is_other = pgserver::system_identifier(place).is_some_and(|found| found != system);
+    Ok(is_other.then(|| OTHER.to_owned()))
 }
 
 /// A link to a file, which may be outside of the directory that has the link.
@@ -311,12 +350,20 @@ mod tests {
     fn a_restored_directory_is_a_copy_of_its_own() {
         let directory = tempfile::tempdir().unwrap();
         let (place, other) = (directory.path().join("place"), directory.path().join("other"));
-        let why = || unfit(&place).unwrap().unwrap();
+        let why = || unfit(&place, 7).unwrap().unwrap();
         assert!(why().contains("is gone"));
         fs::create_dir_all(place.join("base/1")).unwrap();
         assert!(why().contains("no file PG_VERSION"));
         fs::write(place.join("PG_VERSION"), "15\n").unwrap();
-        assert_eq!(unfit(&place).unwrap(), None);
+        assert_eq!(unfit(&place, 7).unwrap(), None);
+        fs::create_dir(place.join("global")).unwrap();
+        fs::write(place.join("global/pg_control"), 7_i64.to_ne_bytes()).unwrap();
+        fs::write(place.join(MAP), "").unwrap();
+        assert_eq!(unfit(&place, 7).unwrap(), None);
+        assert!(unfit(&place, 8).unwrap().unwrap().contains("another server"));
+        fs::write(place.join(MAP), "16384 /fast\n").unwrap();
+        assert!(why().contains("have a tablespace_map"));
+        fs::remove_file(place.join(MAP)).unwrap();
         fs::write(&other, "data").unwrap();
         fs::hard_link(&other, place.join("base/1/1259")).unwrap();
         assert!(why().starts_with("base/1/1259 is a hard link"));
@@ -326,6 +373,13 @@ mod tests {
         fs::remove_dir_all(&place).unwrap();
         std::os::unix::fs::symlink(directory.path(), &place).unwrap();
         assert!(why().contains("is a symbolic link"));
+    }
+
+    #[test]
+    fn lines_of_a_command_are_hidden_in_messages() {
+        let commands = ["  tool --key s3cret (\nfi\n".to_owned(), "tool --key s3cret ( && more".to_owned()];
+        let said = "sh: -c: line 2: `  tool --key s3cret ('; sh: `tool --key s3cret ( && more': file";
+        assert_eq!(without(&commands, said), "sh: -c: line 2: `  ***'; sh: `***': file");
     }
 
     #[test]

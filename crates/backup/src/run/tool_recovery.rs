@@ -93,7 +93,7 @@ impl Run<'_> {
             Err(trouble) => Err(trouble),
         };
         commands.clean()?;
-        restored
+        restored.map_err(|trouble| commands.hidden(trouble))
     }
 
     /// Backs up, and stores the WAL of the load, of which a part comes after the point. A slot keeps the WAL in `pg_wal` meanwhile.

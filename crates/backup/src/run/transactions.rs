@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use connect::Target;
 use failure::Class;
+use server::Session;
+use server::quote::identifier;
 use tps::{End, Outcome, Second, TpsError};
 
 use super::point::Witness;
@@ -12,6 +14,12 @@ use super::step::{LOOK, Trouble};
 use crate::error::BackupError;
 use crate::load::Load;
 
+/// The database in which the scripts are tried.
+const COPY: &str = "pgrig_try";
+/// Connections to this one do not hinder the copy of another.
+const ELSEWHERE: &str = "template1";
+/// First version that copies a database by WAL unless it is told otherwise.
+const BY_WAL: i32 = 150_000;
 /// Interval of checks, and of the rows of the witness.
 const INTERVAL: Duration = Duration::from_millis(20);
 
@@ -24,14 +32,30 @@ pub(super) async fn prepare(load: &Load, target: &Target) -> Result<(), BackupEr
     Ok(())
 }
 
-/// Carries out each script once, so that one that fails is refused before anything is measured.
+/// Carries out each script once, so that one that fails is refused before anything is measured. It does so in a copy of the database:
+/// the scripts may delete all rows. No session is connected to the database, or it is just being closed.
 pub(super) async fn try_once(load: &Load, target: &Target, stop: &AtomicBool) -> Result<(), BackupError> {
-    prepare(load, target).await?;
+    let session = Session::open(&target.clone().with_database(ELSEWHERE)).await?;
+    let query = "SELECT current_setting('server_version_num')::int AS n";
+    let version: i32 = session.row(query, &[]).await?.get("n");
+    let strategy = if version >= BY_WAL { " STRATEGY file_copy" } else { "" };
+    let database = identifier(target.dbname());
+    session.run(&format!("CREATE DATABASE {COPY} TEMPLATE {database}{strategy}")).await?;
+    let tried = Box::pin(try_in(load, &target.clone().with_database(COPY), stop)).await;
+    // After an error, the whole server is removed.
+    tried?;
+    session.run(&format!("DROP DATABASE {COPY} WITH (FORCE)")).await?;
+    session.close().await;
+    Ok(())
+}
+
+async fn try_in(load: &Load, copy: &Target, stop: &AtomicBool) -> Result<(), BackupError> {
+    prepare(load, copy).await?;
     for request in load.once() {
-        let tried = Box::pin(put(load, request, target, || Ok(()), None, stop)).await;
+        let tried = Box::pin(put(load, request, copy, || Ok(()), None, stop)).await;
         tried.map_err(|trouble| of_trouble(load, trouble))?;
     }
-    prepare(load, target).await
+    Ok(())
 }
 
 /// The error of a load.

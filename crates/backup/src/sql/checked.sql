@@ -3,7 +3,9 @@
 SELECT k.oid,
        k.conname::text AS name,
        n.nspname::text AS schema,
-       c.relname::text AS table
+       c.relname::text AS table,
+       k.conrelid AS own,
+       k.confrelid AS referenced
   FROM pg_constraint k
   JOIN pg_class c ON c.oid = k.conrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -1,6 +1,7 @@
 -- All tables with rows of their own, also those of extensions.
 SELECT n.nspname::text AS schema,
-       c.relname::text AS name
+       c.relname::text AS name,
+       c.oid
   FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind IN ('r', 'm')

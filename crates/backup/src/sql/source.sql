@@ -18,7 +18,10 @@ SELECT current_database()::text AS database,
        (SELECT count(*) FROM pg_tablespace WHERE spcname NOT IN ('pg_default', 'pg_global')) AS tablespaces,
        (SELECT rolname::text FROM pg_roles WHERE rolsuper AND rolcanlogin ORDER BY oid LIMIT 1) AS superuser,
        ARRAY(SELECT rolname::text FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY 1) AS roles,
-       ARRAY(SELECT rolname::text FROM pg_roles WHERE rolsuper) AS superusers,
+       ARRAY(SELECT r.rolname::text
+               FROM pg_roles r
+              WHERE r.rolsuper
+                 OR r.oid IN (SELECT evtowner FROM pg_event_trigger UNION ALL SELECT fdwowner FROM pg_foreign_data_wrapper)) AS superusers,
        ARRAY(SELECT extname::text FROM pg_extension ORDER BY 1) AS extensions
   FROM pg_database d
  WHERE d.datname = current_database()

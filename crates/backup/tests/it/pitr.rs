@@ -157,6 +157,19 @@ fn a_missing_segment_is_noticed() {
     assert!(outcome.trials.is_empty(), "{outcome:#?}");
 }
 
+/// The script is tried in a copy: the trials have the rows that it deletes.
+#[test]
+fn a_script_that_deletes_all_rows_leaves_the_data_of_the_forecast() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let directory = testkit::directory();
+    let script = load("DELETE FROM pgbench_accounts;\n", 1);
+    let outcome = rehearsed(directory.path(), (OLDEST, None), Some(script)).unwrap();
+    let rows: Vec<u64> = outcome.sizes().iter().map(|size| size.rows).collect();
+    assert!(rows.len() == 3 && rows.iter().all(|rows| *rows > 1000), "{outcome:#?}");
+}
+
 #[test]
 fn a_load_that_cannot_run_is_refused() {
     if !require(Need::Clients) {

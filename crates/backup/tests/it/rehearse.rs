@@ -156,6 +156,62 @@ fn an_event_trigger_of_another_superuser_is_restored() {
     });
 }
 
+/// Its owner may read the table only as a member of another role.
+#[test]
+fn a_materialized_view_whose_owner_reads_by_membership_is_restored() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = server(13);
+    let schema = "CREATE ROLE readers NOLOGIN; CREATE ROLE \"Viewer\" NOLOGIN IN ROLE readers, pg_monitor; \
+                  CREATE TABLE a AS SELECT 1 AS x; GRANT SELECT ON a TO readers; \
+                  CREATE MATERIALIZED VIEW v AS SELECT x FROM a; ALTER MATERIALIZED VIEW v OWNER TO \"Viewer\"";
+    block_on(async {
+        let postgres = server.connect("postgres").await;
+        postgres.client.batch_execute(schema).await.unwrap();
+        let outcome = rehearsed(&server, &server.target("postgres"), &["plain", "custom"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        postgres.close().await;
+    });
+}
+
+/// The reading of the tables does not wait for ever.
+#[test]
+fn a_table_that_stays_locked_is_an_error_with_those_that_lock_it() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = Server::start(testkit::spec(13, &[("max_prepared_transactions", "5")]));
+    block_on(async {
+        let one = server.connect("postgres").await;
+        let prepares = [
+            "CREATE TABLE a AS SELECT 1 AS x",
+            "CREATE TABLE b AS SELECT 1 AS x",
+            "BEGIN",
+            "LOCK TABLE a",
+            "PREPARE TRANSACTION 'it''s'",
+            "BEGIN",
+            "LOCK TABLE b",
+        ];
+        for sql in prepares {
+            one.client.batch_execute(sql).await.unwrap();
+        }
+        let refused = rehearsed(&server, &server.target("postgres"), &["custom"]).await.unwrap_err();
+        assert!(matches!(refused, BackupError::Locked { .. }), "{refused}");
+        assert_says(
+            &refused.to_string(),
+            &[
+                "prepared transaction 'it''s' holds ACCESS EXCLUSIVE on a (",
+                "ROLLBACK PREPARED 'it''s'",
+                "holds ACCESS EXCLUSIVE on b (SELECT pg_terminate_backend(",
+            ],
+        );
+        one.client.batch_execute("ROLLBACK").await.unwrap();
+        one.client.batch_execute("ROLLBACK PREPARED 'it''s'").await.unwrap();
+        one.close().await;
+    });
+}
+
 /// Rows that come meanwhile are in no dump, and a base backup is not said to be equal.
 #[test]
 fn a_database_that_changes_meanwhile_is_dumped_in_one_state() {

@@ -169,7 +169,14 @@ fn a_table_that_a_prepared_transaction_locks_is_an_error_with_the_remedy() {
     let home = testkit::directory();
     block_on(async {
         let connection = made.server.connect("postgres").await;
-        for sql in ["BEGIN", "LOCK TABLE two", "PREPARE TRANSACTION 'it''s'"] {
+        let statements = [
+            "CREATE TABLE checked (id int CHECK (id > 0))",
+            "BEGIN",
+            "LOCK TABLE two",
+            "LOCK TABLE checked IN SHARE MODE",
+            "PREPARE TRANSACTION 'it''s'",
+        ];
+        for sql in statements {
             connection.client.batch_execute(sql).await.unwrap();
         }
         connection.close().await;
@@ -179,9 +186,16 @@ fn a_table_that_a_prepared_transaction_locks_is_an_error_with_the_remedy() {
     let [failure] = &found.failures[..] else { panic!("{found:#?}") };
     assert_says(
         failure,
-        &["table \"public\".\"two\"", "'it''s'", "ROLLBACK PREPARED 'it''s'", "make a new backup"],
+        &[
+            "table \"public\".\"two\"",
+            "constraint checked_id_check of table \"public\".\"checked\"",
+            "'it''s'",
+            "ROLLBACK PREPARED 'it''s'",
+            "make a new backup",
+        ],
     );
-    assert_eq!(found.tables, 4, "{found:#?}");
+    // Neither the locked table nor the constraint that waits for its table.
+    assert_eq!((found.tables, found.constraints), (5, 1), "{found:#?}");
 }
 
 /// An index that another version of the library has sorted is not called damaged.

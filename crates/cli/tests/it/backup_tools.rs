@@ -120,6 +120,16 @@ fn a_tool_that_does_not_do_what_it_claims_has_no_result() {
         ),
         (BACKUP, &older, "are those of an older backup: they end at 0/"),
         (BACKUP, &format!("{RESTORE}; rm {{restore}}/global/pg_control"), "its restore failed: "),
+        (
+            BACKUP,
+            &format!("{RESTORE}; echo '16384 /fast' > {{restore}}/tablespace_map"),
+            "the restored files have a tablespace_map",
+        ),
+        (
+            BACKUP,
+            &format!("{RESTORE}; printf another! | dd of={{restore}}/global/pg_control conv=notrunc"),
+            "its restore command succeeded, but the restored files are those of another server",
+        ),
     ] {
         let ran = of_tool(&rig, &server.url, backup, restore);
         assert_eq!(ran.code, Some(1), "{backup} / {restore}: {ran:#?}");

@@ -16,9 +16,15 @@ use crate::run::verify::{amcheck, check_of_index, other_collations};
 const OF_TABLE: usize = 20;
 /// Locked objects that are named.
 const LOCKED: usize = 5;
-/// Settings of the reading session. Only prepared transactions have locks for longer than that, and they have them for ever.
+/// Settings of the reading session.
 const SETTINGS: &str =
-    "SET default_transaction_read_only = off; SET row_security = off; SET jit = off; SET lock_timeout = '5s'";
+    "SET default_transaction_read_only = off; SET row_security = off; SET jit = off; SET lock_timeout = 0";
+/// Beside prepared transactions, whose locks never end: a function of a constraint may read another table.
+const PATIENCE: &str = "SET lock_timeout = '1min'";
+/// Level of a lock for which each read waits.
+const READS: i32 = 3;
+/// That of a lock for which the check of a foreign key waits on the referenced table.
+const REFERENCES: i32 = 2;
 
 /// The databases of a restored server.
 pub(super) struct Databases<'a> {
@@ -55,8 +61,8 @@ pub(super) async fn read(databases: &Databases<'_>, restored: &mut Restored) -> 
         (databases.tell)(&format!("reading database {name}: all rows, constraints and indexes"));
         match Session::open(&(databases.of)(&name)).await {
             Ok(session) => {
-                let (is_base, locked) = (databases.is_base, RefCell::default());
-                let reading = Reading { session: &session, database: &name, is_base, locked };
+                let (is_base, locks, skipped) = (databases.is_base, Vec::new(), RefCell::default());
+                let reading = Reading { session: &session, database: &name, is_base, locks, skipped };
                 if let Err(error) = reading.all(restored).await {
                     restored.fail(format!("database {name}: {error}"));
                 }
@@ -88,30 +94,81 @@ struct Reading<'a> {
     session: &'a Session,
     database: &'a str,
     is_base: bool,
-    /// What could not be read because of a lock.
-    locked: RefCell<Vec<String>>,
+    /// Those of prepared transactions.
+    locks: Vec<Lock>,
+    skipped: RefCell<Skipped>,
+}
+
+/// A prepared transaction's lock.
+struct Lock {
+    gid: String,
+    /// A table, an index or a TOAST table.
+    relation: u32,
+    /// Its table.
+    table: u32,
+    /// The table and its ancestors.
+    family: Vec<u32>,
+    /// What waits for it; see `blocking.sql`.
+    level: i32,
+}
+
+impl Lock {
+    /// Whether reads of one of these wait for it.
+    fn stops_reads(&self, of: &[u32]) -> bool {
+        self.level >= READS && (of.contains(&self.relation) || of.contains(&self.table))
+    }
+
+    /// Whether the check of a constraint of this table waits for it. `referenced` is 0 unless it is a foreign key.
+    fn stops_check(&self, own: u32, referenced: u32) -> bool {
+        self.family.contains(&own) || self.level >= REFERENCES && self.family.contains(&referenced)
+    }
+}
+
+/// What could not be read because of locks, and the transactions that hold them.
+#[derive(Default)]
+struct Skipped {
+    objects: Vec<String>,
+    gids: Vec<String>,
+}
+
+impl Skipped {
+    fn add(&mut self, object: &str, gid: &str) {
+        if !self.objects.iter().any(|known| known == object) {
+            self.objects.push(object.to_owned());
+        }
+        if !self.gids.iter().any(|known| known == gid) {
+            self.gids.push(gid.to_owned());
+        }
+    }
 }
 
 impl Reading<'_> {
-    async fn all(&self, restored: &mut Restored) -> Result<(), ConnectError> {
+    async fn all(mut self, restored: &mut Restored) -> Result<(), ConnectError> {
         self.session.run(SETTINGS).await?;
+        self.locks = locks(self.session).await?;
+        if !self.locks.is_empty() {
+            self.session.run(PATIENCE).await?;
+        }
         let tables = self.tables(restored).await?;
         restored.databases += u64::from(tables > 0);
         self.constraints(restored).await?;
         self.indexes(restored).await?;
-        self.locks(restored).await
+        let skipped = self.skipped.take();
+        if !skipped.objects.is_empty() {
+            restored.fail(of_locks(self.database, &skipped.objects, &skipped.gids));
+        }
+        Ok(())
     }
 
-    /// Tells what was locked, by which prepared transactions, and the remedy.
-    async fn locks(&self, restored: &mut Restored) -> Result<(), ConnectError> {
-        let locked = self.locked.take();
-        if locked.is_empty() {
-            return Ok(());
+    /// Whether one of these locks stops the reading of an object, which is kept then.
+    fn is_locked(&self, object: &str, stops: impl Fn(&Lock) -> bool) -> bool {
+        let mut skipped = self.skipped.borrow_mut();
+        let mut is_locked = false;
+        for lock in self.locks.iter().filter(|lock| stops(lock)) {
+            skipped.add(object, &lock.gid);
+            is_locked = true;
         }
-        let rows = self.session.rows(include_str!("../../sql/blocking.sql"), &[]).await?;
-        let gids: Vec<String> = rows.iter().map(|row| row.get("gid")).collect();
-        restored.fail(of_locks(self.database, &locked, &gids));
-        Ok(())
+        is_locked
     }
 
     /// Reads all rows. Returns the number of tables.
@@ -119,13 +176,18 @@ impl Reading<'_> {
         let tables = self.session.rows(include_str!("../../sql/restored_tables.sql"), &[]).await?;
         for table in &tables {
             let name = qualified(table.get("schema"), table.get("name"));
+            let object = format!("table {name}");
+            let oid: u32 = table.get("oid");
+            if self.is_locked(&object, |lock| lock.stops_reads(&[oid])) {
+                continue;
+            }
             let query = format!("SELECT count(ROW(t.*)::text) AS rows FROM ONLY {name} AS t");
             match self.session.row(&query, &[]).await {
                 Ok(row) => {
                     restored.tables += 1;
                     restored.rows += u64::try_from(row.get::<_, i64>("rows")).unwrap_or_default();
                 }
-                Err(error) => self.failed((&format!("table {name}"), "cannot be read"), error, restored)?,
+                Err(error) => self.failed((&object, "cannot be read"), error, restored)?,
             }
         }
         Ok(tables.len())
@@ -142,6 +204,12 @@ impl Reading<'_> {
         for row in self.session.rows(include_str!("../../sql/checked.sql"), &[]).await? {
             let (oid, name): (u32, &str) = (row.get("oid"), row.get("name"));
             let table = qualified(row.get("schema"), row.get("table"));
+            let object = format!("constraint {name} of table {table}");
+            let (own, referenced): (u32, u32) = (row.get("own"), row.get("referenced"));
+            if self.is_locked(&object, |lock| lock.stops_check(own, referenced)) {
+                restored.constraints = restored.constraints.saturating_sub(1);
+                continue;
+            }
             let check = format!(
                 "UPDATE pg_catalog.pg_constraint SET convalidated = false WHERE oid = {oid}; \
                  ALTER TABLE {table} VALIDATE CONSTRAINT {}",
@@ -149,11 +217,7 @@ impl Reading<'_> {
             );
             if let Err(error) = self.session.run(&check).await {
                 restored.constraints = restored.constraints.saturating_sub(1);
-                self.failed(
-                    (&format!("constraint {name} of table {table}"), "does not hold"),
-                    error,
-                    restored,
-                )?;
+                self.failed((&object, "does not hold"), error, restored)?;
             }
         }
         Ok(())
@@ -176,10 +240,14 @@ impl Reading<'_> {
                 restored.other_order += 1;
                 continue;
             }
-            let (oid, name): (u32, &str) = (row.get("oid"), row.get("name"));
+            let (oid, own): (u32, u32) = (row.get("oid"), row.get("own"));
+            let object = format!("index {}", row.get::<_, &str>("name"));
+            if self.is_locked(&object, |lock| lock.stops_reads(&[oid, own])) {
+                continue;
+            }
             match self.session.rows(&check_of_index(&schema, oid), &[]).await {
                 Ok(_) => *restored.indexes.get_or_insert_default() += 1,
-                Err(error) => self.failed((&format!("index {name}"), "is damaged"), error, restored)?,
+                Err(error) => self.failed((&object, "is damaged"), error, restored)?,
             }
         }
         if self.is_base { self.heaps(&schema, restored).await } else { Ok(()) }
@@ -193,6 +261,10 @@ impl Reading<'_> {
         }
         for row in self.session.rows(include_str!("../../sql/heaps.sql"), &[]).await? {
             let (oid, name): (u32, &str) = (row.get("oid"), row.get("name"));
+            let object = format!("pages of table {name}");
+            if self.is_locked(&object, |lock| lock.stops_reads(&[oid])) {
+                continue;
+            }
             let query = format!(
                 "SELECT blkno, msg FROM {}.verify_heapam({oid}::oid::regclass, check_toast => true) LIMIT {OF_TABLE}",
                 identifier(schema)
@@ -206,7 +278,7 @@ impl Reading<'_> {
                             .fail(format!("database {}: table {name}, block {block}: {text}", self.database));
                     }
                 }
-                Err(error) => self.failed((&format!("table {name}"), "is damaged"), error, restored)?,
+                Err(error) => self.failed((&object, "are damaged"), error, restored)?,
             }
         }
         Ok(())
@@ -223,12 +295,26 @@ impl Reading<'_> {
             return Err(error);
         }
         if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
-            self.locked.borrow_mut().push(object.to_owned());
+            let mut skipped = self.skipped.borrow_mut();
+            skipped.objects.push(object.to_owned());
+            for lock in &self.locks {
+                skipped.add(object, &lock.gid);
+            }
             return Ok(());
         }
         restored.fail(format!("database {}: {object} {what}: {error}", self.database));
         Ok(())
     }
+}
+
+/// The locks of prepared transactions in a database.
+async fn locks(session: &Session) -> Result<Vec<Lock>, ConnectError> {
+    let mut locks = Vec::new();
+    for row in session.rows(include_str!("../../sql/blocking.sql"), &[]).await? {
+        let (relation, table, level) = (row.get("relation"), row.get("table"), row.get("level"));
+        locks.push(Lock { gid: row.get("gid"), relation, table, family: row.get("family"), level });
+    }
+    Ok(locks)
 }
 
 /// The text about objects that these prepared transactions lock.
@@ -251,6 +337,18 @@ fn of_locks(database: &str, locked: &[String], gids: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A reference waits for EXCLUSIVE on the referenced table, a check for SHARE on a child, a read only for ACCESS EXCLUSIVE.
+    #[test]
+    fn only_what_waits_for_a_lock_is_left_out() {
+        let on_child =
+            |level| Lock { gid: "a".to_owned(), relation: 30, table: 20, family: vec![20, 10], level };
+        assert!(on_child(3).stops_reads(&[20]) && on_child(3).stops_reads(&[30, 1]));
+        assert!(!on_child(3).stops_reads(&[10]) && !on_child(2).stops_reads(&[20]));
+        assert!(on_child(1).stops_check(10, 0) && on_child(1).stops_check(20, 0));
+        assert!(on_child(2).stops_check(1, 20) && !on_child(1).stops_check(1, 20));
+        assert!(!on_child(3).stops_check(1, 0));
+    }
 
     #[test]
     fn locked_objects_have_their_transactions_and_the_remedy() {

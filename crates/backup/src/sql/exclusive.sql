@@ -1,0 +1,23 @@
+-- Who holds an ACCESS EXCLUSIVE lock on a relation of this database, or waits for one, and the first of these relations.
+SELECT x.pid,
+       x.gid,
+       x.granted,
+       x.tables,
+       x.relation::regclass::text AS name,
+       coalesce(a.application_name, '') AS program,
+       coalesce(a.state, '') AS state,
+       coalesce(a.backend_type = 'startup', false) AS replays
+  FROM (SELECT l.pid,
+               p.gid::text AS gid,
+               l.granted,
+               min(l.relation) AS relation,
+               count(DISTINCT l.relation) AS tables
+          FROM pg_catalog.pg_locks l
+          LEFT JOIN pg_catalog.pg_prepared_xacts p
+                 ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction::text
+         WHERE l.locktype = 'relation'
+           AND l.mode = 'AccessExclusiveLock'
+           AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
+         GROUP BY 1, 2, 3) AS x
+  LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = x.pid
+ ORDER BY x.granted DESC, x.gid, x.pid
