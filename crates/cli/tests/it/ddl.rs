@@ -87,7 +87,11 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
     assert_eq!(failed.code, Some(2), "{failed:#?}");
     assert_says(
         &failed.stderr,
-        &["statement 2 (", "line 2) is not measurable", "Create the role on the server that measures (CREATE ROLE NAME)"],
+        &[
+            "statement 2 (",
+            "line 2) is not measurable",
+            "Create the role on the server that measures (CREATE ROLE NAME)",
+        ],
     );
     // The others are measured without it.
     assert!(failed.stdout.lines().any(|line| line.starts_with("3  catalog only")), "{}", failed.stdout);

@@ -145,7 +145,10 @@ fn refusal(error: &ServerError) -> String {
     } else {
         ""
     };
-    format!("to read the locks, pgrig lets the statement wait for locks of its own on the tables, and the server refused these ({}){remedy}", error.message)
+    format!(
+        "to read the locks, pgrig lets the statement wait for locks of its own on the tables, and the server refused these ({}){remedy}",
+        error.message
+    )
 }
 
 /// The tables that a statement names, or whose indexes it names, with their partitions and parents, as SQL; none if it may use others: it

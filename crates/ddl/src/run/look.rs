@@ -38,7 +38,7 @@ const COUNTED_POLL: Duration = Duration::from_millis(50);
 /// A statement that was looked at.
 pub(crate) enum Looked {
     /// It ran.
-    Ran(Ran),
+    Ran(Box<Ran>),
     /// The server refused it.
     Failed(Failed),
 }
@@ -125,7 +125,7 @@ impl<'a> Look<'a> {
                 match failure::refused(run)? {
                     Ok(()) => {
                         let wal = self.watcher.wal().await? - before;
-                        Looked::Ran(Ran { effects: None, took, wal, is_disturbed: false })
+                        Looked::Ran(Box::new(Ran { effects: None, took, wal, is_disturbed: false }))
                     }
                     Err(error) => Looked::Failed(failure::of_statement(&error, statement)),
                 }
@@ -218,7 +218,7 @@ impl<'a> Look<'a> {
             waits: 0,
             space,
         };
-        Ok(Looked::Ran(Ran { effects: Some(effects), took, wal, is_disturbed: false }))
+        Ok(Looked::Ran(Box::new(Ran { effects: Some(effects), took, wal, is_disturbed: false })))
     }
 
     /// Runs a statement outside of transactions, and reads its locks whenever it waits. `did_run` tells whether it ran in a transaction before,
@@ -280,7 +280,7 @@ impl<'a> Look<'a> {
             waits,
             space,
         };
-        Ok(Looked::Ran(Ran { effects: Some(effects), took, wal, is_disturbed }))
+        Ok(Looked::Ran(Box::new(Ran { effects: Some(effects), took, wal, is_disturbed })))
     }
 
     /// The server's counters, with all that the session has done.

@@ -143,7 +143,10 @@ fn rows_of_foreign_servers_stay_as_they_are() {
             // Of a role that the server lacks, too.
             (mapping("CURRENT_USER"), "pgrig skipped 1 × CREATE USER MAPPING, so that the migration cannot"),
             (mapping("somebody"), "pgrig skipped 1 × CREATE USER MAPPING, so that the migration cannot"),
-            (in_body, "pgrig dropped the user mappings, so that the migration cannot change data on other servers"),
+            (
+                in_body,
+                "pgrig dropped the user mappings, so that the migration cannot change data on other servers",
+            ),
         ] {
             let schema = with_foreign_table(&server, &mapping);
             let migration = "UPDATE items SET n = n + 1; ALTER TABLE orders ADD a int; \
