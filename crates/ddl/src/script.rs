@@ -389,7 +389,7 @@ mod tests {
             ("DROP OWNED BY app", "line 1: DROP OWNED concerns the whole server", false),
             (
                 "CREATE USER MAPPING FOR app SERVER other",
-                "line 1: CREATE USER MAPPING concerns foreign",
+                "line 1: CREATE USER MAPPING lets foreign tables connect",
                 false,
             ),
             ("COPY t TO '/tmp/t'", "line 1: COPY … TO a file acts on files or programs", false),
@@ -427,7 +427,7 @@ mod tests {
         ] {
             let error = of(&format!("SELECT 1;\n{statement}")).unwrap_err().to_string();
             let begins = format!("1.sql, line 2: {command} is for transactions that outlive their session");
-            assert!(error.starts_with(&begins) && error.ends_with("write COMMIT"), "{error}");
+            assert!(error.starts_with(&begins) && error.contains("write COMMIT"), "{error}");
         }
         assert!(of("BEGIN; PREPARE x AS SELECT 1; COMMIT; COMMIT; ROLLBACK TO prepared").is_ok());
     }

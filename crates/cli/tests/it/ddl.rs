@@ -235,10 +235,10 @@ fn statements_with_effects_outside_of_the_database_are_refused_before_anything_i
         ("GRANT CONNECT ON DATABASE shop TO app", "GRANT ON DATABASE concerns the whole server"),
         ("REASSIGN OWNED BY app TO bob", "REASSIGN OWNED concerns the whole server"),
         ("COMMENT ON ROLE app IS 'x'", "COMMENT ON ROLE concerns the whole server"),
-        ("CREATE USER MAPPING FOR app SERVER other", "CREATE USER MAPPING concerns foreign servers"),
+        ("CREATE USER MAPPING FOR app SERVER other", "CREATE USER MAPPING lets foreign tables connect"),
         (
             "IMPORT FOREIGN SCHEMA s FROM SERVER other INTO t",
-            "IMPORT FOREIGN SCHEMA concerns foreign servers",
+            "IMPORT FOREIGN SCHEMA lets foreign tables connect",
         ),
     ] {
         let ran = rig.command(&ddl).arg(format!("ALTER TABLE t ADD a int;\n{statement}")).output().unwrap();

@@ -107,6 +107,6 @@ mod tests {
         let (known, unknown) = (Memory { machine: 1 << 30, ..Memory::default() }, Memory::default());
         assert_eq!(unknown_machine(known, true), None);
         assert_eq!(unknown_machine(unknown, false), None);
-        assert!(unknown_machine(unknown, true).unwrap().contains("does not know the memory"));
+        assert!(unknown_machine(unknown, true).unwrap().contains("does not know how much memory"));
     }
 }

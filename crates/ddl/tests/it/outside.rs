@@ -155,7 +155,7 @@ fn rows_of_foreign_servers_stay_as_they_are() {
             let mut warned = Warned::default();
             let outcome = measured_by(&server, &request, &mut warned).unwrap();
             let warnings = [request.schema.unseen.join("\n"), warned.0.join("\n")].concat();
-            assert_eq!(warnings.matches("foreign servers").count(), 1, "{release}: {warnings}");
+            assert_eq!(warnings.matches("data on other servers").count(), 1, "{release}: {warnings}");
             assert_says(&warnings, &[says]);
             let failed: Vec<usize> = outcome.failed().map(|(one, _)| one.number).collect();
             assert_eq!(failed, [1, 3], "{release}: {:#?}", outcome.statements);

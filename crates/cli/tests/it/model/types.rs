@@ -39,7 +39,10 @@ fn copies_odd_types(version: &str) {
     let model = captured(&rig, "");
     let written = fs::read_to_string(&model).unwrap();
     let said = rig.run("model capture --instance default -d original -o - -q").stderr;
-    assert!(said.contains("these arrays get random elements in the copy") && said.contains(": word"), "{said}");
+    assert!(
+        said.contains("these arrays get random elements in the copy") && said.contains(": word"),
+        "{said}"
+    );
     rig.done(&format!("fill --model {model} --instance default -d copy -q"));
     let same = |query: &str| {
         let row = |server: &Server<'_>| -> String { server.row(query).get(0) };
