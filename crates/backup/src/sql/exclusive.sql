@@ -13,8 +13,11 @@ SELECT x.pid,
                min(l.relation) AS relation,
                count(DISTINCT l.relation) AS tables
           FROM pg_catalog.pg_locks l
-          LEFT JOIN pg_catalog.pg_prepared_xacts p
-                 ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction::text
+          -- A prepared transaction keeps the virtual one of its session, until the server restarts.
+          LEFT JOIN pg_catalog.pg_locks own
+                 ON l.pid IS NULL AND own.pid IS NULL AND own.locktype = 'transactionid'
+                    AND own.virtualtransaction = l.virtualtransaction
+          LEFT JOIN pg_catalog.pg_prepared_xacts p ON p.transaction = own.transactionid
          WHERE l.locktype = 'relation'
            AND l.mode = 'AccessExclusiveLock'
            AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
