@@ -202,7 +202,7 @@ fn transaction(statements: &[StatementOutcome], place: usize) -> Transaction {
     let word = |one: &StatementOutcome| {
         one.statement.in_one_line().split([' ', ';']).next().map(str::to_ascii_lowercase).unwrap_or_default()
     };
-    // What follows COMMIT AND CHAIN is in a transaction; what follows ROLLBACK TO is in one with savepoints.
+    // Statements after COMMIT AND CHAIN are in a transaction; those after ROLLBACK TO are in one with savepoints.
     let begins = |one: &StatementOutcome| match Edge::of(&one.statement) {
         Some(Edge::Chains) => "begin".to_owned(),
         Some(Edge::Returns(_)) => "savepoint".to_owned(),

@@ -181,7 +181,7 @@ impl<'a> Parts<'a> {
         if !self.begins(0, &["alter", "table"]) {
             return Vec::new();
         }
-        // What ADD may add besides columns.
+        // Words after ADD that begin no column.
         let others = ["constraint", "check", "unique", "primary", "foreign", "exclude", "not", "generated"];
         let column = |place: usize| {
             let mut at = place + 1;

@@ -18,7 +18,7 @@ use crate::load::Load;
 const COPY: &str = "pgrig_try";
 /// Connections to this one do not hinder the copy of another.
 const ELSEWHERE: &str = "template1";
-/// First version that copies a database by WAL unless it is told otherwise.
+/// First version that copies a database by WAL by default (CREATE DATABASE … STRATEGY).
 const BY_WAL: i32 = 150_000;
 /// Interval of checks, and of the rows of the witness.
 const INTERVAL: Duration = Duration::from_millis(20);

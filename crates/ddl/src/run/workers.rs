@@ -1,4 +1,4 @@
-//! What parallel workers read: the counters of the migration's own transaction are those of its own process.
+//! Rows and blocks that parallel workers read: the counters of the migration's own transaction are those of its own process.
 //!
 //! A worker reports its counters to the server when it exits (pgstat.c: `pgstat_shutdown_hook`), and the statement waits for that (parallel.c:
 //! `WaitForParallelWorkersToExit`). The migration's own process reports nothing while its transaction is open. So what the server counts

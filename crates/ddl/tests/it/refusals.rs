@@ -1,4 +1,4 @@
-//! Statements that the server refuses because of what it lacks, or of pgrig's own way to run them: what the user is told.
+//! Messages and remedies for statements that the server refuses, because it lacks something or because of the way in which pgrig runs them.
 
 use ddl::{Amount, Outcome};
 use testkit::{RELEASES, Server, assert_says, spec};

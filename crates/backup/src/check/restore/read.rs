@@ -108,7 +108,7 @@ struct Lock {
     table: u32,
     /// The table and its ancestors.
     family: Vec<u32>,
-    /// What waits for it; see `blocking.sql`.
+    /// The locks that wait for it, as a level from 1 to 3; see `blocking.sql`.
     level: i32,
 }
 
@@ -124,7 +124,7 @@ impl Lock {
     }
 }
 
-/// What could not be read because of locks, and the transactions that hold them.
+/// Objects that pgrig did not read because of locks, and the transactions that hold these locks.
 #[derive(Default)]
 struct Skipped {
     objects: Vec<String>,
