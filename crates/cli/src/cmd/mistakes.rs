@@ -392,6 +392,15 @@ fn missing(words: &[String]) -> Option<String> {
             "give two commands or more, each in quotes, for example: pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'"
         }
         ["merge", ..] => "give the runs of all parts, for example: pgrig merge 1.json 2.json",
+        ["backup", "rehearse", ..] if has("--tool-backup") != has("--tool-restore") => {
+            "another tool needs --tool-backup and --tool-restore: give both"
+        }
+        ["backup", "rehearse", ..] if !has("--tool-backup") && (has("--tool-wal") || has("--tool-name")) => {
+            "--tool-wal and --tool-name are for another tool: give --tool-backup and --tool-restore, too"
+        }
+        ["backup", "rehearse", ..] if has("--tool-wal") && !has("--load") => {
+            "--tool-wal stores the WAL of a load: give a load, too, for example --load simple-update -R 500"
+        }
         ["backup", "rehearse", ..] if has("--load") => {
             "--load needs a rate: give its transactions per second, for example -R 500"
         }

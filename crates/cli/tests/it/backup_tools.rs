@@ -149,6 +149,12 @@ fn a_tool_that_does_not_do_what_it_claims_has_no_result() {
             "there are 2 --tool-backup and 1 --tool-restore",
         ),
         (&["--tool-backup", BACKUP, "--tool-restore", TO_A_TIME], "give the size and a load, too"),
+        (&["--tool-backup", BACKUP], "another tool needs --tool-backup and --tool-restore"),
+        (&["--tool-wal", BACKUP], "are for another tool: give --tool-backup"),
+        (
+            &["--tool-backup", BACKUP, "--tool-restore", TO_A_TIME, "--tool-wal", BACKUP],
+            "--tool-wal stores the WAL of a load: give a load",
+        ),
     ] {
         let ran = rehearsed(&rig, &server.url, more);
         assert_eq!(ran.code, Some(2), "{more:?}: {ran:#?}");
