@@ -42,17 +42,21 @@ def no_traces(rig):
         raise Broken(f"pgrig left tables: {left.split()}")
 
 
-def ids_once(rig, table, column, rows, first=1):
-    """Every id from `first` on exactly once; `rows` may be None: then only no gap and no double. Nothing is
-    sorted, since at the brim there is no room for that: sums of ids and of their squares decide."""
+def ids_once(rig, table, column, rows, first=1, missing=()):
+    """Every id from `first` on exactly once, but for the ranges (first, last) that are `missing`; `rows` may be
+    None: then only no gap and no double. Nothing is sorted, since at the brim there is no room for that: sums of ids
+    and of their squares decide."""
     query = (f"SELECT count(*), coalesce(min({column}), {first}), coalesce(max({column}), {first - 1}), "
              f"coalesce(sum({column}::numeric), 0), coalesce(sum({column}::numeric * {column}), 0) FROM {table}")
     count, low, high, total, squares = (int(n) for n in rig.sql(query).split("|"))
-    last = first + (rows if rows is not None else count) - 1
-    right = (last - first + 1, first, last, sums(last) - sums(first - 1), square_sums(last) - square_sums(first - 1))
+    absent = sum(to - since + 1 for since, to in missing)
+    last = first + (rows if rows is not None else count + absent) - 1
+    right_sum, right_squares = (
+        of(last) - of(first - 1) - sum(of(to) - of(since - 1) for since, to in missing) for of in (sums, square_sums))
+    right = (last - first + 1 - absent, first, last, right_sum, right_squares)
     if (count, low, high, total, squares) != right:
         raise Broken(f"{table}: {count} rows, {column} {low} to {high}, their sum off by {total - right[3]}; "
-                     f"should be {right[0]} rows, {right[1]} to {right[2]}")
+                     f"should be {right[0]} rows, {right[1]} to {right[2]}, without {list(missing)}")
     return count
 
 

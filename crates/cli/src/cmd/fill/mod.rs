@@ -275,7 +275,8 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let by_hash = matches!(plan.chunking.spread, Spread::Hash { .. });
     let gaps = outcome.gaps.iter().map(|rows| {
         format!(
-            "{} {} to {} are missing: their chunk did not fit, and a later, smaller chunk did",
+            "{} {} to {} are missing: their chunk did not fit, and a later chunk did; to have every id, free space \
+             and fill empty tables again",
             if by_hash { "some of the ids" } else { "ids" },
             grouped(rows.start + 1),
             grouped(rows.end)
