@@ -102,6 +102,10 @@ fn wal_that_is_kept_elsewhere_is_found_there() {
     // Changed by pg_basebackup --write-recovery-conf or ALTER SYSTEM: a restore uses it as it is.
     fs::write(none.join("postgresql.auto.conf"), "work_mem = 1MB").unwrap();
     assert_eq!(checked(&none).unwrap().verdict(), Verdict::NoDamageFound);
+    fs::remove_file(none.join("postgresql.auto.conf")).unwrap();
+    let found = checked(&none).unwrap();
+    assert_says(&found.damages[0].to_string(), &["postgresql.auto.conf: it is missing"]);
+    fs::write(none.join("postgresql.auto.conf"), "").unwrap();
     fs::remove_dir(none.join("pg_notify")).unwrap();
     assert_says(&checked(&none).unwrap().damages[0].to_string(), &["pg_notify: the directory is missing"]);
 }

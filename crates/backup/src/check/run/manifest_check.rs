@@ -259,15 +259,9 @@ impl ManifestCheck {
             .paths()
             .into_iter()
             .zip(&self.seen)
-            .filter(|(path, seen)| !**seen && path != SETTINGS && !path.starts_with("pg_wal/"))
+            .filter(|(path, seen)| !**seen && !path.starts_with("pg_wal/"))
             .map(|(path, _)| path)
             .collect();
-        if self.places.get(SETTINGS).is_some_and(|place| !self.seen[*place]) {
-            outcome.gap(
-                format!("{SETTINGS}, which is missing"),
-                "check whether a restored server needs settings from postgresql.auto.conf (ALTER SYSTEM writes this file)",
-            );
-        }
         if !is_read {
             // The rest of the damaged tar file has them, or had them.
             if !missing.is_empty() {
