@@ -104,7 +104,7 @@ pub trait Observer {
 /// # Errors
 /// If the database cannot be read, or no way is possible.
 pub async fn plan(site: &Site<'_>, request: &Request) -> Result<Plan, BackupError> {
-    Ok(prepare(site, request).await?.1)
+    Ok(prepare(site, request).await?.2)
 }
 
 /// The extent to which a rehearsal is possible.
@@ -129,18 +129,20 @@ impl Readiness {
     }
 }
 
-async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Facts, Plan), BackupError> {
+/// Facts and plan, and the server to which pgrig has connected, for the whole rehearsal.
+async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Target, Facts, Plan), BackupError> {
     let session = Session::open(site.target).await?;
+    let target = site.target.pinned_to(session.connection.address());
     let mut facts = Facts::of(&session, site.version_num).await?;
     facts.data.clone_from(&site.data);
     session.close().await;
     let programs = Programs::find(request.bin.as_deref(), facts.major)?;
     let may_need_replication = request.ways.is_empty() || request.ways.iter().any(Way::is_base);
     if may_need_replication && facts.no_base_backup().is_none() {
-        facts.refused_replication = base::refused_replication(&programs, site.target).await?;
+        facts.refused_replication = base::refused_replication(&programs, &target).await?;
     }
     let plan = possible(Plan::new(&facts, programs, (request, None), site.cores))?;
-    Ok((facts, plan))
+    Ok((target, facts, plan))
 }
 
 /// Refuses a plan without ways.
@@ -164,7 +166,7 @@ pub async fn rehearse(
     interrupt: impl Future<Output = ()>,
 ) -> Result<Outcome, BackupError> {
     let stop = AtomicBool::new(false);
-    let (facts, plan) = prepare(site, request).await?;
+    let (target, facts, plan) = prepare(site, request).await?;
     observer.planned(&plan);
     let server = site.pg_bin.as_deref().or(plan.programs.server(facts.major));
     let mut scratch = Scratch::new(site.home, server, &facts, &[], (0, &[]))?;
@@ -183,13 +185,13 @@ pub async fn rehearse(
                 prober: None,
             };
             observer.stage("reading all tables, for the hashes with which restored ones are compared");
-            let source = Source::read(site.target).await?;
+            let source = Source::read(&target).await?;
             if plan.ways.iter().all(Way::is_base) {
                 // No dump needs the snapshot, and its session has locks on all tables.
                 source.release().await?;
             }
-            let subject = Subject { target: site.target.clone(), facts, source, at: None };
-            let (prober, note) = Prober::if_asked(request, site.target).await?;
+            let subject = Subject { target: target.clone(), facts, source, at: None };
+            let (prober, note) = Prober::if_asked(request, &target).await?;
             let run = Run { prober, ..run };
             let mut outcome = run.rounds(std::slice::from_ref(&subject), observer).await;
             if let Ok(outcome) = &mut outcome {
@@ -199,7 +201,7 @@ pub async fn rehearse(
             outcome
         };
         let mut work = Box::pin(work);
-        until_stopped(site.target, interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await
+        until_stopped(&target, interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await
     };
     result(ended, scratch).await
 }
