@@ -221,7 +221,10 @@ mod tests {
             target.tcp_parameters(),
             "keepalives=1 keepalives_idle=60 keepalives_interval=5 keepalives_count=3 tcp_user_timeout=75000"
         );
-        assert_eq!(target.url_without_password().split('?').next(), Some("postgresql://al%20ice@b:5434/shop"));
+        assert_eq!(
+            target.url_without_password().split('?').next(),
+            Some("postgresql://al%20ice@b:5434/shop")
+        );
         // Another target's address pins nothing.
         let other = pinned(uri, &[], &tcp("c", "192.0.2.7:5434"));
         assert_eq!(other.host_list(), "a,b,b");
@@ -243,7 +246,8 @@ mod tests {
             ("PGSSLMINPROTOCOLVERSION", "TLSv1.3"),
             ("PGTZ", "UTC"),
         ];
-        let text = format!("service=s user=me dbname=shop hostaddr=192.0.2.9 sslrootcert={root} keepalives=0");
+        let text =
+            format!("service=s user=me dbname=shop hostaddr=192.0.2.9 sslrootcert={root} keepalives=0");
         let target = pinned(&text, &environment, &tcp("db.example", "192.0.2.9:5432"));
         let expected = [
             ("PGHOST", "db.example"),
@@ -267,7 +271,8 @@ mod tests {
 
     #[test]
     fn a_socket_among_several_hosts_has_neither_address_nor_tls() {
-        let text = "host=/run/a,db port=5433,5432 user=me dbname=shop sslmode=require passfile=/nonexistent/p";
+        let text =
+            "host=/run/a,db port=5433,5432 user=me dbname=shop sslmode=require passfile=/nonexistent/p";
         let socket = ResolvedAddress::Unix("/run/a/.s.PGSQL.5433".into());
         let target = pinned(text, &[("PGSSLNEGOTIATION", "direct")], &socket);
         let expected = [
@@ -297,7 +302,9 @@ mod tests {
         for name in ["PGSSLROOTCERT", "PGRIG_HOME", "PATH", "DATABASE_URL"] {
             assert!(!Target::is_in_the_way(name), "{name}");
         }
-        for (name, is_of_libpq) in [("PGSSLMODE", true), ("PGTARGETSESSIONATTRS", true), ("PGRIG_HOME", false)] {
+        for (name, is_of_libpq) in
+            [("PGSSLMODE", true), ("PGTARGETSESSIONATTRS", true), ("PGRIG_HOME", false)]
+        {
             assert_eq!(Target::is_of_libpq(name), is_of_libpq, "{name}");
         }
     }

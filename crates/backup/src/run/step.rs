@@ -381,3 +381,32 @@ pub(crate) fn size(path: &Path) -> u64 {
     }
     fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn a_password_is_in_the_environment_only() {
+        let target = Target::tcp("192.0.2.1", 5432, "alice", "shop").with_password("s3cret");
+        let mut command = client(Path::new("pg_dump"), &target);
+        command.arg(patience(&target));
+        let arguments: Vec<&OsStr> = command.get_args().collect();
+        assert_eq!(
+            arguments,
+            [
+                "--no-password",
+                "--dbname=keepalives=1 keepalives_idle=10 keepalives_interval=5 keepalives_count=3 tcp_user_timeout=25000"
+            ]
+        );
+        let value = |name: &str| {
+            let found = command.get_envs().find(|(known, _)| known.to_str() == Some(name));
+            found.and_then(|(_, value)| value).and_then(OsStr::to_str)
+        };
+        let names = ["PGPASSWORD", "PGHOST", "PGHOSTADDR", "PGSSLMODE", "PGSERVICE"];
+        let expected = [Some("s3cret"), Some("192.0.2.1"), Some("192.0.2.1"), Some("disable"), None];
+        assert_eq!(names.map(value), expected);
+    }
+}

@@ -378,6 +378,15 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_has_the_variables_of_the_server_without_its_address() {
+        let command = shell("true", &Target::tcp("192.0.2.1", 5432, "alice", "shop"));
+        let set = |name: &str| {
+            command.get_envs().any(|(known, value)| known.to_str() == Some(name) && value.is_some())
+        };
+        assert!(set("PGHOST") && set("PGSSLMODE") && !set("PGHOSTADDR"));
+    }
+
+    #[test]
     fn lines_of_a_command_are_hidden_in_messages() {
         let commands = ["  tool --key s3cret (\nfi\n".to_owned(), "tool --key s3cret ( && more".to_owned()];
         let said = "sh: -c: line 2: `  tool --key s3cret ('; sh: `tool --key s3cret ( && more': file";
