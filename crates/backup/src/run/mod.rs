@@ -9,6 +9,7 @@ mod network;
 pub(crate) mod pitr;
 mod point;
 mod probe;
+mod readiness;
 mod receiver;
 mod recovery;
 mod relay;
@@ -29,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use connect::{ConnectError, Target};
+use connect::Target;
 use measure::Environment;
 use pgserver::{Home, Running};
 use server::Session;
@@ -50,6 +51,7 @@ use scratch::{RESTORED, Scratch};
 use source::{Facts, Source};
 use step::{Measured, STUCK, Trouble, Watch, size, used};
 
+pub use readiness::Readiness;
 pub(crate) use sized::bytes_of_tables;
 pub use sized::{SizesSite, plan_sizes, rehearse_sizes};
 
@@ -105,28 +107,6 @@ pub trait Observer {
 /// If the database cannot be read, or no way is possible.
 pub async fn plan(site: &Site<'_>, request: &Request) -> Result<Plan, BackupError> {
     Ok(prepare(site, request).await?.2)
-}
-
-/// The extent to which a rehearsal is possible.
-#[derive(Debug)]
-pub struct Readiness {
-    /// The client programs of PATH or of the distribution; the error names the remedy.
-    pub programs: Result<Programs, BackupError>,
-    /// Why no base backup can be made, with the remedy.
-    pub no_base_backup: Option<String>,
-}
-
-impl Readiness {
-    /// That of a role and a server. Reads only catalogs.
-    ///
-    /// # Errors
-    /// If the server cannot be asked.
-    pub async fn of(target: &Target, version_num: u32) -> Result<Self, ConnectError> {
-        let session = Session::open(target).await?;
-        let facts = Facts::of(&session, version_num).await?;
-        session.close().await;
-        Ok(Self { programs: Programs::find(None, facts.major), no_base_backup: facts.no_base_backup() })
-    }
 }
 
 /// Facts and plan, and the server to which pgrig has connected, for the whole rehearsal.
@@ -282,7 +262,7 @@ impl Run<'_> {
         let that_only_read = all.iter().filter(|(_, _, way)| !self.changes_data(way)).count();
         for (number, (round, subject, way)) in all.iter().enumerate() {
             if number == that_only_read {
-                Box::pin(self.count_network(subjects, &mut outcome, observer)).await?;
+                Box::pin(self.count_network(subjects, false, &mut outcome, observer)).await?;
             }
             let is_sound = |outcome: &Outcome, way: &Way| !outcome.failed.iter().any(|(one, _)| one == way);
             if !is_sound(&outcome, way) {
@@ -311,8 +291,9 @@ impl Run<'_> {
             }
         }
         if that_only_read == all.len() {
-            Box::pin(self.count_network(subjects, &mut outcome, observer)).await?;
+            Box::pin(self.count_network(subjects, false, &mut outcome, observer)).await?;
         }
+        Box::pin(self.count_network(subjects, true, &mut outcome, observer)).await?;
         outcome.notes.extend(incremental::note(&outcome.trials));
         outcome.notes.extend(point::note(&outcome.trials));
         if self.has_other_locale.get()
