@@ -22,11 +22,16 @@ impl Network {
 }
 
 impl Way {
-    /// Whether pgrig can count the bytes of such a backup: one run of pg_dump or pg_basebackup makes it.
+    /// Whether pgrig can count the bytes of such a backup: only pg_dump or pg_basebackup makes it, and its bytes do not depend on a load.
     pub fn is_counted(&self) -> bool {
         matches!(
             self.format,
-            Format::Plain | Format::Custom | Format::Directory | Format::Base | Format::BaseTar
+            Format::Plain
+                | Format::Custom
+                | Format::Directory
+                | Format::Base
+                | Format::BaseTar
+                | Format::Incremental
         )
     }
 }

@@ -99,9 +99,7 @@ impl Plan {
         let seconds = |way: &Way| {
             let bytes = facts.bytes_of(way) as f64;
             let verified = facts.bytes as f64 / VERIFY_RATE;
-            // An incremental one is made of two.
-            let parts = if way.format == Format::Incremental { 2.0 } else { 1.0 };
-            (bytes * parts / BACKUP_RATE + bytes / RESTORE_RATE + verified).max(LEAST)
+            (to_back_up(way, facts) + bytes / RESTORE_RATE + verified).max(LEAST)
         };
         let all = ways.iter().map(seconds).sum::<f64>() * f64::from(*trials)
             + facts.bytes as f64 / VERIFY_RATE
@@ -125,7 +123,7 @@ impl Plan {
     /// Seconds of the backups whose network bytes are counted. They are made of the largest data only.
     fn counting(&self, facts: &Facts) -> f64 {
         let counted = self.ways.iter().filter(|way| self.network && way.is_counted());
-        counted.map(|way| (facts.bytes_of(way) as f64 / BACKUP_RATE).max(LEAST)).sum()
+        counted.map(|way| to_back_up(way, facts).max(LEAST)).sum()
     }
 
     /// The same at three sizes of data that pgrig makes, of which these facts hold for the largest.
@@ -239,6 +237,13 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
     (!on_path(unpack)).then(|| {
         format!("the program {unpack}, which decompresses it for the restore, is not installed: install it")
     })
+}
+
+/// Seconds of a backup.
+fn to_back_up(way: &Way, facts: &Facts) -> f64 {
+    // An incremental one is made of two.
+    let parts = if way.format == Format::Incremental { 2.0 } else { 1.0 };
+    facts.bytes_of(way) as f64 * parts / BACKUP_RATE
 }
 
 #[cfg(test)]

@@ -188,6 +188,16 @@ impl Params {
         set.map(|(keyword, setting)| (*keyword, setting.value.as_str()))
     }
 
+    /// The parameters about TLS that are set, without sslmode, as environment variables.
+    pub(super) fn tls_variables(&self) -> Vec<(&'static str, String)> {
+        let is_about_tls = |keyword: &str| keyword.starts_with("ssl") && keyword != "sslmode";
+        let about_tls =
+            KEYWORDS.iter().filter(|(keyword, variable, _)| is_about_tls(keyword) && !variable.is_empty());
+        about_tls
+            .filter_map(|(keyword, variable, _)| Some((*variable, self.text(keyword)?.to_owned())))
+            .collect()
+    }
+
     /// The value as text.
     pub(super) fn text(&self, keyword: &str) -> Option<&str> {
         self.get(keyword).map(|setting| setting.value.as_str())

@@ -2,13 +2,14 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::open;
 use super::passfile::{PassFile, Secret};
+use super::socket::ResolvedAddress;
 use super::tls::Tls;
 use super::transport::host_port;
 
@@ -174,6 +175,22 @@ impl Target {
         open::cancel_family(self.family).await
     }
 
+    /// The same target, with only the server at this address, to which it has connected. For later connections, neither the list of
+    /// hosts nor the DNS leads to another server. A host that is given by name keeps its name, for the check of the certificate.
+    #[must_use]
+    pub fn pinned_to(&self, address: &ResolvedAddress) -> Self {
+        let found = self.hosts.iter().find(|host| host.is_at(address)).cloned();
+        let Some(mut host) = found else { return self.clone() };
+        if let (Address::Tcp { address, .. }, ResolvedAddress::Tcp { socket, .. }) =
+            (&mut host.address, address)
+        {
+            // The interface of a link-local address is only in the name.
+            let has_interface = matches!(socket, SocketAddr::V6(socket) if socket.scope_id() != 0);
+            *address = (!has_interface).then(|| socket.ip());
+        }
+        Self { hosts: vec![host], ..self.clone() }
+    }
+
     /// The same server and user, another database.
     #[must_use]
     pub fn with_database(mut self, dbname: &str) -> Self {
@@ -299,6 +316,21 @@ impl Host {
     /// The socket's file.
     pub(super) fn socket(directory: &Path, port: u16) -> PathBuf {
         directory.join(format!(".s.PGSQL.{port}"))
+    }
+
+    /// Whether this address is one of the host's.
+    fn is_at(&self, resolved: &ResolvedAddress) -> bool {
+        match (&self.address, resolved) {
+            (Address::Unix { directory, .. }, ResolvedAddress::Unix(path)) => {
+                Self::socket(directory, self.port) == *path
+            }
+            (Address::Tcp { name, address }, ResolvedAddress::Tcp { host, socket }) => {
+                name == host
+                    && self.port == socket.port()
+                    && address.is_none_or(|address| address == socket.ip())
+            }
+            _ => false,
+        }
     }
 }
 

@@ -54,12 +54,20 @@ pub(super) struct Tls {
     pub(super) config: Option<Arc<ClientConfig>>,
     /// Source of the trusted certificates, for errors.
     pub(super) roots: String,
+    /// The parameters beside sslmode, as environment variables for other programs.
+    pub(super) variables: Vec<(&'static str, String)>,
 }
 
 impl Tls {
     /// No TLS.
     pub(super) fn off() -> Self {
-        Self { mode: SslMode::Disable, direct: false, config: None, roots: String::new() }
+        Self {
+            mode: SslMode::Disable,
+            direct: false,
+            config: None,
+            roots: String::new(),
+            variables: Vec::new(),
+        }
     }
 
     /// Resolves the parameters. `home` is where `.postgresql/` is. Warnings are added to `warnings`.
@@ -95,7 +103,8 @@ impl Tls {
         };
         let identity = identity(params, &in_home)?;
         let config = client_config(params, check, roots, identity)?;
-        Ok(Self { mode, direct, config: Some(Arc::new(config)), roots: roots_name })
+        let variables = params.tls_variables();
+        Ok(Self { mode, direct, config: Some(Arc::new(config)), roots: roots_name, variables })
     }
 }
 

@@ -10,7 +10,7 @@ use connect::Target;
 use crate::error::{BackupError, OnPath};
 use crate::programs::Programs;
 use crate::run::dump::unpacker;
-use crate::run::step::{LOOK, PATIENCE, client};
+use crate::run::step::{LOOK, client, patience};
 use crate::way::{CompressedBy, Compression, Format, Method, Way};
 
 /// Time in which a server answers a replication connection.
@@ -22,7 +22,7 @@ pub(super) fn back_up(way: &Way, programs: &Programs, target: &Target, directory
     command.arg("--pgdata").arg(directory).args(["--checkpoint=fast", "--wal-method=stream"]);
     command.arg(format!("--format={}", if way.format == Format::BaseTar { "tar" } else { "plain" }));
     command.args(compression(way.compression, programs.major));
-    command.arg(format!("--dbname={PATIENCE}"));
+    command.arg(patience(target));
     command
 }
 
@@ -35,7 +35,7 @@ pub(super) async fn refused_replication(
     let program = programs.program("psql");
     let mut command = client(&program, target);
     command.args(["--no-psqlrc", "--quiet", "--command=IDENTIFY_SYSTEM"]);
-    command.arg(format!("--dbname={PATIENCE} replication=true"));
+    command.arg(format!("{} replication=true", patience(target)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().on("run", &program)?;
     let began = Instant::now();

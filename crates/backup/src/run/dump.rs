@@ -6,7 +6,7 @@ use std::process::Command;
 use connect::Target;
 
 use crate::programs::Programs;
-use crate::run::step::{PATIENCE, client};
+use crate::run::step::{client, patience};
 use crate::way::{Compression, Format, Method, Way};
 
 /// Level of gzip where none is given, as of zlib.
@@ -34,7 +34,7 @@ pub(super) fn back_up(
     if way.format == Format::Directory {
         command.arg(format!("--jobs={}", way.jobs));
     }
-    command.arg(format!("--dbname={PATIENCE}"));
+    command.arg(patience(target));
     command
 }
 

@@ -1,7 +1,7 @@
 //! Incremental base backups: a full one, changes, an incremental one, and `pg_combinebackup`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use connect::Target;
@@ -13,6 +13,7 @@ use super::{Restored, Run, SMALL, Subject, base, of_restore};
 use crate::error::{BackupError, OnPath};
 use crate::outcome::{Increment, Trial, Witness};
 use crate::programs::Programs;
+use crate::run::relay::Relay;
 use crate::run::source::{Facts, Source};
 use crate::run::step::{Measured, STUCK, Trouble, size};
 use crate::way::{Format, Way};
@@ -78,31 +79,55 @@ impl Run<'_> {
             subject.source.release().await?;
             vacuum(&subject.target).await?;
         }
-        let [full, later] = ["full", "incremental"].map(|name| directory.join(name));
-        fs::create_dir_all(directory).on("create", directory)?;
+        let [full, later] = parts(directory)?;
         let before = wal_so_far(&subject.target).await?;
-        let first = self.part(way, subject, &full, None).await?;
+        let first = self.part(way, subject, (full.as_path(), None), None).await?;
         let Some(share) = self.changes else {
             return self.combined(way, subject, &subject.source, (&full, &later, first), before).await;
         };
-        // New versions of rows and of entries of indexes, and WAL with whole pages.
-        let needs = subject.facts.bytes * if share > 0.1 { 4 } else { 2 } + SMALL;
-        let doing = format!("the update of rows before the incremental backup of {way}");
-        self.watch(doing, Vec::new(), None).check_room(&self.scratch.work, needs)?;
-        change(&subject.target, share).await?;
+        self.change(way, subject, share).await?;
         let changed = Source::read(&subject.target).await?;
         let restored = self.combined(way, subject, &changed, (&full, &later, first), before).await;
         changed.close().await;
         restored
     }
 
-    /// Makes a full backup, or an incremental one upon a full one.
+    /// Makes a full and an incremental backup through the relay.
+    pub(super) async fn both_parts_through(
+        &self,
+        relay: &Relay,
+        way: &Way,
+        subject: &Subject,
+        directory: &Path,
+    ) -> Result<(), Trouble> {
+        let [full, later] = parts(directory)?;
+        if self.changes.is_some() {
+            vacuum(&subject.target).await?;
+        }
+        self.part(way, subject, (full.as_path(), None), Some(relay)).await?;
+        if let Some(share) = self.changes {
+            self.change(way, subject, share).await?;
+        }
+        self.part(way, subject, (later.as_path(), Some(full.as_path())), Some(relay)).await?;
+        Ok(())
+    }
+
+    /// Updates this share of all rows.
+    async fn change(&self, way: &Way, subject: &Subject, share: f64) -> Result<(), Trouble> {
+        // New versions of rows and of entries of indexes, and WAL with whole pages.
+        let needs = subject.facts.bytes * if share > 0.1 { 4 } else { 2 } + SMALL;
+        let doing = format!("the update of rows before the incremental backup of {way}");
+        self.watch(doing, Vec::new(), None).check_room(&self.scratch.work, needs)?;
+        Ok(change(&subject.target, share).await?)
+    }
+
+    /// Makes a full backup, or an incremental one upon a full one; through the relay, if there is one.
     async fn part(
         &self,
         way: &Way,
         subject: &Subject,
-        directory: &Path,
-        upon: Option<&Path>,
+        (directory, upon): (&Path, Option<&Path>),
+        relay: Option<&Relay>,
     ) -> Result<Measured, Trouble> {
         let kind = if upon.is_some() { "incremental" } else { "full" };
         let watch = self.watch(format!("the {kind} backup of {way}"), vec![&self.scratch.work], Some(STUCK));
@@ -110,6 +135,9 @@ impl Run<'_> {
         let mut command = base::back_up(way, &self.plan.programs, &subject.target, directory);
         if let Some(full) = upon {
             command.arg("--incremental").arg(full.join("backup_manifest"));
+        }
+        if let Some(relay) = relay {
+            command.envs(relay.variables());
         }
         watch.run(vec![command]).await
     }
@@ -125,7 +153,7 @@ impl Run<'_> {
     ) -> Result<Restored, Trouble> {
         let (programs, facts) = (&self.plan.programs, &subject.facts);
         let wal = wal_so_far(&subject.target).await?.saturating_sub(before);
-        let second = self.part(way, subject, later, Some(full)).await?;
+        let second = self.part(way, subject, (later, Some(full)), None).await?;
         let is_unchanged = source.is_unchanged(&subject.target).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
         let place = self.scratch.base.place_for_restored()?;
@@ -161,6 +189,12 @@ impl Run<'_> {
             beside: None,
         })
     }
+}
+
+/// Creates the directory, and returns those of the full and of the incremental backup in it.
+fn parts(directory: &Path) -> Result<[PathBuf; 2], BackupError> {
+    fs::create_dir_all(directory).on("create", directory)?;
+    Ok(["full", "incremental"].map(|name| directory.join(name)))
 }
 
 /// The command that combines backups, in the order in which they were made.

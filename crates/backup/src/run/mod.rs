@@ -9,6 +9,7 @@ mod network;
 pub(crate) mod pitr;
 mod point;
 mod probe;
+mod readiness;
 mod receiver;
 mod recovery;
 mod relay;
@@ -29,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use connect::{ConnectError, Target};
+use connect::Target;
 use measure::Environment;
 use pgserver::{Home, Running};
 use server::Session;
@@ -50,6 +51,7 @@ use scratch::{RESTORED, Scratch};
 use source::{Facts, Source};
 use step::{Measured, STUCK, Trouble, Watch, size, used};
 
+pub use readiness::Readiness;
 pub(crate) use sized::bytes_of_tables;
 pub use sized::{SizesSite, plan_sizes, rehearse_sizes};
 
@@ -104,43 +106,23 @@ pub trait Observer {
 /// # Errors
 /// If the database cannot be read, or no way is possible.
 pub async fn plan(site: &Site<'_>, request: &Request) -> Result<Plan, BackupError> {
-    Ok(prepare(site, request).await?.1)
+    Ok(prepare(site, request).await?.2)
 }
 
-/// The extent to which a rehearsal is possible.
-#[derive(Debug)]
-pub struct Readiness {
-    /// The client programs of PATH or of the distribution; the error names the remedy.
-    pub programs: Result<Programs, BackupError>,
-    /// Why no base backup can be made, with the remedy.
-    pub no_base_backup: Option<String>,
-}
-
-impl Readiness {
-    /// That of a role and a server. Reads only catalogs.
-    ///
-    /// # Errors
-    /// If the server cannot be asked.
-    pub async fn of(target: &Target, version_num: u32) -> Result<Self, ConnectError> {
-        let session = Session::open(target).await?;
-        let facts = Facts::of(&session, version_num).await?;
-        session.close().await;
-        Ok(Self { programs: Programs::find(None, facts.major), no_base_backup: facts.no_base_backup() })
-    }
-}
-
-async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Facts, Plan), BackupError> {
+/// Facts and plan, and the server to which pgrig has connected, for the whole rehearsal.
+async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Target, Facts, Plan), BackupError> {
     let session = Session::open(site.target).await?;
+    let target = site.target.pinned_to(session.connection.address());
     let mut facts = Facts::of(&session, site.version_num).await?;
     facts.data.clone_from(&site.data);
     session.close().await;
     let programs = Programs::find(request.bin.as_deref(), facts.major)?;
     let may_need_replication = request.ways.is_empty() || request.ways.iter().any(Way::is_base);
     if may_need_replication && facts.no_base_backup().is_none() {
-        facts.refused_replication = base::refused_replication(&programs, site.target).await?;
+        facts.refused_replication = base::refused_replication(&programs, &target).await?;
     }
     let plan = possible(Plan::new(&facts, programs, (request, None), site.cores))?;
-    Ok((facts, plan))
+    Ok((target, facts, plan))
 }
 
 /// Refuses a plan without ways.
@@ -164,7 +146,7 @@ pub async fn rehearse(
     interrupt: impl Future<Output = ()>,
 ) -> Result<Outcome, BackupError> {
     let stop = AtomicBool::new(false);
-    let (facts, plan) = prepare(site, request).await?;
+    let (target, facts, plan) = prepare(site, request).await?;
     observer.planned(&plan);
     let server = site.pg_bin.as_deref().or(plan.programs.server(facts.major));
     let mut scratch = Scratch::new(site.home, server, &facts, &[], (0, &[]))?;
@@ -183,13 +165,13 @@ pub async fn rehearse(
                 prober: None,
             };
             observer.stage("reading all tables, for the hashes with which restored ones are compared");
-            let source = Source::read(site.target).await?;
+            let source = Source::read(&target).await?;
             if plan.ways.iter().all(Way::is_base) {
                 // No dump needs the snapshot, and its session has locks on all tables.
                 source.release().await?;
             }
-            let subject = Subject { target: site.target.clone(), facts, source, at: None };
-            let (prober, note) = Prober::if_asked(request, site.target).await?;
+            let subject = Subject { target: target.clone(), facts, source, at: None };
+            let (prober, note) = Prober::if_asked(request, &target).await?;
             let run = Run { prober, ..run };
             let mut outcome = run.rounds(std::slice::from_ref(&subject), observer).await;
             if let Ok(outcome) = &mut outcome {
@@ -199,7 +181,7 @@ pub async fn rehearse(
             outcome
         };
         let mut work = Box::pin(work);
-        until_stopped(site.target, interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await
+        until_stopped(&target, interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await
     };
     result(ended, scratch).await
 }
@@ -280,7 +262,7 @@ impl Run<'_> {
         let that_only_read = all.iter().filter(|(_, _, way)| !self.changes_data(way)).count();
         for (number, (round, subject, way)) in all.iter().enumerate() {
             if number == that_only_read {
-                Box::pin(self.count_network(subjects, &mut outcome, observer)).await?;
+                Box::pin(self.count_network(subjects, false, &mut outcome, observer)).await?;
             }
             let is_sound = |outcome: &Outcome, way: &Way| !outcome.failed.iter().any(|(one, _)| one == way);
             if !is_sound(&outcome, way) {
@@ -309,8 +291,9 @@ impl Run<'_> {
             }
         }
         if that_only_read == all.len() {
-            Box::pin(self.count_network(subjects, &mut outcome, observer)).await?;
+            Box::pin(self.count_network(subjects, false, &mut outcome, observer)).await?;
         }
+        Box::pin(self.count_network(subjects, true, &mut outcome, observer)).await?;
         outcome.notes.extend(incremental::note(&outcome.trials));
         outcome.notes.extend(point::note(&outcome.trials));
         if self.has_other_locale.get()

@@ -9,21 +9,23 @@ use super::{Observer, Run, SMALL, Subject, base, dump, remove};
 use crate::error::BackupError;
 use crate::network::Network;
 use crate::outcome::{Outcome, Trial};
-use crate::way::Way;
+use crate::way::{Format, Way};
 
 impl Run<'_> {
-    /// Counts for each way that worked, on the largest data, if the user asked for it. A failure is a note.
+    /// Counts for each way that worked and changes the data or not, on the largest data, if the user asked for it. A failure is a note.
     ///
     /// # Errors
     /// If the user wants the run to end.
     pub(super) async fn count_network(
         &self,
         subjects: &[Subject],
+        changes: bool,
         outcome: &mut Outcome,
         observer: &mut impl Observer,
     ) -> Result<(), BackupError> {
         let Some(largest) = subjects.last().filter(|_| self.plan.network) else { return Ok(()) };
-        for way in self.plan.ways.iter().filter(|way| way.is_counted()) {
+        let counted = self.plan.ways.iter().filter(|way| way.is_counted());
+        for way in counted.filter(|way| self.changes_data(way) == changes) {
             let is_of_way = |trial: &Trial| trial.way == *way && trial.at == largest.at;
             let Some(last) = outcome.trials.iter().rposition(is_of_way) else { continue };
             observer.stage(&format!("counting network bytes: {way}"));
@@ -67,15 +69,19 @@ impl Run<'_> {
         let Subject { target, facts, source, .. } = subject;
         let watch = self.watch(format!("the backup by {way} through a relay"), vec![work], Some(STUCK));
         watch.check_room(work, facts.bytes_of(way) + SMALL)?;
-        // pg_dump needs the server that holds the snapshot, even if the user names several.
+        // pg_dump needs the server that holds the snapshot.
         let relay = Relay::start(source.address(), work).await?;
-        let mut command = if way.is_base() {
-            base::back_up(way, programs, target, path)
+        if way.format == Format::Incremental {
+            self.both_parts_through(&relay, way, subject, path).await?;
         } else {
-            dump::back_up(way, programs, target, &source.snapshot, path)
-        };
-        command.envs(relay.variables());
-        watch.run(vec![command]).await?;
+            let mut command = if way.is_base() {
+                base::back_up(way, programs, target, path)
+            } else {
+                dump::back_up(way, programs, target, &source.snapshot, path)
+            };
+            command.envs(relay.variables());
+            watch.run(vec![command]).await?;
+        }
         match relay.counted().await {
             Some(Network { received: 0, .. }) => {
                 Err(Trouble::Way(format!("{} did not connect through the relay", way.program())))

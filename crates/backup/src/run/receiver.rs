@@ -9,7 +9,7 @@ use connect::{ConnectError, Target};
 use pgserver::Program;
 use server::Session;
 
-use super::step::{LOOK, PATIENCE, STUCK, Trouble, Watch, client, used};
+use super::step::{LOOK, STUCK, Trouble, Watch, client, patience, used};
 use crate::check::format::wal::is_segment;
 use crate::error::{BackupError, OnPath};
 use crate::programs::Programs;
@@ -37,7 +37,7 @@ impl<'a> Receiver<'a> {
         session.run(include_str!("../sql/slot.sql")).await?;
         let mut command = client(&programs.program("pg_receivewal"), target);
         command.arg("--directory").arg(directory).args(["--slot=pgrig", "--no-loop"]);
-        command.arg(format!("--dbname={PATIENCE}"));
+        command.arg(patience(target));
         let mut started = watch.start(vec![command])?;
         let program = started.pop().expect("one was started");
         let receiver = Self { program, directory, watch };

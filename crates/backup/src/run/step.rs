@@ -297,32 +297,28 @@ impl Watch<'_> {
     }
 }
 
-/// A program that connects to this target, with English messages. It gives up a connection that is dead.
+/// A program that connects to this target, with English messages.
 pub(crate) fn client(program: &Path, target: &Target) -> Command {
     let mut command = Command::new(program);
-    connected(&mut command, target, |_| false);
+    connected(&mut command, target, Target::is_of_libpq);
     command.arg("--no-password");
     command
 }
 
-/// Sets libpq's environment variables for this target, and messages in English. Removes variables that could name another server, unless
-/// they are to be kept.
-pub(crate) fn connected(command: &mut Command, target: &Target, is_kept: impl Fn(&str) -> bool) {
+/// Sets libpq's environment variables for this target, and messages in English. Removes those that could lead to another server.
+pub(crate) fn connected(command: &mut Command, target: &Target, is_removed: impl Fn(&str) -> bool) {
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| Target::is_in_the_way(name) && !is_kept(name)) {
+        if name.to_str().is_some_and(&is_removed) {
             command.env_remove(name);
         }
     }
-    command
-        .envs(target.variables())
-        .env("PGAPPNAME", connect::APPLICATION_NAME)
-        .env("PGCONNECT_TIMEOUT", "10")
-        .env("LC_ALL", "C");
+    command.envs(target.client_variables()).env("LC_ALL", "C");
 }
 
-/// A connection string that ends a dead connection within 30 s; host and database come from the environment.
-pub(crate) const PATIENCE: &str =
-    "keepalives_idle=10 keepalives_interval=5 keepalives_count=3 tcp_user_timeout=25000";
+/// The option with a connection string that ends a dead connection as soon as pgrig ends its own; all else comes from the environment.
+pub(crate) fn patience(target: &Target) -> String {
+    format!("--dbname={}", target.tcp_parameters())
+}
 
 /// Ends the programs, first with SIGTERM, so that queries are cancelled.
 async fn end(programs: &mut Vec<Program>) {
@@ -384,4 +380,33 @@ pub(crate) fn size(path: &Path) -> u64 {
         return metadata.len();
     }
     fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn a_password_is_in_the_environment_only() {
+        let target = Target::tcp("192.0.2.1", 5432, "alice", "shop").with_password("s3cret");
+        let mut command = client(Path::new("pg_dump"), &target);
+        command.arg(patience(&target));
+        let arguments: Vec<&OsStr> = command.get_args().collect();
+        assert_eq!(
+            arguments,
+            [
+                "--no-password",
+                "--dbname=keepalives=1 keepalives_idle=10 keepalives_interval=5 keepalives_count=3 tcp_user_timeout=25000"
+            ]
+        );
+        let value = |name: &str| {
+            let found = command.get_envs().find(|(known, _)| known.to_str() == Some(name));
+            found.and_then(|(_, value)| value).and_then(OsStr::to_str)
+        };
+        let names = ["PGPASSWORD", "PGHOST", "PGHOSTADDR", "PGSSLMODE", "PGSERVICE"];
+        let expected = [Some("s3cret"), Some("192.0.2.1"), Some("192.0.2.1"), Some("disable"), None];
+        assert_eq!(names.map(value), expected);
+    }
 }

@@ -271,11 +271,13 @@ async fn witness(source: &Source, original: &Target) -> Result<Witness, ConnectE
     Ok(if source.is_unchanged(original).await? { Witness::Unchanged } else { Witness::Changed })
 }
 
-/// `sh -c`, with standard output among the messages.
+/// `sh -c`, with standard output among the messages. A tool may also connect to other servers, so it has no address that would hold for
+/// them, too.
 fn shell(text: &str, target: &Target) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("exec 1>&2\n{text}"));
-    connected(&mut command, target, |name| name.starts_with(OF_TOOLS));
+    connected(&mut command, target, |name| Target::is_in_the_way(name) && !name.starts_with(OF_TOOLS));
+    command.env_remove("PGHOSTADDR");
     command
 }
 
@@ -373,6 +375,15 @@ mod tests {
         fs::remove_dir_all(&place).unwrap();
         std::os::unix::fs::symlink(directory.path(), &place).unwrap();
         assert!(why().contains("is a symbolic link"));
+    }
+
+    #[test]
+    fn a_tool_has_the_variables_of_the_server_without_its_address() {
+        let command = shell("true", &Target::tcp("192.0.2.1", 5432, "alice", "shop"));
+        let set = |name: &str| {
+            command.get_envs().any(|(known, value)| known.to_str() == Some(name) && value.is_some())
+        };
+        assert!(set("PGHOST") && set("PGSSLMODE") && !set("PGHOSTADDR"));
     }
 
     #[test]

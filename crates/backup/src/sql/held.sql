@@ -2,7 +2,7 @@
 SELECT l.mode, count(DISTINCT l.relation) AS tables
   FROM pg_locks l
   JOIN pg_stat_activity a ON a.pid = l.pid
- WHERE a.application_name = 'pgrig'
+ WHERE a.application_name = current_setting('application_name')
    AND l.pid <> ALL ($1)
    AND l.locktype = 'relation'
    AND l.granted

@@ -21,6 +21,14 @@ fn increments(outcome: &Outcome) -> Vec<Increment> {
     outcome.trials.iter().filter_map(|trial| trial.increment).collect()
 }
 
+/// The bytes of the last trial are about those of its files.
+fn assert_both_parts_are_counted(outcome: &Outcome) {
+    let last = outcome.trials.iter().rfind(|trial| trial.increment.is_some()).unwrap();
+    let received = last.network.unwrap_or_else(|| panic!("{:#?}", outcome.notes)).received;
+    assert!(received > last.size / 2 && received < last.size * 2, "{received} of {}", last.size);
+    assert!(received > last.increment.unwrap().full_size / 2, "{last:?}");
+}
+
 /// Compressions that only newer programs have are there, too.
 #[test]
 fn an_incremental_backup_holds_a_stated_share_of_changes() {
@@ -56,12 +64,14 @@ fn an_incremental_backup_holds_a_stated_share_of_changes() {
         assert_eq!((trial.size, parts.changes), (parts.size + parts.full_size, Some(0.01)));
     }
     assert!(all[0].wal < all[2].wal, "{all:?}");
-    // They were counted before the changes, after which there is no snapshot to dump.
+    // Dumps were counted before the changes, after which there is no snapshot to dump.
     let counted = outcome.trials.iter().filter(|trial| trial.network.is_some());
     let counted = counted.map(|trial| format!("{} {}", trial.way, trial.at.unwrap().is_largest));
     let mut counted: Vec<String> = counted.collect();
     counted.sort();
-    assert_eq!(counted, ["custom:lz4 true", "directory:zstd=1,jobs=2 true"], "{:#?}", outcome.notes);
+    let expected = ["custom:lz4 true", "directory:zstd=1,jobs=2 true", "incremental true"];
+    assert_eq!(counted, expected, "{:#?}", outcome.notes);
+    assert_both_parts_are_counted(&outcome);
     assert_says(&outcome.notes.join("\n"), &["updated 1 % of the rows of each table"]);
 }
 
@@ -77,7 +87,7 @@ async fn rehearsed(server: &Server, trials: u32) -> Result<Outcome, BackupError>
     let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
     let version_num = u32::from(CLIENTS_RELEASE) * 10_000;
     let site = Site { target: &target, version_num, home: &home, pg_bin: None, data: None, cores: 2 };
-    let request = request(&[INCREMENTAL], trials);
+    let request = Request { network: true, ..request(&[INCREMENTAL], trials) };
     let outcome = Box::pin(backup::rehearse(&site, &request, &mut Unwatched, std::future::pending())).await;
     assert_nothing_is_left(home.root());
     outcome
@@ -98,6 +108,7 @@ fn a_database_that_is_only_read_has_the_changes_of_others() {
             assert_eq!((trial.verified.witness, parts.changes), (Witness::Unchanged, None));
             assert!(parts.size < parts.full_size, "{parts:?}");
         }
+        assert_both_parts_are_counted(&quiet);
         assert_says(
             &quiet.notes.join("\n"),
             &["only the changes that were made in the server while pgrig rehearsed"],

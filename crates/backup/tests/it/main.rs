@@ -3,6 +3,7 @@
 mod check;
 mod damage;
 mod held;
+mod hosts;
 mod incremental;
 mod pitr;
 mod probe;

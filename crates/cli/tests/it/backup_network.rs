@@ -92,13 +92,14 @@ fn bytes_are_those_of_the_data_and_only_the_server_can_make_them_fewer() {
 #[test]
 fn ways_whose_bytes_are_not_counted_are_named() {
     let rig = Rig::new();
-    let ran = rig.run("backup rehearse --network --size 1TB --way incremental");
+    let size = "--size 1TB --load simple-update -R 500";
+    let ran = rig.run(&format!("backup rehearse --network {size} --way pitr"));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert_says(&ran.stderr, &["--network counts bytes of plain, custom", "for example --way custom"]);
     if require(Need::Clients17) {
         let bin = clients().display().to_string();
-        let ways = "--way custom --way incremental";
-        let ran = rig.done(&format!("backup rehearse --network --explain --size 1TB --bin {bin} {ways}"));
-        assert_says(&ran.stdout, &["counts network bytes: one more backup in each way but incremental"]);
+        let ways = "--way custom --way incremental --way pitr";
+        let ran = rig.done(&format!("backup rehearse --network --explain {size} --bin {bin} {ways}"));
+        assert_says(&ran.stdout, &["counts network bytes: one more backup in each way but pitr"]);
     }
 }

@@ -93,7 +93,7 @@ pub(crate) struct RehearseArgs {
     pub(crate) no_probe: bool,
 
     /// Count the bytes between server and client programs: pgrig makes one more backup in each way through a relay, and does not time it.
-    /// It counts no bytes of incremental, pitr and other tools
+    /// It counts no bytes of pitr and other tools
     #[arg(long, help_heading = "Backups")]
     pub(crate) network: bool,
 
@@ -265,7 +265,7 @@ impl RehearseArgs {
         let mut ways = self.way.clone();
         ways.extend(self.tools.ways()?);
         if self.network && !ways.is_empty() && !ways.iter().any(Way::is_counted) {
-            let text = "--network counts bytes of plain, custom, directory, base and base-tar: add such a way, for example --way custom";
+            let text = "--network counts bytes of plain, custom, directory, base, base-tar and incremental: add such a way, for example --way custom";
             return Err(Usage(text.to_owned()));
         }
         let (trials, bin) = (self.trials, self.bin.clone());

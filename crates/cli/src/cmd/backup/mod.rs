@@ -52,10 +52,12 @@ async fn rehearse(
 ) -> Result<(), Failure> {
     let connection = chosen.connect(printer).await?;
     let survey = Survey::for_reading(&connection, &chosen.data_directory(None)?, VERSION).await?;
+    // The survey holds for this server.
+    let target = chosen.target.pinned_to(connection.address());
     connection.close().await;
     let request = arguments.request()?;
     let site = Site {
-        target: &chosen.target,
+        target: &target,
         version_num: survey.server.version_num,
         home,
         pg_bin: arguments.server.address.embedded.pg_bin.clone(),
