@@ -9,7 +9,7 @@ use measure::{Event, Note, Trial, Unit};
 use model::{Bytes, Distance, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Shapes, Sizes};
 use pgserver::Home;
 use serde_json::{Value, json};
-use server::{DataDirectory, Survey};
+use server::{DataDirectory, Survey, run_sql};
 use tokio::runtime::Builder;
 
 use super::args::{CheckArgs, K};
@@ -303,13 +303,6 @@ pub(super) async fn explained<T>(
         Ok(found) => Ok(found),
         Err(catalog::CatalogError::Server(error)) => Err(connection.explain(error).await.into()),
         Err(error) => Err(error.into()),
-    }
-}
-
-pub(super) async fn run_sql(connection: &Connection, sql: &str) -> Result<(), Failure> {
-    match connection.client.batch_execute(sql).await {
-        Ok(()) => Ok(()),
-        Err(error) => Err(connection.explain(error).await.into()),
     }
 }
 
