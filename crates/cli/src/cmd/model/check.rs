@@ -223,7 +223,7 @@ async fn check(
     let unseen = shapes.iter().flat_map(|shapes| &shapes.unseen);
     recording.run.notes.extend(unseen.map(|text| Note { text: text.clone() }));
     let results = vec![text::fidelity(&fidelity, plans.as_ref(), executed.as_ref(), shapes.as_ref())];
-    recording.finish(Ok(())).show(Shown { results, hints: Vec::new(), ..Shown::default() }, chosen, printer)
+    recording.finish(Ok(())).show(Shown { results, ..Shown::default() }, chosen, printer)
 }
 
 /// Distributions of both databases' columns.
