@@ -63,6 +63,6 @@ pub use machine::{runs_on, volume_of};
 pub use pooler::changes_sessions;
 pub use restart::Restarter;
 pub use schema::{FoundSchema, refuse_odd_name, schema_for_tables};
-pub use session::{Session, Sessions, ask};
+pub use session::{Session, Sessions, ask, run_sql};
 pub use settle::settle;
 pub use survey::{DataDirectory, Site, Survey};

@@ -168,3 +168,14 @@ pub async fn ask(
         Err(error) => Err(connection.explain(error).await),
     }
 }
+
+/// Runs statements on a connection, without reading rows.
+///
+/// # Errors
+/// If the server refuses, or is gone.
+pub async fn run_sql(connection: &Connection, sql: &str) -> Result<(), ConnectError> {
+    match connection.client.batch_execute(sql).await {
+        Ok(()) => Ok(()),
+        Err(error) => Err(connection.explain(error).await),
+    }
+}

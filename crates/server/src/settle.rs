@@ -2,6 +2,8 @@
 
 use connect::{ConnectError, Connection};
 
+use crate::session::run_sql;
+
 /// Makes the server write its dirty buffers, and the kernel too if the server is on this machine,
 /// so that the writes of one trial do not slow down the next.
 ///
@@ -10,7 +12,7 @@ use connect::{ConnectError, Connection};
 /// # Errors
 /// If the connection is lost.
 pub async fn settle(connection: &Connection, is_local: bool) -> Result<bool, ConnectError> {
-    let has_checkpoint = match run(connection, "CHECKPOINT").await {
+    let has_checkpoint = match run_sql(connection, "CHECKPOINT").await {
         Ok(()) => true,
         Err(ConnectError::Query { .. }) => false,
         Err(error) => return Err(error),
@@ -20,11 +22,4 @@ pub async fn settle(connection: &Connection, is_local: bool) -> Result<bool, Con
         let _ = tokio::task::spawn_blocking(nix::unistd::sync).await;
     }
     Ok(has_checkpoint)
-}
-
-async fn run(connection: &Connection, sql: &str) -> Result<(), ConnectError> {
-    match connection.client.batch_execute(sql).await {
-        Ok(()) => Ok(()),
-        Err(error) => Err(connection.explain(error).await),
-    }
 }

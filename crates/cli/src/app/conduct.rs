@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 
 use crate::app::args::{SaveArgs, ServerChoice};
 use crate::app::failure::Failure;
-use crate::app::printer::Printer;
+use crate::app::printer::{OutputPosition, Printer};
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::{self, Chosen};
 use crate::app::{command_line, interrupt, json, report};
@@ -178,6 +178,8 @@ pub(crate) struct Shown {
     pub(crate) results: Vec<String>,
     /// Lines after the notes: the next commands.
     pub(crate) hints: Vec<String>,
+    /// The part of the results that is printed again at the end, if it has scrolled off the screen.
+    pub(crate) reminder: Option<String>,
     /// Whether the run left no data that a user could look at.
     pub(crate) leaves_nothing: bool,
 }
@@ -201,6 +203,7 @@ impl Finished {
     }
 
     fn show_with(self, shown: Shown, instance: Option<&str>, printer: &Printer) -> Result<(), Failure> {
+        let place = OutputPosition::here();
         for result in shown.results {
             printer.result(result)?;
         }
@@ -212,7 +215,11 @@ impl Finished {
             printer.say(hint);
         }
         farewell(instance, &self.path, printer);
-        self.end(printer)
+        let ended = self.end(printer);
+        if let Some(text) = shown.reminder {
+            printer.remind(place, &text)?;
+        }
+        ended
     }
 
     /// The document's path.

@@ -1,7 +1,8 @@
-//! Durations and numbers as people read them, where `measure::human` has none.
+//! Durations, numbers and intervals as people read them, where `measure::human` has none.
 
 use std::time::Duration;
 
+use measure::IntervalKind;
 use measure::human::{grouped, latency};
 
 /// Seconds as `7 s`, `3:05 min` or `2:10 h`.
@@ -31,5 +32,18 @@ pub(crate) fn rounded(number: f64) -> String {
         ..9.995 => format!("{number:.2}"),
         ..99.95 => format!("{number:.1}"),
         _ => grouped(number.round() as u64),
+    }
+}
+
+/// The interval beside a median, in words for the line below a table.
+pub(crate) fn interval(kind: Option<IntervalKind>) -> String {
+    match kind {
+        Some(IntervalKind::Confidence { level }) => {
+            format!(
+                "the {:.0} % confidence interval of the median of this run (the median of another run may be outside)",
+                level * 100.0
+            )
+        }
+        _ => "the minimum and the maximum".to_owned(),
     }
 }

@@ -3,11 +3,13 @@
 mod better;
 mod forecasts;
 mod frameworks;
+mod look;
 mod migrations;
 mod originals;
 mod outside;
 mod own_tables;
 mod refusals;
+mod rows;
 mod space;
 mod stalls;
 mod statements;

@@ -5,7 +5,7 @@
 //! savepoint, which is rolled back.
 
 use connect::Connection;
-use server::ask;
+use server::{ask, run_sql};
 
 use crate::error::FillError;
 
@@ -33,26 +33,19 @@ pub(super) async fn filled(connection: &Connection, indexes: &[u32]) -> Result<V
     if !is_possible {
         return Ok(all);
     }
-    run(connection, "SAVEPOINT pgrig_leaves").await?;
+    run_sql(connection, "SAVEPOINT pgrig_leaves").await?;
     let create = "CREATE EXTENSION pageinspect SCHEMA pg_catalog";
     let is_there = installed.is_some() || connection.client.batch_execute(create).await.is_ok();
     let function = installed.unwrap_or_else(|| "pg_catalog.bt_page_stats".to_owned());
     for (leaves, index) in all.iter_mut().zip(indexes).filter(|_| is_there) {
-        run(connection, "SAVEPOINT pgrig_leaf").await?;
+        run_sql(connection, "SAVEPOINT pgrig_leaf").await?;
         let query = include_str!("../sql/leaves.sql").replace("bt_page_stats", &function);
         match connection.client.query_one(&query, &[index, &LEAVES]).await {
             Ok(row) => *leaves = Filled { shares: row.get("shares"), entry: row.get("entry") },
             Err(error) if error.is_closed() => return Err(connection.explain(error).await.into()),
-            Err(_) => run(connection, "ROLLBACK TO SAVEPOINT pgrig_leaf").await?,
+            Err(_) => run_sql(connection, "ROLLBACK TO SAVEPOINT pgrig_leaf").await?,
         }
     }
-    run(connection, "ROLLBACK TO SAVEPOINT pgrig_leaves; RELEASE SAVEPOINT pgrig_leaves").await?;
+    run_sql(connection, "ROLLBACK TO SAVEPOINT pgrig_leaves; RELEASE SAVEPOINT pgrig_leaves").await?;
     Ok(all)
-}
-
-async fn run(connection: &Connection, sql: &str) -> Result<(), FillError> {
-    match connection.client.batch_execute(sql).await {
-        Ok(()) => Ok(()),
-        Err(error) => Err(connection.explain(error).await.into()),
-    }
 }

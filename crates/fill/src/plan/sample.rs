@@ -8,8 +8,8 @@ use crate::error::FillError;
 use catalog::{TableInfo, temporary};
 use connect::Connection;
 use rowgen::Table;
-use server::ask;
 use server::quote::qualified;
+use server::{ask, run_sql};
 
 /// The temporary table.
 const SAMPLE: &str = "pgrig_sizes";
@@ -36,7 +36,7 @@ impl Sample<'_> {
     pub(crate) async fn sizes(&self, connection: &Connection, block_size: u32) -> Result<Sizes, FillError> {
         let indexes = self.load(connection).await?;
         let sizes = measured(connection, block_size, indexes.len()).await?;
-        run(connection, "ROLLBACK TO SAVEPOINT pgrig_sizes; RELEASE SAVEPOINT pgrig_sizes").await?;
+        run_sql(connection, "ROLLBACK TO SAVEPOINT pgrig_sizes; RELEASE SAVEPOINT pgrig_sizes").await?;
         Ok(sizes)
     }
 
@@ -62,9 +62,9 @@ impl Sample<'_> {
             };
             places.push(comes_after);
         }
-        run(connection, &format!("REINDEX TABLE pg_temp.{SAMPLE}")).await?;
+        run_sql(connection, &format!("REINDEX TABLE pg_temp.{SAMPLE}")).await?;
         let packed = index_sizes(connection).await?;
-        run(connection, "ROLLBACK TO SAVEPOINT pgrig_sizes; RELEASE SAVEPOINT pgrig_sizes").await?;
+        run_sql(connection, "ROLLBACK TO SAVEPOINT pgrig_sizes; RELEASE SAVEPOINT pgrig_sizes").await?;
         let btrees: Vec<u32> = indexes.iter().filter(|index| index.is_btree).map(|index| index.oid).collect();
         let mut leaves = leaves::filled(connection, &btrees).await?.into_iter();
         let without_metapage = |bytes: &u64| bytes.saturating_sub(u64::from(block_size));
@@ -109,15 +109,15 @@ impl Sample<'_> {
         let table = qualified(&self.info.schema, &self.info.name);
         let create = temporary::create(self.info, SAMPLE, &[]);
         let set = format!("ALTER TABLE pg_temp.{SAMPLE} SET (fillfactor = {})", self.fillfactor);
-        run(connection, &format!("SAVEPOINT pgrig_sizes; {create}; {set}")).await?;
+        run_sql(connection, &format!("SAVEPOINT pgrig_sizes; {create}; {set}")).await?;
         let indexes = indexes(connection, &table).await?;
         let build = indexes.iter().map(|index| index.create.as_str()).collect::<Vec<_>>().join("; ");
         if !self.builds_indexes {
-            run(connection, &build).await?;
+            run_sql(connection, &build).await?;
         }
         self.copy(connection).await?;
         if self.builds_indexes {
-            run(connection, &build).await?;
+            run_sql(connection, &build).await?;
         }
         Ok(indexes)
     }
@@ -216,13 +216,6 @@ async fn indexes(connection: &Connection, table: &str) -> Result<Vec<Index>, Fil
                 }
             })
             .collect()),
-        Err(error) => Err(connection.explain(error).await.into()),
-    }
-}
-
-async fn run(connection: &Connection, sql: &str) -> Result<(), FillError> {
-    match connection.client.batch_execute(sql).await {
-        Ok(()) => Ok(()),
         Err(error) => Err(connection.explain(error).await.into()),
     }
 }

@@ -207,8 +207,7 @@ impl Differences {
         if server.version_num == now_server.version_num {
             self.look("server build", &server.version, &now_server.version, false);
         } else {
-            let release = |version: &str| version.split(" on ").next().unwrap_or_default().to_owned();
-            self.look("server version", &release(&server.version), &release(&now_server.version), true);
+            self.look("server version", server.release(), now_server.release(), true);
         }
         self.look("block size", &server.block_size.to_string(), &now_server.block_size.to_string(), true);
         self.0.extend(differing_settings(&server.settings, &now_server.settings));

@@ -93,7 +93,7 @@ async fn rehearse(
                 results.push(rto::text(&outcome, &plan, rto));
                 judgement = judgement.and_then(|()| rto::check(&outcome, &plan, rto));
             }
-            let shown = Shown { results, hints: Vec::new(), ..Shown::default() };
+            let shown = Shown { results, ..Shown::default() };
             recording.finish(judgement).show(shown, chosen, printer)
         }
         (result, _) => recording.finish(result.map(drop).map_err(Failure::from)).end(printer),

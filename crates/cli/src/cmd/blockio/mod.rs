@@ -14,7 +14,7 @@ use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{Context, Failure};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
-use crate::app::printer::{OutputPosition, Printer, first_paragraph};
+use crate::app::printer::{Printer, first_paragraph};
 use crate::app::runs::{Labelled, Selection};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
@@ -89,10 +89,8 @@ async fn measure(
     }
     let run = &finished.run;
     let mut results = vec![text::results(&plan, run)];
-    let (place, steps) = (OutputPosition::here(), first_paragraph(&results[0]).to_owned());
+    let reminder = Some(first_paragraph(&results[0]).to_owned());
     results.extend(baseline.map(|baseline| text::comparison(baseline, request, run)));
     let hints = text::hints(arguments, &plan, run);
-    let ended = finished.show(Shown { results, hints, ..Shown::default() }, chosen, printer);
-    printer.remind(place, &steps)?;
-    ended
+    finished.show(Shown { results, hints, reminder, ..Shown::default() }, chosen, printer)
 }

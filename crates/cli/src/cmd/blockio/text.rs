@@ -22,8 +22,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12} {value}");
     };
-    let server = &survey.environment.server;
-    let release = server.version.split(" on ").next().unwrap_or_default();
+    let release = survey.environment.server.release();
     line("server", format!("{release}, {}", survey.environment.transport));
     line("database", format!("{}, as role {}", survey.environment.database, survey.environment.role));
     let new = if plan.create_schema { ", a new schema" } else { "" };
@@ -145,7 +144,7 @@ fn steps(plan: &Plan, run: &Run) -> String {
         ]);
     }
     align_right(&mut table, 1..7);
-    let release = run.environment.server.version.split(" on ").next().unwrap_or_default();
+    let release = run.environment.server.release();
     let trials = match plan.request.trials {
         1 => "one trial".to_owned(),
         trials => format!("medians of {trials} trials"),

@@ -63,7 +63,7 @@ pub(crate) fn figures(comparison: &Comparison) -> String {
 /// Number, verb, label, server and time of the runs of a side.
 pub(crate) fn origin(runs: &[Run]) -> String {
     let (first, last) = (&runs[0], &runs[runs.len() - 1]);
-    let release = first.environment.server.version.split(" on ").next().unwrap_or_default();
+    let release = first.environment.server.release();
     // Without parts of a second.
     let at =
         |run: &Run| run.started_at.split('.').next().unwrap_or_default().trim_end_matches('Z').to_owned();

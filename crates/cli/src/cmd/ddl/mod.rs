@@ -119,7 +119,7 @@ async fn measure(
     let results = vec![text::outcome(&outcome)];
     let ended = judged(arguments, &outcome);
     recording.finish(ended).show(
-        Shown { results, hints: hints::of(&outcome, version), leaves_nothing: true },
+        Shown { results, hints: hints::of(&outcome, version), leaves_nothing: true, ..Shown::default() },
         chosen,
         printer,
     )

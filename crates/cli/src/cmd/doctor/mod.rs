@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
         let rights = Rights::ask(&connection).await?;
         let environment = &survey.environment;
         let own = if survey.site.own { "pgrig's own " } else { "" };
-        let release = environment.server.version.split(" on ").next().unwrap_or_default();
+        let release = environment.server.release();
         line(printer, "server", &format!("{own}{release}, {}", environment.transport))?;
         line(printer, "role", &format!("{}: {}", environment.role, rights.phrase()))?;
         if let Some(disk) = &environment.data_volume {

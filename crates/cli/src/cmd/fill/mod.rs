@@ -162,11 +162,7 @@ async fn fill(
     if !outcome.probes.is_empty() {
         results.push(text::probes(&outcome.probes));
     }
-    recording.finish(Ok(())).show(
-        Shown { results, hints: Vec::new(), ..Shown::default() },
-        chosen,
-        printer,
-    )?;
+    recording.finish(Ok(())).show(Shown { results, ..Shown::default() }, chosen, printer)?;
     Ok(Some(Spent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
 }
 

@@ -28,8 +28,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12} {value}");
     };
-    let server = &survey.environment.server;
-    let release = server.version.split(" on ").next().unwrap_or_default();
+    let release = survey.environment.server.release();
     line("server", format!("{release}, {}", survey.environment.transport));
     let database = format!("{}, as role {}", survey.environment.database, survey.environment.role);
     line("database", database);

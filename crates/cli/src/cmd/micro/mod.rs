@@ -182,11 +182,7 @@ impl Conducted<'_> {
             let saved = micro::save(&self.chosen.target, &finished.run.id, &outcome).await?;
             hints.push(text::saved(&saved, &finished.run.id));
         }
-        let ended = finished.show(
-            Shown { results: Vec::new(), hints, ..Shown::default() },
-            self.chosen,
-            self.printer,
-        );
+        let ended = finished.show(Shown { hints, ..Shown::default() }, self.chosen, self.printer);
         if let Some(table) = table {
             self.printer.remind(place, &table)?;
         }

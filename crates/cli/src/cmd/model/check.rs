@@ -9,7 +9,7 @@ use measure::{Event, Note, Trial, Unit};
 use model::{Bytes, Distance, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Shapes, Sizes};
 use pgserver::Home;
 use serde_json::{Value, json};
-use server::{DataDirectory, Survey};
+use server::{DataDirectory, Survey, run_sql};
 use tokio::runtime::Builder;
 
 use super::args::{CheckArgs, K};
@@ -223,7 +223,7 @@ async fn check(
     let unseen = shapes.iter().flat_map(|shapes| &shapes.unseen);
     recording.run.notes.extend(unseen.map(|text| Note { text: text.clone() }));
     let results = vec![text::fidelity(&fidelity, plans.as_ref(), executed.as_ref(), shapes.as_ref())];
-    recording.finish(Ok(())).show(Shown { results, hints: Vec::new(), ..Shown::default() }, chosen, printer)
+    recording.finish(Ok(())).show(Shown { results, ..Shown::default() }, chosen, printer)
 }
 
 /// Distributions of both databases' columns.
@@ -303,13 +303,6 @@ pub(super) async fn explained<T>(
         Ok(found) => Ok(found),
         Err(catalog::CatalogError::Server(error)) => Err(connection.explain(error).await.into()),
         Err(error) => Err(error.into()),
-    }
-}
-
-pub(super) async fn run_sql(connection: &Connection, sql: &str) -> Result<(), Failure> {
-    match connection.client.batch_execute(sql).await {
-        Ok(()) => Ok(()),
-        Err(error) => Err(connection.explain(error).await.into()),
     }
 }
 

@@ -4,9 +4,10 @@ use connect::{Connection, SqlState};
 use measure::{Event, Trial, Unit};
 use model::{PlansCompared, QueryPlan, quantile};
 use serde_json::{Value, json};
+use server::run_sql;
 
 use super::answered;
-use super::check::{Query, run_sql};
+use super::check::Query;
 use crate::app::failure::Failure;
 
 /// PostgreSQL's limit of statement_timeout (milliseconds in an int), seconds.

@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &ShowArgs, printer: &Printer) -> Result<(), Failure
 
 fn text(run: &Run, size: usize) -> String {
     let environment = &run.environment;
-    let server = environment.server.version.split(" on ").next().unwrap_or_default();
+    let server = environment.server.release();
     let machine = &environment.client;
     let mut lines = vec![("run", run.id.clone())];
     lines.extend(run.label.clone().map(|label| ("label", label)));

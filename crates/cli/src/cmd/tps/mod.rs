@@ -19,7 +19,7 @@ use tps::{Outcome, Parsed, Plan, TPS};
 
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{Failure, Unhappy, Usage};
-use crate::app::printer::{OutputPosition, Printer};
+use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::tps::args::TpsArgs;
@@ -117,10 +117,9 @@ async fn measure(
         Ended::Interrupted | Ended::Lost(..) | Ended::Failed(_) => Vec::new(),
     };
     let finished = recording.finish(ended(done.ended, &findings));
-    let place = OutputPosition::here();
     let run = exchange.is_some().then(|| finished.run.clone());
-    let ended = finished.show(Shown { results, hints, ..Shown::default() }, chosen, printer);
-    printer.remind(place, &text::headline(&plan, &pooled))?;
+    let reminder = Some(text::headline(&plan, &pooled));
+    let ended = finished.show(Shown { results, hints, reminder, ..Shown::default() }, chosen, printer);
     if let (Some(exchange), Some(part), Some(run)) = (&exchange, &plan.request.part, run) {
         ended.and(merged::exchange(exchange, part, run, arguments, printer).await)
     } else {

@@ -2,9 +2,17 @@
 
 use std::time::Duration;
 
+use ddl::find::Class;
 use ddl::{Amount, DdlError, Effort, Observer, Outcome, Plan, Request, Schema, Script, Site, Statement};
 use server::DataDirectory;
 use testkit::{Server, block_on, spec};
+
+/// Tables for migrations that need no particular ones.
+pub(crate) const SHOP: &str = "
+    CREATE TABLE customers (id int PRIMARY KEY, name text);
+    CREATE TABLE orders (id int PRIMARY KEY, customer_id int REFERENCES customers, note text);
+    CREATE TABLE orders_log (id int, at timestamptz);
+";
 
 /// Is told, and does nothing.
 pub(crate) struct Unwatched;
@@ -52,6 +60,16 @@ pub(crate) fn request(schema: &str, migration: &str, amount: Amount) -> Request 
         columns: Vec::new(),
         seed: 1,
     }
+}
+
+/// The request for a migration of [`SHOP`], with 100 rows in each table.
+pub(crate) fn of_shop(migration: &str) -> Request {
+    request(SHOP, migration, Amount::Rows(100))
+}
+
+/// The class of each statement; none for those that have no effects.
+pub(crate) fn classes(outcome: &Outcome) -> Vec<Option<Class>> {
+    outcome.statements.iter().map(|one| one.found.as_ref().map(|found| found.class)).collect()
 }
 
 /// The databases and roles that are there beside those of a new server.

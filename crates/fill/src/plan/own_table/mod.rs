@@ -27,7 +27,7 @@ use crate::sql::emptied::has_rows;
 use catalog::{CatalogError, Described, Scope, SequenceTaken, TableInfo, Wish, describe, verify};
 use connect::Connection;
 use server::quote::{identifier, qualified, shown_qualified};
-use server::{Survey, ask, schema_for_tables};
+use server::{Survey, ask, run_sql, schema_for_tables};
 
 /// Looks at the table, or at the one that --ddl creates in a transaction that is rolled back. `may_write_pages` says
 /// whether request and server allow direct pages.
@@ -429,9 +429,6 @@ impl Look<'_> {
     }
 
     async fn run(&self, sql: &str) -> Result<(), FillError> {
-        match self.connection.client.batch_execute(sql).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.connection.explain(error).await.into()),
-        }
+        Ok(run_sql(self.connection, sql).await?)
     }
 }

@@ -25,7 +25,7 @@ use connect::Connection;
 use futures_util::future::LocalBoxFuture;
 use serde::Serialize;
 use server::quote::literal;
-use server::{Survey, ask, schema_for_tables};
+use server::{Survey, ask, run_sql, schema_for_tables};
 
 pub use self::amounts::is_name_of;
 use self::design::{Design, Designed};
@@ -368,9 +368,6 @@ impl Planner<'_> {
     }
 
     async fn run(&self, sql: &str) -> Result<(), FillError> {
-        match self.connection.client.batch_execute(sql).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.connection.explain(error).await.into()),
-        }
+        Ok(run_sql(self.connection, sql).await?)
     }
 }

@@ -106,7 +106,7 @@ async fn rehearse(
     outcome.notes.iter().for_each(|note| recording.note(note));
     tell(&mut recording.run.trials, &outcome);
     let results = text::results(&outcome, &plan, asked);
-    let shown = Shown { results, hints: Vec::new(), ..Shown::default() };
+    let shown = Shown { results, ..Shown::default() };
     recording.finish(judged(&outcome, asked)).show_without_server(shown, printer)
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
         }
         cleared?;
         let results = vec![text::table(&rungs, &finished.run.trials, &survey)];
-        finished.show(Shown { results, hints: Vec::new(), ..Shown::default() }, chosen, printer)
+        finished.show(Shown { results, ..Shown::default() }, chosen, printer)
     })
 }
 

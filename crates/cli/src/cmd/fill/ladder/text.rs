@@ -65,7 +65,7 @@ pub(crate) fn table(rungs: &[Rung], trials: &[Trial], survey: &Survey) -> String
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let server = survey.environment.server.version.split(" on ").next().unwrap_or_default();
+    let server = survey.environment.server.release();
     format!(
         "{}\n\n{server}; medians of trials; MB/s of finished tables and indexes. A level's flags: pgrig fill SIZE \
          --level N --explain",

@@ -92,11 +92,7 @@ pub(super) async fn fill(
         recording.run.notes.push(Note { text: format!("refreshed {views}") });
     }
     let results = vec![text::outcome(&outcome, &plan, &survey)];
-    recording.finish(Ok(())).show(
-        Shown { results, hints: Vec::new(), ..Shown::default() },
-        chosen,
-        printer,
-    )?;
+    recording.finish(Ok(())).show(Shown { results, ..Shown::default() }, chosen, printer)?;
     Ok(Filled::All)
 }
 

@@ -21,7 +21,7 @@ pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, limits: &Limits, whole: b
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12} {value}");
     };
-    let release = survey.environment.server.version.split(" on ").next().unwrap_or_default();
+    let release = survey.environment.server.release();
     line("server", format!("{release}, {}", survey.environment.transport));
     line("database", format!("{}, as role {}", survey.environment.database, survey.environment.role));
     if let Some(size) = plan.size {

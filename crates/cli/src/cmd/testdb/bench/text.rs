@@ -4,14 +4,14 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use comfy_table::Table;
+use measure::Environment;
 use measure::human::{bytes, latency};
-use measure::{Environment, IntervalKind};
 use serde_json::{Value, json};
 use server::quote::shell_word;
 use server::settings::ServerRef;
 use testdb::bench::{Advice, BenchPlan, Done, Failure, Finding, Means, Variant};
 
-use crate::app::numbers::{duration, rounded};
+use crate::app::numbers::{duration, interval, rounded};
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::app::target::Chosen;
 use crate::cmd::testdb::args::BenchArgs;
@@ -92,15 +92,7 @@ pub(crate) fn results(results: &Results, environment: &Environment) -> String {
     let clients = results.clients();
     let findings = results.findings(clients.last().copied().flatten());
     let table = if clients.contains(&None) { totals(results, &findings) } else { transactions(results) };
-    let interval = match findings.first().map(|finding| finding.total.interval.kind) {
-        Some(IntervalKind::Confidence { level }) => {
-            format!(
-                "the {:.0} % confidence interval of the median of this run (the median of another run may be outside)",
-                level * 100.0
-            )
-        }
-        _ => "the minimum and the maximum".to_owned(),
-    };
+    let interval = interval(findings.first().map(|finding| finding.total.interval.kind));
     format!(
         "{}\n\n{}\n\n{}; medians of trials, in parentheses {interval}; ratio: to normal in the same round",
         trimmed(&table),

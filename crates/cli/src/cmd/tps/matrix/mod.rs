@@ -17,7 +17,7 @@ use tps::{Outcome, Plan, Request, TpsError};
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
-use crate::app::printer::{OutputPosition, Printer, first_paragraph};
+use crate::app::printer::{Printer, first_paragraph};
 use crate::app::recovery::journals;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
@@ -104,14 +104,8 @@ async fn measure(
         return finished.end(printer);
     }
     let results = text::results(&plan, &finished.run);
-    let (place, table) = (OutputPosition::here(), first_paragraph(&results).to_owned());
-    let ended = finished.show(
-        Shown { results: vec![results], hints: Vec::new(), ..Shown::default() },
-        chosen,
-        printer,
-    );
-    printer.remind(place, &table)?;
-    ended
+    let reminder = Some(first_paragraph(&results).to_owned());
+    finished.show(Shown { results: vec![results], reminder, ..Shown::default() }, chosen, printer)
 }
 
 /// One trial, watched as any run is.

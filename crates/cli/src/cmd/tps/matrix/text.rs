@@ -4,14 +4,12 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 use measure::human::bytes;
-use measure::{
-    Censored, Environment, IntervalKind, Latencies, Median, Percentile, Quantile, Run, Sample, Skipped, Trial,
-};
+use measure::{Censored, Environment, Latencies, Median, Percentile, Quantile, Run, Sample, Skipped, Trial};
 use server::settings::Effect;
 use tps::matrix::{Cell, MatrixPlan};
 use tps::{Outcome, Request};
 
-use crate::app::numbers::{duration, rounded};
+use crate::app::numbers::{duration, interval, rounded};
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::tps::text::length;
 
@@ -84,15 +82,8 @@ pub(crate) fn trial(request: &Request, outcome: &Outcome) -> String {
 pub(crate) fn results(plan: &MatrixPlan, run: &Run) -> String {
     let measured: Vec<Measured<'_>> = plan.cells.iter().map(|cell| Measured::of(cell, plan, run)).collect();
     let crossed = crossed(plan, &measured);
-    let interval = match measured.iter().find_map(|measured| measured.tps).map(|tps| tps.interval.kind) {
-        Some(IntervalKind::Confidence { level }) => {
-            format!(
-                "the {:.0} % confidence interval of the median of this run (the median of another run may be outside)",
-                level * 100.0
-            )
-        }
-        _ => "the minimum and the maximum".to_owned(),
-    };
+    let tps = measured.iter().find_map(|measured| measured.tps);
+    let interval = interval(tps.map(|tps| tps.interval.kind));
     let times = measured.iter().any(|measured| measured.times.is_some());
     let times =
         if times { format!("; ratio: to {} in the same round", reference_name(plan)) } else { String::new() };
