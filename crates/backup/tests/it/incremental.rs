@@ -25,7 +25,13 @@ fn increments(outcome: &Outcome) -> Vec<Increment> {
 fn assert_both_parts_are_counted(outcome: &Outcome) {
     let last = outcome.trials.iter().rfind(|trial| trial.increment.is_some()).unwrap();
     let received = last.network.unwrap_or_else(|| panic!("{:#?}", outcome.notes)).received;
-    assert!(received > last.size / 2 && received < last.size * 2, "{received} of {}", last.size);
+    // pg_basebackup pads the last segment of WAL of each part.
+    let unsent = 2 * (16 << 20);
+    assert!(
+        received + unsent > last.size / 10 * 9 && received < last.size * 2,
+        "{received} of {}",
+        last.size
+    );
     assert!(received > last.increment.unwrap().full_size / 2, "{last:?}");
 }
 
