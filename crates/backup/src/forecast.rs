@@ -265,6 +265,8 @@ mod tests {
                 witness: Witness::SameSnapshot,
                 tables: 1,
                 rows: bytes / 100,
+                sequences: 0,
+                large_objects: 0,
                 constraints: 0,
                 indexes: None,
                 other_order: 0,

@@ -7,7 +7,7 @@
 //! - [`Way`] is one way to make a backup: format, compression, jobs. [`Programs`] are the client programs that make it.
 //! - [`Tool`] is another tool as a way: two commands with placeholders, which `run/tool.rs` runs.
 //! - `run/`: `source` holds the snapshot of the database and its content's hashes; `step` runs programs and measures them; `scratch`
-//!   owns the servers into which backups are restored; `dump` and `base` restore one; `verify` compares;
+//!   owns the servers into which backups are restored; `dump` and `base` restore one; `verify` compares, with `sequences` and `large` objects;
 //!   `probe` looks up rows meanwhile; `network` makes one more backup through a `relay` that counts bytes. `load` runs transactions on a database that pgrig has made, `receiver` receives their WAL, `wal`
 //!   measures it, `held` measures the row versions that the snapshot of a dump keeps meanwhile, and `pitr` replays WAL up to a `point` in
 //!   time (`recovery`).

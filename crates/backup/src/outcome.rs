@@ -123,6 +123,11 @@ pub struct Verified {
     pub tables: u64,
     /// Rows in them.
     pub rows: u64,
+    /// Sequences with a value between those before and after the backup; in a copy of the server's files, at most 32 values further. Compared
+    /// even if transactions ran meanwhile.
+    pub sequences: u64,
+    /// Large objects that were compared, or only counted.
+    pub large_objects: u64,
     /// Constraints that are there and valid.
     pub constraints: u64,
     /// B-tree indexes that amcheck found sound; none if the server has no amcheck.
@@ -142,7 +147,8 @@ pub enum Witness {
     /// The hash of each table is that at the time to which it was recovered; all rows of a witness that were committed before are there, and
     /// none that was committed after.
     PointInTime,
-    /// Transactions ran in the original meanwhile: files against the manifest, and amcheck; no content was compared.
+    /// Transactions ran in the original meanwhile: files against the manifest, amcheck, and the ranges of sequences; no rows and no large
+    /// objects were compared.
     Changed,
 }
 
@@ -240,15 +246,28 @@ impl Trial {
     }
 }
 
+impl Verified {
+    /// Sequences and large objects, each with its number, if there are some: `2 sequences`.
+    pub fn beside_tables(&self) -> impl Iterator<Item = String> {
+        [(self.sequences, "sequence"), (self.large_objects, "large object")]
+            .into_iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, noun)| counted(number, noun))
+    }
+}
+
 impl std::fmt::Display for Verified {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { witness, tables, rows, constraints, indexes, other_order } = self;
+        let Self { witness, tables, rows, constraints, indexes, other_order, .. } = self;
         let how = match witness {
             Witness::Changed => "read but not compared",
             Witness::PointInTime => "equal to the original at the target time",
             Witness::SameSnapshot | Witness::Unchanged => "equal to the original",
         };
         write!(f, "{} with {}, {how}", counted(*tables, "table"), counted(*rows, "row"))?;
+        for part in self.beside_tables() {
+            write!(f, "; {part}")?;
+        }
         write!(f, "; {}", counted(*constraints, "valid constraint"))?;
         match indexes {
             Some(1) => f.write_str("; 1 sound B-tree index (amcheck)")?,
@@ -340,6 +359,8 @@ mod tests {
             witness: Witness::SameSnapshot,
             tables: 1,
             rows: 1,
+            sequences: 0,
+            large_objects: 0,
             constraints: 0,
             indexes: None,
             other_order: 0,

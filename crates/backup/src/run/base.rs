@@ -6,15 +6,89 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use connect::Target;
+use pgserver::Running;
 
+use super::probe::beside;
+use super::sequences::{self, Sequence};
+use super::source::{Facts, Source};
+use super::{Restored, Run, SMALL, Subject, of_restore};
 use crate::error::{BackupError, OnPath};
+use crate::outcome::{Verified, Witness};
 use crate::programs::Programs;
 use crate::run::dump::unpacker;
-use crate::run::step::{LOOK, client, patience};
+use crate::run::step::{LOOK, Measured, STUCK, Trouble, client, patience, size};
 use crate::way::{CompressedBy, Compression, Format, Method, Way};
 
 /// Time in which a server answers a replication connection.
 const ANSWER: Duration = Duration::from_secs(20);
+
+impl Run<'_> {
+    pub(super) async fn base(
+        &self,
+        way: &Way,
+        subject: &Subject,
+        directory: &Path,
+    ) -> Result<Restored, Trouble> {
+        let programs = &self.plan.programs;
+        let Subject { target: original, facts, source, .. } = subject;
+        let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
+        watch.check_room(&self.scratch.work, facts.server_bytes + SMALL)?;
+        let work = watch.run(vec![back_up(way, programs, original, directory)]);
+        let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
+        let is_unchanged = source.is_unchanged(original).await?;
+        let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
+        let later = sequences::later(original).await?;
+        let size = size(directory);
+
+        let place = self.scratch.base.place_for_restored()?;
+        let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], None);
+        watch.check_room(&place, facts.server_bytes + SMALL)?;
+        prepare(&place).on("create", &place)?;
+        let mut restore = Measured::default();
+        for commands in unpack(way, directory, &place) {
+            restore.add(watch.run(commands).await.map_err(of_restore)?);
+        }
+        watch.run(vec![verify(programs, facts.major, directory, &place)]).await?;
+        let verified = self.start_and_verify(facts, (source, &later), witness, &mut restore).await?;
+        Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
+    }
+
+    /// Starts a server on the restored files, which is part of the restore.
+    pub(super) async fn start_restored(
+        &self,
+        facts: &Facts,
+        restore: &mut Measured,
+    ) -> Result<(Running, Target), Trouble> {
+        let began = Instant::now();
+        let started = self.scratch.start_base().await;
+        restore.seconds += began.elapsed().as_secs_f64();
+        let running = match started {
+            Ok(running) => running,
+            Err(error) => {
+                self.scratch.end_base(None).await?;
+                return Err(Trouble::Way(format!("its restore failed: {error}")));
+            }
+        };
+        let at = running.connection();
+        let role = facts.superuser.as_deref().unwrap_or(at.user);
+        let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);
+        Ok((running, target))
+    }
+
+    /// Starts a server on the unpacked base backup, which is part of the restore, and compares its content.
+    pub(super) async fn start_and_verify(
+        &self,
+        facts: &Facts,
+        (source, later): (&Source, &[Sequence]),
+        witness: Witness,
+        restore: &mut Measured,
+    ) -> Result<Verified, Trouble> {
+        let (running, target) = self.start_restored(facts, restore).await?;
+        let verified = super::verify::verify(&target, (&source.content, later), witness, true).await;
+        self.scratch.end_base(Some(running)).await?;
+        verified
+    }
+}
 
 /// The command that backs up the whole server. It asks for a fast checkpoint, so that it does not wait for the next one.
 pub(super) fn back_up(way: &Way, programs: &Programs, target: &Target, directory: &Path) -> Command {

@@ -9,7 +9,7 @@ use measure::human::bytes;
 use server::Session;
 use server::quote::{identifier, literal, qualified};
 
-use super::{Restored, Run, SMALL, Subject, base, of_restore};
+use super::{Restored, Run, SMALL, Subject, base, of_restore, sequences};
 use crate::error::{BackupError, OnPath};
 use crate::outcome::{Increment, Trial, Witness};
 use crate::programs::Programs;
@@ -156,6 +156,7 @@ impl Run<'_> {
         let second = self.part(way, subject, (later, Some(full)), None).await?;
         let is_unchanged = source.is_unchanged(&subject.target).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
+        let after = sequences::later(&subject.target).await?;
         let place = self.scratch.base.place_for_restored()?;
         let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], None);
         // pg_combinebackup does not look for damage in what it combines.
@@ -175,7 +176,7 @@ impl Run<'_> {
             changes: self.changes,
         };
         watch.run(vec![base::verify(programs, facts.major, &place, &place)]).await?;
-        let verified = self.start_and_verify(facts, source, witness, &mut restore).await?;
+        let verified = self.start_and_verify(facts, (source, &after), witness, &mut restore).await?;
         let mut backup = first;
         backup.add(second);
         let size = increment.full_size + increment.size;

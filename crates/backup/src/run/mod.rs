@@ -5,6 +5,7 @@ pub(crate) mod dump;
 mod fill;
 mod held;
 pub(crate) mod incremental;
+mod large;
 mod network;
 pub(crate) mod pitr;
 mod point;
@@ -15,6 +16,7 @@ mod recovery;
 mod relay;
 mod replay;
 pub(crate) mod scratch;
+mod sequences;
 mod sized;
 pub(crate) mod source;
 pub(crate) mod step;
@@ -32,7 +34,7 @@ use std::{fs, io};
 
 use connect::Target;
 use measure::Environment;
-use pgserver::{Home, Running};
+use pgserver::Home;
 use server::Session;
 use server::interruption::{Ended, until_stopped};
 
@@ -296,6 +298,7 @@ impl Run<'_> {
         Box::pin(self.count_network(subjects, true, &mut outcome, observer)).await?;
         outcome.notes.extend(incremental::note(&outcome.trials));
         outcome.notes.extend(point::note(&outcome.trials));
+        outcome.notes.extend(subjects.first().into_iter().flat_map(|subject| subject.source.content.notes()));
         if self.has_other_locale.get()
             && let Some(subject) = subjects.first()
         {
@@ -387,6 +390,7 @@ impl Run<'_> {
         let command = dump::back_up(way, programs, target, &source.snapshot, file);
         let work = watch.run(vec![command]);
         let (backup, beside) = beside(self.prober.as_ref(), target, source, work).await?;
+        let later = sequences::later(target).await?;
         let size = size(file);
 
         self.scratch.drop_database().await?;
@@ -405,69 +409,10 @@ impl Run<'_> {
         };
         let mut restore = restore.map_err(of_restore)?;
         restore.peak = restore.peak.saturating_sub(before);
-        let verified = verify::verify(&restored, &source.content, Witness::SameSnapshot, false).await?;
+        let verified =
+            verify::verify(&restored, (&source.content, &later), Witness::SameSnapshot, false).await?;
         self.scratch.drop_database().await?;
         Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
-    }
-
-    async fn base(&self, way: &Way, subject: &Subject, directory: &Path) -> Result<Restored, Trouble> {
-        let programs = &self.plan.programs;
-        let Subject { target: original, facts, source, .. } = subject;
-        let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
-        watch.check_room(&self.scratch.work, facts.server_bytes + SMALL)?;
-        let work = watch.run(vec![base::back_up(way, programs, original, directory)]);
-        let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
-        let is_unchanged = source.is_unchanged(original).await?;
-        let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
-        let size = size(directory);
-
-        let place = self.scratch.base.place_for_restored()?;
-        let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], None);
-        watch.check_room(&place, facts.server_bytes + SMALL)?;
-        base::prepare(&place).on("create", &place)?;
-        let mut restore = Measured::default();
-        for commands in base::unpack(way, directory, &place) {
-            restore.add(watch.run(commands).await.map_err(of_restore)?);
-        }
-        watch.run(vec![base::verify(programs, facts.major, directory, &place)]).await?;
-        let verified = self.start_and_verify(facts, source, witness, &mut restore).await?;
-        Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
-    }
-
-    /// Starts a server on the restored files, which is part of the restore.
-    async fn start_restored(
-        &self,
-        facts: &Facts,
-        restore: &mut Measured,
-    ) -> Result<(Running, Target), Trouble> {
-        let began = Instant::now();
-        let started = self.scratch.start_base().await;
-        restore.seconds += began.elapsed().as_secs_f64();
-        let running = match started {
-            Ok(running) => running,
-            Err(error) => {
-                self.scratch.end_base(None).await?;
-                return Err(Trouble::Way(format!("its restore failed: {error}")));
-            }
-        };
-        let at = running.connection();
-        let role = facts.superuser.as_deref().unwrap_or(at.user);
-        let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);
-        Ok((running, target))
-    }
-
-    /// Starts a server on the unpacked base backup, which is part of the restore, and compares its content.
-    async fn start_and_verify(
-        &self,
-        facts: &Facts,
-        source: &Source,
-        witness: Witness,
-        restore: &mut Measured,
-    ) -> Result<Verified, Trouble> {
-        let (running, target) = self.start_restored(facts, restore).await?;
-        let verified = verify::verify(&target, &source.content, witness, true).await;
-        self.scratch.end_base(Some(running)).await?;
-        verified
     }
 }
 

@@ -11,6 +11,7 @@ use super::step::{LOOK, Trouble};
 use super::{Run, bytes_of_tables, incremental, transactions, verify, wal};
 use crate::load::Load;
 use crate::outcome::{Trial, Verified};
+use crate::run::sequences::{self, Sequence};
 use crate::run::source::{Content, Source};
 
 /// Part of the load that comes after the target time, and its limits in seconds.
@@ -61,6 +62,9 @@ pub(super) struct Point {
     pub(super) data: u64,
     /// The content of all tables.
     content: Content,
+    /// The sequences after the rest of the load. The replay ends at the first commit after the point, so it may have WAL of sequences from
+    /// after the point.
+    later: Vec<Sequence>,
 }
 
 /// A database that is prepared for the load.
@@ -116,6 +120,7 @@ impl Run<'_> {
         run(Duration::from_secs_f64(more), &mut witness).await?;
         witness.write().await?;
         point.written = wal::position(target).await?.1.saturating_sub(begin);
+        point.later = sequences::later(target).await?;
         point.data = data;
         point.after = witness.committed - point.before;
         witness.session.close().await;
@@ -154,7 +159,8 @@ async fn pause(target: &Target, witness: &Witness) -> Result<Point, Trouble> {
         tokio::time::sleep(LOOK).await;
     }
     session.close().await;
-    Ok(Point { time, before: witness.committed, after: 0, wal: 0, written: 0, data: 0, content })
+    let (before, later) = (witness.committed, Vec::new());
+    Ok(Point { time, before, after: 0, wal: 0, written: 0, data: 0, content, later })
 }
 
 /// Compares the recovered database with the point: first the rows of the witness, which tell more of an error.
@@ -168,7 +174,7 @@ pub(super) async fn compare(target: &Target, point: &Point) -> Result<Verified, 
     if let Some(why) = wrong_rows((before, after), point.before) {
         return Err(Trouble::Way(format!("recovered to {}: {why}", point.time)));
     }
-    verify::verify(target, &point.content, crate::Witness::PointInTime, true).await
+    verify::verify(target, (&point.content, &point.later), crate::Witness::PointInTime, true).await
 }
 
 /// Describes rows of the witness that are missing, or that should not be there; none if all are right.

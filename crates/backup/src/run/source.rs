@@ -11,13 +11,15 @@ use tokio_postgres::error::SqlState;
 
 use crate::error::BackupError;
 use crate::run::incremental;
+use crate::run::large::LargeObjects;
+use crate::run::sequences::{self, Sequence};
 use crate::way::Way;
 
 /// Bytes of a new server, about: its databases without tables of the user's, and a segment of WAL.
 const CLUSTER: u64 = 40 << 20;
 
 /// As long as pg_dump waits.
-const PATIENCE: &str = "SET lock_timeout = '60s'";
+pub(super) const PATIENCE: &str = "SET lock_timeout = '60s'";
 /// Sessions and transactions with locks that an error names.
 const NAMED: usize = 3;
 
@@ -266,10 +268,13 @@ fn is_quiet(snapshot: &str) -> bool {
     ends.0.is_some() && ends.0 == ends.1
 }
 
-/// The content of all tables: rows and hashes.
+/// The content of all tables, sequences and large objects: rows, values and hashes.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) tables: Vec<Table>,
+    /// With the values of the time at which they were read: no snapshot holds these.
+    pub(crate) sequences: Vec<Sequence>,
+    pub(crate) large: LargeObjects,
     /// Valid constraints and indexes, by name, without the foreign keys that partitions have from their table.
     pub(crate) valid: BTreeSet<String>,
 }
@@ -287,8 +292,10 @@ pub(crate) struct Table {
 }
 
 impl Content {
-    /// Reads all rows of all tables. The session has the settings of `session.sql`.
+    /// Reads all sequences, all rows of all tables, and all large objects. The session has the settings of `session.sql`.
     pub(crate) async fn read(session: &Session) -> Result<Self, ConnectError> {
+        // First, because one that is dropped meanwhile cannot be read any more.
+        let sequences = Sequence::read(session).await?;
         let mut tables = Vec::new();
         for row in session.rows(include_str!("../sql/tables.sql"), &[]).await? {
             let name = qualified(row.get("schema"), row.get("name"));
@@ -307,9 +314,10 @@ impl Content {
             let (rows, hash) = (found.get("rows"), found.get("hash"));
             tables.push(Table { name, is_logged, is_read, rows, hash });
         }
+        let large = LargeObjects::read(session).await?;
         let valid = session.rows(include_str!("../sql/constraints.sql"), &[]).await?;
         let valid = valid.iter().filter(|row| row.get("dumped")).map(|row| row.get("name")).collect();
-        Ok(Self { tables, valid })
+        Ok(Self { tables, sequences, large, valid })
     }
 
     pub(crate) fn rows(&self) -> u64 {
@@ -323,6 +331,11 @@ impl Content {
             .map(|table| u64::try_from(table.rows).unwrap_or_default())
             .max()
             .unwrap_or_default()
+    }
+
+    /// Tells of sequences and large objects that are not compared, because the role may not read them.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        sequences::note(&self.sequences).into_iter().chain(self.large.note())
     }
 
     /// Constraints among what is valid.

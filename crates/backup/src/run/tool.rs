@@ -13,7 +13,7 @@ use server::Session;
 use super::pitr::no_load;
 use super::probe::beside;
 use super::step::{Measured, STUCK, Trouble, connected, size};
-use super::{Restored, Run, SMALL, Subject, of_restore, remove, verify};
+use super::{Restored, Run, SMALL, Subject, of_restore, remove, sequences, verify};
 use crate::error::{BackupError, OnPath};
 use crate::load::Load;
 use crate::outcome::{Verified, Witness};
@@ -248,7 +248,9 @@ impl Run<'_> {
         place: &Path,
         restore: &mut Measured,
     ) -> Result<Verified, Trouble> {
-        let Subject { facts, source, .. } = subject;
+        let Subject { target: original, facts, source, .. } = subject;
+        // The restore command may have fetched WAL from after the backup.
+        let later = sequences::later(original).await?;
         let fetches = place.join("recovery.signal").exists();
         let started = self.start_restored(facts, restore).await;
         let (running, target) = started.map_err(|trouble| match trouble {
@@ -259,7 +261,7 @@ impl Run<'_> {
             if let Some(why) = Position::of(&target).await?.refuse(first) {
                 return Err(Trouble::Way(why));
             }
-            verify::verify(&target, &source.content, witness, true).await
+            verify::verify(&target, (&source.content, &later), witness, true).await
         };
         let verified = compared.await;
         self.scratch.end_base(Some(running)).await?;

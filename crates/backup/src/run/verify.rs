@@ -6,13 +6,15 @@ use server::Session;
 use server::quote::identifier;
 
 use crate::outcome::{Verified, Witness};
+use crate::run::sequences::{self, Sequence};
 use crate::run::source::Content;
 use crate::run::step::Trouble;
 
-/// Reads the restored database, and compares it with the original's content as the witness says.
+/// Reads the restored database, and compares it with the original's content as the witness says; its sequences also with those that the
+/// original had after the backup.
 pub(super) async fn verify(
     target: &Target,
-    original: &Content,
+    (original, later): (&Content, &[Sequence]),
     witness: Witness,
     is_base: bool,
 ) -> Result<Verified, Trouble> {
@@ -21,11 +23,14 @@ pub(super) async fn verify(
     let read = Content::read(&session).await;
     let restored =
         read.map_err(|error| Trouble::Way(format!("the restored database cannot be read: {error}")))?;
+    let differs = |difference: String| Trouble::Way(format!("the restored database differs: {difference}"));
     if witness != Witness::Changed
         && let Some(difference) = difference(original, &restored, is_base)
     {
-        return Err(Trouble::Way(format!("the restored database differs: {difference}")));
+        return Err(differs(difference));
     }
+    let sequences = (original.sequences.as_slice(), later);
+    let sequences = sequences::compare(sequences, &restored.sequences, witness, is_base).map_err(differs)?;
     let indexes = match amcheck(&session).await {
         Ok(schema) => check_indexes(&session, schema).await,
         // Something of the database forbids the extension, which says nothing of its indexes.
@@ -37,7 +42,8 @@ pub(super) async fn verify(
     let tables = restored.tables.len() as u64;
     let (rows, constraints) = (restored.rows(), restored.constraints());
     let (indexes, other_order) = indexes.map_or((None, 0), |(sound, left_out)| (Some(sound), left_out));
-    Ok(Verified { witness, tables, rows, constraints, indexes, other_order })
+    let large_objects = restored.large.count;
+    Ok(Verified { witness, tables, rows, sequences, large_objects, constraints, indexes, other_order })
 }
 
 /// The text of an error while amcheck runs. Its reports of damage have one of these codes (`contrib/amcheck/verify_nbtree.c`).
@@ -77,6 +83,9 @@ fn difference(original: &Content, restored: &Content, is_base: bool) -> Option<S
         if one.hash != other.hash {
             return Some(format!("table {} has as many rows as the original, but other values", one.name));
         }
+    }
+    if let Some(difference) = original.large.difference(&restored.large) {
+        return Some(difference);
     }
     let missing = original.valid.difference(&restored.valid).next()?;
     Some(format!("{missing} is missing or not valid"))
@@ -146,6 +155,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::run::large::LargeObjects;
     use crate::run::source::Table;
 
     fn content(rows: i64, hash: &str, valid: &[&str]) -> Content {
@@ -157,7 +167,9 @@ mod tests {
             hash: hash.to_owned(),
         };
         let valid: BTreeSet<String> = valid.iter().map(|name| (*name).to_owned()).collect();
-        Content { tables: vec![table("a.a", true, rows), table("a.u", false, 7 * rows)], valid }
+        let tables = vec![table("a.a", true, rows), table("a.u", false, 7 * rows)];
+        let large = LargeObjects { count: 2, hash: Some("7".to_owned()) };
+        Content { tables, sequences: Vec::new(), large, valid }
     }
 
     #[test]
@@ -180,6 +192,9 @@ mod tests {
         assert!(difference(&original, &base, false).is_some());
         base.tables[1].is_read = false;
         assert_eq!(difference(&original, &base, false), None);
+        base.large.count = 1;
+        assert_eq!(of(base), "it has 1 large object instead of 2");
+        let mut base = content(10, "1/2", &[]);
         base.tables.pop();
         assert_eq!(of(base), "it has 1 table instead of 2");
     }

@@ -9,5 +9,6 @@ mod pitr;
 mod probe;
 mod rehearse;
 mod restore;
+mod sequences;
 mod sizes;
 mod support;

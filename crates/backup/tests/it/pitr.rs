@@ -1,13 +1,10 @@
 //! Recovery to a point in time, on the oldest server and on one of the newest, and the WAL of a load.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use backup::{
-    BackupError, Day, Figure, Load, Method, Outcome, Programs, Request, Shape, SizesRequest, SizesSite,
-    Witness,
+    BackupError, Day, Figure, Load, Method, Outcome, Request, Shape, SizesRequest, SizesSite, Witness,
 };
 use failure::{Class, Classified};
 use pgserver::Home;
@@ -15,7 +12,7 @@ use script::Source;
 use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, templates, templates_of};
 use tps::Length;
 
-use crate::support::{Unwatched, assert_nothing_is_left, ways};
+use crate::support::{Unwatched, assert_nothing_is_left, programs_with, ways};
 
 const MB: u64 = 1_000_000;
 const OLDEST: u16 = 13;
@@ -33,8 +30,18 @@ fn load(script: &str, seconds: u64) -> Load {
     Load { request }
 }
 
-/// Rehearses on data of three sizes in a home of this directory.
+/// Rehearses on pgbench's tables of three sizes in a home of this directory.
 fn rehearsed(
+    directory: &Path,
+    programs: (u16, Option<PathBuf>),
+    load: Option<Load>,
+) -> Result<Outcome, BackupError> {
+    rehearsed_on(Shape::pgbench(), directory, programs, load)
+}
+
+/// The same on other tables.
+fn rehearsed_on(
+    shape: Shape,
     directory: &Path,
     (major, bin): (u16, Option<PathBuf>),
     load: Option<Load>,
@@ -44,7 +51,7 @@ fn rehearsed(
         SizesSite { home: &home, pg_bin: None, major: Some(major), set: &[], cores: 2, pgrig: "test" };
     let asked = SizesRequest {
         request: Request { ways: ways(&["pitr"]), trials: 1, bin, probe: false, network: false },
-        shape: Shape::pgbench(),
+        shape,
         size: 120 * MB,
         up_to: 10 * MB,
         price: None,
@@ -115,30 +122,14 @@ fn a_newer_server_is_recovered_to_a_point_between_two_transactions() {
     assert_is_recovered(&rehearsed(directory.path(), newest, Some(load(SCRIPT, 1))).unwrap());
 }
 
-/// Client programs of which pg_receivewal loses the last segment when it ends.
-fn losing_a_segment(directory: &Path) -> PathBuf {
-    let real = Programs::find(None, OLDEST).unwrap().dir;
-    let bin = directory.join("bin");
-    fs::create_dir(&bin).unwrap();
-    for entry in fs::read_dir(&real).unwrap().flatten() {
-        symlink(entry.path(), bin.join(entry.file_name())).unwrap();
-    }
-    let receiver = bin.join("pg_receivewal");
-    fs::remove_file(&receiver).unwrap();
-    let script = format!(
-        "#!/bin/sh\n\
-         for word; do test \"$before\" = --directory && directory=$word; before=$word; done\n\
-         lose() {{\n  wait $child\n  cd \"$directory\" && rm $(ls | grep -E '^[0-9A-F]{{24}}$' | tail -1)\n  exit 0\n}}\n\
-         trap lose TERM\n\
-         {}/pg_receivewal \"$@\" &\n\
-         child=$!\n\
-         wait $child\n",
-        real.display()
-    );
-    fs::write(&receiver, script).unwrap();
-    fs::set_permissions(&receiver, Permissions::from_mode(0o755)).unwrap();
-    bin
-}
+/// Stands for pg_receivewal, and loses the last segment when it ends.
+const LOSING_A_SEGMENT: &str = "\
+    for word; do test \"$before\" = --directory && directory=$word; before=$word; done\n\
+    lose() {\n  wait $child\n  cd \"$directory\" && rm $(ls | grep -E '^[0-9A-F]{24}$' | tail -1)\n  exit 0\n}\n\
+    trap lose TERM\n\
+    \"$REAL/pg_receivewal\" \"$@\" &\n\
+    child=$!\n\
+    wait $child\n";
 
 #[test]
 fn a_missing_segment_is_noticed() {
@@ -146,7 +137,8 @@ fn a_missing_segment_is_noticed() {
         return;
     }
     let directory = testkit::directory();
-    let programs = (OLDEST, Some(losing_a_segment(directory.path())));
+    let bin = programs_with(directory.path(), OLDEST, "pg_receivewal", LOSING_A_SEGMENT);
+    let programs = (OLDEST, Some(bin));
     let outcome = rehearsed(&directory.path().join("home"), programs, Some(load(SCRIPT, 1))).unwrap();
     let [(way, why)] = &outcome.failed[..] else { panic!("{outcome:#?}") };
     assert_eq!(way.to_string(), "pitr");
@@ -155,6 +147,25 @@ fn a_missing_segment_is_noticed() {
         &["its recovery failed", "recovery ended before configured recovery target was reached"],
     );
     assert!(outcome.trials.is_empty(), "{outcome:#?}");
+}
+
+/// Transactions after the target time may leave values of sequences in the replayed WAL.
+#[test]
+fn sequences_of_a_load_are_recovered_within_their_range() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let directory = testkit::directory();
+    let sql = "CREATE SEQUENCE s; CREATE TABLE a (id bigint PRIMARY KEY, t text)";
+    let shape = Shape::of_script(sql, "a.sql".to_owned()).unwrap();
+    let load = load("SELECT count(nextval('s')) FROM generate_series(1, 50);\n", 1);
+    let outcome = rehearsed_on(shape, directory.path(), (OLDEST, None), Some(load)).unwrap();
+    assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+    assert_eq!(outcome.trials.len(), 3);
+    for trial in &outcome.trials {
+        let found = &trial.verified;
+        assert_eq!((found.witness, found.sequences), (Witness::PointInTime, 1), "{trial:#?}");
+    }
 }
 
 /// The script is tried in a copy: the trials have the rows that it deletes.

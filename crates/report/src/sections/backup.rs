@@ -220,8 +220,16 @@ fn missing(run: &Run, ways: &[String]) -> Option<String> {
 
 /// How the content of each restored backup was compared.
 fn verification(run: &Run, ways: &[String]) -> Option<Section> {
-    let mut table =
-        Table::new(&["way", "rows", "tables", "number of rows", "constraints", "B-tree indexes (amcheck)"]);
+    let mut table = Table::new(&[
+        "way",
+        "rows",
+        "tables",
+        "number of rows",
+        "sequences",
+        "large objects",
+        "constraints",
+        "B-tree indexes (amcheck)",
+    ]);
     let mut is_compared = true;
     for way in ways {
         let of_way = run.trials.iter().filter(|trial| trial.config == *way);
@@ -252,6 +260,8 @@ fn verification(run: &Run, ways: &[String]) -> Option<Section> {
             how,
             number("tables"),
             number("rows"),
+            number("sequences"),
+            number("large_objects"),
             number("constraints"),
             number("indexes"),
         ]);

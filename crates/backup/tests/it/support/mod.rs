@@ -2,10 +2,12 @@
 
 pub(crate) mod made;
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use backup::{BackupError, DataSize, Observer, Outcome, Plan, Request, Site, Trial, Way};
+use backup::{BackupError, DataSize, Observer, Outcome, Plan, Programs, Request, Site, Trial, Way};
 use connect::Target;
 use pgserver::Home;
 use testkit::{Server, spec, templates};
@@ -55,11 +57,27 @@ pub(crate) async fn rehearsed_by(
     outcome
 }
 
+/// The client programs of this machine in a new directory, with a shell script for one of them. In the script, `$REAL` is the directory of
+/// the real ones.
+pub(crate) fn programs_with(directory: &Path, release: u16, name: &str, script: &str) -> PathBuf {
+    let real = Programs::find(None, release).unwrap().dir;
+    let bin = directory.join("bin");
+    fs::create_dir(&bin).unwrap();
+    for entry in fs::read_dir(&real).unwrap().flatten() {
+        symlink(entry.path(), bin.join(entry.file_name())).unwrap();
+    }
+    let program = bin.join(name);
+    fs::remove_file(&program).unwrap();
+    fs::write(&program, format!("#!/bin/sh\nREAL='{}'\n{script}", real.display())).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    bin
+}
+
 /// No scratch server, no backup.
 pub(crate) fn assert_nothing_is_left(home: &Path) {
     assert!(
         !home.join("backup").exists(),
         "{:?}",
-        std::fs::read_dir(home.join("backup")).unwrap().collect::<Vec<_>>()
+        fs::read_dir(home.join("backup")).unwrap().collect::<Vec<_>>()
     );
 }

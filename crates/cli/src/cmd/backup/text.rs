@@ -189,8 +189,12 @@ fn proof(ways: &[&Summary], how: &str) -> String {
             format!(", {} not checked: this machine has their collation in another version", grouped(count))
         }
     };
+    let mut beside = String::new();
+    for part in found.beside_tables() {
+        let _ = write!(beside, ", {part}");
+    }
     format!(
-        "\n  {}: {how}; {} of {}, {}, {indexes}{left_out}",
+        "\n  {}: {how}; {} of {}{beside}, {}, {indexes}{left_out}",
         names.join(", "),
         counted(found.rows, "row"),
         counted(found.tables, "table"),
