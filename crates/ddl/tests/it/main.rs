@@ -3,6 +3,7 @@
 mod better;
 mod forecasts;
 mod frameworks;
+mod kept;
 mod migrations;
 mod originals;
 mod outside;
