@@ -308,7 +308,7 @@ mod tests {
             works: vec![Work { oid: 1, table: 1, relation: "t".to_owned(), kind, proof }],
             locks: vec![lock],
             inherited: Vec::new(),
-            is_behind_own: false,
+            kept_on_own: None,
             unknown_locks: None,
             is_alone: false,
             is_partitioned: false,

@@ -80,9 +80,9 @@ pub struct Effects {
     /// Locks that earlier statements of its transaction took, on any table, and that block readers or writers while it runs, the
     /// strongest first.
     pub inherited: Vec<Lock>,
-    /// Whether such a lock is on a table that it names or works on.
+    /// The strongest lock that its transaction had before it on the tables that it names or works on.
     #[serde(skip)]
-    pub(crate) is_behind_own: bool,
+    pub(crate) kept_on_own: Option<LockMode>,
     /// Why it may take more locks than these, if pgrig could not make it wait to read them: a phrase, with the remedy.
     pub unknown_locks: Option<String>,
     /// Whether it runs only outside of transactions.
@@ -142,7 +142,7 @@ impl Effects {
 
     /// Whether reads or writes of the tables on which it works are blocked while it runs.
     pub(crate) fn blocks_on_its_tables(&self) -> bool {
-        self.is_behind_own || self.strongest().and_then(LockMode::blocks).is_some()
+        self.strongest().max(self.kept_on_own).and_then(LockMode::blocks).is_some()
     }
 }
 

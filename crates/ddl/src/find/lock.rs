@@ -164,10 +164,9 @@ impl Held {
         locks
     }
 
-    /// Whether one of the locks on these relations blocks readers or writers.
-    pub(crate) fn is_blocking(&self, relations: &BTreeSet<u32>) -> bool {
-        let blocks = |modes: &Vec<LockMode>| modes.iter().any(|mode| mode.blocks().is_some());
-        relations.iter().filter_map(|oid| self.0.get(oid)).any(blocks)
+    /// The strongest of the locks on these relations.
+    pub(crate) fn strongest_on(&self, relations: &BTreeSet<u32>) -> Option<LockMode> {
+        relations.iter().filter_map(|oid| self.0.get(oid)).flatten().max().copied()
     }
 }
 

@@ -303,12 +303,7 @@ fn stall(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)], queue: &Q
 
 /// The place of the earlier statement for which the longest wait counts that went on while the statement at this place ran, if the earlier one
 /// has a lock that blocks others and this wait is longer than `longest`, seconds.
-fn earlier(
-    spans: &[Option<Span>],
-    place: usize,
-    logs: &[(&Probe, Log)],
-    longest: f64,
-) -> Option<usize> {
+fn earlier(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)], longest: f64) -> Option<usize> {
     let span = spans[place].as_ref()?;
     let blocks = |place: &usize| spans[*place].as_ref().is_some_and(|span| span.blocks);
     let answers = logs.iter().flat_map(|(_, log)| &log.answers).filter(|one| span.meets(one));
