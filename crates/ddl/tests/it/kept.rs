@@ -1,7 +1,7 @@
 //! Locks that a transaction keeps: they block others while its later statements run, whatever these do.
 
 use ddl::find::LockMode;
-use ddl::{Amount, Probes, Request, StatementKind};
+use ddl::{Amount, Probes, Request};
 use testkit::RELEASES;
 
 use crate::support::{measured, request, server};
@@ -71,6 +71,26 @@ fn a_statement_behind_a_kept_lock_names_the_statement_for_which_the_waits_count(
         assert!(longest(2) > 0.5 && longest(3) < longest(2), "{release}: {:#?}", outcome.statements);
         let counts: Vec<Option<usize>> = [2, 3, 5].map(|number| stall(number).counts_for).to_vec();
         assert_eq!(counts, [None, Some(2), None], "{release}");
-        assert_eq!(outcome.statements[0].statement.kind, StatementKind::Transaction);
     }
+}
+
+/// Names that SQL reads only in quotes have quotes in each line, also in the reason for which a table has no reader.
+#[test]
+fn tables_that_are_not_probed_have_quotes_where_sql_needs_them() {
+    let schema = "
+        CREATE SCHEMA \"Übung\";
+        CREATE TABLE \"Übung\".\"Größe x\" (n int);
+        CREATE TABLE \"Übung\".\"Mit x\" (id int PRIMARY KEY, n int);";
+    let migration = "
+        ALTER TABLE \"Übung\".\"Größe x\" ADD COLUMN a int;
+        ALTER TABLE \"Übung\".\"Mit x\" ADD COLUMN a int;";
+    let request =
+        Request { probes: Some(Probes::default()), ..request(schema, migration, Amount::Rows(500)) };
+    let outcome = measured(&server(18), &request).unwrap();
+    let probed = outcome.probed.as_ref().unwrap();
+    assert!(probed.unprobed[0].starts_with("\"Übung\".\"Größe x\": it has no key"), "{probed:?}");
+    assert_eq!(probed.names, ["reader \"Übung\".\"Mit x\"", "writer \"Übung\".\"Mit x\""]);
+    let stall = |place: usize| outcome.statements[place].stall.as_ref().unwrap();
+    assert_eq!(stall(0).unprobed, ["\"Übung\".\"Größe x\""]);
+    assert_eq!(stall(1).unprobed, Vec::<String>::new());
 }
