@@ -15,12 +15,14 @@ const BATCHES: u32 = 4;
 /// The first release that reads a range of blocks without the whole table (nodeTidrangescan.c).
 const RANGES: u32 = 140_000;
 
-/// A better way of a statement, in words; none if none is known, or the statement blocks nobody.
+/// A better way of a statement, in words; none if none is known, or the statement blocks nobody on its own tables.
 pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
     let text = statement.in_one_line().to_ascii_lowercase();
     let has = |words: &str| text.contains(words);
     let builds = found.works.iter().any(|work| work.kind == WorkKind::IndexBuild);
-    found.blocks()?;
+    if !found.blocks_on_its_tables() {
+        return None;
+    }
     let is_reference = has("foreign key") || has("references");
     // ALTER DOMAIN locks and scans all tables of the domain, also to validate a constraint.
     let alters = has("alter table");
@@ -306,6 +308,7 @@ mod tests {
             works: vec![Work { oid: 1, table: 1, relation: "t".to_owned(), kind, proof }],
             locks: vec![lock],
             inherited: Vec::new(),
+            kept_on_own: None,
             unknown_locks: None,
             is_alone: false,
             is_partitioned: false,

@@ -36,6 +36,19 @@ pub enum ScriptError {
         /// Line of the statement.
         line: u64,
     },
+    /// A part that takes a migration back, and no other.
+    #[error(
+        "line {line}: the file has only a Down part ({down}), which pgrig does not measure: give a file with an Up part ({up}); or, to measure \
+         these statements, remove this line"
+    )]
+    OnlyDown {
+        /// Line of the comment.
+        line: u64,
+        /// The comment that begins the part that migrates.
+        up: &'static str,
+        /// The comment that begins this part.
+        down: &'static str,
+    },
     /// A transaction within --single-transaction.
     #[error("line {line}: {command} begins or ends a transaction: leave out --single-transaction")]
     Transaction {

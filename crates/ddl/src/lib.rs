@@ -4,7 +4,8 @@
 //! Request (Schema, Script) ─▶ run: fill a database ─▶ look at each statement in one copy ─▶ time each in another ─▶ Outcome
 //! ```
 //!
-//! - [`Script`] cuts the migration into statements, as psql does. It refuses those with effects `outside` of their database.
+//! - [`Script`] cuts the migration into statements, as psql does. It refuses those with effects `outside` of their database, and leaves out
+//!   the part of a file that takes a migration back (`directions`), and limits of the session's pauses (`idle`).
 //! - [`Probing`] is the user's own reader or writer: SQL, or a pgbench script.
 //! - [`Schema`] is where the tables come from: a file of SQL, a database's catalogs, or a model.
 //! - `run/`: `databases` are made, marked and dropped; `look` runs each statement and reads what changed; `blockers`
@@ -18,10 +19,12 @@
 //! use it. It must not know the command line or how a run document is saved.
 
 mod better;
+mod directions;
 mod edge;
 mod error;
 pub mod find;
 mod forecast;
+mod idle;
 mod lacking;
 mod not_null;
 mod outcome;

@@ -77,9 +77,12 @@ pub struct Effects {
     pub works: Vec<Work>,
     /// Locks that it takes in addition to those that its transaction has, the strongest first.
     pub locks: Vec<Lock>,
-    /// Locks that earlier statements of its transaction took on the tables that it names or works on, and that block readers or writers
-    /// while it runs, the strongest first.
+    /// Locks that earlier statements of its transaction took, on any table, and that block readers or writers while it runs, the
+    /// strongest first.
     pub inherited: Vec<Lock>,
+    /// The strongest lock that its transaction had before it on the tables that it names or works on.
+    #[serde(skip)]
+    pub(crate) kept_on_own: Option<LockMode>,
     /// Why it may take more locks than these, if pgrig could not make it wait to read them: a phrase, with the remedy.
     pub unknown_locks: Option<String>,
     /// Whether it runs only outside of transactions.
@@ -127,7 +130,7 @@ impl Effects {
         self.locks.iter().filter(|lock| !lock.is_new).map(|lock| lock.mode).max()
     }
 
-    /// The strongest lock that is held on its tables while it runs: one that it takes, or one of its transaction's.
+    /// The strongest lock that is held while it runs: one that it takes, or one of its transaction's.
     pub fn strongest_held(&self) -> Option<LockMode> {
         self.strongest().max(self.inherited.iter().map(|lock| lock.mode).max())
     }
@@ -135,6 +138,11 @@ impl Effects {
     /// The work of others that is blocked while it runs, as text for people; none if it blocks neither reads nor writes.
     pub fn blocks(&self) -> Option<&'static str> {
         self.strongest_held().and_then(LockMode::blocks)
+    }
+
+    /// Whether reads or writes of the tables on which it works are blocked while it runs.
+    pub(crate) fn blocks_on_its_tables(&self) -> bool {
+        self.strongest().max(self.kept_on_own).and_then(LockMode::blocks).is_some()
     }
 }
 
@@ -210,6 +218,9 @@ pub struct Stall {
     pub write: Option<Wait>,
     /// Tables whose readers or writers would wait for the statement, and that had none: `schema.name`.
     pub unprobed: Vec<String>,
+    /// The number of an earlier statement of its transaction, if waits for a lock of that one went on while this statement ran, and they are
+    /// longer than `read` and `write`: they count there.
+    pub counts_for: Option<usize>,
     /// Seconds of the statement in this run.
     pub seconds: f64,
     /// Why the statement failed in this run, if it did.

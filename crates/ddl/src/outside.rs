@@ -292,7 +292,7 @@ pub(crate) fn two_phase(sql: &str) -> Option<&'static str> {
 /// The line and the first words of the first statement of a schema that makes or changes a subscription.
 pub(crate) fn subscription(schema: &str) -> Option<(u64, String)> {
     // Text that pgrig cannot split into statements is refused later, by pgrig or by the server.
-    let script = Script::read(schema, None).ok()?;
+    let script = Script::read_whole(schema, None).ok()?;
     script.statements.iter().find_map(|one| {
         let outside = Outside::of(&one.sql)?;
         let makes = outside.on == Affected::Subscriptions && outside.command != "DROP SUBSCRIPTION";

@@ -187,7 +187,7 @@ fn without_transactions(text: &str) -> Cow<'_, str> {
         let word = line.split(' ').next().unwrap_or_default();
         one.kind == StatementKind::Transaction && ["begin", "start", "commit", "end"].contains(&word)
     }
-    match Script::read(text, None) {
+    match Script::read_whole(text, None) {
         Ok(script) if script.statements.iter().any(is_edge) => {
             let kept = script.statements.iter().filter(|one| !is_edge(one));
             kept.map(|one| one.sql.trim_end_matches(';').to_owned() + ";\n").collect::<String>().into()

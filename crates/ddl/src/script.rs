@@ -4,11 +4,13 @@ use dump::{DumpError, Piece, Reader};
 use serde::Serialize;
 use sql::{Kind, Text};
 
+use crate::directions::Directions;
 use crate::error::ScriptError;
+use crate::idle;
 use crate::outside::{Exchanged, Outside, two_phase};
 
 /// A migration, cut into its statements.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Script {
     /// Its statements, at least one.
@@ -16,6 +18,12 @@ pub struct Script {
     /// A sentence each about work that the text does not have.
     #[serde(skip)]
     pub warnings: Vec<String>,
+    /// A sentence each about the way in which pgrig reads the text.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+    /// The advice to run it in one transaction.
+    #[serde(skip)]
+    advice: Option<String>,
 }
 
 /// A statement of a migration.
@@ -49,13 +57,26 @@ pub enum StatementKind {
 const UNWRITTEN: &str = "CANNOT BE WRITTEN AS SQL";
 
 impl Script {
-    /// Reads a migration. `file` is the name of its file, if it is from one.
+    /// Reads a migration, without the part that takes it back. `file` is the name of its file, if it is from one.
     ///
     /// # Errors
-    /// If the text ends within something, has a command of psql's or data for COPY, or no statement.
+    /// If the text ends within something, has a command of psql's or data for COPY, or only a part that takes a migration back.
     pub fn read(text: &str, file: Option<&str>) -> Result<Self, ScriptError> {
+        let directions = Directions::of(text);
+        let mut script = Self::read_whole(&directions.up, file)?;
+        directions.check(&script.statements)?;
+        script.notes.extend(directions.left_out(|line| place(file, line)));
+        script.advice = directions.advice(file, &script.statements);
+        Ok(script)
+    }
+
+    /// Reads SQL, all of it. `file` is the name of its file, if it is from one.
+    ///
+    /// # Errors
+    /// If the text ends within something, or has a command of psql's or data for COPY.
+    pub(crate) fn read_whole(text: &str, file: Option<&str>) -> Result<Self, ScriptError> {
         let mut reader = Reader::new(text.as_bytes());
-        let mut script = Self { statements: Vec::new(), warnings: Vec::new() };
+        let mut script = Self::default();
         loop {
             let piece = match reader.next() {
                 Ok(Some(piece)) => Owned::of(piece),
@@ -98,6 +119,7 @@ impl Script {
             ..of.clone()
         };
         let (begin, commit) = (edge("BEGIN;", first), edge("COMMIT;", last));
+        self.advice = None;
         self.statements.insert(0, begin);
         self.statements.push(commit);
         Ok(self)
@@ -109,11 +131,13 @@ impl Script {
     /// If there is no statement, or one with effects outside of the databases in which pgrig runs the migration, or beyond its sessions, or one
     /// that exchanges rows with its client.
     pub fn of(scripts: impl IntoIterator<Item = Self>) -> Result<Self, ScriptError> {
-        let mut all = Self { statements: Vec::new(), warnings: Vec::new() };
+        let mut all = Self::default();
         for script in scripts {
             all.statements.extend(script.statements);
             all.warnings.extend(script.warnings);
+            all.notes.extend(script.notes.into_iter().chain(script.advice));
         }
+        all.leave_out_limits();
         for one in &all.statements {
             if let Some(command) = two_phase(&one.sql) {
                 return Err(ScriptError::TwoPhase { place: one.place(), command });
@@ -128,6 +152,16 @@ impl Script {
             }
         }
         if all.statements.is_empty() { Err(ScriptError::Empty) } else { Ok(all) }
+    }
+
+    /// Leaves out the statements that let the server end a session which pauses, each with a warning.
+    fn leave_out_limits(&mut self) {
+        let warnings = &mut self.warnings;
+        self.statements.retain(|one| {
+            let limited = idle::limited(one);
+            warnings.extend(limited.map(|setting| idle::warning(&one.place(), setting)));
+            limited.is_none()
+        });
     }
 }
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::relation::{Kind, Relations};
+use super::relation::{Kind, Relation, Relations};
 
 /// Modes of locks on relations, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -149,16 +149,24 @@ impl Held {
         locks
     }
 
-    /// The locks on these tables that block readers or writers: the strongest mode on each.
-    pub(crate) fn blocking(&self, tables: &BTreeSet<u32>, known: &Relations) -> Vec<Lock> {
-        let lock = |oid: &u32| {
-            let mode = *self.0.get(oid)?.iter().max().filter(|mode| mode.blocks().is_some())?;
-            let relation = known.get(*oid)?;
+    /// The locks that block readers or writers: the strongest mode on each relation. Locks on indexes are not among them, because their
+    /// tables have locks, too. Neither are those on relations that nobody else can use: temporary ones, and those that the transaction
+    /// has `made`.
+    pub(crate) fn blocking(&self, made: &BTreeSet<u32>, known: &Relations) -> Vec<Lock> {
+        let is_shared = |relation: &&Relation| !relation.is_temporary && relation.kind.is_named();
+        let lock = |(oid, modes): (&u32, &Vec<LockMode>)| {
+            let mode = *modes.iter().max().filter(|mode| mode.blocks().is_some())?;
+            let relation = known.get(*oid).filter(is_shared).filter(|_| !made.contains(oid))?;
             Some(Lock { relation: relation.name.clone(), kind: relation.kind, mode, is_new: false })
         };
-        let mut locks: Vec<Lock> = tables.iter().filter_map(lock).collect();
+        let mut locks: Vec<Lock> = self.0.iter().filter_map(lock).collect();
         sort(&mut locks);
         locks
+    }
+
+    /// The strongest of the locks on these relations.
+    pub(crate) fn strongest_on(&self, relations: &BTreeSet<u32>) -> Option<LockMode> {
+        relations.iter().filter_map(|oid| self.0.get(oid)).flatten().max().copied()
     }
 }
 

@@ -42,6 +42,11 @@ impl Kind {
         }
     }
 
+    /// Whether statements of others name it: a table, view or sequence, but no index and no TOAST table.
+    pub(crate) fn is_named(self) -> bool {
+        !matches!(self, Self::Toast | Self::Index | Self::PartitionedIndex)
+    }
+
     /// Whether it holds rows in a file of its own that a statement could scan or rewrite.
     pub(crate) fn has_rows(self) -> bool {
         matches!(self, Self::Table | Self::MaterializedView)

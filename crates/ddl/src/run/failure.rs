@@ -73,6 +73,7 @@ fn is_certain(error: &ConnectError, statement: &Statement) -> bool {
     let ConnectError::Query { error, .. } = error else { return false };
     let is_of_text = is_of_text(&error.code)
         || error.code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
+        || error.code == SqlState::UNSAFE_NEW_ENUM_VALUE_USAGE
         || error.code == SqlState::INVALID_PARAMETER_VALUE && statement.target().is_some();
     let elsewhere = ["role ", "database ", "tablespace ", "extension ", "user mapping ", "must be "];
     is_of_text
@@ -159,6 +160,11 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         state if *state == SqlState::QUERY_CANCELED => {
             Some("the migration's own statement_timeout ended it: raise it, or measure fewer rows")
         }
+        // enum.c: check_safe_enum_use.
+        state if *state == SqlState::UNSAFE_NEW_ENUM_VALUE_USAGE => Some(
+            "PostgreSQL lets no statement use a new value before its transaction commits: put ALTER TYPE … ADD VALUE into a migration of its own, before \
+             this one",
+        ),
         state if *state == SqlState::LOCK_NOT_AVAILABLE => {
             Some("the migration's own lock_timeout ended it: raise it")
         }

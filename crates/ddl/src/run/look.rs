@@ -198,7 +198,8 @@ impl<'a> Look<'a> {
         let worked = works.iter().map(|work| work.table).chain(named);
         let is_temporary = |oid| before.relations.get(oid).is_some_and(|relation| relation.is_temporary);
         let worked = worked.filter(|oid| !self.made.contains(oid) && !is_temporary(*oid)).collect();
-        let inherited = before.locks.blocking(&worked, &before.relations);
+        let kept_on_own = before.locks.strongest_on(&worked);
+        let inherited = before.locks.blocking(&self.made, &before.relations);
         let is_made = |oid: &&u32| before.relations.get(**oid).is_none();
         self.made.extend(after.relations.0.keys().filter(is_made));
         let effects = Effects {
@@ -213,6 +214,7 @@ impl<'a> Look<'a> {
             works,
             locks,
             inherited,
+            kept_on_own,
             unknown_locks: None,
             is_alone: false,
             waits: 0,
@@ -275,6 +277,7 @@ impl<'a> Look<'a> {
             works,
             locks,
             inherited: Vec::new(),
+            kept_on_own: None,
             unknown_locks,
             is_alone: true,
             waits,

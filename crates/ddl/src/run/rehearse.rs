@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect::{ConnectError, Target};
 use fill::is_name_of;
 use server::Session;
-use server::quote::qualified;
+use server::quote::{qualified, shown_qualified};
 use sql::{Kind as Token, Text};
 
 use crate::error::DdlError;
@@ -52,6 +52,11 @@ impl Table {
     /// Whether a framework notes its migrations there.
     pub(crate) fn is_of_versions(&self) -> bool {
         VERSIONS.contains(&self.name.as_str())
+    }
+
+    /// Schema and name for people, also of the schema public: quoted where SQL needs quotes.
+    pub(crate) fn shown_in_full(&self) -> String {
+        shown_qualified(&self.schema, &self.name)
     }
 
     /// Its name for people.

@@ -1,8 +1,12 @@
 //! The integration tests of this crate, one program.
 
 mod better;
+mod directions;
+mod enums;
 mod forecasts;
 mod frameworks;
+mod idle;
+mod kept;
 mod look;
 mod migrations;
 mod originals;

@@ -32,6 +32,9 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
     for warning in &script.warnings {
         printer.warn(warning);
     }
+    for note in &script.notes {
+        printer.say(format!("note: {note}"));
+    }
     let probes = arguments.probes()?;
     let schema = match arguments.origin()? {
         Origin::Read(schema) => schema,

@@ -297,8 +297,11 @@ fn waits(stall: &Stall) -> String {
         Some(wait) => format!("{name} {}", time(wait.seconds)),
         None => format!("no {name}"),
     };
+    let counts_for = stall.counts_for.map_or(String::new(), |number| {
+        format!("; longer waits for a kept lock count for statement {number}")
+    });
     let failed = stall.failed.as_ref().map_or(String::new(), |failed| format!("; it failed: {failed}"));
-    format!("{}, {}{failed}", wait("reader", &stall.read), wait("writer", &stall.write))
+    format!("{}, {}{counts_for}{failed}", wait("reader", &stall.read), wait("writer", &stall.write))
 }
 
 /// The probes, after the statements.

@@ -38,7 +38,7 @@ pub(super) async fn asked(
         };
         for (number, oid) in candidates.oids.iter().enumerate() {
             let Some(table) = candidates.tables.get(*oid) else { continue };
-            let name = table.plain_name();
+            let name = table.shown_in_full();
             if number >= TABLES {
                 unprobed.push(format!("{name}: pgrig probes only the {TABLES} largest tables"));
                 continue;

@@ -138,7 +138,11 @@ pub(crate) async fn measure(
     let stall = |(place, one): (usize, &StatementOutcome)| {
         let stall = stall(&spans, place, &logs, &queue)?;
         let start = spans[place].as_ref()?.start;
-        Some(Stall { unprobed: unprobed(one, start, candidates.tables, &logs), ..stall })
+        let has_kept = one.found.as_ref().is_some_and(|found| !found.inherited.is_empty());
+        let longest = stall.longest().map_or(0.0, |wait| wait.seconds);
+        let earlier = if has_kept { earlier(&spans, place, &logs, longest) } else { None };
+        let counts_for = earlier.map(|place| statements[place].number);
+        Some(Stall { unprobed: unprobed(one, start, candidates.tables, &logs), counts_for, ..stall })
     };
     let stalls = statements.iter().enumerate().map(stall).collect();
     let baseline = |kind: ProbeKind| {
@@ -292,8 +296,23 @@ fn stall(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)], queue: &Q
         write: longest(ProbeKind::Write),
         seconds: span.end.saturating_sub(span.start).as_secs_f64(),
         unprobed: Vec::new(),
+        counts_for: None,
         failed: span.failed.clone(),
     })
+}
+
+/// The place of the earlier statement for which the longest wait counts that went on while the statement at this place ran, if the earlier one
+/// has a lock that blocks others and this wait is longer than `longest`, seconds.
+fn earlier(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)], longest: f64) -> Option<usize> {
+    let span = spans[place].as_ref()?;
+    let blocks = |place: &usize| spans[*place].as_ref().is_some_and(|span| span.blocks);
+    let answers = logs.iter().flat_map(|(_, log)| &log.answers).filter(|one| span.meets(one));
+    let waits = answers.filter_map(|one| {
+        let at = met(spans, one).filter(|at| *at < place).filter(blocks)?;
+        Some((at, one.waited()))
+    });
+    let (at, waited) = waits.max_by_key(|(_, waited)| *waited)?;
+    (waited.as_secs_f64() > longest).then_some(at)
 }
 
 /// Opens a transaction that has read the tables, and ends it after this time.

@@ -32,7 +32,7 @@ pub(super) fn unprobed(
     };
     let unprobed = |(oid, modes): (&u32, &Vec<LockMode>)| {
         let blocked = modes.iter().copied().filter(|mode| mode.blocks().is_some()).max()?;
-        let name = tables.get(tables.get(*oid)?.root())?.plain_name();
+        let name = tables.get(tables.get(*oid)?.root())?.shown_in_full();
         (is_its_own(oid) && !is_probed(&name, blocked)).then_some(name)
     };
     let names: BTreeSet<String> = found.held.iter().filter_map(unprobed).collect();
