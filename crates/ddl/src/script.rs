@@ -304,6 +304,11 @@ impl Statement {
         self.first_word() == "reindex"
     }
 
+    /// Whether it is TRUNCATE.
+    pub(crate) fn is_truncate(&self) -> bool {
+        self.first_word() == "truncate"
+    }
+
     fn first_word(&self) -> String {
         self.in_one_line().split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase()
     }

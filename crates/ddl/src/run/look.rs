@@ -8,7 +8,7 @@ use connect::{ConnectError, SqlState, Target};
 use server::{Session, quote};
 
 use crate::find::{
-    Class, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind, add_uncounted,
+    Class, Counted, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind, add_uncounted,
     drop_work_on_empty, shown_relation, works,
 };
 use crate::outcome::{Attached, Effects, Failed};
@@ -160,7 +160,7 @@ impl<'a> Look<'a> {
         let named = target.or(self.oid_of(indexed).await?);
         let attached = self.oid_of(parts.attached().map(str::to_owned)).await?;
         let nullable = self.nullable(statement, named).await?;
-        let workers = Workers::begin(&self.watcher).await?;
+        let workers = Workers::begin(&self.watcher, &self.session).await?;
         let wal = self.watcher.wal().await?;
         let ((run, mut took), space) = self.sampler.during(timed(self.session.run(&statement.sql))).await?;
         if let Err(error) = failure::refused(run)? {
@@ -179,6 +179,7 @@ impl<'a> Look<'a> {
             return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
         let mut after = self.reading().await?;
+        let counted = workers.counted;
         workers.add(&self.watcher, &before.relations, &mut after.relations).await?;
         let adds_domain = self.adds_domain(&parts, target).await?;
         self.databases.note_roles(&self.session, statement).await?;
@@ -191,7 +192,7 @@ impl<'a> Look<'a> {
         }
         let wal = self.watcher.wal().await? - wal;
         let vacuumed = self.vacuumed(vacuums, true).await?;
-        let known = Known { is_counted: true, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
+        let known = known(statement, counted, &vacuumed);
         let mut works = works(&before.relations, &after.relations, known);
         drop_work_on_empty(&mut works, [&before.relations, &after.relations], &self.was_there);
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
@@ -252,7 +253,7 @@ impl<'a> Look<'a> {
         let counted = if counted.is_some() { self.counted().await? } else { None };
         let after = after.with_counters(counted.as_ref());
         let is_counted = counted.is_some();
-        let known = Known { is_counted, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
+        let known = known(statement, if is_counted { Counted::All } else { Counted::Nothing }, &vacuumed);
         let mut works = works(&before, &after, known);
         if did_run && !is_counted {
             add_uncounted(&mut works, &held.tables(&before), &before);
@@ -475,6 +476,12 @@ fn is_partitioned(works: &[Work], target: Option<u32>, after: &Relations) -> boo
     let is_part = |work: &Work| after.get(work.oid).is_some_and(|built| built.parent != 0);
     target.and_then(kind) == Some(Kind::Partitioned)
         || works.iter().any(|work| work.kind == WorkKind::IndexBuild && is_part(work))
+}
+
+/// Facts about a statement that the readings do not show.
+fn known<'a>(statement: &Statement, counted: Counted, vacuumed: &'a BTreeSet<u32>) -> Known<'a> {
+    let (is_reindex, is_truncate) = (statement.is_reindex(), statement.is_truncate());
+    Known { counted, is_reindex, is_truncate, vacuumed }
 }
 
 /// The tables that blockers lock, as SQL.
