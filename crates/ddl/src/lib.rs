@@ -19,6 +19,7 @@
 
 mod better;
 mod edge;
+mod encoding;
 mod error;
 pub mod find;
 mod forecast;

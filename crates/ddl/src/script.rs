@@ -4,6 +4,7 @@ use dump::{DumpError, Piece, Reader};
 use serde::Serialize;
 use sql::{Kind, Text};
 
+use crate::encoding;
 use crate::error::ScriptError;
 use crate::outside::{Exchanged, Outside, two_phase};
 
@@ -13,7 +14,7 @@ use crate::outside::{Exchanged, Outside, two_phase};
 pub struct Script {
     /// Its statements, at least one.
     pub statements: Vec<Statement>,
-    /// A sentence each about work that the text does not have.
+    /// A sentence each about work that the text does not have, and about statements that are skipped.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
@@ -71,7 +72,12 @@ impl Script {
                 }
                 Owned::Statement(sql) => {
                     if let Some(kind) = kind(&sql) {
-                        script.statements.push(Statement { sql, file: file.map(str::to_owned), line, kind });
+                        let one = Statement { sql, file: file.map(str::to_owned), line, kind };
+                        if encoding::is_another(&one.sql) {
+                            script.warnings.push(encoding::warning(&one));
+                        } else {
+                            script.statements.push(one);
+                        }
                     }
                 }
                 Owned::Command(command) => return Err(ScriptError::Command { command, line }),

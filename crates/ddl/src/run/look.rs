@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use connect::{ConnectError, SqlState, Target};
 use server::{Session, quote};
 
+use crate::encoding;
 use crate::find::{
     Class, Counted, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind, add_uncounted,
     drop_work_on_empty, shown_relation, works,
@@ -18,11 +19,12 @@ use crate::run::blockers::{Blockers, used};
 use crate::run::counters::Counters;
 use crate::run::databases::Databases;
 use crate::run::failure;
+use crate::run::named::within;
 use crate::run::pace::Pace;
 use crate::run::space::Sampler;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
 use crate::run::workers::Workers;
-use crate::script::{Statement, StatementKind, tokens};
+use crate::script::{Statement, StatementKind};
 
 /// Times between two readings of the locks of a statement that runs outside of transactions. Such a statement waits as much longer for each
 /// transaction that holds it up.
@@ -321,7 +323,9 @@ impl<'a> Look<'a> {
         Ok(Reading { relations, locks: self.watcher.locks().await?.held })
     }
 
+    /// The relations, with names in UTF-8 whatever the statement before has set.
     async fn relations(&self) -> Result<Relations, ConnectError> {
+        self.session.run(encoding::RESTORE).await?;
         let rows = self.session.rows(include_str!("../sql/relations.sql"), &[]).await?;
         let relation = |row: &tokio_postgres::Row| {
             let relation = Relation {
@@ -410,20 +414,6 @@ impl<'a> Look<'a> {
     }
 }
 
-/// A name as `to_regclass` takes it; none if it is of another database, or is no name: there it raises an error, which would end the
-/// transaction of the migration (namespace.c: RangeVarGetRelidExtended).
-fn within(name: &str, database: &str) -> Option<String> {
-    let parts = tokens(name).into_iter().filter_map(|(kind, token)| sql::name(kind, token.as_bytes()));
-    let parts: Vec<String> = parts.map(String::from_utf8).collect::<Result<_, _>>().ok()?;
-    let own = match &parts[..] {
-        own @ ([_] | [_, _]) => own,
-        [first, own @ ..] if own.len() == 2 && first == database => own,
-        _ => return None,
-    };
-    let is_name = own.iter().all(|part| !part.is_empty());
-    is_name.then(|| own.iter().map(|part| quote::identifier(part)).collect::<Vec<_>>().join("."))
-}
-
 /// The result of a future, and the time that it took.
 pub(crate) async fn timed<T>(run: impl Future<Output = T>) -> (T, Duration) {
     let start = Instant::now();
@@ -488,24 +478,4 @@ fn known<'a>(statement: &Statement, counted: Counted, vacuumed: &'a BTreeSet<u32
 fn tables(relations: &Relations) -> Vec<String> {
     let tables = relations.0.values().filter(|one| matches!(one.kind, Kind::Table | Kind::Partitioned));
     tables.map(|table| table.sql.clone()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_the_server_would_refuse_are_none() {
-        for (name, wanted) in [
-            ("Orders", Some("\"orders\"")),
-            ("s /* the */ . \"T x\"", Some("\"s\".\"T x\"")),
-            ("Shop.public.orders", Some("\"public\".\"orders\"")),
-            ("elsewhere.public.orders", None),
-            ("shop.a.b.c", None),
-            ("\"\"", None),
-            ("", None),
-        ] {
-            assert_eq!(within(name, "shop").as_deref(), wanted, "{name}");
-        }
-    }
 }

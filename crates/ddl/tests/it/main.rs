@@ -8,6 +8,7 @@ mod originals;
 mod outside;
 mod own_tables;
 mod refusals;
+mod sessions;
 mod space;
 mod stalls;
 mod statements;
