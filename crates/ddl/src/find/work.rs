@@ -200,8 +200,7 @@ fn is_scan(read: Read, earlier: &Relation, counted: Counted) -> bool {
     if earlier.bytes == 0 || counted == Counted::WithoutWorkers {
         return true;
     }
-    let are_most_pages =
-        read.blocks * 2 >= earlier.bytes / PAGE && (read.blocks > 1 || earlier.rows <= 0.0);
+    let are_most_pages = read.blocks * 2 >= earlier.bytes / PAGE && (read.blocks > 1 || earlier.rows <= 0.0);
     are_most_pages || is_part(read.returned, earlier.rows, 0.5)
 }
 

@@ -9,8 +9,8 @@ use server::{Session, quote};
 
 use crate::encoding;
 use crate::find::{
-    Class, Counted, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind, add_uncounted,
-    drop_work_on_empty, shown_relation, works,
+    Class, Counted, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind,
+    add_uncounted, drop_work_on_empty, shown_relation, works,
 };
 use crate::outcome::{Attached, Effects, Failed};
 use crate::parted;

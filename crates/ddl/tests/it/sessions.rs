@@ -27,13 +27,12 @@ fn timestamps_change_as_in_the_time_zone_of_the_original() {
             server.sql(&format!("ALTER DATABASE {database} SET timezone = '{zone}'"));
             let schema = block_on(async {
                 let original = server.connect(&database).await;
-                original.client.batch_execute(EVENTS).await.unwrap();
+                let rows = "INSERT INTO events SELECT i, timestamp '2026-01-01' + i * interval '1 minute' FROM generate_series(1, 300) i";
+                original.client.batch_execute(&format!("{EVENTS} {rows}; ANALYZE")).await.unwrap();
                 Schema::of_database(&original, &database).await.unwrap()
             });
             assert_eq!(schema.settings.get("TimeZone").map(String::as_str), Some(zone), "{release}");
-            let request = Request { schema, ..request("", migration, Amount::Rows(300)) };
-            // Without rows in the original, the table gets none.
-            let request = Request { schema: Schema { rows: [].into(), ..request.schema }, ..request };
+            let request = Request { schema, ..request("", migration, Amount::AsOriginal) };
             let mut warned = Warned::default();
             let outcome = measured_by(&server, &request, &mut warned).unwrap();
             assert_eq!(classes(&outcome), [wanted], "{release}: {zone}");
@@ -55,8 +54,8 @@ fn a_time_zone_of_which_nobody_has_told_is_named() {
     let change = "ALTER TABLE events ALTER at TYPE timestamptz, ALTER until TYPE timestamp";
     let warnings = of(change);
     assert!(warnings.contains(warning) && warnings.contains("--set TimeZone=ZONE"), "{warnings}");
-    for migration in [&format!("SET TimeZone = 'Europe/Berlin'; {change}"), "ALTER TABLE events ADD x timestamptz"]
-    {
+    let with_zone = format!("SET TimeZone = 'Europe/Berlin'; {change}");
+    for migration in [with_zone.as_str(), "ALTER TABLE events ADD x timestamptz"] {
         let warnings = of(migration);
         assert!(!warnings.contains("between timestamp"), "{migration}: {warnings}");
     }
@@ -79,7 +78,8 @@ fn names_are_read_whatever_encoding_a_migration_sets() {
             let classes = classes(&outcome);
             assert!(classes.iter().all(|class| *class == Class::CatalogOnly), "{release}: {classes:?}");
             let found = outcome.statements.iter().filter_map(|one| one.found.as_ref());
-            let locked = found.flat_map(|found| &found.locks).filter(|lock| lock.relation.contains("Größe x"));
+            let locked =
+                found.flat_map(|found| &found.locks).filter(|lock| lock.relation.contains("Größe x"));
             assert_eq!(locked.count(), 2, "{release}: {before}");
         }
     }
@@ -95,11 +95,11 @@ fn scans_that_end_early_are_no_scans() {
         SET max_parallel_workers_per_gather = 0; SET max_parallel_maintenance_workers = 0;
         SELECT 1 FROM events LIMIT 1;
         BEGIN;
-        DECLARE some CURSOR FOR SELECT * FROM events;
-        FETCH 10 FROM some;
-        CLOSE some;
-        DECLARE most CURSOR FOR SELECT * FROM events;
-        FETCH ALL FROM most;
+        DECLARE early CURSOR FOR SELECT * FROM events;
+        FETCH 10 FROM early;
+        CLOSE early;
+        DECLARE whole CURSOR FOR SELECT * FROM events;
+        FETCH ALL FROM whole;
         COMMIT;
         SELECT count(at) FROM events;
         TRUNCATE events;
