@@ -12,6 +12,7 @@
 //!   holds statements that run outside transactions, so that their locks can be read; `cost` times them, undisturbed (with
 //!   [`Effort::Quick`], the run of `look` is also the timed one); `stall` measures the waits of readers and writers meanwhile.
 //! - `better`: statements that do the same with weaker locks, made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`); measured in the same way.
+//! - `encoding`: the texts are UTF-8, whatever encoding a migration sets; `run/zone` warns if a time zone decides on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
 //!
@@ -21,6 +22,7 @@
 mod better;
 mod directions;
 mod edge;
+mod encoding;
 mod error;
 pub mod find;
 mod forecast;

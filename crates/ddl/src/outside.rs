@@ -273,7 +273,7 @@ fn has_mapping(text: &str) -> bool {
 }
 
 /// The tokens of a statement in lower case, without blanks and comments.
-fn words(sql: &str) -> Vec<String> {
+pub(crate) fn words(sql: &str) -> Vec<String> {
     let tokens = tokens(sql).into_iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
     tokens.map(|(_, token)| token.to_ascii_lowercase()).collect()
 }

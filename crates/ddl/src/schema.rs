@@ -16,8 +16,10 @@ use crate::outside;
 use crate::script::{Script, Statement, StatementKind};
 
 /// Settings that decide which tables a migration finds, how it is planned, and the memory and WAL that it takes.
-const SETTINGS: [&str; 36] = [
+const SETTINGS: [&str; 37] = [
     "search_path",
+    // Decides whether timestamp → timestamptz rewrites a table
+    "TimeZone",
     // Memory
     "maintenance_work_mem",
     "work_mem",
@@ -157,6 +159,11 @@ impl Schema {
             schema.sql = lacking::schemas(connection).await? + &schema.sql;
             Ok(schema)
         })
+    }
+
+    /// Whether it is that of a database, with its settings.
+    pub(crate) fn is_of_database(&self) -> bool {
+        !self.settings.is_empty()
     }
 
     /// Whether it has the tables of a database or a model, and not all of the SQL.

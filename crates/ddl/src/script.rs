@@ -5,6 +5,7 @@ use serde::Serialize;
 use sql::{Kind, Text};
 
 use crate::directions::Directions;
+use crate::encoding;
 use crate::error::ScriptError;
 use crate::idle;
 use crate::outside::{Exchanged, Outside, two_phase};
@@ -15,7 +16,7 @@ use crate::outside::{Exchanged, Outside, two_phase};
 pub struct Script {
     /// Its statements, at least one.
     pub statements: Vec<Statement>,
-    /// A sentence each about work that the text does not have.
+    /// A sentence each about work that the text does not have, and about statements that are skipped.
     #[serde(skip)]
     pub warnings: Vec<String>,
     /// A sentence each about the way in which pgrig reads the text.
@@ -92,7 +93,12 @@ impl Script {
                 }
                 Owned::Statement(sql) => {
                     if let Some(kind) = kind(&sql) {
-                        script.statements.push(Statement { sql, file: file.map(str::to_owned), line, kind });
+                        let one = Statement { sql, file: file.map(str::to_owned), line, kind };
+                        if encoding::is_another(&one.sql) {
+                            script.warnings.push(encoding::warning(&one));
+                        } else {
+                            script.statements.push(one);
+                        }
                     }
                 }
                 Owned::Command(command) => return Err(ScriptError::Command { command, line }),
@@ -336,6 +342,11 @@ impl Statement {
     /// Whether it is REINDEX.
     pub(crate) fn is_reindex(&self) -> bool {
         self.first_word() == "reindex"
+    }
+
+    /// Whether it is TRUNCATE.
+    pub(crate) fn is_truncate(&self) -> bool {
+        self.first_word() == "truncate"
     }
 
     fn first_word(&self) -> String {

@@ -14,5 +14,5 @@ pub use class::Class;
 pub use lock::{Held, Lock, LockMode};
 pub(crate) use relation::shown_relation;
 pub use relation::{Kind, Read, Relation, Relations};
-pub use work::{Known, Proof, Work, WorkKind, works};
+pub use work::{Counted, Known, Proof, Work, WorkKind, works};
 pub(crate) use work::{add_uncounted, drop_work_on_empty};

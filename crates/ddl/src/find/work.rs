@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::lock::LockMode;
-use super::relation::{Kind, Read, Relations};
+use super::relation::{Kind, Read, Relation, Relations};
 
 /// Work on a table or index.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -53,20 +53,37 @@ pub struct Proof {
     pub(crate) is_vacuumed: bool,
 }
 
+/// Bytes of a page, as servers are built. With other pages, the number of rows decides.
+const PAGE: i64 = 8192;
+
+/// Part of a statement's reads and writes that the difference of the readings' counters has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// None.
+    Nothing,
+    /// Those of the session's own process, without those of parallel workers.
+    WithoutWorkers,
+    /// All.
+    All,
+}
+
 /// Facts about a statement that the two readings do not show.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
-    /// Whether the difference of the readings' counters is that of the statement.
-    pub is_counted: bool,
+    /// Part of its reads and writes that is counted.
+    pub counted: Counted,
     /// Whether it is REINDEX.
     pub is_reindex: bool,
+    /// Whether it is TRUNCATE.
+    pub is_truncate: bool,
     /// Tables for which the server counted a VACUUM or ANALYZE.
     pub vacuumed: &'a BTreeSet<u32>,
 }
 
 /// The work between two readings.
 pub fn works(before: &Relations, after: &Relations, known: Known<'_>) -> Vec<Work> {
-    let Known { is_counted, is_reindex, vacuumed } = known;
+    let Known { counted, is_reindex, is_truncate, vacuumed } = known;
+    let is_counted = counted != Counted::Nothing;
     let mut works = Vec::new();
     let files: BTreeSet<u32> = before.0.values().map(|relation| relation.file).collect();
     let read = |oid: u32| {
@@ -85,8 +102,7 @@ pub fn works(before: &Relations, after: &Relations, known: Known<'_>) -> Vec<Wor
             anew.insert(oid);
             let file = Some((earlier.file, relation.file));
             let proof = Proof { file, read, is_event: relation.is_rewritten, is_vacuumed: false };
-            // TRUNCATE gives it an empty file, and reads nothing.
-            let is_read = read.is_none_or(|read| read.scans > 0 || read.blocks > 0);
+            let is_read = !is_truncate && read.is_none_or(|read| reads_rows(read, earlier));
             if relation.tablespace != earlier.tablespace && read.is_none_or(|read| read.scans == 0) {
                 add(WorkKind::Copy, proof);
             } else if relation.bytes > 0 || is_read {
@@ -96,7 +112,8 @@ pub fn works(before: &Relations, after: &Relations, known: Known<'_>) -> Vec<Wor
         }
         let is_vacuumed = vacuumed.contains(&oid);
         let by_index = if is_counted { entries(before, after, oid) } else { 0 };
-        let is_scanned = read.is_some_and(|read| read.scans > 0) || is_whole(by_index, earlier.rows);
+        let is_scanned =
+            read.is_some_and(|read| is_scan(read, earlier, counted)) || is_whole(by_index, earlier.rows);
         let proof = Proof { file: None, read, is_event: false, is_vacuumed };
         if read.is_some_and(|read| read.written() > 0) {
             add(WorkKind::Rows, proof);
@@ -167,6 +184,26 @@ pub(crate) fn drop_work_on_empty(
     });
 }
 
+/// Whether a statement that gave a table an empty file read the rows of the old one. TRUNCATE does not, also in a body: it builds the indexes of
+/// the empty file, with a scan that finds no page. A rewrite of a table without rows is such a scan, too.
+fn reads_rows(read: Read, earlier: &Relation) -> bool {
+    read.blocks > 0 || read.returned > 0 || (read.scans > 0 && earlier.bytes == 0)
+}
+
+/// Whether sequential scans read a table as a whole: at least half of its pages or rows. A LIMIT or a cursor ends them earlier. One page is no
+/// proof if the number of rows is known.
+fn is_scan(read: Read, earlier: &Relation, counted: Counted) -> bool {
+    if read.scans <= 0 {
+        return false;
+    }
+    // Of a table without pages, all is read. The process of the session may have left most pages to workers.
+    if earlier.bytes == 0 || counted == Counted::WithoutWorkers {
+        return true;
+    }
+    let are_most_pages = read.blocks * 2 >= earlier.bytes / PAGE && (read.blocks > 1 || earlier.rows <= 0.0);
+    are_most_pages || is_part(read.returned, earlier.rows, 0.5)
+}
+
 /// Entries that the statement read of a table's indexes.
 fn entries(before: &Relations, after: &Relations, table: u32) -> i64 {
     let indexes = after.0.iter().filter(|(_, index)| index.kind == Kind::Index && index.owner == table);
@@ -178,9 +215,14 @@ fn entries(before: &Relations, after: &Relations, table: u32) -> i64 {
 }
 
 /// Whether so many entries are all rows of a table: the planner's number of rows is an estimate.
-#[expect(clippy::cast_precision_loss, reason = "a count of rows, compared roughly")]
 fn is_whole(entries: i64, rows: f64) -> bool {
-    rows > 0.0 && entries as f64 >= rows * 0.9
+    is_part(entries, rows, 0.9)
+}
+
+/// Whether a number is at least this part of a table's rows, if these are known.
+#[expect(clippy::cast_precision_loss, reason = "a count of rows, compared roughly")]
+fn is_part(number: i64, rows: f64, part: f64) -> bool {
+    rows > 0.0 && number as f64 >= rows * part
 }
 
 #[cfg(test)]
@@ -204,6 +246,55 @@ mod tests {
             is_rewritten: false,
             read: Read::default(),
         }
+    }
+
+    fn relation(bytes: i64, rows: f64) -> Relation {
+        Relation { rows, ..table(bytes) }
+    }
+
+    #[test]
+    fn a_scan_reads_most_pages_or_rows() {
+        for (scans, blocks, returned, bytes, rows, wanted) in [
+            (1, 100, 5000, 100 * PAGE, 5000.0, true),
+            (1, 1, 1, 100 * PAGE, 5000.0, false),
+            (1, 50, 2500, 100 * PAGE, 5000.0, true),
+            (1, 40, 2000, 100 * PAGE, 5000.0, false),
+            (0, 100, 0, 100 * PAGE, 5000.0, false),
+            // Most rows are gone since the last ANALYZE.
+            (1, 100, 10, 100 * PAGE, 5000.0, true),
+            // One page.
+            (1, 1, 200, PAGE, 200.0, true),
+            (1, 1, 1, PAGE, 200.0, false),
+            (1, 1, 1, 2 * PAGE, 400.0, false),
+            (1, 1, 1, PAGE, 0.0, true),
+            (1, 0, 0, 0, 0.0, true),
+        ] {
+            let read = Read { scans, blocks, returned, ..Read::default() };
+            let found = is_scan(read, &relation(bytes, rows), Counted::All);
+            assert_eq!(found, wanted, "{read:?} of {bytes} bytes, {rows} rows");
+        }
+        let few = Read { scans: 1, blocks: 1, returned: 1, ..Read::default() };
+        assert!(is_scan(few, &relation(100 * PAGE, 5000.0), Counted::WithoutWorkers));
+    }
+
+    #[test]
+    fn the_empty_file_of_truncate_is_no_rewrite() {
+        let of = |bytes: i64, read: Read, is_truncate: bool| {
+            let before = Relations(BTreeMap::from([(1, table(bytes))]));
+            let after = Relations(BTreeMap::from([(1, Relation { file: 2, read, ..table(0) })]));
+            let vacuumed = BTreeSet::new();
+            let known = Known { counted: Counted::All, is_reindex: false, is_truncate, vacuumed: &vacuumed };
+            works(&before, &after, known).iter().map(|work| work.kind).collect::<Vec<_>>()
+        };
+        let of_indexes = Read { scans: 1, ..Read::default() };
+        let of_rows = Read { scans: 1, blocks: 1, ..Read::default() };
+        assert_eq!(of(PAGE, of_indexes, true), []);
+        assert_eq!(of(0, of_indexes, true), []);
+        // In a body.
+        assert_eq!(of(PAGE, of_indexes, false), []);
+        // Rewrites: all rows were deleted before, or there was none.
+        assert_eq!(of(PAGE, of_rows, false), [WorkKind::Rewrite]);
+        assert_eq!(of(0, of_indexes, false), [WorkKind::Rewrite]);
     }
 
     #[test]

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use connect::{ConnectError, SqlState, Target};
 use server::{Session, quote};
 
+use crate::encoding;
 use crate::find::{
-    Class, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind, add_uncounted,
-    drop_work_on_empty, shown_relation, works,
+    Class, Counted, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind,
+    add_uncounted, drop_work_on_empty, shown_relation, works,
 };
 use crate::outcome::{Attached, Effects, Failed};
 use crate::parted;
@@ -18,11 +19,12 @@ use crate::run::blockers::{Blockers, used};
 use crate::run::counters::Counters;
 use crate::run::databases::Databases;
 use crate::run::failure;
+use crate::run::named::within;
 use crate::run::pace::Pace;
 use crate::run::space::Sampler;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
 use crate::run::workers::Workers;
-use crate::script::{Statement, StatementKind, tokens};
+use crate::script::{Statement, StatementKind};
 
 /// Times between two readings of the locks of a statement that runs outside of transactions. Such a statement waits as much longer for each
 /// transaction that holds it up.
@@ -160,7 +162,7 @@ impl<'a> Look<'a> {
         let named = target.or(self.oid_of(indexed).await?);
         let attached = self.oid_of(parts.attached().map(str::to_owned)).await?;
         let nullable = self.nullable(statement, named).await?;
-        let workers = Workers::begin(&self.watcher).await?;
+        let workers = Workers::begin(&self.watcher, &self.session).await?;
         let wal = self.watcher.wal().await?;
         let ((run, mut took), space) = self.sampler.during(timed(self.session.run(&statement.sql))).await?;
         if let Err(error) = failure::refused(run)? {
@@ -179,6 +181,7 @@ impl<'a> Look<'a> {
             return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
         let mut after = self.reading().await?;
+        let counted = workers.counted;
         workers.add(&self.watcher, &before.relations, &mut after.relations).await?;
         let adds_domain = self.adds_domain(&parts, target).await?;
         self.databases.note_roles(&self.session, statement).await?;
@@ -191,7 +194,7 @@ impl<'a> Look<'a> {
         }
         let wal = self.watcher.wal().await? - wal;
         let vacuumed = self.vacuumed(vacuums, true).await?;
-        let known = Known { is_counted: true, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
+        let known = known(statement, counted, &vacuumed);
         let mut works = works(&before.relations, &after.relations, known);
         drop_work_on_empty(&mut works, [&before.relations, &after.relations], &self.was_there);
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
@@ -254,7 +257,7 @@ impl<'a> Look<'a> {
         let counted = if counted.is_some() { self.counted().await? } else { None };
         let after = after.with_counters(counted.as_ref());
         let is_counted = counted.is_some();
-        let known = Known { is_counted, is_reindex: statement.is_reindex(), vacuumed: &vacuumed };
+        let known = known(statement, if is_counted { Counted::All } else { Counted::Nothing }, &vacuumed);
         let mut works = works(&before, &after, known);
         if did_run && !is_counted {
             add_uncounted(&mut works, &held.tables(&before), &before);
@@ -323,7 +326,9 @@ impl<'a> Look<'a> {
         Ok(Reading { relations, locks: self.watcher.locks().await?.held })
     }
 
+    /// The relations, with names in UTF-8 whatever the statement before has set.
     async fn relations(&self) -> Result<Relations, ConnectError> {
+        self.session.run(encoding::RESTORE).await?;
         let rows = self.session.rows(include_str!("../sql/relations.sql"), &[]).await?;
         let relation = |row: &tokio_postgres::Row| {
             let relation = Relation {
@@ -412,20 +417,6 @@ impl<'a> Look<'a> {
     }
 }
 
-/// A name as `to_regclass` takes it; none if it is of another database, or is no name: there it raises an error, which would end the
-/// transaction of the migration (namespace.c: RangeVarGetRelidExtended).
-fn within(name: &str, database: &str) -> Option<String> {
-    let parts = tokens(name).into_iter().filter_map(|(kind, token)| sql::name(kind, token.as_bytes()));
-    let parts: Vec<String> = parts.map(String::from_utf8).collect::<Result<_, _>>().ok()?;
-    let own = match &parts[..] {
-        own @ ([_] | [_, _]) => own,
-        [first, own @ ..] if own.len() == 2 && first == database => own,
-        _ => return None,
-    };
-    let is_name = own.iter().all(|part| !part.is_empty());
-    is_name.then(|| own.iter().map(|part| quote::identifier(part)).collect::<Vec<_>>().join("."))
-}
-
 /// The result of a future, and the time that it took.
 pub(crate) async fn timed<T>(run: impl Future<Output = T>) -> (T, Duration) {
     let start = Instant::now();
@@ -480,28 +471,14 @@ fn is_partitioned(works: &[Work], target: Option<u32>, after: &Relations) -> boo
         || works.iter().any(|work| work.kind == WorkKind::IndexBuild && is_part(work))
 }
 
+/// Facts about a statement that the readings do not show.
+fn known<'a>(statement: &Statement, counted: Counted, vacuumed: &'a BTreeSet<u32>) -> Known<'a> {
+    let (is_reindex, is_truncate) = (statement.is_reindex(), statement.is_truncate());
+    Known { counted, is_reindex, is_truncate, vacuumed }
+}
+
 /// The tables that blockers lock, as SQL.
 fn tables(relations: &Relations) -> Vec<String> {
     let tables = relations.0.values().filter(|one| matches!(one.kind, Kind::Table | Kind::Partitioned));
     tables.map(|table| table.sql.clone()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_the_server_would_refuse_are_none() {
-        for (name, wanted) in [
-            ("Orders", Some("\"orders\"")),
-            ("s /* the */ . \"T x\"", Some("\"s\".\"T x\"")),
-            ("Shop.public.orders", Some("\"public\".\"orders\"")),
-            ("elsewhere.public.orders", None),
-            ("shop.a.b.c", None),
-            ("\"\"", None),
-            ("", None),
-        ] {
-            assert_eq!(within(name, "shop").as_deref(), wanted, "{name}");
-        }
-    }
 }

@@ -15,6 +15,7 @@ mod look;
 mod mappings;
 mod minimal;
 mod missing;
+mod named;
 mod original;
 mod pace;
 mod rehearse;
@@ -28,6 +29,7 @@ mod suit;
 pub(crate) mod unsuited;
 mod watch;
 mod workers;
+mod zone;
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -278,6 +280,10 @@ impl Measurement<'_> {
             return Err(DdlError::Statement { number, place, failed: failed.clone() });
         }
         let after = Shape::read(&migrated).await?;
+        let zoned = before.casts.zoned(&after.casts, &tables);
+        if let Some(warning) = zone::warning(self.request, &migrated, &zoned).await? {
+            observer.warned(&warning);
+        }
         site.databases.drop(&migrated).await?;
         let mut used = tables.used(&statements, &named);
         let is_filled =

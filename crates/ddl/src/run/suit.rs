@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, Target};
 use server::Session;
-use server::quote::{identifier, literal};
+use server::quote::{identifier, literal, shown};
 use tokio_postgres::Row;
 
 use crate::run::failure;
@@ -188,6 +188,20 @@ impl Casts {
             Some([format!("{statement} {from} TO {to}"), format!("{statement} {to} TO {from}")])
         };
         self.0.iter().filter_map(of_column).collect()
+    }
+
+    /// The columns that change between timestamp and timestamptz, for people: `orders.at`.
+    pub(crate) fn zoned(&self, after: &Self, tables: &Tables) -> Vec<String> {
+        let is_zoned = |old: &Type, new: &Type| {
+            [("timestamp", "timestamptz"), ("timestamptz", "timestamp")]
+                .contains(&(old.name.as_str(), new.name.as_str()))
+        };
+        let column = |(key, old): (&(u32, i16), &Type)| {
+            let new = after.0.get(key)?;
+            let table = tables.get(key.0)?;
+            is_zoned(old, new).then(|| format!("{}.{}", table.shown(), shown(&old.column)))
+        };
+        self.0.iter().filter_map(column).collect()
     }
 
     /// The tables with columns of a type, or of arrays of it.

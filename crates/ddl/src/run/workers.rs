@@ -8,8 +8,9 @@
 use std::collections::BTreeMap;
 
 use connect::{ConnectError, Target};
+use server::Session;
 
-use crate::find::{Read, Relations};
+use crate::find::{Counted, Read, Relations};
 use crate::run::watch::Watcher;
 
 /// The first release whose processes count in shared memory.
@@ -27,14 +28,27 @@ pub(crate) fn counted(target: Target, version: u32) -> Target {
     NONE.iter().fold(target, |target, (name, value)| target.with_setting(name, value))
 }
 
-/// The server's counters before a statement; none if they would come too late.
-pub(crate) struct Workers(Option<BTreeMap<u32, Read>>);
+/// Whether a statement of the session may have workers.
+const MAY_HAVE: &str = "SELECT pg_catalog.current_setting('max_parallel_workers_per_gather') <> '0' \
+                        OR pg_catalog.current_setting('max_parallel_maintenance_workers') <> '0' AS may_have";
+
+/// Reads of workers, from before a statement on.
+pub(crate) struct Workers {
+    /// The server's counters before it; none if they would come too late.
+    earlier: Option<BTreeMap<u32, Read>>,
+    /// Part of its reads that is counted.
+    pub(crate) counted: Counted,
+}
 
 impl Workers {
     /// Within the transaction of the statement, before it.
-    pub(crate) async fn begin(watcher: &Watcher) -> Result<Self, ConnectError> {
-        let is_shared = watcher.version().await? >= SHARED;
-        Ok(Self(if is_shared { Some(watcher.counters().await?) } else { None }))
+    pub(crate) async fn begin(watcher: &Watcher, session: &Session) -> Result<Self, ConnectError> {
+        if watcher.version().await? >= SHARED {
+            return Ok(Self { earlier: Some(watcher.counters().await?), counted: Counted::All });
+        }
+        let may_have: bool = session.row(MAY_HAVE, &[]).await?.get("may_have");
+        let counted = if may_have { Counted::WithoutWorkers } else { Counted::All };
+        Ok(Self { earlier: None, counted })
     }
 
     /// Adds what workers have read to the reading after the statement. Together with the statement's own process, they do one scan.
@@ -44,7 +58,7 @@ impl Workers {
         before: &Relations,
         after: &mut Relations,
     ) -> Result<(), ConnectError> {
-        let Some(earlier) = self.0 else { return Ok(()) };
+        let Some(earlier) = self.earlier else { return Ok(()) };
         let now = watcher.counters().await?;
         for (oid, relation) in &mut after.0 {
             let of = |counters: &BTreeMap<u32, Read>| counters.get(oid).copied().unwrap_or_default();

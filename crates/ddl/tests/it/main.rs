@@ -14,6 +14,7 @@ mod outside;
 mod own_tables;
 mod refusals;
 mod rows;
+mod sessions;
 mod space;
 mod stalls;
 mod statements;
