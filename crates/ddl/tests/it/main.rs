@@ -13,4 +13,5 @@ mod stalls;
 mod statements;
 mod support;
 mod tablespaces;
+mod ways;
 mod workers;
