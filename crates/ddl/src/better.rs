@@ -1,135 +1,18 @@
-//! A better way, where one is known for work that was measured: in words, and as statements that can be measured, too.
-
-use std::collections::BTreeSet;
+//! A better way as statements that can be measured, where pgrig can write it. In words, it is in `ways`.
 
 use crate::edge::Edge;
-use crate::find::{Class, WorkKind};
+use crate::find::WorkKind;
 use crate::not_null;
-use crate::outcome::{Attached, Effects, StatementOutcome};
+use crate::outcome::{Effects, StatementOutcome};
 use crate::parted;
-use crate::parts::{Action, Alter, Parts};
+use crate::parts::{Action, Alter, Parts, RuleKind};
 use crate::script::{Statement, StatementKind};
+use crate::ways::better_way;
 
 /// Batches of a backfill.
 const BATCHES: u32 = 4;
 /// The first release that reads a range of blocks without the whole table (nodeTidrangescan.c).
 const RANGES: u32 = 140_000;
-
-/// A better way of a statement, in words; none if none is known, or the statement blocks nobody on its own tables.
-pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
-    let text = statement.in_one_line().to_ascii_lowercase();
-    let has = |words: &str| text.contains(words);
-    let builds = found.works.iter().any(|work| work.kind == WorkKind::IndexBuild);
-    if !found.blocks_on_its_tables() {
-        return None;
-    }
-    let is_reference = has("foreign key") || has("references");
-    // ALTER DOMAIN locks and scans all tables of the domain, also to validate a constraint.
-    let alters = has("alter table");
-    let is_key = alters && (has("unique") || has("primary key"));
-    let parts = Parts::of(&statement.sql);
-    let changes_type = || if text.starts_with("alter table") { parts.changes_type() } else { has(" type ") };
-    let way = match found.class {
-        Class::IndexBuild if text.starts_with("create ") && found.is_partitioned => {
-            "build the index on each partition, outside of a transaction, and attach these indexes: that does not block writes \
-             (a partitioned table has no CREATE INDEX CONCURRENTLY)"
-        }
-        Class::IndexBuild if builds && found.is_partitioned && is_key => {
-            "build the index on each partition, outside of a transaction, and attach these indexes: the statements that block \
-             readers or writers then scan nothing"
-        }
-        Class::Scan | Class::SeveralTables
-            if alters && found.is_partitioned && has(" add ") && is_reference =>
-        {
-            "on each partition, add the constraint NOT VALID, and validate it in a later transaction: the partitioned table then \
-             takes these constraints, and scans nothing"
-        }
-        Class::IndexBuild if text.starts_with("create ") => {
-            "CREATE INDEX CONCURRENTLY, outside of a transaction, does not block writes"
-        }
-        Class::IndexBuild if text.starts_with("reindex") => {
-            "REINDEX CONCURRENTLY, outside of a transaction, does not block writes"
-        }
-        Class::IndexBuild if builds && is_key => {
-            "build the index CONCURRENTLY, outside of a transaction: adding the constraint then changes only catalogs"
-        }
-        // To check that no row is NULL, it reads the table.
-        Class::Scan if has("primary key using index") => {
-            "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction: ADD PRIMARY KEY USING INDEX \
-             then changes only catalogs"
-        }
-        Class::Scan | Class::SeveralTables if alters && has("set not null") => {
-            "add a CHECK constraint NOT VALID, and validate it in a later transaction, which blocks neither reads nor writes: SET \
-             NOT NULL then scans nothing"
-        }
-        Class::Scan | Class::SeveralTables if alters && has(" add ") && (has("check") || is_reference) => {
-            "add the constraint NOT VALID, and validate it in a later transaction: the scan then blocks neither reads nor writes"
-        }
-        Class::Scan | Class::SeveralTables if alters && has("validate constraint") => {
-            "validate the constraint in a later transaction: the scan then goes on without the lock of the earlier statement"
-        }
-        Class::Scan | Class::ScanOfAnother | Class::SeveralTables if found.attached.is_some() => {
-            return found.attached.as_ref().and_then(|attached| attaching(found, attached));
-        }
-        Class::Rewrite if changes_type() => {
-            "add a column of the new type, and a trigger that keeps it current; copy the values in batches; then rename both \
-             columns"
-        }
-        // ADD COLUMN of a domain with constraints rewrites the table without a default, too (tablecmds.c: ATExecAddColumn).
-        Class::Rewrite if has(" add ") && found.adds_domain => return None,
-        // Each row gets a number from a sequence, with no default that could be set first.
-        Class::Rewrite if has(" add ") && (has("as identity") || parts.adds_serial()) => {
-            "add the column without a default; then set its default to nextval of a sequence; number the existing rows in batches; add CHECK \
-             (column IS NOT NULL) NOT VALID, validate it in a later transaction, then SET NOT NULL; for an identity column, then DROP \
-             DEFAULT and ADD GENERATED … AS IDENTITY with a START greater than the greatest number: that does not rewrite the table"
-        }
-        Class::Rewrite
-            if has(" add ") && has("default") && !has("stored") && !parts.has_several_actions() =>
-        {
-            "add the column without the volatile default, set the default, then update the rows in batches: that does not \
-             rewrite the table"
-        }
-        Class::Rewrite if text.starts_with("refresh") => {
-            "REFRESH MATERIALIZED VIEW CONCURRENTLY does not block readers; it needs a unique index on the view"
-        }
-        _ => return None,
-    };
-    let before = if found.nullable.is_empty() {
-        ""
-    } else {
-        "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction; then "
-    };
-    Some(format!("{before}{way}"))
-}
-
-/// The better way of ATTACH PARTITION: it scans the table that it attaches, or parts of it, and the default partition.
-fn attaching(found: &Effects, attached: &Attached) -> Option<String> {
-    let scanned = |tables: &BTreeSet<u32>| {
-        let works = found.works.iter().filter(|work| tables.contains(&work.table));
-        works.map(|work| work.relation.as_str()).collect::<Vec<_>>()
-    };
-    let (own, others) = (scanned(&attached.tables), scanned(&attached.others));
-    let mut checks = Vec::new();
-    if !own.is_empty() {
-        let table = &attached.name;
-        checks
-            .push(format!("to {table}, one that only rows within the new bounds satisfy, with IS NOT NULL"));
-    }
-    if !others.is_empty() {
-        let tables = others.join(", ");
-        checks.push(format!("to {tables}, one that only rows outside of the new bounds satisfy"));
-    }
-    if checks.is_empty() {
-        return None;
-    }
-    let is_several = others.len() + usize::from(!own.is_empty()) > 1;
-    Some(format!(
-        "first add {} NOT VALID, and validate {} in a later transaction ({}): ATTACH PARTITION then scans nothing",
-        if is_several { "CHECK constraints" } else { "a CHECK constraint" },
-        if is_several { "them" } else { "it" },
-        checks.join("; ")
-    ))
-}
 
 /// The better way as statements to paste, each in one line; none if pgrig cannot write it. `version` is the server's.
 pub fn better_statements(one: &StatementOutcome, version: u32) -> Vec<String> {
@@ -222,21 +105,30 @@ fn transaction(statements: &[StatementOutcome], place: usize) -> Transaction {
 }
 
 /// The better way of a statement as statements; none if pgrig cannot write it.
-fn written(found: &Effects, statement: &Statement, number: usize, version: u32) -> Option<Vec<String>> {
+pub(crate) fn written(
+    found: &Effects,
+    statement: &Statement,
+    number: usize,
+    version: u32,
+) -> Option<Vec<String>> {
     let parts = Parts::of(&statement.sql);
     let own = format!("pgrig_better_{number}");
     if let (true, Some(create)) = (found.is_partitioned, parts.create_index()) {
         return parted::index(&create, &own, &found.partitions);
     }
+    if found.obstacles.view.is_some() {
+        return None;
+    }
     if let Some(sql) = parts.concurrently() {
-        return Some(vec![sql]);
+        let mut ways = vec![sql];
+        ways.extend(left_by_reindex(found, &parts));
+        return Some(ways);
     }
     let Alter { table, is_only, action } = parts.alter_table()?;
     let only = if is_only { "ONLY " } else { "" };
     let alter = |action: String| format!("ALTER TABLE {only}{table} {action}");
-    let is_check =
-        matches!(&action, Action::Rule { rule, .. } if rule.to_ascii_lowercase().starts_with("check"));
-    if found.is_partitioned && !is_check && matches!(action, Action::Key { .. } | Action::Rule { .. }) {
+    let is_split = matches!(action, Action::Key { .. } | Action::Rule { kind: RuleKind::Reference, .. });
+    if found.is_partitioned && is_split {
         return parted::constraint(&action, &own, &found.partitions, &found.nullable);
     }
     Some(match action {
@@ -248,8 +140,12 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
             ways.push(alter(add.trim_end().to_owned()));
             ways
         }
-        Action::Rule { name, rule } => {
-            let name = name.unwrap_or(&own);
+        Action::Rule { name, kind, rule } => {
+            let usual = match kind {
+                RuleKind::NotNull(column) => not_null::usual_name(table, column),
+                RuleKind::Check | RuleKind::Reference => None,
+            };
+            let name = name.or(usual.as_deref()).unwrap_or(&own);
             vec![
                 alter(format!("ADD CONSTRAINT {name} {rule} NOT VALID")),
                 alter(format!("VALIDATE CONSTRAINT {name}")),
@@ -274,6 +170,14 @@ fn written(found: &Effects, statement: &Statement, number: usize, version: u32) 
     })
 }
 
+/// The statements for the indexes of exclusion constraints, which REINDEX CONCURRENTLY skips (indexcmds.c: `ReindexRelationConcurrently`).
+fn left_by_reindex(found: &Effects, parts: &Parts<'_>) -> Vec<String> {
+    let Some((options, _)) = parts.reindex() else { return Vec::new() };
+    let between = if options.is_empty() { "" } else { " " };
+    let alone = |index: &String| format!("REINDEX{between}{options} INDEX {index}");
+    found.obstacles.excluding.iter().map(alone).collect()
+}
+
 /// The update of a part of the blocks that the table had when it was last vacuumed; the last one takes all that is left.
 fn batch_of(table: &str, column: &str, batch: u32) -> String {
     let block = |batch: u32| {
@@ -292,15 +196,15 @@ fn batch_of(table: &str, column: &str, batch: u32) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
+pub(crate) mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::find::{Kind, Lock, LockMode, Proof, Work};
-    use crate::outcome::Space;
+    use crate::find::{Class, Kind, Lock, LockMode, Proof, Work};
+    use crate::outcome::{Attached, Obstacles, Space};
     use crate::script::Script;
 
-    fn found(class: Class, kind: WorkKind) -> Effects {
+    pub(crate) fn found(class: Class, kind: WorkKind) -> Effects {
         let lock = Lock { relation: "t".to_owned(), kind: Kind::Table, mode: LockMode::Share, is_new: false };
         let proof = Proof { file: None, read: None, is_event: false, is_vacuumed: false };
         Effects {
@@ -316,6 +220,7 @@ mod tests {
             nullable: Vec::new(),
             adds_domain: false,
             attached: None,
+            obstacles: Obstacles::default(),
             waits: 0,
             space: Space::default(),
             tables: BTreeSet::new(),
@@ -510,6 +415,37 @@ mod tests {
         assert!(!default.contains(within) && default.contains(&format!("to r4, {outside}")), "{default}");
         // A table that a foreign key references.
         assert_eq!(way(Class::ScanOfAnother, &[9]), None);
+    }
+
+    /// From PostgreSQL 18 on.
+    #[test]
+    fn a_not_null_constraint_is_validated_later() {
+        for (sql, name) in [
+            ("ALTER TABLE s.t ADD CONSTRAINT nn NOT NULL a", "nn"),
+            ("ALTER TABLE s.t ADD NOT NULL a", "t_a_not_null"),
+            ("ALTER TABLE \"T t\" ADD NOT NULL a", "pgrig_better_1"),
+        ] {
+            let script = Script::read(sql, None).unwrap();
+            let table = if sql.contains("s.t") { "s.t" } else { "\"T t\"" };
+            for is_partitioned in [false, true] {
+                let found = Effects { is_partitioned, ..found(Class::Scan, WorkKind::Scan) };
+                let ways = written(&found, &script.statements[0], 1, 180_000).unwrap();
+                let wanted = [
+                    format!("ALTER TABLE {table} ADD CONSTRAINT {name} NOT NULL a NOT VALID"),
+                    format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}"),
+                ];
+                assert_eq!(ways, wanted, "{sql}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_collation_of_a_new_column_stays_with_its_type() {
+        let sql = "ALTER TABLE users ADD COLUMN hash text DEFAULT md5(random()::text) COLLATE \"C\" NOT NULL";
+        let ways = better(sql, Class::Rewrite, WorkKind::Rewrite);
+        assert_eq!(ways.len(), 2 + 4 + 4);
+        assert_eq!(ways[0].0, "ALTER TABLE users ADD COLUMN hash text COLLATE \"C\"");
+        assert_eq!(ways[1].0, "ALTER TABLE users ALTER COLUMN hash SET DEFAULT md5(random()::text)");
     }
 
     #[test]

@@ -11,7 +11,8 @@
 //! - `run/`: `databases` are made, marked and dropped; `look` runs each statement and reads what changed; `blockers`
 //!   holds statements that run outside transactions, so that their locks can be read; `cost` times them, undisturbed (with
 //!   [`Effort::Quick`], the run of `look` is also the timed one); `stall` measures the waits of readers and writers meanwhile.
-//! - `better`: statements that do the same with weaker locks, made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`); measured in the same way.
+//! - `ways`: the better way in words, by the class and by the actions of the text. `better`: statements that do the same with weaker locks,
+//!   made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`); measured in the same way.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration sets; `run/zone` warns if a time zone decides on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
@@ -39,8 +40,9 @@ mod request;
 mod run;
 mod schema;
 mod script;
+mod ways;
 
-pub use better::{better_statements, better_way, is_in_transaction};
+pub use better::{better_statements, is_in_transaction};
 pub use error::{DdlError, ProbingError, ScriptError};
 pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
 pub use outcome::{
@@ -53,3 +55,4 @@ pub use request::{Amount, Effort, Probes, Request, TableSize};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};
+pub use ways::better_way;

@@ -52,7 +52,7 @@ pub(crate) fn of_key(
 }
 
 /// The name that the server gives to NOT NULL of a column, if it is simple (indexcmds.c: `makeObjectName`).
-fn usual_name(table: &str, column: &str) -> Option<String> {
+pub(crate) fn usual_name(table: &str, column: &str) -> Option<String> {
     let table = table.rsplit('.').next().unwrap_or(table).trim();
     let name = format!("{table}_{column}_not_null");
     let is_simple = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');

@@ -101,6 +101,9 @@ pub struct Effects {
     /// The table that it attaches as a partition.
     #[serde(skip)]
     pub(crate) attached: Option<Attached>,
+    /// Reasons for which the same with CONCURRENTLY would fail or do less.
+    #[serde(skip)]
+    pub(crate) obstacles: Obstacles,
     /// Times that it waited for transactions of others.
     pub waits: usize,
     /// Disk space that it takes while it runs.
@@ -111,6 +114,24 @@ pub struct Effects {
     /// OIDs of all tables of which its transaction has a lock or one on an index, with the locks on the table itself.
     #[serde(skip)]
     pub(crate) held: BTreeMap<u32, Vec<LockMode>>,
+}
+
+/// Reasons for which REINDEX or REFRESH MATERIALIZED VIEW with CONCURRENTLY fails or does less.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Obstacles {
+    /// The indexes of exclusion constraints that REINDEX has built, as SQL: CONCURRENTLY skips them, or fails.
+    pub(crate) excluding: Vec<String>,
+    /// The obstacle of the materialized view that REFRESH names, if it has one.
+    pub(crate) view: Option<View>,
+}
+
+/// A materialized view for which CONCURRENTLY fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// It has no unique index on plain columns of all its rows.
+    Keyless,
+    /// It has one, and was not populated before the statement.
+    Unpopulated,
 }
 
 /// A table that becomes a partition.

@@ -1,6 +1,10 @@
 //! The parts of a statement's text, as far as a better way is made of them.
 
+mod acts;
+
 use sql::Kind;
+
+pub(crate) use acts::{Act, Acts};
 
 use crate::script::tokens;
 
@@ -21,12 +25,21 @@ struct Token<'a> {
 pub(crate) enum Action<'a> {
     /// ADD UNIQUE or PRIMARY KEY, the columns in parentheses.
     Key { name: Option<&'a str>, kind: &'static str, columns: &'a str, rest: &'a str },
-    /// ADD CHECK or FOREIGN KEY.
-    Rule { name: Option<&'a str>, rule: &'a str },
+    /// ADD CHECK, FOREIGN KEY or NOT NULL.
+    Rule { name: Option<&'a str>, kind: RuleKind<'a>, rule: &'a str },
     /// ALTER COLUMN … SET NOT NULL.
     SetNotNull { column: &'a str },
-    /// ADD COLUMN with a default.
-    AddColumn { column: &'a str, typed: &'a str, default: &'a str, is_not_null: bool },
+    /// ADD COLUMN with a default. `typed` is the type with its collation.
+    AddColumn { column: &'a str, typed: String, default: &'a str, is_not_null: bool },
+}
+
+/// Kinds of constraints without an index.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RuleKind<'a> {
+    Check,
+    Reference,
+    /// NOT NULL of this column.
+    NotNull(&'a str),
 }
 
 /// The parts of ALTER TABLE.
@@ -70,7 +83,7 @@ impl<'a> Parts<'a> {
 
     /// The statement with CONCURRENTLY, if it is CREATE INDEX, REINDEX or REFRESH MATERIALIZED VIEW without it.
     pub(crate) fn concurrently(&self) -> Option<String> {
-        let word = if self.begins(0, &["create", "index"]) || self.begins(0, &["create", "unique", "index"]) {
+        let word = if self.creates_index() {
             self.find(0, &["index"])
         } else if self.begins(0, &["reindex"]) {
             self.find(1, &["table", "index", "schema", "database"])
@@ -84,6 +97,28 @@ impl<'a> Parts<'a> {
         }
         let end = self.end(word);
         Some(format!("{} CONCURRENTLY{}", &self.text[..end], &self.text[end..]))
+    }
+
+    /// Whether it is CREATE INDEX.
+    pub(crate) fn creates_index(&self) -> bool {
+        self.begins(0, &["create", "index"]) || self.begins(0, &["create", "unique", "index"])
+    }
+
+    /// The options of REINDEX with their parentheses, empty without any, and whether it names a single index; none for other statements.
+    pub(crate) fn reindex(&self) -> Option<(&'a str, bool)> {
+        if !self.begins(0, &["reindex"]) {
+            return None;
+        }
+        let word = self.find(1, &["table", "index", "schema", "database", "system"])?;
+        Some((self.slice(1, word), self.begins(word, &["index"])))
+    }
+
+    /// The materialized view that REFRESH names; none for other statements.
+    pub(crate) fn refreshed(&self) -> Option<&'a str> {
+        if !self.begins(0, &["refresh", "materialized", "view"]) {
+            return None;
+        }
+        Some(self.qualified(3 + usize::from(self.begins(3, &["concurrently"])))?.0)
     }
 
     /// The parts of CREATE INDEX; none for other statements.
@@ -113,7 +148,7 @@ impl<'a> Parts<'a> {
     fn qualified(&self, first: usize) -> Option<(&'a str, usize)> {
         let mut at = first;
         self.name(at)?;
-        while self.tokens.get(at + 1)?.text == "." {
+        while self.tokens.get(at + 1).is_some_and(|part| part.text == ".") {
             at += 2;
             self.name(at)?;
         }
@@ -139,21 +174,6 @@ impl<'a> Parts<'a> {
         Some(Alter { table, is_only, action: action? })
     }
 
-    /// Whether ALTER TABLE has several actions.
-    pub(crate) fn has_several_actions(&self) -> bool {
-        self.begins(0, &["alter", "table"]) && self.outer(2).any(|place| self.tokens[place].text == ",")
-    }
-
-    /// Whether ALTER TABLE changes the type of a column.
-    pub(crate) fn changes_type(&self) -> bool {
-        let is_change = |place: usize| {
-            let column = place + 1 + usize::from(self.begins(place + 1, &["column"]));
-            self.begins(place, &["alter"])
-                && (self.begins(column + 1, &["type"]) || self.begins(column + 1, &["set", "data", "type"]))
-        };
-        self.begins(0, &["alter", "table"]) && self.outer(2).any(is_change)
-    }
-
     /// The table that ALTER TABLE attaches as a partition.
     pub(crate) fn attached(&self) -> Option<&'a str> {
         if !self.begins(0, &["alter", "table"]) {
@@ -166,14 +186,6 @@ impl<'a> Parts<'a> {
     /// The columns that ALTER TABLE adds, by their names as the server has them.
     pub(crate) fn added_columns(&self) -> Vec<String> {
         self.added().into_iter().filter_map(|at| self.folded(at)).collect()
-    }
-
-    /// Whether ALTER TABLE adds a column of a type that is a number with a sequence (parse_utilcmd.c: transformColumnDefinition).
-    pub(crate) fn adds_serial(&self) -> bool {
-        let types = ["serial", "bigserial", "smallserial", "serial2", "serial4", "serial8"];
-        let is_serial =
-            |column: usize| self.folded(column + 1).is_some_and(|name| types.contains(&name.as_str()));
-        self.added().into_iter().any(is_serial)
     }
 
     /// The places of the names of the columns that ALTER TABLE adds.
@@ -223,8 +235,8 @@ impl<'a> Parts<'a> {
             at += 2;
         }
         let end = self.tokens.len();
-        if self.begins(at, &["check"]) || self.begins(at, &["foreign", "key"]) {
-            return Some(Action::Rule { name, rule: self.slice(at, end) });
+        if let Some(kind) = self.rule_kind(at) {
+            return Some(Action::Rule { name, kind, rule: self.slice(at, end) });
         }
         for (kind, words) in [("UNIQUE", &["unique"][..]), ("PRIMARY KEY", &["primary", "key"])] {
             if self.begins(at, words) {
@@ -245,31 +257,67 @@ impl<'a> Parts<'a> {
         if name.is_some() { None } else { self.add_column(at) }
     }
 
+    fn rule_kind(&self, at: usize) -> Option<RuleKind<'a>> {
+        if self.begins(at, &["check"]) {
+            Some(RuleKind::Check)
+        } else if self.begins(at, &["foreign", "key"]) {
+            Some(RuleKind::Reference)
+        } else if self.begins(at, &["not", "null"]) {
+            Some(RuleKind::NotNull(self.name(at + 2)?))
+        } else {
+            None
+        }
+    }
+
+    /// The clauses after the type come in any order (gram.y: ColQualList); none if one is not known.
     fn add_column(&self, at: usize) -> Option<Action<'a>> {
         let mut at = at + usize::from(self.begins(at, &["column"]));
         if self.begins(at, &["if", "not", "exists"]) {
             at += 3;
         }
         let column = self.name(at)?;
-        let default = self.outer(at).find(|place| self.begins(*place, &["default"]))?;
-        // Words that may follow an expression. The text before DEFAULT is the type, and perhaps NOT NULL.
-        let ends = ["not", "null", "check", "constraint", "references", "unique", "primary", "generated"];
-        let is_end = |place: &usize| ends.iter().any(|word| self.begins(*place, &[word]));
-        let typed = self.outer(at + 1).find(is_end).map_or(default, |place| place.min(default));
-        let end = self.tokens.len();
-        let after = self.outer(default + 1).find(is_end).unwrap_or(end);
-        let is_not_null = |from: usize, to: usize| match to - from {
-            0 => Some(false),
-            2 if self.begins(from, &["not", "null"]) => Some(true),
-            _ => None,
-        };
-        let is_not_null = is_not_null(typed, default)? | is_not_null(after, end)?;
-        Some(Action::AddColumn {
-            column,
-            typed: self.slice(at + 1, typed),
-            default: self.slice(default + 1, after),
-            is_not_null,
-        })
+        let mut place = self.clause_after(at + 1);
+        let plain = self.slice(at + 1, place);
+        let (mut collation, mut default, mut is_not_null) = (None, None, false);
+        while place < self.tokens.len() {
+            place = if self.begins(place, &["default"]) {
+                let after = self.clause_after(place + 1);
+                default = Some(self.slice(place + 1, after));
+                after
+            } else if self.begins(place, &["collate"]) {
+                let (_, after) = self.qualified(place + 1)?;
+                collation = Some(self.slice(place, after));
+                after
+            } else if self.begins(place, &["not", "null"]) {
+                is_not_null = true;
+                place + 2
+            } else if self.begins(place, &["null"]) {
+                place + 1
+            } else {
+                return None;
+            };
+        }
+        let typed = collation.map_or_else(|| plain.to_owned(), |collation| format!("{plain} {collation}"));
+        Some(Action::AddColumn { column, typed, default: default?, is_not_null })
+    }
+
+    /// The place of the first clause of a column definition after the type or expression that begins there; else the end.
+    fn clause_after(&self, first: usize) -> usize {
+        let words = [
+            "default",
+            "collate",
+            "not",
+            "null",
+            "check",
+            "constraint",
+            "references",
+            "unique",
+            "primary",
+            "generated",
+        ];
+        let is_clause =
+            |place: &usize| *place > first && words.iter().any(|word| self.begins(*place, &[word]));
+        self.outer(first).find(is_clause).unwrap_or(self.tokens.len())
     }
 
     /// Whether these words are there.
@@ -344,21 +392,6 @@ mod tests {
     }
 
     #[test]
-    fn actions_are_told_apart() {
-        for (sql, is_several, is_type) in [
-            ("ALTER TABLE t ADD a int DEFAULT 0 NOT NULL, ALTER COLUMN b TYPE bigint", true, true),
-            ("alter table s.t alter b set data type numeric(8, 2)", false, true),
-            ("ALTER TABLE t ADD type text DEFAULT f(1, 2)", false, false),
-            ("ALTER TABLE t ALTER type SET DEFAULT 1", false, false),
-            ("ALTER TABLE t ALTER \"Type\" TYPE text", false, true),
-            ("DO $$ BEGIN ALTER TABLE t ALTER b TYPE text, ADD c int; END $$", false, false),
-        ] {
-            let parts = Parts::of(sql);
-            assert_eq!((parts.has_several_actions(), parts.changes_type()), (is_several, is_type), "{sql}");
-        }
-    }
-
-    #[test]
     fn the_table_that_becomes_a_partition_is_found() {
         for (sql, wanted) in [
             ("ALTER TABLE t ATTACH PARTITION p DEFAULT;", Some("p")),
@@ -371,17 +404,62 @@ mod tests {
     }
 
     #[test]
-    fn a_serial_is_a_type_and_not_a_name() {
+    fn the_clauses_of_a_new_column_are_told_apart_in_any_order() {
         for (sql, wanted) in [
-            ("ALTER TABLE t ADD serial text DEFAULT 'serial'", false),
-            ("ALTER TABLE t ADD a text, ADD b int DEFAULT serial()", false),
-            ("ALTER TABLE serial ADD a bigint", false),
-            ("ALTER TABLE t ADD a", false),
-            ("ALTER TABLE t ADD serial SERIAL", true),
-            ("ALTER TABLE t ADD a int, ADD COLUMN b bigserial PRIMARY KEY", true),
-            ("ALTER TABLE t ADD a serial2", true),
+            (
+                "a text DEFAULT f(1)::text COLLATE \"C\" NOT NULL",
+                Some(("text COLLATE \"C\"", "f(1)::text", true)),
+            ),
+            (
+                "a text NOT NULL COLLATE s.\"C\" DEFAULT (f() || 'x')",
+                Some(("text COLLATE s.\"C\"", "(f() || 'x')", true)),
+            ),
+            ("COLUMN a text DEFAULT f() COLLATE \"C\"", Some(("text COLLATE \"C\"", "f()", false))),
+            ("a varchar(5) NULL DEFAULT f()", Some(("varchar(5)", "f()", false))),
+            ("a text COMPRESSION pglz DEFAULT f()", Some(("text COMPRESSION pglz", "f()", false))),
+            (
+                "a timestamp(3) with time zone DEFAULT f() NOT NULL",
+                Some(("timestamp(3) with time zone", "f()", true)),
+            ),
+            ("a int DEFAULT f() CHECK (a > 0)", None),
+            ("a int DEFAULT f() UNIQUE", None),
+            ("a int PRIMARY KEY DEFAULT f()", None),
+            ("a int DEFAULT f() CONSTRAINT n NOT NULL", None),
+            ("a int DEFAULT f() REFERENCES u", None),
+            ("a int NOT NULL NO INHERIT DEFAULT f()", None),
+            ("a int DEFAULT CASE WHEN f() IS NULL THEN 1 END", None),
+            ("a int GENERATED BY DEFAULT AS IDENTITY", None),
+            ("a int NOT NULL", None),
         ] {
-            assert_eq!(Parts::of(sql).adds_serial(), wanted, "{sql}");
+            let sql = format!("ALTER TABLE t ADD {sql}");
+            let found = match Parts::of(&sql).alter_table().map(|alter| alter.action) {
+                Some(Action::AddColumn { typed, default, is_not_null, .. }) => {
+                    Some((typed, default.to_owned(), is_not_null))
+                }
+                _ => None,
+            };
+            let wanted = wanted.map(|(typed, default, is)| (typed.to_owned(), default.to_owned(), is));
+            assert_eq!(found, wanted, "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_objects_of_reindex_and_refresh_are_found() {
+        let reindex = |sql: &str| Parts::of(sql).reindex().map(|(options, is)| (options.to_owned(), is));
+        for (sql, wanted) in [
+            ("REINDEX INDEX i", Some((String::new(), true))),
+            ("reindex (VERBOSE, TABLESPACE x) table t;", Some(("(VERBOSE, TABLESPACE x)".to_owned(), false))),
+            ("REINDEX SYSTEM", Some((String::new(), false))),
+            ("CREATE INDEX ON reindex (a)", None),
+        ] {
+            assert_eq!(reindex(sql), wanted, "{sql}");
+        }
+        for (sql, wanted) in [
+            ("REFRESH MATERIALIZED VIEW m", Some("m")),
+            ("REFRESH MATERIALIZED VIEW CONCURRENTLY s.\"M v\" WITH DATA", Some("s.\"M v\"")),
+            ("ALTER TABLE refresh ADD a int", None),
+        ] {
+            assert_eq!(Parts::of(sql).refreshed(), wanted, "{sql}");
         }
     }
 

@@ -15,6 +15,7 @@ mod compare;
 mod completions;
 mod ddl;
 mod ddl_accidents;
+mod ddl_hints;
 mod ddl_minimal;
 mod dependencies;
 mod docs;

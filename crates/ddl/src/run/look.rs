@@ -12,12 +12,13 @@ use crate::find::{
     Class, Counted, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind,
     add_uncounted, drop_work_on_empty, shown_relation, works,
 };
-use crate::outcome::{Attached, Effects, Failed};
+use crate::outcome::{Attached, Effects, Failed, Obstacles};
 use crate::parted;
 use crate::parts::Parts;
 use crate::run::blockers::{Blockers, used};
 use crate::run::counters::Counters;
 use crate::run::databases::Databases;
+use crate::run::facts;
 use crate::run::failure;
 use crate::run::named::within;
 use crate::run::pace::Pace;
@@ -161,7 +162,9 @@ impl<'a> Look<'a> {
         let indexed = parts.create_index().map(|create| create.table.to_owned());
         let named = target.or(self.oid_of(indexed).await?);
         let attached = self.oid_of(parts.attached().map(str::to_owned)).await?;
-        let nullable = self.nullable(statement, named).await?;
+        let nullable = facts::nullable(&self.session, statement, named).await?;
+        let refreshed = self.oid_of(parts.refreshed().map(str::to_owned)).await?;
+        let view = facts::obstacle_of_view(&self.session, refreshed).await?;
         let workers = Workers::begin(&self.watcher, &self.session).await?;
         let wal = self.watcher.wal().await?;
         let ((run, mut took), space) = self.sampler.during(timed(self.session.run(&statement.sql))).await?;
@@ -183,7 +186,7 @@ impl<'a> Look<'a> {
         let mut after = self.reading().await?;
         let counted = workers.counted;
         workers.add(&self.watcher, &before.relations, &mut after.relations).await?;
-        let adds_domain = self.adds_domain(&parts, target).await?;
+        let adds_domain = facts::adds_domain(&self.session, &parts, target).await?;
         self.databases.note_roles(&self.session, statement).await?;
         if is_own {
             let (run, committed) = timed(self.session.run("COMMIT")).await;
@@ -197,6 +200,7 @@ impl<'a> Look<'a> {
         let known = known(statement, counted, &vacuumed);
         let mut works = works(&before.relations, &after.relations, known);
         drop_work_on_empty(&mut works, [&before.relations, &after.relations], &self.was_there);
+        let excluding = facts::excluding(&self.session, statement, &works).await?;
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
         let worked = works.iter().map(|work| work.table).chain(named);
         let is_temporary = |oid| before.relations.get(oid).is_some_and(|relation| relation.is_temporary);
@@ -212,6 +216,7 @@ impl<'a> Look<'a> {
             nullable,
             adds_domain,
             attached: attached.zip(target).and_then(|oids| attachment(oids, &before.relations)),
+            obstacles: Obstacles { excluding, view },
             tables: concerned(&works, &locks, &before.relations),
             held: after.locks.tables(&before.relations),
             works,
@@ -265,6 +270,7 @@ impl<'a> Look<'a> {
         if statement.is_vacuum() {
             add_vacuumed(&mut held, statement, &vacuumed, &works);
         }
+        let excluding = facts::excluding(&self.session, statement, &works).await?;
         let locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
         let unknown_locks = refused.or_else(|| uncounted(statement, &vacuumed, &works));
         drop_work_on_empty(&mut works, [&before, &after], &self.was_there);
@@ -275,6 +281,7 @@ impl<'a> Look<'a> {
             nullable: Vec::new(),
             adds_domain: false,
             attached: None,
+            obstacles: Obstacles { excluding, view: None },
             tables: concerned(&works, &locks, &before),
             held: held.tables(&before),
             works,
@@ -359,25 +366,6 @@ impl<'a> Look<'a> {
         let query = "SELECT coalesce(pg_catalog.to_regclass($1)::oid, 0::oid) AS target";
         let found: u32 = self.session.row(query, &[&target]).await?.get("target");
         Ok(Some(found).filter(|oid| *oid != 0))
-    }
-
-    /// The columns of the primary key that a statement adds to a table, as far as they may be NULL before it, as SQL.
-    async fn nullable(&self, statement: &Statement, table: Option<u32>) -> Result<Vec<String>, ConnectError> {
-        let columns = Parts::of(&statement.sql).primary_key();
-        let (Some(table), Some(columns)) = (table, columns) else { return Ok(Vec::new()) };
-        let query = "SELECT pg_catalog.quote_ident(attname) AS name FROM pg_catalog.pg_attribute \
-                     WHERE attrelid = $1 AND attname::text = ANY ($2) AND NOT attnotnull ORDER BY attnum";
-        let rows = self.session.rows(query, &[&table, &columns]).await?;
-        Ok(rows.iter().map(|row| row.get("name")).collect())
-    }
-
-    /// Whether a column that a statement has added to a table is of a domain.
-    async fn adds_domain(&self, parts: &Parts<'_>, table: Option<u32>) -> Result<bool, ConnectError> {
-        let columns = parts.added_columns();
-        let Some(table) = table.filter(|_| !columns.is_empty()) else { return Ok(false) };
-        let query = "SELECT EXISTS (SELECT FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
-                     WHERE a.attrelid = $1 AND a.attname::text = ANY ($2) AND t.typtype = 'd') AS found";
-        Ok(self.session.row(query, &[&table, &columns]).await?.get("found"))
     }
 
     /// Counters of VACUUM and ANALYZE, before a statement of these.

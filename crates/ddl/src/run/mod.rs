@@ -7,6 +7,7 @@ mod copies;
 mod cost;
 mod counters;
 mod databases;
+mod facts;
 mod failure;
 mod fill;
 mod goal;

@@ -20,4 +20,5 @@ mod stalls;
 mod statements;
 mod support;
 mod tablespaces;
+mod ways;
 mod workers;

@@ -21,11 +21,12 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
         timeout.after(&one.statement);
         let Some(found) = &one.found else { continue };
         if let Some(way) = better_way(found, &one.statement) {
-            let statements = pasted(&better_statements(one, version));
-            hints.push(format!("hint: statement {}: {way}{statements}", one.number));
-            if is_in_transaction(&outcome.statements, one.number) {
+            let failure = failure(outcome, one.number);
+            if failure.is_none() && is_in_transaction(&outcome.statements, one.number) {
                 in_transaction.push(one.number.to_string());
             }
+            let statements = failure.unwrap_or_else(|| pasted(&better_statements(one, version)));
+            hints.push(format!("hint: statement {}: {way}{statements}", one.number));
         }
         if !timeout.is_set() && blocks_readers(one) {
             wants_timeout.get_or_insert(one.number);
@@ -50,6 +51,18 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
         ));
     }
     hints
+}
+
+/// Why the better way of a statement is not to be pasted, if it failed when it was measured.
+fn failure(outcome: &Outcome, number: usize) -> Option<String> {
+    let measured = outcome.alternatives.iter().filter(|way| way.number == number);
+    let (step, failed) =
+        measured.flat_map(|way| &way.statements).find_map(|step| Some((step, step.failed.as_ref()?)))?;
+    Some(format!(
+        ". But this way failed when pgrig measured it, so adapt it to your schema: \"{}\" failed: {}",
+        step.statement.in_one_line(),
+        failed.message
+    ))
 }
 
 /// The statements of a better way, to paste; the updates of its batches as a comment, because their sizes are the user's choice.

@@ -1,0 +1,238 @@
+//! A better way in words, where one is known for work that was measured.
+
+use std::collections::BTreeSet;
+
+use crate::find::{Class, WorkKind};
+use crate::outcome::{Attached, Effects, View};
+use crate::parts::{Act, Acts, Parts};
+use crate::script::Statement;
+
+/// A better way of a statement, in words; none if none is known, or the statement blocks nobody on its own tables.
+pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
+    if !found.blocks_on_its_tables() {
+        return None;
+    }
+    let parts = Parts::of(&statement.sql);
+    let way = match found.class {
+        Class::IndexBuild => building(found, &parts, &statement.sql)?,
+        Class::Scan | Class::ScanOfAnother | Class::SeveralTables => scanning(found, &statement.sql)?,
+        Class::Rewrite if parts.refreshed().is_some() => refreshing(found.obstacles.view).to_owned(),
+        Class::Rewrite => rewriting(found, &statement.sql)?.to_owned(),
+        Class::CatalogOnly | Class::Wait | Class::Rows | Class::Copy => return None,
+    };
+    let before = if found.nullable.is_empty() {
+        ""
+    } else {
+        "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction; then "
+    };
+    Some(format!("{before}{way}"))
+}
+
+fn building(found: &Effects, parts: &Parts<'_>, sql: &str) -> Option<String> {
+    if let Some((_, is_index)) = parts.reindex() {
+        return reindexing(found, is_index);
+    }
+    let builds = found.works.iter().any(|work| work.kind == WorkKind::IndexBuild);
+    let is_key = || builds && Acts::of(sql).has(Act::Key);
+    let way = match (parts.creates_index(), found.is_partitioned) {
+        (true, true) => {
+            "build the index on each partition, outside of a transaction, and attach these indexes: that does not block writes \
+             (a partitioned table has no CREATE INDEX CONCURRENTLY)"
+        }
+        (true, false) => "CREATE INDEX CONCURRENTLY, outside of a transaction, does not block writes",
+        (false, true) if is_key() => {
+            "build the index on each partition, outside of a transaction, and attach these indexes: the statements that block \
+             readers or writers then scan nothing"
+        }
+        (false, false) if is_key() => {
+            "build the index CONCURRENTLY, outside of a transaction: adding the constraint then changes only catalogs"
+        }
+        (false, _) => return None,
+    };
+    Some(way.to_owned())
+}
+
+/// The server refuses to build the index of an exclusion constraint with CONCURRENTLY (index.c: `index_concurrently_create_copy`), and skips it
+/// if the statement names no single index.
+fn reindexing(found: &Effects, is_index: bool) -> Option<String> {
+    let way = "REINDEX CONCURRENTLY, outside of a transaction, does not block writes";
+    let excluding = &found.obstacles.excluding;
+    if excluding.is_empty() {
+        return Some(way.to_owned());
+    }
+    let built = found.works.iter().filter(|work| work.kind == WorkKind::IndexBuild).count();
+    if is_index || built <= excluding.len() {
+        return None;
+    }
+    Some(format!(
+        "{way}. It skips the indexes of exclusion constraints ({}): only REINDEX without CONCURRENTLY, which blocks writes, builds these",
+        excluding.join(", ")
+    ))
+}
+
+fn scanning(found: &Effects, sql: &str) -> Option<String> {
+    let acts = Acts::of(sql);
+    let has = |act: Act| acts.has(act);
+    let is_own = found.class != Class::ScanOfAnother;
+    let way = if is_own && found.is_partitioned && has(Act::Reference) {
+        "on each partition, add the constraint NOT VALID, and validate it in a later transaction: the partitioned table then \
+         takes these constraints, and scans nothing"
+    } else if found.class == Class::Scan && has(Act::PrimaryOfIndex) {
+        // To check that no row is NULL, it reads the table.
+        "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction: ADD PRIMARY KEY USING INDEX \
+         then changes only catalogs"
+    } else if is_own && has(Act::SetNotNull) {
+        "add a CHECK constraint NOT VALID, and validate it in a later transaction, which blocks neither reads nor writes: SET \
+         NOT NULL then scans nothing"
+    } else if is_own && [Act::Check, Act::Reference, Act::NotNull].into_iter().any(has) {
+        "add the constraint NOT VALID, and validate it in a later transaction: the scan then blocks neither reads nor writes"
+    } else if is_own && has(Act::Validate) {
+        "validate the constraint in a later transaction: the scan then goes on without the lock of the earlier statement"
+    } else {
+        return found.attached.as_ref().and_then(|attached| attaching(found, attached));
+    };
+    Some(way.to_owned())
+}
+
+fn rewriting(found: &Effects, sql: &str) -> Option<&'static str> {
+    let acts = Acts::of(sql);
+    if acts.has(Act::Type) {
+        Some(
+            "add a column of the new type, and a trigger that keeps it current; copy the values in batches; then rename both \
+             columns",
+        )
+    } else if found.adds_domain {
+        // ADD COLUMN of a domain with constraints rewrites the table without a default, too (tablecmds.c: ATExecAddColumn).
+        None
+    } else if acts.has(Act::Numbered) {
+        // Each row gets a number from a sequence, with no default that could be set first.
+        Some(
+            "add the column without a default; then set its default to nextval of a sequence; number the existing rows in batches; add CHECK \
+             (column IS NOT NULL) NOT VALID, validate it in a later transaction, then SET NOT NULL; for an identity column, then DROP \
+             DEFAULT and ADD GENERATED … AS IDENTITY with a START greater than the greatest number: that does not rewrite the table",
+        )
+    } else if acts.has(Act::Default) && !acts.are_several() {
+        Some(
+            "add the column without the volatile default, set the default, then update the rows in batches: that does not \
+             rewrite the table",
+        )
+    } else {
+        None
+    }
+}
+
+fn refreshing(view: Option<View>) -> &'static str {
+    match view {
+        None => {
+            "REFRESH MATERIALIZED VIEW CONCURRENTLY does not block readers; it needs a unique index on the view"
+        }
+        Some(View::Keyless) => {
+            "first create a unique index on the view, on plain columns and without WHERE, outside of a transaction (CREATE UNIQUE INDEX \
+             CONCURRENTLY): then REFRESH MATERIALIZED VIEW CONCURRENTLY does not block readers"
+        }
+        Some(View::Unpopulated) => {
+            "once the view is populated, REFRESH MATERIALIZED VIEW CONCURRENTLY does not block readers; it needs a unique index on the view"
+        }
+    }
+}
+
+/// The better way of ATTACH PARTITION: it scans the table that it attaches, or parts of it, and the default partition.
+fn attaching(found: &Effects, attached: &Attached) -> Option<String> {
+    let scanned = |tables: &BTreeSet<u32>| {
+        let works = found.works.iter().filter(|work| tables.contains(&work.table));
+        works.map(|work| work.relation.as_str()).collect::<Vec<_>>()
+    };
+    let (own, others) = (scanned(&attached.tables), scanned(&attached.others));
+    let mut checks = Vec::new();
+    if !own.is_empty() {
+        let table = &attached.name;
+        checks
+            .push(format!("to {table}, one that only rows within the new bounds satisfy, with IS NOT NULL"));
+    }
+    if !others.is_empty() {
+        let tables = others.join(", ");
+        checks.push(format!("to {tables}, one that only rows outside of the new bounds satisfy"));
+    }
+    if checks.is_empty() {
+        return None;
+    }
+    let is_several = others.len() + usize::from(!own.is_empty()) > 1;
+    Some(format!(
+        "first add {} NOT VALID, and validate {} in a later transaction ({}): ATTACH PARTITION then scans nothing",
+        if is_several { "CHECK constraints" } else { "a CHECK constraint" },
+        if is_several { "them" } else { "it" },
+        checks.join("; ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::better::tests::found;
+    use crate::better::written;
+    use crate::outcome::Obstacles;
+    use crate::script::Script;
+
+    /// Names have the words of other actions.
+    #[test]
+    fn a_way_is_that_of_the_action_and_not_of_a_name() {
+        let of = |sql: &str, class: Class, kind: WorkKind, is_partitioned: bool| {
+            let script = Script::read(sql, None).unwrap();
+            let found = Effects { is_partitioned, ..found(class, kind) };
+            better_way(&found, &script.statements[0])
+        };
+        let index = |sql: &str| of(sql, Class::IndexBuild, WorkKind::IndexBuild, false);
+        assert_eq!(index("ALTER TABLE users ALTER COLUMN unique_code TYPE text COLLATE \"C\""), None);
+        assert_eq!(index("ALTER TABLE t ADD CONSTRAINT room_unique EXCLUDE USING gist (room WITH =)"), None);
+        assert_eq!(index("ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (a, at WITHOUT OVERLAPS)"), None);
+        let check = "ALTER TABLE pt ADD CONSTRAINT pc CHECK (preferences <> 'zz')";
+        let way = of(check, Class::SeveralTables, WorkKind::Scan, true).unwrap();
+        assert!(way.starts_with("add the constraint NOT VALID"), "{way}");
+        let scan = |sql: &str| of(sql, Class::Scan, WorkKind::Scan, false);
+        assert_eq!(scan("ALTER TABLE t ALTER checked_at SET DEFAULT 1, ADD \"check\" int"), None);
+        let key = scan("ALTER TABLE references_all ADD CONSTRAINT nn NOT NULL checked_at").unwrap();
+        assert!(key.starts_with("add the constraint NOT VALID"), "{key}");
+        let stored = "ALTER TABLE stored ADD a uuid DEFAULT gen_random_uuid()";
+        assert!(of(stored, Class::Rewrite, WorkKind::Rewrite, false).unwrap().contains("volatile default"));
+        let guarded = "DO $$ BEGIN IF true THEN ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0); END IF; END $$";
+        assert!(scan(guarded).unwrap().starts_with("add the constraint NOT VALID"));
+    }
+
+    /// CONCURRENTLY refuses or skips the index of an exclusion constraint, and refuses a view without a key.
+    #[test]
+    fn no_way_is_written_that_the_server_refuses_or_that_does_less() {
+        let of = |sql: &str, excluding: &[&str], view: Option<View>| {
+            let script = Script::read(sql, None).unwrap();
+            let is_view = sql.starts_with("REFRESH");
+            let (class, kind) = if is_view {
+                (Class::Rewrite, WorkKind::Rewrite)
+            } else {
+                (Class::IndexBuild, WorkKind::IndexBuild)
+            };
+            let mut found = found(class, kind);
+            let excluding: Vec<String> = excluding.iter().map(|index| (*index).to_owned()).collect();
+            found.obstacles = Obstacles { excluding, view };
+            // The index of the exclusion constraint, and another one.
+            let work = found.works[0].clone();
+            found.works.extend((!is_view).then_some(work));
+            (better_way(&found, &script.statements[0]), written(&found, &script.statements[0], 1, 180_000))
+        };
+        assert_eq!(of("REINDEX INDEX no_overlap", &["public.no_overlap"], None).0, None);
+        assert_eq!(of("REINDEX TABLE users", &["public.no_overlap", "public.other"], None).0, None);
+        let (way, ways) = of("REINDEX (VERBOSE) TABLE users", &["public.no_overlap"], None);
+        assert!(way.unwrap().contains("skips the indexes of exclusion constraints (public.no_overlap)"));
+        let wanted =
+            ["REINDEX (VERBOSE) TABLE CONCURRENTLY users", "REINDEX (VERBOSE) INDEX public.no_overlap"];
+        assert_eq!(ways.unwrap(), wanted);
+        let refresh = "REFRESH MATERIALIZED VIEW mv";
+        let (way, ways) = of(refresh, &[], None);
+        assert!(way.is_some());
+        assert_eq!(ways.unwrap(), ["REFRESH MATERIALIZED VIEW CONCURRENTLY mv"]);
+        let (way, ways) = of(refresh, &[], Some(View::Keyless));
+        assert!(way.unwrap().starts_with("first create a unique index on the view"));
+        assert_eq!(ways, None);
+        let (way, ways) = of(refresh, &[], Some(View::Unpopulated));
+        assert!(way.unwrap().contains("populated"));
+        assert_eq!(ways, None);
+    }
+}

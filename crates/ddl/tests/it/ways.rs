@@ -1,0 +1,130 @@
+//! Better ways belong to the action of a statement, do all that it does, and succeed.
+
+use ddl::find::{Class, LockMode};
+use ddl::{Amount, Outcome, Request, StatementOutcome, better_statements, better_way};
+use testkit::RELEASES;
+
+use crate::support::{measured, request, server};
+
+/// Names have the words of other actions; one view has no index that REFRESH … CONCURRENTLY accepts.
+const SCHEMA: &str = "
+    CREATE TABLE users (
+        id int PRIMARY KEY, unique_code varchar(10), CONSTRAINT no_overlap EXCLUDE USING btree (id WITH =));
+    CREATE INDEX users_code ON users (unique_code);
+    CREATE TABLE pt (id int NOT NULL, preferences text) PARTITION BY RANGE (id);
+    CREATE TABLE pt_1 PARTITION OF pt FOR VALUES FROM (0) TO (1000);
+    CREATE TABLE pt_2 PARTITION OF pt DEFAULT;
+    CREATE TABLE solo (pid int);
+    CREATE MATERIALIZED VIEW keyless AS SELECT id FROM users;
+    CREATE INDEX ON keyless (id);
+    CREATE UNIQUE INDEX ON keyless (id) WHERE id > 0;
+    CREATE UNIQUE INDEX ON keyless ((id + 1));
+    CREATE MATERIALIZED VIEW keyed AS SELECT id FROM users;
+    CREATE UNIQUE INDEX ON keyed (id);
+";
+
+fn succeeded(release: u16, migration: &str) -> Outcome {
+    let request = Request { alternatives: true, ..request(SCHEMA, migration, Amount::Rows(2000)) };
+    let outcome = measured(&server(release), &request).unwrap();
+    let failed: Vec<_> = outcome.failed().collect();
+    assert!(failed.is_empty(), "{release}: {failed:#?}");
+    outcome
+}
+
+fn way(outcome: &Outcome, number: usize) -> Option<String> {
+    let one = &outcome.statements[number - 1];
+    better_way(one.found.as_ref().unwrap(), &one.statement)
+}
+
+/// The measured steps of all better ways, each with the number of the statement that it replaces.
+fn steps(outcome: &Outcome) -> impl Iterator<Item = (usize, &StatementOutcome)> {
+    outcome.alternatives.iter().flat_map(|way| way.statements.iter().map(move |step| (way.number, step)))
+}
+
+#[test]
+fn a_way_belongs_to_the_action_and_not_to_a_name() {
+    let migration = "
+        ALTER TABLE users ALTER COLUMN unique_code TYPE text COLLATE \"C\";
+        ALTER TABLE users ADD CONSTRAINT room_unique EXCLUDE USING btree (id WITH =);
+        ALTER TABLE pt ADD CONSTRAINT pc CHECK (preferences <> 'zz');
+        ALTER TABLE users ADD COLUMN hash text DEFAULT md5(random()::text) COLLATE \"C\" NOT NULL;";
+    for release in RELEASES {
+        let outcome = succeeded(release, migration);
+        for number in [1, 2] {
+            let found = outcome.statements[number - 1].found.as_ref().unwrap();
+            assert_eq!(
+                (found.class, way(&outcome, number)),
+                (Class::IndexBuild, None),
+                "{release}: {number}"
+            );
+        }
+        let check = way(&outcome, 3).unwrap();
+        assert!(check.starts_with("add the constraint NOT VALID"), "{release}: {check}");
+        // PostgreSQL 13 would read the whole table for each batch of the new column.
+        let numbers: Vec<usize> = outcome.alternatives.iter().map(|one| one.number).collect();
+        assert_eq!(numbers, if release == 13 { &[3][..] } else { &[3, 4] }, "{release}");
+        assert!(steps(&outcome).all(|(_, step)| step.failed.is_none()), "{release}: {outcome:#?}");
+        let column = better_statements(&outcome.statements[3], u32::from(release) * 10_000);
+        if release > 13 {
+            assert_eq!(column[0], "ALTER TABLE users ADD COLUMN hash text COLLATE \"C\"", "{release}");
+            let default = "ALTER TABLE users ALTER COLUMN hash SET DEFAULT md5(random()::text)";
+            assert_eq!(column[1], default, "{release}");
+        }
+    }
+}
+
+/// The server refuses to build the index of an exclusion constraint with CONCURRENTLY or skips it, and refuses a view without a key.
+#[test]
+fn concurrently_is_named_where_the_server_accepts_it() {
+    let migration = "
+        REINDEX INDEX no_overlap;
+        REINDEX TABLE users;
+        REFRESH MATERIALIZED VIEW keyless;
+        REFRESH MATERIALIZED VIEW keyed;";
+    for release in RELEASES {
+        let outcome = succeeded(release, migration);
+        assert_eq!(way(&outcome, 1), None, "{release}");
+        let table = way(&outcome, 2).unwrap();
+        assert!(table.contains("exclusion constraints (public.no_overlap)"), "{release}: {table}");
+        let keyless = way(&outcome, 3).unwrap();
+        assert!(keyless.starts_with("first create a unique index on the view"), "{release}: {keyless}");
+        let keyed = way(&outcome, 4).unwrap();
+        assert!(keyed.starts_with("REFRESH MATERIALIZED VIEW CONCURRENTLY"), "{release}: {keyed}");
+        let wanted = [
+            (2, "REINDEX TABLE CONCURRENTLY users"),
+            (2, "REINDEX INDEX public.no_overlap"),
+            (4, "REFRESH MATERIALIZED VIEW CONCURRENTLY keyed"),
+        ];
+        let written = steps(&outcome).map(|(number, step)| (number, step.statement.in_one_line()));
+        let wanted = wanted.map(|(number, sql)| (number, sql.to_owned()));
+        assert_eq!(written.collect::<Vec<_>>(), wanted, "{release}");
+        assert!(steps(&outcome).all(|(_, step)| step.failed.is_none()), "{release}: {outcome:#?}");
+    }
+}
+
+#[test]
+fn a_not_null_constraint_of_18_is_validated_later() {
+    let migration = "
+        ALTER TABLE solo ADD CONSTRAINT nn NOT NULL pid;
+        ALTER TABLE pt ADD CONSTRAINT pn NOT NULL preferences;";
+    let outcome = succeeded(18, migration);
+    for (number, class) in [(1, Class::Scan), (2, Class::SeveralTables)] {
+        let found = outcome.statements[number - 1].found.as_ref().unwrap();
+        assert_eq!((found.class, found.strongest()), (class, Some(LockMode::AccessExclusive)), "{number}");
+        let way = way(&outcome, number).unwrap();
+        assert!(way.starts_with("add the constraint NOT VALID"), "{number}: {way}");
+    }
+    let written: Vec<String> = steps(&outcome).map(|(_, step)| step.statement.in_one_line()).collect();
+    let wanted = [
+        "ALTER TABLE solo ADD CONSTRAINT nn NOT NULL pid NOT VALID",
+        "ALTER TABLE solo VALIDATE CONSTRAINT nn",
+        "ALTER TABLE pt ADD CONSTRAINT pn NOT NULL preferences NOT VALID",
+        "ALTER TABLE pt VALIDATE CONSTRAINT pn",
+    ];
+    assert_eq!(written, wanted);
+    for (_, step) in steps(&outcome) {
+        let found = step.found.as_ref().unwrap_or_else(|| panic!("{step:#?}"));
+        let blocks = found.strongest().is_some_and(|mode| mode.blocks().is_some());
+        assert!(!blocks || found.class == Class::CatalogOnly, "{step:#?}");
+    }
+}
