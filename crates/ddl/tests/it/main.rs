@@ -11,6 +11,7 @@ mod refusals;
 mod space;
 mod stalls;
 mod statements;
+mod suited;
 mod support;
 mod tablespaces;
 mod workers;
