@@ -11,6 +11,7 @@ use super::databases::Databases;
 use super::fill::Filled;
 use super::look::{Look, Looked};
 use super::rehearse::Tables;
+use super::rules::Rules;
 use super::settings::with;
 use super::stall::{self, Candidates};
 use super::{Observer, sized, workers};
@@ -35,7 +36,8 @@ impl Copies<'_> {
         is_timed: bool,
         observer: &mut dyn Observer,
     ) -> Result<bool, DdlError> {
-        let (copy, mut costs) = self.look_as(&filled.database, statements, is_timed, observer).await?;
+        let (copy, mut costs) =
+            self.look_as(&filled.database, statements, (is_timed, None), observer).await?;
         self.databases.drop(&copy).await?;
         let is_disturbed = costs.is_disturbed;
         if is_disturbed {
@@ -61,22 +63,23 @@ impl Copies<'_> {
         Ok(is_disturbed)
     }
 
-    /// Looks at the statements in a copy, which it returns with their costs. If one fails, begins anew without it.
+    /// Looks at the statements in a copy, which it returns with their costs, and reads the rules after each. If one fails, begins anew without it.
     pub(crate) async fn look(
         &self,
         original: &Target,
         statements: &mut [StatementOutcome],
+        rules: &mut Rules,
         observer: &mut dyn Observer,
     ) -> Result<(Target, Costs), DdlError> {
-        self.look_as(original, statements, false, observer).await
+        self.look_as(original, statements, (false, Some(rules)), observer).await
     }
 
-    /// The same. If their times do not count (`is_timed`), the statements have parallel workers only where the server counts what these read.
+    /// The same, with rules if there are any to read. If their times do not count (`is_timed`), the statements have parallel workers only where the server counts what these read.
     async fn look_as(
         &self,
         original: &Target,
         statements: &mut [StatementOutcome],
-        is_timed: bool,
+        (is_timed, mut rules): (bool, Option<&mut Rules>),
         observer: &mut dyn Observer,
     ) -> Result<(Target, Costs), DdlError> {
         loop {
@@ -84,7 +87,8 @@ impl Copies<'_> {
             let migrating = self.with_settings(&copy);
             let version = self.databases.version();
             let migrating = if is_timed { migrating } else { workers::counted(migrating, version) };
-            if let Some(costs) = self.look_once((&copy, &migrating), statements, observer).await? {
+            let looked = self.look_once((&copy, &migrating), statements, rules.as_deref_mut(), observer);
+            if let Some(costs) = looked.await? {
                 return Ok((copy, costs));
             }
             self.databases.drop(&copy).await?;
@@ -96,8 +100,12 @@ impl Copies<'_> {
         &self,
         (copy, migrating): (&Target, &Target),
         statements: &mut [StatementOutcome],
+        mut rules: Option<&mut Rules>,
         observer: &mut dyn Observer,
     ) -> Result<Option<Costs>, DdlError> {
+        if let Some(rules) = rules.as_deref_mut() {
+            rules.clear();
+        }
         let mut look = Look::begin(copy, migrating, self.databases).await?;
         // The first change of a page after a checkpoint writes the whole page to WAL, also of those that the look has changed.
         self.databases.flush().await?;
@@ -112,6 +120,9 @@ impl Copies<'_> {
                     one.found = ran.effects;
                     costs.is_disturbed |= ran.is_disturbed;
                     costs.ran(place, (ran.took, ran.wal), &one.statement, look.is_in_transaction());
+                    if let Some(rules) = rules.as_deref_mut().filter(|_| one.found.is_some()) {
+                        look.read_rules(rules).await?;
+                    }
                 }
                 Looked::Failed(failed) => {
                     (one.found, one.failed) = (None, Some(failed));

@@ -22,6 +22,7 @@ use crate::run::facts;
 use crate::run::failure;
 use crate::run::named::within;
 use crate::run::pace::Pace;
+use crate::run::rules::Rules;
 use crate::run::space::Sampler;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
 use crate::run::workers::Workers;
@@ -146,6 +147,11 @@ impl<'a> Look<'a> {
     /// Whether a transaction is open after the last statement.
     pub(crate) fn is_in_transaction(&self) -> bool {
         self.is_in_transaction
+    }
+
+    /// Adds the rules of the tables after the last statement, as the migration sees them.
+    pub(crate) async fn read_rules(&self, rules: &mut Rules) -> Result<(), ConnectError> {
+        rules.read(&self.session, self.is_in_transaction).await
     }
 
     /// Runs a statement in its transaction, or in one around it alone if it has none and can run in one.

@@ -14,16 +14,45 @@ const OF_COPY: &str = "pgrig copies only the tables of the original, and what th
 /// Beginnings of the server's messages on objects of the whole server.
 const OF_SERVER: [&str; 2] = ["role ", "tablespace "];
 
-/// Completes the remedies of statements that name missing objects. `skipped` are the statements of the schema that were left out.
+/// Completes the remedies of statements that name missing objects: a statement that failed before may be the reason. `skipped` are the
+/// statements of the schema that were left out.
 pub(crate) fn complete(schema: &Schema, skipped: &[Skipped], statements: &mut [StatementOutcome]) {
     left_out::explain(skipped, &schema.origin, statements);
-    if !schema.is_copy() {
-        return;
-    }
-    for failed in statements.iter_mut().filter_map(|one| one.failed.as_mut()) {
+    let remedy = if schema.is_copy() { OF_COPY } else { REMEDY };
+    let mut before = Vec::new();
+    for one in statements {
+        let Some(failed) = &mut one.failed else { continue };
         let is_of_server = OF_SERVER.iter().any(|word| failed.message.starts_with(word));
         if failed.remedy.as_deref() == Some(REMEDY) && !is_of_server {
-            failed.remedy = Some(OF_COPY.to_owned());
+            failed.remedy = Some(following(&before, remedy));
         }
+        before.push(one.number);
+    }
+}
+
+/// The remedy of a missing object after the failures of the statements with these numbers, which may have to make it.
+fn following(before: &[usize], remedy: &str) -> String {
+    let numbers: Vec<String> = before.iter().map(usize::to_string).collect();
+    let statements = match &numbers[..] {
+        [] => return remedy.to_owned(),
+        [one] => format!("statement {one}"),
+        [first @ .., last] => format!("statements {} and {last}", first.join(", ")),
+    };
+    format!(
+        "this failure may follow from the failure of {statements}: first mend {statements}. If the object is still missing then: {remedy}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_before_is_told() {
+        assert_eq!(following(&[], "add it"), "add it");
+        let one = following(&[2], "add it");
+        assert!(one.contains("the failure of statement 2: first mend statement 2. "), "{one}");
+        assert!(one.ends_with("missing then: add it"), "{one}");
+        assert!(following(&[2, 3, 5], "add it").contains("statements 2, 3 and 5: "));
     }
 }

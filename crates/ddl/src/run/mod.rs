@@ -23,6 +23,7 @@ mod rehearse;
 mod removal;
 mod roles;
 mod rounds;
+mod rules;
 mod settings;
 mod space;
 mod stall;
@@ -52,6 +53,7 @@ use self::minimal::Minimal;
 use self::rehearse::{Shape, Table, Tables, changed};
 use self::roles::Roles;
 use self::rounds::Rounds;
+use self::rules::Rules;
 use self::settings::Conditions;
 use self::unsuited::Columns;
 use crate::better::{self, Better, is_in_transaction};
@@ -272,7 +274,8 @@ impl Measurement<'_> {
         let named = self.named().into_iter().map(|(option, name)| tables.named(option, name));
         let named: BTreeSet<u32> = named.collect::<Result<_, _>>()?;
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
-        let (migrated, costs) = Box::pin(site.look(&empty, &mut statements, observer)).await?;
+        let mut rules = Rules::new(&tables);
+        let (migrated, costs) = Box::pin(site.look(&empty, &mut statements, &mut rules, observer)).await?;
         missing::complete(&self.request.schema, &skipped, &mut statements);
         if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
             && failed.is_certain
@@ -280,11 +283,13 @@ impl Measurement<'_> {
             let (number, place) = (one.number, one.statement.place());
             return Err(DdlError::Statement { number, place, failed: failed.clone() });
         }
-        let after = Shape::read(&migrated).await?;
+        let mut after = Shape::read(&migrated).await?;
         let zoned = before.casts.zoned(&after.casts, &tables);
         if let Some(warning) = zone::warning(self.request, &migrated, &zoned).await? {
             observer.warned(&warning);
         }
+        rules.add(std::mem::take(&mut after.rules));
+        after.rules = rules.all();
         site.databases.drop(&migrated).await?;
         let mut used = tables.used(&statements, &named);
         let is_filled =
@@ -297,7 +302,8 @@ impl Measurement<'_> {
         let mut empty_ones: Vec<String> = unused.map(|(_, table)| table.plain_name()).collect();
         empty_ones.extend(self.request.schema.empty());
         let changed = changed(&statements);
-        let additions = suit::additions(&empty, &tables, [&before, &after], &changed).await?;
+        let (additions, unsuited) = suit::additions(&empty, &tables, [&before, &after], &changed).await?;
+        unsuited.iter().for_each(|warning| observer.warned(warning));
         site.databases.drop(&empty).await?;
         let specs = before.casts.specs(&after.casts, &tables, &changed);
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
@@ -308,7 +314,7 @@ impl Measurement<'_> {
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
         let better = better::migration(&statements, site.databases.version());
         let has_better = self.request.alternatives && better.is_some();
-        let columns = Columns::of(&tables, [&before.casts, &after.casts]);
+        let columns = Columns::of(&tables, [&before.casts, &after.casts], &rules);
         let is_disturbed = costs.is_disturbed;
         Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles })
     }

@@ -14,7 +14,8 @@ use sql::{Kind as Token, Text};
 use crate::error::DdlError;
 use crate::find::{LockMode, shown_relation};
 use crate::outcome::StatementOutcome;
-use crate::run::suit::{Casts, Rule};
+use crate::run::rules::{self, Rule};
+use crate::run::suit::Casts;
 
 /// Tables in which frameworks note the migrations that ran: Rails, Django, Alembic, Flyway, Liquibase, Diesel, SQLx, goose, Prisma,
 /// Knex. No rows are generated for them.
@@ -131,9 +132,9 @@ impl Tables {
         }
     }
 
-    /// All, partitions too.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Table> {
-        self.0.values()
+    /// All, partitions too, with their OIDs.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &Table)> {
+        self.0.iter().map(|(oid, table)| (*oid, table))
     }
 
     pub(crate) fn get(&self, oid: u32) -> Option<&Table> {
@@ -211,8 +212,7 @@ impl Shape {
     pub(crate) async fn read(target: &Target) -> Result<Self, ConnectError> {
         let session = Session::open(target).await?;
         session.run("SET search_path = ''").await?;
-        let rules = session.rows(include_str!("../sql/rules.sql"), &[]).await?;
-        let rules = rules.iter().map(Rule::of).collect();
+        let rules = rules::rules(&session).await?;
         let columns = session.rows(include_str!("../sql/columns.sql"), &[]).await?;
         let casts = Casts::of(&columns);
         session.close().await;

@@ -12,43 +12,7 @@ use tokio_postgres::Row;
 
 use crate::run::failure;
 use crate::run::rehearse::{Shape, Tables};
-
-/// A rule of a table's rows, or of the values of a domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rule {
-    /// 0 for a domain.
-    table: u32,
-    /// The same after a column was renamed.
-    id: String,
-    /// The domain as SQL, if it is one of a domain.
-    domain: Option<String>,
-    /// The action of ALTER TABLE or of ALTER DOMAIN, or CREATE INDEX.
-    action: String,
-    /// The index as SQL, if it is one.
-    index: Option<String>,
-    /// Whether it is NOT NULL of a parent.
-    is_inherited: bool,
-}
-
-impl Rule {
-    pub(crate) fn of(row: &Row) -> Self {
-        Self {
-            table: row.get("oid"),
-            id: row.get("id"),
-            domain: row.get("domain"),
-            action: row.get("action"),
-            index: row.get("index"),
-            is_inherited: row.get("inherited"),
-        }
-    }
-
-    /// Whether both are one rule, perhaps with other names of columns, or say the same.
-    fn is_same(&self, other: &Self) -> bool {
-        let place = |rule: &Self| (rule.table, rule.domain.clone());
-        let says = |rule: &Self| (rule.action.clone(), rule.index.clone());
-        place(self) == place(other) && (self.id == other.id || says(self) == says(other))
-    }
-}
+use crate::run::rules::Rule;
 
 /// A rule as statements.
 #[derive(Clone, Debug)]
@@ -88,14 +52,14 @@ impl Addition {
     }
 }
 
-/// The additions of the migration that tables before it take, one after the other. `empty` is a copy of the tables without
-/// rows, which is changed.
+/// The additions of the migration that tables before it take, one after the other, and warnings about the rules that they refuse. `empty` is a
+/// copy of the tables without rows, which is changed. The rules of `after` are those after each statement.
 pub(crate) async fn additions(
     empty: &Target,
     tables: &Tables,
     [before, after]: [&Shape; 2],
     changed: &BTreeSet<u32>,
-) -> Result<Vec<Addition>, ConnectError> {
+) -> Result<(Vec<Addition>, Vec<String>), ConnectError> {
     let session = Session::open(empty).await?;
     session.run("SET search_path = ''").await?;
     let renames = before.casts.renames(&after.casts, tables);
@@ -106,21 +70,71 @@ pub(crate) async fn additions(
         None => changed.contains(&rule.table),
     };
     let new = after.rules.iter().filter(|rule| !rule.is_inherited && !is_changed(rule) && is_new(rule));
+    let addition =
+        |(number, rule): (usize, &'_ Rule)| Some((rule.clone(), Addition::of(rule, tables, number)?));
+    let mut waiting: Vec<(Rule, Addition)> = new.enumerate().filter_map(addition).collect();
     let mut taken = Vec::new();
-    for (number, rule) in new.enumerate() {
-        let Some(plain) = Addition::of(rule, tables, number) else { continue };
-        let with_renames = Addition { renames: renames.clone(), ..plain.clone() };
-        let ways = [Some(plain), Some(with_renames).filter(|one| !one.renames.is_empty())];
-        for addition in ways.into_iter().flatten() {
-            // A column that the migration adds is not there yet.
-            if failure::refused(session.run(&addition.between(&addition.add)).await)?.is_ok() {
-                taken.push(addition);
-                break;
+    // A rule may need another one: a foreign key needs a unique index.
+    let refused = loop {
+        let mut refused = Vec::new();
+        let of_before = taken.len();
+        for (rule, plain) in waiting {
+            match take(&session, &plain, &renames).await? {
+                Ok(addition) => taken.push(addition),
+                Err(error) => refused.push((rule, plain, error)),
             }
         }
-    }
+        if taken.len() == of_before {
+            break refused;
+        }
+        waiting = refused.into_iter().map(|(rule, plain, _)| (rule, plain)).collect();
+    };
     session.close().await;
-    Ok(taken)
+    let is_of_old = |rule: &Rule| is_of_old_columns(rule, [before, after]);
+    let warned = refused.iter().filter(|(rule, ..)| is_of_old(rule));
+    Ok((taken, warned.map(|(rule, _, error)| warning(rule, tables, error)).collect()))
+}
+
+/// Adds a rule: as it is, or between statements that rename the columns. The error is the server's refusal of the rule as it is.
+async fn take(
+    session: &Session,
+    plain: &Addition,
+    renames: &[[String; 2]],
+) -> Result<Result<Addition, ConnectError>, ConnectError> {
+    let Err(error) = failure::refused(session.run(&plain.between(&plain.add)).await)? else {
+        return Ok(Ok(plain.clone()));
+    };
+    if renames.is_empty() {
+        return Ok(Err(error));
+    }
+    let renamed = Addition { renames: renames.to_vec(), ..plain.clone() };
+    let run = failure::refused(session.run(&renamed.between(&renamed.add)).await)?;
+    Ok(run.map(|()| renamed).map_err(|_| error))
+}
+
+/// Whether all columns of a rule, or some of its domain, were there before the migration, perhaps with other names.
+fn is_of_old_columns(rule: &Rule, [before, after]: [&Shape; 2]) -> bool {
+    if let Some(domain) = &rule.domain {
+        return !before.casts.tables_with(domain).is_empty();
+    }
+    let names = before.casts.names(&after.casts, rule.table);
+    let is_old = |column: &String| names.iter().any(|[name, _]| name == column);
+    !rule.columns.is_empty() && rule.columns.iter().all(is_old)
+}
+
+/// A warning about a rule that the tables before the migration refuse.
+fn warning(rule: &Rule, tables: &Tables, error: &ConnectError) -> String {
+    let action = &rule.action;
+    let shown = match (&rule.domain, tables.get(rule.table)) {
+        (Some(domain), _) => format!("{action} of domain {domain}"),
+        (None, Some(table)) if rule.index.is_none() => format!("{action} of {}", table.shown()),
+        _ => action.clone(),
+    };
+    let message = failure::of(error).message;
+    format!(
+        "the generated rows may not satisfy {shown}, which the migration adds, because the tables before the migration do not take it \
+         ({message}). If a statement fails because of it, give other values with --column"
+    )
 }
 
 /// Drops the additions, the last one first.
@@ -288,23 +302,6 @@ mod tests {
             is_reference: false,
             is_inherited: false,
         }
-    }
-
-    #[test]
-    fn a_rule_is_the_same_after_its_columns_were_renamed() {
-        let rule = |table: u32, id: &str, action: &str| Rule {
-            table,
-            id: id.to_owned(),
-            domain: None,
-            action: action.to_owned(),
-            index: None,
-            is_inherited: false,
-        };
-        let old = rule(1, "constraint 5", "CHECK ((a > 0))");
-        assert!(old.is_same(&rule(1, "constraint 5", "CHECK ((b > 0))")));
-        assert!(old.is_same(&rule(1, "constraint 6", "CHECK ((a > 0))")));
-        assert!(!old.is_same(&rule(1, "constraint 6", "CHECK ((b > 0))")));
-        assert!(!old.is_same(&rule(2, "constraint 6", "CHECK ((a > 0))")));
     }
 
     #[test]

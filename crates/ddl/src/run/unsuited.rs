@@ -1,9 +1,12 @@
 //! A statement that fails because of the generated rows: the columns that need other values.
 //!
 //! The server names the column only for NOT NULL. For a constraint it names the table, and for a duplicate or missing key the
-//! columns too; for a value that cannot be cast it names nothing. The text of the statement then tells the columns.
+//! columns too; for a value that cannot be cast it names nothing. The text of the statement then tells the columns, or a constraint
+//! that it names.
 //!
 //! No values of the rows help a column that the migration adds itself: the rows do not have it.
+
+use std::collections::BTreeSet;
 
 use connect::{ServerError, SqlState};
 use fill::is_name_of;
@@ -11,6 +14,7 @@ use fill::is_name_of;
 use crate::outcome::StatementOutcome;
 use crate::parts::Parts;
 use crate::run::rehearse::{Table, Tables, words};
+use crate::run::rules::Rules;
 use crate::run::suit::Casts;
 use crate::script::Statement;
 
@@ -91,15 +95,39 @@ struct TableColumns {
     option: String,
     /// Names of columns, each with the one before the migration.
     columns: Vec<[String; 2]>,
+    /// Names of its constraints, in lower case, each with its columns.
+    constraints: Vec<(String, Vec<String>)>,
+    /// Columns of the keys of the table of which it is the default partition, or becomes one.
+    keys: Vec<String>,
+}
+
+impl TableColumns {
+    /// The columns of the constraints that a statement names, or of the bounds that it checks; none if neither is known.
+    fn ruled(&self, unsuited: &Unsuited, words: &BTreeSet<String>) -> Vec<String> {
+        if !unsuited.columns.is_empty() || unsuited.code != SqlState::CHECK_VIOLATION {
+            return Vec::new();
+        }
+        let named = self.constraints.iter().filter(|(name, _)| words.contains(name));
+        let columns: Vec<String> = named.flat_map(|(_, columns)| columns.iter().cloned()).collect();
+        if columns.is_empty() && words.contains("partition") { self.keys.clone() } else { columns }
+    }
 }
 
 impl Columns {
-    pub(crate) fn of(tables: &Tables, [before, after]: [&Casts; 2]) -> Self {
-        let of_table = |table: &Table| {
+    /// `rules` are those after each statement.
+    pub(crate) fn of(tables: &Tables, [before, after]: [&Casts; 2], rules: &Rules) -> Self {
+        let of_table = |(oid, table): (u32, &Table)| {
             let root = tables.get(table.root())?;
             let option = if root.schema == "public" { root.name.clone() } else { root.plain_name() };
             let columns = before.names(after, table.root());
-            Some(TableColumns { schema: table.schema.clone(), name: table.name.clone(), option, columns })
+            let constraints = rules.constraints(oid).into_iter();
+            let constraints = constraints.map(|(name, columns)| (name.to_lowercase(), columns)).collect();
+            // The server names the partition that has the row.
+            let keys =
+                [oid, table.root()].into_iter().map(|oid| rules.keys(oid)).find(|keys| !keys.is_empty());
+            let keys = keys.map_or_else(Vec::new, <[String]>::to_vec);
+            let (schema, name) = (table.schema.clone(), table.name.clone());
+            Some(TableColumns { schema, name, option, columns, constraints, keys })
         };
         Self(tables.all().filter_map(of_table).collect())
     }
@@ -152,7 +180,9 @@ impl Columns {
             columns => columns.contains(column),
         };
         let of_table = |one: &TableColumns| -> Vec<String> {
-            let named = one.columns.iter().filter(|[name, _]| is_named(name));
+            let ruled = one.ruled(unsuited, &words);
+            let is_its = |name: &String| if ruled.is_empty() { is_named(name) } else { ruled.contains(name) };
+            let named = one.columns.iter().filter(|[name, _]| is_its(name));
             named.map(|[_, before]| format!("{}.{before}", one.option)).collect()
         };
         let mut found: Vec<String> = self.0.iter().filter(is_meant).flat_map(of_table).collect();

@@ -18,6 +18,7 @@ mod sessions;
 mod space;
 mod stalls;
 mod statements;
+mod suited;
 mod support;
 mod tablespaces;
 mod ways;

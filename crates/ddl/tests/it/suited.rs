@@ -1,0 +1,138 @@
+//! Rows that suit what the migration adds, and remedies where they do not.
+
+use ddl::{Amount, Outcome};
+use testkit::{RELEASES, Server, assert_says};
+
+use crate::support::{Warned, measured, measured_by, request, server};
+
+const SCHEMA: &str = "
+    CREATE TABLE parent (id int PRIMARY KEY, n int);
+    CREATE TABLE big (id int PRIMARY KEY, v int, w int, note text);
+    CREATE TABLE parted (k int NOT NULL, v int) PARTITION BY RANGE (k);
+    CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (1000000);
+";
+
+const PARTITIONED: &str = "
+    CREATE TABLE ev (id int, at date NOT NULL) PARTITION BY RANGE (at);
+    CREATE TABLE ev_2024 PARTITION OF ev FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+    CREATE TABLE \"ev_New\" (id int, at date NOT NULL);
+    CREATE TABLE listed (id int, state text) PARTITION BY LIST (state);
+    CREATE TABLE listed_new (id int, state text);
+    CREATE TABLE hashed (id int, other int) PARTITION BY HASH (id);
+    CREATE TABLE hashed_0 (id int, other int);
+";
+
+fn outcome(server: &Server, schema: &str, migration: &str) -> Outcome {
+    measured(server, &request(schema, migration, Amount::Rows(300))).unwrap()
+}
+
+/// All statements are measured.
+fn assert_suited(server: &Server, schema: &str, migration: &str) {
+    let outcome = outcome(server, schema, migration);
+    let failed: Vec<_> = outcome.failed().collect();
+    assert!(failed.is_empty(), "{migration}: {failed:#?}");
+}
+
+/// The remedy of the statement with this number.
+fn remedy(outcome: &Outcome, number: usize) -> String {
+    let failed = outcome.failed().find(|(one, _)| one.number == number);
+    failed.and_then(|(_, failed)| failed.remedy.clone()).unwrap_or_else(|| panic!("{number}: {outcome:#?}"))
+}
+
+#[test]
+fn rows_suit_a_key_and_a_foreign_key_to_it() {
+    for release in RELEASES {
+        let server = server(release);
+        for migration in [
+            "CREATE UNIQUE INDEX pn ON parent (n);
+             ALTER TABLE big ADD CONSTRAINT fn FOREIGN KEY (v) REFERENCES parent (n);",
+            "ALTER TABLE parent ADD CONSTRAINT pn UNIQUE (n);
+             ALTER TABLE big ADD CONSTRAINT fn FOREIGN KEY (v) REFERENCES parent (n);",
+            "CREATE UNIQUE INDEX pn ON parent (n);
+             ALTER TABLE parent ADD CONSTRAINT pn UNIQUE USING INDEX pn;
+             ALTER TABLE big ADD CONSTRAINT fn FOREIGN KEY (v) REFERENCES parent (n);",
+            "ALTER TABLE parted ADD PRIMARY KEY (k);
+             ALTER TABLE big ADD CONSTRAINT fk FOREIGN KEY (v) REFERENCES parted (k);",
+            "ALTER TABLE big ADD CONSTRAINT bw UNIQUE (w);
+             ALTER TABLE big ADD CONSTRAINT fw FOREIGN KEY (v) REFERENCES big (w);",
+        ] {
+            assert_suited(&server, SCHEMA, migration);
+        }
+    }
+}
+
+#[test]
+fn rows_suit_a_constraint_that_the_migration_removes_later() {
+    for release in RELEASES {
+        let server = server(release);
+        for removal in ["ALTER TABLE big DROP CONSTRAINT q", "DROP TABLE big", "SELECT 1"] {
+            let migration = format!("ALTER TABLE big ADD CONSTRAINT q CHECK (v < 10); {removal}");
+            assert_suited(&server, SCHEMA, &migration);
+        }
+        let migration = "BEGIN; SET LOCAL search_path = public, pg_catalog; ALTER TABLE big ADD CHECK (v < 10); \
+                         ALTER TABLE big ADD CHECK (w > 5); ROLLBACK; ALTER TABLE big ADD a int";
+        assert_suited(&server, SCHEMA, migration);
+    }
+}
+
+#[test]
+fn a_failure_that_follows_from_an_earlier_one_is_told() {
+    let server = server(18);
+    for (first, second) in [
+        ("ALTER TABLE big ADD CONSTRAINT q CHECK (note <> 'x')", "ALTER TABLE big DROP CONSTRAINT q"),
+        ("CREATE UNIQUE INDEX CONCURRENTLY cn ON big (note)", "DROP INDEX CONCURRENTLY cn"),
+    ] {
+        // Rows that a migration changes itself do not suit.
+        let migration = format!("UPDATE big SET note = 'x'; {first}; {second}");
+        let outcome = outcome(&server, SCHEMA, &migration);
+        assert_says(&remedy(&outcome, 2), &["--column 'big.note=SPEC'"]);
+        assert_says(&remedy(&outcome, 3), &["may follow from the failure of statement 2"]);
+    }
+}
+
+#[test]
+fn rows_suit_the_bounds_of_a_partition_that_is_attached() {
+    for release in RELEASES {
+        let server = server(release);
+        for migration in [
+            "ALTER TABLE ev ATTACH PARTITION \"ev_New\" FOR VALUES FROM ('2025-01-01') TO ('2026-01-01')",
+            "BEGIN; ALTER TABLE ev ATTACH PARTITION \"ev_New\" FOR VALUES FROM ('2025-01-01') TO ('2026-01-01'); ROLLBACK",
+            "ALTER TABLE listed ATTACH PARTITION listed_new FOR VALUES IN ('new', 'paid')",
+        ] {
+            assert_suited(&server, PARTITIONED, migration);
+        }
+        // No rows are made for a partition by hash.
+        let migration =
+            "ALTER TABLE hashed ATTACH PARTITION hashed_0 FOR VALUES WITH (MODULUS 2, REMAINDER 0)";
+        let remedy = remedy(&outcome(&server, PARTITIONED, migration), 1);
+        assert!(remedy.ends_with("with --column 'hashed_0.id=SPEC'"), "{release}: {remedy}");
+    }
+}
+
+#[test]
+fn the_remedy_of_validate_names_the_columns_of_the_constraint() {
+    let migration = "
+        UPDATE big SET note = 'x';
+        ALTER TABLE big ADD CONSTRAINT \"Own\" CHECK (note <> 'x' OR v IS NULL) NOT VALID;
+        ALTER TABLE big VALIDATE CONSTRAINT \"Own\";";
+    let remedy = remedy(&outcome(&server(18), SCHEMA, migration), 3);
+    assert!(remedy.ends_with("with --column 'big.note=SPEC', or for big.v"), "{remedy}");
+}
+
+#[test]
+fn a_rule_that_the_tables_do_not_take_is_told() {
+    let server = server(18);
+    for (migration, is_told) in [
+        ("CREATE TABLE made (id int PRIMARY KEY); ALTER TABLE big ADD FOREIGN KEY (v) REFERENCES made", true),
+        ("ALTER TABLE big ADD extra int; ALTER TABLE big ADD CHECK (extra > 0)", false),
+        ("CREATE TABLE made (id int PRIMARY KEY, CHECK (id > 0))", false),
+    ] {
+        let mut warned = Warned::default();
+        measured_by(&server, &request(SCHEMA, migration, Amount::Rows(300)), &mut warned).unwrap();
+        let says =
+            "may not satisfy FOREIGN KEY (v) REFERENCES public.made(id) of big, which the migration adds";
+        let warnings = warned.0.join("\n");
+        assert_eq!(warnings.contains(says), is_told, "{migration}: {warnings}");
+        assert_eq!(warnings.contains("may not satisfy"), is_told, "{migration}: {warnings}");
+    }
+}
