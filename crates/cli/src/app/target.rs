@@ -147,6 +147,7 @@ pub(crate) fn spec(embedded: &EmbeddedArgs) -> Spec {
         profile: embedded.profile,
         set: embedded.set.clone(),
         tcp: None,
+        defaults: embedded.defaults.clone(),
     }
 }
 
