@@ -87,12 +87,14 @@ pub enum ConnectError {
     )]
     NoSystemRoots(String),
     /// No host was named, and no local server listens.
-    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}. Start a local server on that port, name a server with -h HOST and -p PORT, or use pgrig's own PostgreSQL: give --instance default (-d then names one of its databases), or leave out all connection options and database names, and unset PGHOST, PGPORT and PGDATABASE", searched(.directories))]
+    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}. Start a local server on that port, name a server with -h HOST and -p PORT, or use pgrig's own PostgreSQL: {own}", searched(.directories))]
     NoSocket {
         /// The port looked for.
         port: u16,
         /// The directories searched.
         directories: Vec<PathBuf>,
+        /// How to use pgrig's own PostgreSQL instead.
+        own: String,
     },
     /// The operating system does not know the name of the current user.
     #[error(
@@ -298,6 +300,15 @@ impl Classified for ConnectError {
 }
 
 impl ConnectError {
+    /// With the way in which this command uses pgrig's own PostgreSQL, if no local server listens.
+    #[must_use]
+    pub fn with_own(mut self, remedy: impl Into<String>) -> Self {
+        if let Self::NoSocket { own, .. } = &mut self {
+            *own = remedy.into();
+        }
+        self
+    }
+
     /// With the statement that the server refused.
     #[must_use]
     pub fn of_statement(mut self, sql: &str) -> Self {

@@ -333,9 +333,13 @@ fn address(
 fn default_socket(machine: &Machine, port: u16) -> Result<Address, ConnectError> {
     let directories = &machine.socket_directories;
     let found = directories.iter().find(|dir| Host::socket(dir, port).exists());
-    found
-        .map(|directory| Address::Unix { directory: directory.clone(), default: true })
-        .ok_or_else(|| ConnectError::NoSocket { port, directories: directories.clone() })
+    found.map(|directory| Address::Unix { directory: directory.clone(), default: true }).ok_or_else(|| {
+        ConnectError::NoSocket {
+            port,
+            directories: directories.clone(),
+            own: "give --instance default instead of other connection options".to_owned(),
+        }
+    })
 }
 
 #[cfg(test)]

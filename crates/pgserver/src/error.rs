@@ -187,7 +187,8 @@ pub enum Error {
     /// A running server has other properties than asked for.
     #[error(
         "instance {instance} runs with {runs}, not with {asked}; stop it first (pgrig server stop --instance \
-         {instance}), or leave out the option"
+         {instance}), or {}",
+        if *.is_given { "leave out the option" } else { "use another instance (--instance OTHER)" }
     )]
     RunsDifferently {
         /// The instance.
@@ -196,6 +197,8 @@ pub enum Error {
         runs: String,
         /// Value that was asked for.
         asked: String,
+        /// Whether an option of the user's asked for it.
+        is_given: bool,
     },
     /// Other commands use the running server, so it cannot be restarted.
     #[error(

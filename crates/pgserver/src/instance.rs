@@ -32,6 +32,8 @@ pub struct Spec {
     pub set: Vec<(String, String)>,
     /// Listen on 127.0.0.1 too, on a free port; by default not.
     pub tcp: Option<bool>,
+    /// Properties that the caller chose, and not the user: `profile`, or names of settings.
+    pub defaults: Vec<&'static str>,
 }
 
 /// The programs that an instance runs with.
@@ -57,6 +59,7 @@ impl Default for Spec {
             profile: None,
             set: Vec::new(),
             tcp: None,
+            defaults: Vec::new(),
         }
     }
 }
@@ -374,21 +377,22 @@ impl Instance {
     /// Whether a running server fulfils the request.
     pub(crate) fn check_same(&self, runs: &Config) -> Result<()> {
         let spec = &self.spec;
-        let differs = |runs: String, asked: String| {
-            Err(Error::RunsDifferently { instance: spec.name.clone(), runs, asked })
+        let differs = |property: &str, runs: String, asked: String| {
+            let is_given = !spec.defaults.contains(&property);
+            Err(Error::RunsDifferently { instance: spec.name.clone(), runs, asked, is_given })
         };
         if let Some(asked) = spec.profile.filter(|profile| *profile != runs.profile) {
-            return differs(format!("profile {}", runs.profile), format!("profile {asked}"));
+            return differs("profile", format!("profile {}", runs.profile), format!("profile {asked}"));
         }
         if let Some(asked) = spec.tcp.filter(|tcp| *tcp != runs.tcp) {
             let word = |tcp: bool| if tcp { "TCP" } else { "the socket only" }.to_owned();
-            return differs(word(runs.tcp), word(asked));
+            return differs("tcp", word(runs.tcp), word(asked));
         }
         if let Some(dir) = &spec.pg_bin {
             let asked = Binaries::installed(dir)?;
             if runs.binaries != Source::Installed(asked.dir().to_owned()) {
                 let runs = format!("PostgreSQL {} from another directory", runs.version);
-                return differs(runs, format!("the one in {}", asked.dir().display()));
+                return differs("pg_bin", runs, format!("the one in {}", asked.dir().display()));
             }
         }
         for (name, value) in &spec.set {
@@ -396,7 +400,7 @@ impl Instance {
             let has = runs.set.iter().rfind(same).map(|(_, value)| value);
             if has != Some(value) {
                 let runs = has.map_or(format!("{name} unset"), |has| format!("{name} = {has}"));
-                return differs(runs, format!("{name} = {value}"));
+                return differs(name, runs, format!("{name} = {value}"));
             }
         }
         Ok(())

@@ -65,7 +65,8 @@ impl Scratch {
             let set = own.chain(settings.iter().cloned()).collect();
             let version = version.filter(|_| pg_bin.is_none());
             let pg_bin = pg_bin.map(Path::to_owned);
-            Spec { name: name.to_owned(), version, pg_bin, profile: Some(Profile::Stock), set, tcp: None }
+            let profile = Some(Profile::Stock);
+            Spec { name: name.to_owned(), version, pg_bin, profile, set, ..Spec::default() }
         };
         let open = |name: &str, set: &[(&str, &str)]| Instance::open(home, spec(name, set));
         // Recovery needs room for the transactions that were prepared. A subscription of the original must not take changes from its

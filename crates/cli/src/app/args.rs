@@ -12,9 +12,6 @@ use crate::app::runs;
 /// Help of --explain, wherever there is a plan.
 pub(crate) const EXPLAIN: &str = "Print what the command would do, and exit without doing it";
 
-/// Default of --profile where the instance is one for measuring.
-pub(crate) const STOCK: &str = "the profile of the last `server start`, else stock";
-
 /// Help of --profile where the default is a different one.
 pub(crate) fn profile_help(default: &str) -> String {
     format!(
@@ -166,6 +163,10 @@ pub(crate) struct EmbeddedArgs {
     /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. If you give --set, the instance runs with these values, and without the --set values of the last `server start`. Only `server start` makes the instance remember the new values; after any other command, the old ones apply again
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
+
+    /// What the verb chose of these, and not the user: `profile`, or names of settings; no option
+    #[arg(skip)]
+    pub(crate) defaults: Vec<&'static str>,
 }
 
 impl EmbeddedArgs {
@@ -176,7 +177,7 @@ impl EmbeddedArgs {
 
     /// Whether anything is asked of the server that a running one may not be.
     pub(crate) fn asks_for_more_than_a_name(&self) -> bool {
-        let Self { instance: _, pg_version, pg_bin, profile, set } = self;
+        let Self { instance: _, pg_version, pg_bin, profile, set, defaults: _ } = self;
         pg_version.is_some() || pg_bin.is_some() || profile.is_some() || !set.is_empty()
     }
 }

@@ -65,6 +65,16 @@ pub(crate) fn numbers(text: &str) -> Result<Numbers, String> {
     })
 }
 
+/// Parses `--part` of a verb that uses the variables without it.
+pub(crate) fn numbers_or_none(text: &str) -> Result<Numbers, String> {
+    numbers(text).map_err(|why| {
+        format!(
+            "{why}; or leave out --part: pgrig then takes the part from Slurm's variables, from JOB_COMPLETION_INDEX with PGRIG_PARTS, \
+             or from PGRIG_PART"
+        )
+    })
+}
+
 /// The part that a process is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
@@ -244,6 +254,8 @@ mod tests {
         let given = given.part(&pod).unwrap();
         assert_eq!((given.number, given.of), (2, 4));
         assert!("0/4".parse::<PartArg>().unwrap_err().contains("or auto"));
+        assert!(numbers_or_none("auto").unwrap_err().contains("3/8; or leave out --part"));
+        assert_eq!(numbers_or_none("2/4"), numbers("2/4"));
     }
 
     #[test]

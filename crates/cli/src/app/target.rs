@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use connect::{ConnectOptions, Connection, Target, recipe, resolve};
+use connect::{ConnectError, ConnectOptions, Connection, Target, recipe, resolve};
 use pgserver::{Home, Instance, Running, Spec};
 use server::settings::{Restart, ServerRef};
 use server::{DataDirectory, DifferingSetting, Restarter, differing_settings, runs_on};
@@ -53,7 +53,7 @@ struct Embedded {
 /// Finds the server, and starts the embedded one if that is meant.
 pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> Result<Chosen, Failure> {
     if meant(choice)? == Meant::Named {
-        let target = resolve(&options(choice), &env)?;
+        let target = named(choice)?;
         let kind = Kind::Named { recipe: recipe(&options(choice), &env)?, own: OnceLock::new() };
         let may_change_sessions = choice.may_change_sessions;
         return Ok(Chosen {
@@ -130,7 +130,38 @@ pub(crate) fn options(choice: &ServerChoice) -> ConnectOptions {
 
 /// A server that options name, without a connection.
 pub(crate) fn named(choice: &ServerChoice) -> Result<Target, Failure> {
-    Ok(resolve(&options(choice), &env)?)
+    let resolved = resolve(&options(choice), &env);
+    Ok(resolved.map_err(|error| {
+        let instance = own_instead(choice, "-d then names one of its databases");
+        error.with_own(format!(
+            "{instance}, or leave out all connection options and database names, and unset PGHOST, PGPORT and PGDATABASE"
+        ))
+    })?)
+}
+
+/// The option that selects pgrig's own server, and the options to replace. `databases` says how its databases are named.
+fn own_instead(choice: &ServerChoice, databases: &str) -> String {
+    let ServerChoice { dbname, address: ServerAddress { host, port, username, .. }, .. } = choice;
+    let is_uri = dbname.as_deref().is_some_and(|name| name.contains('=') || name.contains("://"));
+    let instead = if is_uri {
+        " instead of -h, -p, -U and a URI"
+    } else if [host, port, username].into_iter().any(Option::is_some) {
+        " instead of -h, -p and -U"
+    } else {
+        ""
+    };
+    format!("give --instance default{instead} ({databases})")
+}
+
+/// The error of a verb that uses pgrig's own server only if --instance or the like names it.
+pub(crate) fn only_by_instance(failure: Failure, choice: &ServerChoice, databases: &str) -> Failure {
+    match failure.error::<ConnectError>() {
+        Some(ConnectError::NoSocket { port, directories, .. }) => {
+            let own = own_instead(choice, databases);
+            ConnectError::NoSocket { port: *port, directories: directories.clone(), own }.into()
+        }
+        _ => failure,
+    }
 }
 
 fn env(name: &str) -> Option<String> {
@@ -147,6 +178,7 @@ pub(crate) fn spec(embedded: &EmbeddedArgs) -> Spec {
         profile: embedded.profile,
         set: embedded.set.clone(),
         tcp: None,
+        defaults: embedded.defaults.clone(),
     }
 }
 

@@ -253,8 +253,8 @@ mod tests {
         let expected =
             "compare:\n  pgrig ab --rounds 10 'pgrig tps -c 4 -T 8' \\\n      'pgrig tps -c 8 -T 8'";
         assert_eq!(wrapped(line, 50), expected);
-        let line = "use tmpfs: export PGRIG_HOME=/dev/shm/pgrig && eval $(pgrig testdb new --instance x)";
-        let expected = "use tmpfs:\n  export PGRIG_HOME=/dev/shm/pgrig && eval \\\n      $(pgrig testdb new --instance x)";
+        let line = "use tmpfs: export PGRIG_HOME=/dev/shm/pgrig && eval \"$(pgrig testdb new --instance x)\"";
+        let expected = "use tmpfs:\n  export PGRIG_HOME=/dev/shm/pgrig && eval \\\n      \"$(pgrig testdb new --instance x)\"";
         assert_eq!(wrapped(line, 50), expected);
     }
 

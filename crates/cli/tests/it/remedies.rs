@@ -38,6 +38,30 @@ fn a_role_without_rights_gets_the_statement_that_grants_them() {
     }
 }
 
+/// No server listens on port 1.
+#[test]
+fn without_a_local_server_the_way_to_pgrigs_own_is_one_that_the_command_has() {
+    let rig = Rig::new();
+    let all = "or leave out all connection options and database names";
+    for (arguments, told, has_all) in [
+        ("tps -T 1 -p 1", "give --instance default instead of -h, -p and -U (-d then names", true),
+        (
+            "tps -T 1 -d port=1",
+            "give --instance default instead of -h, -p, -U and a URI (-d then names",
+            true,
+        ),
+        ("testdb list -p 1", "give --instance default instead of -h, -p and -U (-d then names", true),
+        ("testdb unlog -p 1", "give --instance default instead of -h, -p and -U (-d then names", false),
+        ("model check a b -p 1", "(ORIGINAL and COPY then name its databases)", false),
+    ] {
+        let ran = rig.run(arguments);
+        assert_eq!(ran.code, Some(1), "pgrig {arguments}: {ran:#?}");
+        assert!(ran.stderr.contains("no PostgreSQL socket .s.PGSQL.1 in "), "pgrig {arguments}: {ran:#?}");
+        assert!(ran.stderr.contains(told), "pgrig {arguments}: {ran:#?}");
+        assert_eq!(ran.stderr.contains(all), has_all, "pgrig {arguments}: {ran:#?}");
+    }
+}
+
 #[test]
 fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
     let rig = Rig::new();

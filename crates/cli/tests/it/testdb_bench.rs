@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::support::bench::{
-    NEWEST, OLDEST, SHORT, assert_forced_out, assert_nothing_left, assert_says, bench, configs, databases,
-    named, read, schema, seeing, seen, set, suite,
+    NEWEST, OLDEST, SCHEMA, SHORT, assert_forced_out, assert_nothing_left, assert_says, bench, configs,
+    databases, named, read, schema, seeing, seen, set, suite,
 };
 use crate::support::{Ran, Rig};
 use testkit::until_some as until;
@@ -109,6 +109,27 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
         assert!(rig.block_on(client.query_one(query, &[])).unwrap().get::<_, bool>(0));
         assert_nothing_left(&rig, &server);
     }
+}
+
+#[test]
+fn a_database_of_an_instance_is_copied_only_if_it_is_named() {
+    let rig = Rig::not_in_memory();
+    let server = rig.server(NEWEST);
+    server.execute("CREATE DATABASE shop");
+    let shop = server.database("shop");
+    shop.execute(SCHEMA);
+    let (before, suite) = (databases(&server), seeing(&rig));
+    let ways = "--instance default --variants unlogged,dangerous,template";
+    let (_, document) = bench(&rig, &format!("{SHORT} {ways} -d shop"), &suite);
+    assert_eq!(configs(&document), set(&["normal", "unlogged", "dangerous", "template"]));
+    assert_eq!(document["request"]["content"]["kind"], "database");
+    assert_eq!(document["request"]["content"]["name"], "shop");
+    assert_eq!(seen(&rig), set(&["on on on 0 f 50 t", "on on on 2 f 50 t", "off off off 0 f 50 t"]));
+    assert_eq!(shop.number("SELECT count(*) FROM parent"), 50);
+    let (_, document) = bench(&rig, &format!("{SHORT} --instance default --variants normal"), "true");
+    assert_eq!(document["request"]["content"]["kind"], "empty");
+    assert_eq!(databases(&server), before);
+    assert_nothing_left(&rig, &server);
 }
 
 #[test]

@@ -415,6 +415,7 @@ fn what_cannot_be_is_refused() {
         (format!("{dump} --back"), 2, "--back is for a live database"),
         ("--dry-run".to_owned(), 2, "--explain is for a live database"),
         (format!("-d postgres {dump}"), 2, "FILE is for a dump"),
+        (format!("{dump} --set fsync=off"), 2, "--profile and --set are for a live database"),
         (format!("-d postgres -o {dump}"), 2, "--output is for a dump"),
         ("-d postgres --compress gzip".to_owned(), 2, "--compress is for a dump"),
         (

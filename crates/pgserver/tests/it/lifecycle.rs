@@ -105,6 +105,23 @@ fn only_a_detached_start_is_remembered() {
 }
 
 #[test]
+fn only_an_option_that_was_given_can_be_left_out() {
+    let rig = Rig::new();
+    rig.start_detached(stock());
+    let refused = |defaults: &[&'static str]| {
+        let asked =
+            Spec { profile: Some(Profile::Dangerous), defaults: defaults.to_vec(), ..Spec::default() };
+        rig.instance(asked).check_running().unwrap_err().to_string()
+    };
+    let told = "instance default runs with profile stock, not with profile dangerous; stop it first (pgrig server stop \
+                --instance default), or";
+    assert_eq!(refused(&[]), format!("{told} leave out the option"));
+    assert_eq!(refused(&["wal_level"]), format!("{told} leave out the option"));
+    assert_eq!(refused(&["profile"]), format!("{told} use another instance (--instance OTHER)"));
+    assert!(rig.instance(stock()).stop(&|_| ()).unwrap());
+}
+
+#[test]
 fn tcp_on_demand_with_a_password() {
     let rig = Rig::new();
     let running = rig.start(stock());

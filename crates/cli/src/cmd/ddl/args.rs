@@ -9,7 +9,7 @@ use model::Model;
 use pgserver::Profile;
 use server::quote::shell_word;
 
-use crate::app::args::{EXPLAIN, EmbeddedArgs, STOCK, SaveArgs, ServerAddress, ServerChoice, profile_help};
+use crate::app::args::{EXPLAIN, EmbeddedArgs, SaveArgs, ServerAddress, ServerChoice, profile_help};
 use crate::app::duration::Length;
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
@@ -38,7 +38,7 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 /// major version and settings. To measure on the version of your server, give --pg-version, and --instance
 /// with a new name: --pg-version 15 --instance ddl15.
 #[derive(Clone, Debug, Args)]
-#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(profile_help(STOCK))),
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(profile_help("stock"))),
     after_help = "Classes: catalog only, wait, scan, scan of another table,\n\
     scan of several tables, rows, index build, copy, rewrite.\n\n\
     Examples:\n  \
@@ -379,10 +379,14 @@ impl DdlArgs {
         }
         let mut embedded = self.embedded.clone();
         embedded.instance.get_or_insert_with(|| Self::INSTANCE.to_owned());
-        embedded.profile.get_or_insert(Profile::Stock);
-        let mut set = |name: &str, value: &str| {
+        if embedded.profile.is_none() {
+            embedded.profile = Some(Profile::Stock);
+            embedded.defaults.push("profile");
+        }
+        let mut set = |name: &'static str, value: &str| {
             if !embedded.set.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
                 embedded.set.push((name.to_owned(), value.to_owned()));
+                embedded.defaults.push(name);
             }
         };
         // Under minimal, rewrites and new indexes write no WAL. Autovacuum would write its own.

@@ -455,7 +455,7 @@ pub(crate) enum Filler {
 pub(crate) enum Method {
     /// direct on pgrig's own server if the tables allow it; otherwise the fastest method, given the number of cores, the server and the tables
     Auto,
-    /// COPY over the connection
+    /// COPY over the connection. Plan and results call it frozen-copy (COPY with FREEZE, in the transaction that creates or truncates the table) or chunked-copy (a transaction for each chunk)
     Copy,
     /// INSERT … SELECT in the server
     Server,

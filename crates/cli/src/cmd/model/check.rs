@@ -22,7 +22,7 @@ use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
-use crate::app::target::Chosen;
+use crate::app::target::{Chosen, only_by_instance};
 use crate::app::version::VERSION;
 
 /// Number of ANALYZE runs on the original, and on the copy.
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
         return Err(Usage(text.to_owned()).into());
     }
     let server = server(arguments, model.is_some());
-    on_server(&server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
+    let done = on_server(&server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
         let original = match model {
             Some(model) => Original::Model(Box::new(model)),
             None => Original::Database(Box::new(target(&arguments.original, chosen)?)),
@@ -80,7 +80,8 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
             result = Box::pin(work) => result,
             () = interrupted(printer) => Err(crate::app::failure::Unhappy::Stopped.into()),
         }
-    })
+    });
+    done.map_err(|failure| only_by_instance(failure, &server, "ORIGINAL and COPY then name its databases"))
 }
 
 /// The server that a name of a database has the same effect on as with `-d`.

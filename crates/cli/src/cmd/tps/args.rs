@@ -16,7 +16,7 @@ use crate::app::args::{
 use crate::app::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
 use crate::app::failure::Usage;
 use crate::app::input;
-use crate::app::part::{self, Numbers, numbers};
+use crate::app::part::{self, Numbers, numbers_or_none};
 use crate::cmd::tps::matrix::args::MatrixArgs;
 
 /// Duration of a run without -t and -T.
@@ -159,7 +159,7 @@ pub(crate) struct TpsArgs {
     /// Clients are numbered across all parts, so no two of them have the same random numbers. A part needs -n.
     /// Without --part, pgrig takes I/N from Slurm's variables, from JOB_COMPLETION_INDEX with PGRIG_PARTS, or from PGRIG_PART; if none
     /// is set, the run is not a part
-    #[arg(long, value_name = "I/N", value_parser = numbers, conflicts_with = "matrix", help_heading = "Parts")]
+    #[arg(long, value_name = "I/N", value_parser = numbers_or_none, conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) part: Option<Numbers>,
 
     /// Stop if parts are missing after this time

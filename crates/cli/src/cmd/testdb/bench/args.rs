@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use connect::ConnectOptions;
 use pgserver::Profile;
 use script::Source;
 use testdb::bench::{TestCommand, Variant};
 use tps::{Length, Request};
 
 use crate::app::args::{
-    MOST_TRIALS, STOCK, SaveArgs, ServerAddress, ServerChoice, connections, profile_help, share, up_to,
+    MOST_TRIALS, SaveArgs, ServerAddress, ServerChoice, connections, profile_help, share, up_to,
 };
 use crate::app::duration::seconds;
 use crate::app::failure::Usage;
 use crate::app::input;
+use crate::app::target::{Meant, meant};
 
 /// Environment variables that name a server or a role; `pgrig testdb new` sets some of them.
 const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"];
@@ -26,12 +26,21 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
 const INSTANCE: &str = "Use this instance of pgrig's own PostgreSQL, even if PGHOST or another variable names a server; create it \
                         if it does not exist [default: the instance called testdb-bench]";
 
+/// Help of -d.
+const DBNAME: &str = "Copy this database, if you do not give --from: name, URI (postgresql://…) or keyword string (host=… dbname=…); with \
+                      --instance, the name of a database of that instance [default: PGDATABASE, else as for psql; on pgrig's own \
+                      PostgreSQL: none]";
+
+/// Default of --profile.
+const PROFILE: &str = "stock; with --instance, the profile of the last `server start`, else bulk";
+
 /// Measure which variant of the database makes your test command faster
 ///
 /// Each round runs COMMAND once for each variant, in random order, each time on a fresh database. COMMAND finds the
-/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. With --from, pgrig loads each database from the file. Without it, each is a copy of the database that -d, PGDATABASE or another variable names; pgrig does not change the original. If nothing names a server, pgrig uses its instance testdb-bench (profile stock), where each database is empty without --from.
+/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. With --from, pgrig loads each database from the file. Without it, each is a copy of the database that -d, PGDATABASE or another variable names; pgrig does not change the original. If nothing names a server, pgrig uses its instance testdb-bench (profile stock), where each database is empty without --from. With --instance, each database is empty without --from and -d.
 #[derive(Debug, Args)]
-#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(profile_help(STOCK))),
+#[command(mut_arg("dbname", |dbname| dbname.help(DBNAME)), mut_arg("instance", |instance| instance.help(INSTANCE)),
+    mut_arg("profile", |profile| profile.help(profile_help(PROFILE))),
     after_help = "Parts of a variant, joined by +:\n  \
     normal      the database unchanged; pgrig compares all variants with it\n  \
     unlogged    unlogged tables: a crash of the server empties them\n  \
@@ -177,20 +186,14 @@ impl BenchArgs {
     /// settings.
     pub(crate) fn server(&self) -> ServerChoice {
         let mut server = self.server.clone();
-        let env = |name: &str| std::env::var(name).ok();
-        let options = ConnectOptions {
-            dbname: server.dbname.clone(),
-            host: server.address.host.clone(),
-            port: server.address.port.clone(),
-            user: server.address.username.clone(),
-        };
-        let named = options.names_a_server(&|_| None);
-        if !named
-            && (server.address.embedded.any() || !options.names_a_server(&env))
-            && server.address.embedded.instance.is_none()
-        {
-            server.address.embedded.instance = Some(Self::INSTANCE.to_owned());
-            server.address.embedded.profile.get_or_insert(Profile::Stock);
+        let is_own = matches!(meant(&server), Ok(Meant::Own));
+        let embedded = &mut server.address.embedded;
+        if is_own && embedded.instance.is_none() {
+            embedded.instance = Some(Self::INSTANCE.to_owned());
+            if embedded.profile.is_none() {
+                embedded.profile = Some(Profile::Stock);
+                embedded.defaults.push("profile");
+            }
         }
         server
     }

@@ -131,6 +131,13 @@ async fn surroundings(chosen: &Chosen, printer: &Printer) -> Result<Environment,
     Ok(environment)
 }
 
+/// The database that is copied where there is no script: the one that -d names, or the one that the environment names with its
+/// server.
+fn original<'a>(arguments: &BenchArgs, chosen: &'a Chosen) -> Option<&'a str> {
+    let is_named = chosen.is_named() || arguments.server.dbname.is_some();
+    is_named.then(|| chosen.target.dbname())
+}
+
 fn request(
     arguments: &BenchArgs,
     source: Option<Source>,
@@ -140,8 +147,7 @@ fn request(
     let content = match source {
         Some(source) if !source.can_be_read_again() => return Err(BenchError::ReadOnce.into()),
         Some(source) => Content::Script(source),
-        None if chosen.is_named() => Content::Database(chosen.target.dbname().to_owned()),
-        None => Content::Empty,
+        None => original(arguments, chosen).map_or(Content::Empty, |name| Content::Database(name.to_owned())),
     };
     let work = match (arguments.test_command()?, arguments.transactions()?) {
         (_, Some(request)) => {

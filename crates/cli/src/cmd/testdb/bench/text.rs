@@ -15,6 +15,7 @@ use crate::app::numbers::{duration, interval, rounded};
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::app::target::Chosen;
 use crate::cmd::testdb::args::BenchArgs;
+use crate::cmd::testdb::bench::original;
 use crate::cmd::testdb::bench::results::Results;
 
 /// The plan.
@@ -212,8 +213,9 @@ pub(crate) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) 
 /// The recommended variant, with its commands.
 fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
     let embedded = &arguments.server.address.embedded;
-    let server = match chosen.place() {
-        ServerRef::Named(recipe) => format!(" -d {}", shell_word(&recipe)),
+    let place = chosen.place();
+    let server = match &place {
+        ServerRef::Named(recipe) => format!(" -d {}", shell_word(recipe)),
         // The environment may name another one.
         ServerRef::Own(_) if embedded.any() => instance(embedded.instance.as_deref().unwrap_or("default")),
         ServerRef::Own(_) => String::new(),
@@ -224,10 +226,11 @@ fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
         (None, None) => String::new(),
     };
     let script = arguments.script().map(|script| shell_word(&script.display().to_string()));
-    let from = match (&script, chosen.is_named()) {
-        (Some(script), _) => From::Script(script),
-        (None, false) => From::Nothing,
-        (None, true) => From::Database(chosen.target.dbname()),
+    let from = match (&script, original(arguments, chosen), &place) {
+        (Some(script), _, _) => From::Script(script),
+        (None, None, _) => From::Nothing,
+        (None, Some(name), ServerRef::Named(_)) => From::Database(name),
+        (None, Some(name), ServerRef::Own(instance)) => From::OwnDatabase { name, instance },
     };
     // Without a dump, for example, the rest is of no use.
     let commands = commands(variant, from, &server, &release).join(" && ");
@@ -250,6 +253,11 @@ enum From<'a> {
     Script(&'a str),
     /// A database of the measured server.
     Database(&'a str),
+    /// A database of an instance of pgrig's own.
+    OwnDatabase {
+        name: &'a str,
+        instance: &'a str,
+    },
 }
 
 /// The commands that make databases of this variant. `server` is the option that names the measured
@@ -261,15 +269,27 @@ fn commands(variant: Variant, from: From<'_>, server: &str, release: &str) -> Ve
     }
     // A server that is dangerous or in memory is one for tests alone, and pgrig's own.
     let mut commands = Vec::new();
-    if let From::Database(_) = from {
-        commands.push(format!("pg_dump --no-owner --no-privileges{server} -f dump.sql"));
+    match from {
+        From::Database(_) => {
+            commands.push(format!("pg_dump --no-owner --no-privileges{server} -f dump.sql"));
+        }
+        From::OwnDatabase { name, instance } => {
+            // After the bench, the instance may be stopped.
+            commands.push(format!("pgrig server start --instance {instance}"));
+            let url = format!("\"$(pgrig server url --instance {instance} {})\"", shell_word(name));
+            commands.push(format!("pg_dump --no-owner --no-privileges -d {url} -f dump.sql"));
+        }
+        From::Nothing | From::Script(_) => {}
     }
     if variant.has(Means::Tmpfs) {
         commands.push("export PGRIG_HOME=/dev/shm/pgrig".to_owned());
     }
     let server = instance(&format!("testdb-{profile}"));
     commands.push(format!("pgrig server start{server} --profile {profile}{release}"));
-    let from = if let From::Database(_) = from { From::Script("dump.sql") } else { from };
+    let from = match from {
+        From::Database(_) | From::OwnDatabase { .. } => From::Script("dump.sql"),
+        From::Nothing | From::Script(_) => from,
+    };
     commands.extend(databases(variant, from, &server));
     if let From::Script(_) = from
         && !variant.has(Means::Template)
@@ -283,7 +303,8 @@ fn commands(variant: Variant, from: From<'_>, server: &str, release: &str) -> Ve
 /// The commands for databases on the measured server.
 fn databases(variant: Variant, from: From<'_>, server: &str) -> Vec<String> {
     let [is_template, is_unlogged] = [Means::Template, Means::Unlogged].map(|means| variant.has(means));
-    let new = |what: &str| format!("eval $(pgrig testdb new{what}{server})");
+    let new_on = |what: &str, server: &str| format!("eval \"$(pgrig testdb new{what}{server})\"");
+    let new = |what: &str| new_on(what, server);
     match from {
         From::Nothing => vec![new("")],
         From::Script(script) if is_template => {
@@ -297,6 +318,12 @@ fn databases(variant: Variant, from: From<'_>, server: &str) -> Vec<String> {
         From::Database(name) => {
             let unlog = is_unlogged.then(|| format!("pgrig testdb unlog{server}"));
             let template = is_template.then(|| new(&format!(" --template {}", shell_word(name))));
+            unlog.into_iter().chain(template).collect()
+        }
+        From::OwnDatabase { name, instance: own } => {
+            let (name, server) = (shell_word(name), instance(own));
+            let unlog = is_unlogged.then(|| format!("pgrig testdb unlog -d {name}{server}"));
+            let template = is_template.then(|| new_on(&format!(" --template {name}"), &server));
             unlog.into_iter().chain(template).collect()
         }
     }
@@ -340,32 +367,45 @@ mod tests {
     #[test]
     fn commands_are_for_where_databases_come_from() {
         let script = From::Script("'my schema.sql'");
-        assert_eq!(typed("template", script, ""), "eval $(pgrig testdb new --from 'my schema.sql')");
+        assert_eq!(typed("template", script, ""), "eval \"$(pgrig testdb new --from 'my schema.sql')\"");
         assert_eq!(
             typed("unlogged+template", script, " -d x"),
-            "eval $(pgrig testdb new --from 'my schema.sql' --unlogged -d x)"
+            "eval \"$(pgrig testdb new --from 'my schema.sql' --unlogged -d x)\""
         );
         assert_eq!(typed("unlogged", script, ""), "pgrig testdb unlog 'my schema.sql' -o unlogged.sql");
         assert_eq!(
             typed("dangerous+template+tmpfs", script, " -d x"),
             "export PGRIG_HOME=/dev/shm/pgrig && \
              pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
-             eval $(pgrig testdb new --from 'my schema.sql' --instance testdb-dangerous)"
+             eval \"$(pgrig testdb new --from 'my schema.sql' --instance testdb-dangerous)\""
         );
         assert_eq!(
             typed("unlogged+template", From::Database("shop"), " -d host=db"),
-            "pgrig testdb unlog -d host=db && eval $(pgrig testdb new --template shop -d host=db)"
+            "pgrig testdb unlog -d host=db && eval \"$(pgrig testdb new --template shop -d host=db)\""
+        );
+        let own = From::OwnDatabase { name: "my shop", instance: "mine" };
+        assert_eq!(
+            typed("unlogged+template", own, ""),
+            "pgrig testdb unlog -d 'my shop' --instance mine && \
+             eval \"$(pgrig testdb new --template 'my shop' --instance mine)\""
+        );
+        assert_eq!(
+            typed("dangerous+template", own, ""),
+            "pgrig server start --instance mine && pg_dump --no-owner --no-privileges \
+             -d \"$(pgrig server url --instance mine 'my shop')\" -f dump.sql && \
+             pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
+             eval \"$(pgrig testdb new --from dump.sql --instance testdb-dangerous)\""
         );
         assert_eq!(
             typed("dangerous", From::Nothing, ""),
             "pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
-             eval $(pgrig testdb new --instance testdb-dangerous)"
+             eval \"$(pgrig testdb new --instance testdb-dangerous)\""
         );
         assert_eq!(
             typed("unlogged+dangerous", From::Database("shop"), " -d host=db"),
             "pg_dump --no-owner --no-privileges -d host=db -f dump.sql && \
              pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
-             pgrig testdb unlog dump.sql -o unlogged.sql && eval $(pgrig testdb new --instance testdb-dangerous)"
+             pgrig testdb unlog dump.sql -o unlogged.sql && eval \"$(pgrig testdb new --instance testdb-dangerous)\""
         );
         assert_eq!(shell_word("host=db dbname=it's"), r"'host=db dbname=it'\''s'");
     }
@@ -382,7 +422,7 @@ mod tests {
     /// As a shell splits it.
     fn words(command: &str) -> Vec<String> {
         let command =
-            command.strip_prefix("eval $(").and_then(|command| command.strip_suffix(')')).unwrap_or(command);
+            command.strip_prefix("eval \"$(").and_then(|rest| rest.strip_suffix(")\"")).unwrap_or(command);
         let script = format!("printf '%s\n' {command}");
         let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
         assert!(output.status.success(), "{command}");

@@ -4,14 +4,14 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use connect::{Target, resolve};
+use connect::Target;
 use pgserver::{Home, Instance, LockFile};
 use server::process::host;
 use testdb::lend::KeeperId;
 
 use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Context, Failure};
-use crate::app::target::{Meant, meant, options};
+use crate::app::target::{self, Meant, meant};
 
 /// `PGRIG_HOME/testdb/<keeper>/`: directory of the keeper's own socket, its log, and the lock that
 /// it holds as long as it runs.
@@ -31,7 +31,7 @@ impl KeeperPlace {
         let mut server = choice.clone();
         let mut named = None;
         if meant(choice)? == Meant::Named {
-            let target = resolve(&options(choice), &|name| std::env::var(name).ok())?.with_database("");
+            let target = target::named(choice)?.with_database("");
             match own_instance(&home, &target) {
                 // The environment of a database that was lent names the server.
                 Some(name) => {

@@ -10,14 +10,18 @@ use crate::app::duration::Length;
 const HOST: &str = "Host name, or directory of the Unix socket [default, if -d, -p or -U is given: PGHOST, else the local \
                     socket]";
 
+const DBNAME: &str = "Change the tables of this database: name, URI (postgresql://…) or keyword string (host=… dbname=…); with --instance, \
+                      the name of a database of that instance [default, if -h, -p or -U is given: PGDATABASE, else as for psql; with \
+                      --instance: postgres]";
+
 /// Make tables unlogged, in a live database or in a dump
 ///
 /// Unlogged tables are faster to write, but empty after a crash of the server: use them for data that you can create
-/// again. With -d, -h, -p, -U or --instance, pgrig changes the tables of that database: it locks and rewrites them.
+/// again. With -d, -h, -p, -U, --instance or another option of pgrig's own PostgreSQL, pgrig changes the tables of that database: it locks and rewrites them.
 /// Without these options, pgrig connects to no server, even if PGHOST is set: it reads a dump from FILE or standard
 /// input, and writes it with CREATE UNLOGGED TABLE.
 #[derive(Debug, Args)]
-#[command(mut_arg("host", |host| host.help(HOST)), mut_arg("instance", |instance| instance.help(INSTANCE_IF_NAMED)), after_help = "Examples:\n  \
+#[command(mut_arg("dbname", |dbname| dbname.help(DBNAME)), mut_arg("host", |host| host.help(HOST)), mut_arg("instance", |instance| instance.help(INSTANCE_IF_NAMED)), after_help = "Examples:\n  \
     pgrig testdb unlog schema.sql -o unlogged.sql\n  \
     pgrig testdb unlog -d mydb --explain\n  \
     pgrig testdb unlog -d mydb           # before the tests\n  \

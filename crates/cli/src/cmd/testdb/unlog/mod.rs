@@ -18,7 +18,8 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failur
         ];
         refuse(
             &for_dumps,
-            "for a dump, and -d, -h, -p, -U and --instance name a live database: give one or the other",
+            "for a dump, and -d, -h, -p, -U, --instance, --pg-version, --pg-bin, --profile and --set are for a live database: give \
+             one or the other",
         )?;
         live::run(arguments, printer)
     } else {

@@ -10,7 +10,7 @@ use crate::app::conduct::on_server;
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
-use crate::app::target::Chosen;
+use crate::app::target::{self, Chosen};
 use crate::cmd::testdb::args::UnlogArgs;
 
 use crate::cmd::testdb::unlog::live::progress::UnlogProgress;
@@ -18,8 +18,13 @@ use crate::cmd::testdb::unlog::live::progress::UnlogProgress;
 /// Changes the database that the arguments name.
 pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failure> {
     let request = request(arguments);
-    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
-        Box::pin(unlog(arguments, &request, chosen, printer)).await
+    let done =
+        on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
+            Box::pin(unlog(arguments, &request, chosen, printer)).await
+        });
+    // Without options, this verb reads a dump.
+    done.map_err(|failure| {
+        target::only_by_instance(failure, &arguments.server, "-d then names one of its databases")
     })
 }
 
