@@ -55,10 +55,12 @@ pub struct Percentiles([Duration; Percentile::ALL.len()]);
 #[derive(Debug, Error)]
 pub enum LatenciesError {
     /// The text is not base64.
-    #[error("the latencies are not valid base64: {0}")]
+    #[error("the latencies are not valid base64: {0}; give a run document that pgrig wrote")]
     Base64(#[from] base64::DecodeError),
     /// It is base64 of something else.
-    #[error("the latencies are not an HDR histogram in the compressed V2 format: {0}")]
+    #[error(
+        "the latencies are not an HDR histogram in the compressed V2 format: {0}; give a run document that pgrig wrote"
+    )]
     Histogram(#[from] hdrhistogram::serialization::DeserializeError),
     /// Its values cannot be merged with others without a loss.
     #[error(
@@ -339,6 +341,7 @@ mod tests {
         ] {
             let error = Latencies::from_base64(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
+            assert!(error.ends_with("give a run document that pgrig wrote"), "{text}: {error}");
         }
     }
 }

@@ -326,7 +326,7 @@ pub enum ModelError {
     )]
     Sql,
     /// A value in it is wrong.
-    #[error("the model is wrong: {0}")]
+    #[error("the model is wrong: correct it, or capture it again. {0}")]
     Value(String),
     /// A later version of pgrig wrote it.
     #[error(

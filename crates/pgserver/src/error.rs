@@ -114,7 +114,9 @@ pub enum Error {
         problem: String,
     },
     /// Other homes may use the downloaded versions, too.
-    #[error("{path} (PGRIG_POSTGRESQL_CACHE) may be shared with other homes: delete versions there by hand")]
+    #[error(
+        "other PGRIG_HOME directories may use {path} (PGRIG_POSTGRESQL_CACHE), too: delete versions there by hand"
+    )]
     SharedCache {
         /// The directory of the versions.
         path: PathBuf,

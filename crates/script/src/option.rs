@@ -12,7 +12,7 @@ pub enum OptionError {
     #[error("invalid weight @{0}: give a whole number, for example @2")]
     Weight(String),
     /// In -f or -b, the number after the `@` is out of range.
-    #[error("weight specification out of range (0 .. {max}): {0}", max = i32::MAX)]
+    #[error("weight specification out of range (0 .. {max}): {0}; give 0 to {max}", max = i32::MAX)]
     WeightRange(String),
     /// In -b, no built-in script has this name.
     #[error("there is no built-in script \"{0}\": give one of {names}", names = names())]
@@ -97,8 +97,14 @@ mod tests {
         let said = |option| weighted(option).unwrap_err().to_string();
         assert_eq!(said("a@one"), "invalid weight @one: give a whole number, for example @2");
         assert_eq!(said("a@"), "invalid weight @: give a whole number, for example @2");
-        assert_eq!(said("a@-1"), "weight specification out of range (0 .. 2147483647): -1");
-        assert_eq!(said("a@99999999999"), "weight specification out of range (0 .. 2147483647): 99999999999");
+        assert_eq!(
+            said("a@-1"),
+            "weight specification out of range (0 .. 2147483647): -1; give 0 to 2147483647"
+        );
+        assert_eq!(
+            said("a@99999999999"),
+            "weight specification out of range (0 .. 2147483647): 99999999999; give 0 to 2147483647"
+        );
     }
 
     #[test]

@@ -15,7 +15,10 @@ pub enum SurveyError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The directory that was named is not the server's.
-    #[error("--data-directory {path} is not this server's data directory: {problem}")]
+    #[error(
+        "--data-directory {path} is not this server's data directory: {problem}; give the path of the data directory of the \
+         server that -d or -h names"
+    )]
     DataDirectory {
         /// As given.
         path: String,
@@ -23,7 +26,10 @@ pub enum SurveyError {
         problem: String,
     },
     /// Older than [`OLDEST_MAJOR`].
-    #[error("this server is {version}; pgrig works with PostgreSQL {OLDEST_MAJOR} and later")]
+    #[error(
+        "this server is {version}; pgrig works with PostgreSQL {OLDEST_MAJOR} and later: connect to another server, or use \
+         pgrig's own"
+    )]
     TooOld {
         /// `version()`.
         version: String,

@@ -112,7 +112,7 @@ pub enum CloneError {
         template: String,
     },
     /// The name is taken.
-    #[error("database {name} exists already")]
+    #[error("database {name} exists already: drop it, or repeat the command")]
     Exists {
         /// The name of the copy.
         name: String,

@@ -1,16 +1,19 @@
 //! Errors of checks.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use failure::{Class, Classified};
+
+use super::request::STDIN;
 
 /// The reason why a backup cannot be checked. Damage is no error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
     /// A file cannot be read.
-    #[error("cannot read {path}: {why}", path = .path.display(), why = why(.error))]
+    #[error("cannot read {path}: {why}", path = named(.path), why = why(.error))]
     Read {
         /// The file.
         path: PathBuf,
@@ -32,7 +35,7 @@ pub enum CheckError {
     #[error(
         "{path} is not a backup that pgrig knows. pgrig reads dumps of pg_dump and pg_dumpall, and base backups of pg_basebackup, also if \
          gzip, zstd or lz4 has compressed them. If another program has compressed or encrypted the file, undo that first, for example: xz -dc \
-         FILE | pgrig backup check -", path = .path.display()
+         FILE | pgrig backup check -", path = named(.path)
     )]
     Unknown {
         /// The file.
@@ -40,7 +43,7 @@ pub enum CheckError {
     },
     /// A tar file of something else.
     #[error(
-        "{path} is a tar file, but not one of pg_dump or pg_basebackup: unpack it, and give the directory of the backup in it", path = .path.display()
+        "{path} is a tar file, but not one of pg_dump or pg_basebackup: unpack it, and give the directory of the backup in it", path = named(.path)
     )]
     OtherTar {
         /// The file.
@@ -65,14 +68,14 @@ pub enum CheckError {
     },
     /// One of the tar files of a base backup, or one without its manifest, from standard input.
     #[error(
-        "{path} is a part of a base backup: give the directory that contains all its tar files and backup_manifest", path = .path.display()
+        "{path} is a part of a base backup: give the directory that contains all its tar files and backup_manifest", path = named(.path)
     )]
     Part {
         /// The file.
         path: PathBuf,
     },
     /// An archive or a manifest of a later version.
-    #[error("{path} has format version {version}, which this pgrig does not know: update pgrig", path = .path.display())]
+    #[error("{path} has format version {version}, which this pgrig does not know: update pgrig", path = named(.path))]
     TooNew {
         /// The file.
         path: PathBuf,
@@ -80,7 +83,7 @@ pub enum CheckError {
         version: String,
     },
     /// `--wal-directory` without a base backup.
-    #[error("{path} is a dump, which needs no WAL: leave out --wal-directory", path = .path.display())]
+    #[error("{path} is a dump, which needs no WAL: leave out --wal-directory", path = named(.path))]
     NeedsNoWal {
         /// The file.
         path: PathBuf,
@@ -91,6 +94,11 @@ pub enum CheckError {
         /// The file.
         path: PathBuf,
     },
+}
+
+/// The backup, as a message names it.
+fn named(path: &Path) -> Cow<'_, str> {
+    if path.as_os_str() == STDIN { Cow::Borrowed("standard input") } else { path.to_string_lossy() }
 }
 
 fn why(error: &io::Error) -> String {
@@ -130,5 +138,17 @@ impl Classified for CheckError {
             | Self::NeedsNoWal { .. }
             | Self::Changed { .. } => Class::Request,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_input_has_its_name() {
+        let of = |path: &str| CheckError::Unknown { path: path.into() }.to_string();
+        assert!(of("-").starts_with("standard input is not a backup that pgrig knows"), "{}", of("-"));
+        assert!(of("./-").starts_with("./- is not a backup"), "{}", of("./-"));
     }
 }

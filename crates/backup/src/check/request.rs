@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+/// The path that stands for standard input.
+pub(super) const STDIN: &str = "-";
+
 /// The backup to check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Request {
@@ -16,6 +19,6 @@ pub struct Request {
 impl Request {
     /// Whether the backup comes from standard input.
     pub fn is_stdin(&self) -> bool {
-        self.path.as_os_str() == "-"
+        self.path.as_os_str() == STDIN
     }
 }

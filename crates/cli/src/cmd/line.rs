@@ -39,6 +39,7 @@ use crate::cmd::tps::args::TpsArgs;
     disable_help_flag = true,
     disable_version_flag = true,
     propagate_version = true,
+    subcommand_help_heading = "Commands (verbs)",
     after_help = "Environment:\n  \
         PGRIG_HOME   directory of pgrig's own PostgreSQL, its data and logs, and of\n               \
         the run documents [default: ~/.local/share/pgrig, for root\n               \
@@ -57,8 +58,8 @@ use crate::cmd::tps::args::TpsArgs;
         cannot be restored or differs, or a part is missing in merge\n  \
         2    the command line or your own SQL is wrong, or the request is impossible\n  \
         3    a condition of --fail-if is true, a judged figure has a verdict of\n       \
-        --fail-on, no way is known to restore within --rto, or backup check\n       \
-        finds damage or restore errors\n  \
+        --fail-on, no --way meets --rto, or backup check finds damage or\n       \
+        restore errors\n  \
         130  interrupted"
 )]
 pub(crate) struct Cli {

@@ -73,6 +73,14 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
         &["hint: statement 3 is in a transaction: the better way needs a migration of its own"],
     );
 
+    let vacuum = file("vacuum.sql", "VACUUM t;");
+    let failed = rig.run(&format!("ddl {vacuum} -1 {tables} -q"));
+    assert_eq!(failed.code, Some(2), "{failed:#?}");
+    assert_says(
+        &failed.stderr,
+        &["VACUUM cannot run inside a transaction block; leave out --single-transaction"],
+    );
+
     let failing = file("failing.sql", "ALTER TABLE t ADD b int;\nALTER TABLE missing ADD b int;\nSELECT 1;");
     let failed = rig.run(&format!("ddl {failing} {tables} -q"));
     assert_eq!(failed.code, Some(2), "{failed:#?}");

@@ -213,7 +213,8 @@ pub(crate) fn with_commands(rig: &Rig, verb: &str) -> Vec<String> {
 
 /// The commands that a help text lists.
 fn commands(help: &str) -> Vec<String> {
-    let list = help.split("\nCommands:\n").nth(1).unwrap_or_default();
+    let headings = ["\nCommands:\n", "\nCommands (verbs):\n"];
+    let list = headings.iter().find_map(|heading| help.split(*heading).nth(1)).unwrap_or_default();
     let lines = list.lines().take_while(|line| !line.is_empty());
     let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names

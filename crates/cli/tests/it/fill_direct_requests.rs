@@ -62,7 +62,7 @@ fn a_data_directory_that_is_named_has_to_be_the_server_s() {
     let as_guest = format!("-d {guest}");
     for (options, name, code, said) in [
         ("", "mounted", 2, "leave it out"),
-        (&*as_guest, "other", 2, "belongs to another server"),
+        (&*as_guest, "other", 2, "another server (its system identifier differs); give the path of the data"),
         (&as_guest, "missing", 2, "pg_control cannot be read"),
         (&as_guest, "copy", 1, "the directory is a copy of its data directory"),
     ] {

@@ -371,6 +371,10 @@ fn what_does_not_go_together_is_refused() {
     let ddl = script(&rig, SHOP);
     for (arguments, said) in [
         ("--rows nobody=5".to_owned(), "--rows: nobody is not one of the tables to fill; these are "),
+        (
+            "--rows 10 --column nobody.age=email".to_owned(),
+            "--column nobody.age=email: nobody is not one of the tables to fill; these are ",
+        ),
         ("--rows orders=5*".to_owned(), "TABLE=ROWS"),
         (
             "--rows customers=5*orders".to_owned(),

@@ -242,4 +242,5 @@ fn versions_that_no_instance_uses_are_pruned() {
     // A cache that homes share is left alone.
     let shared = rig.run("server prune");
     assert_eq!(shared.code, Some(2), "{shared:#?}");
+    assert_says(&shared.stderr, &["other PGRIG_HOME directories may use", "delete versions there by hand"]);
 }

@@ -92,7 +92,7 @@ fn wrong_requests() {
         ("--compress gzip", "--compress"),
         ("--output fast.sql", "--output"),
         ("--exclude-table missing", "missing"),
-        ("--schema missing", "no schema"),
+        ("--schema missing", "there is no schema \"missing\" in this database: check the name"),
         ("--lock-timeout 10", "unit"),
     ] {
         let ran = rig.run(&format!("{unlog} {arguments}"));

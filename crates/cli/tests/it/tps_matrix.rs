@@ -443,10 +443,14 @@ fn after_an_error_everything_is_put_back() {
     let server = filled(&rig, NEWEST);
     // Found before anything is measured.
     let ran = rig.run(&format!("tps --matrix clients=1 --set fsync=off --set checkpoint_timeout=1s {SHORT}"));
-    assert_says(&ran, 2, &["checkpoint_timeout = 1s", "outside the valid range"]);
+    assert_says(
+        &ran,
+        2,
+        &["checkpoint_timeout = 1s", "outside the valid range", "give a value that SET accepts"],
+    );
     assert_put_back(&rig, &server);
     let ran = rig.run(&format!("tps --matrix work_mem=many {SHORT}"));
-    assert_says(&ran, 2, &["work_mem = many"]);
+    assert_says(&ran, 2, &["work_mem = many", "give a value that SET accepts"]);
     assert!(!ran.stderr.contains("PGOPTIONS"), "--matrix has set it: {ran:#?}");
     // Found in the middle.
     let script = rig.home.path().join("wrong.sql");

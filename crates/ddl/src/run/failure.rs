@@ -138,6 +138,13 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         {
             Some("leave out the name of the database: pgrig runs the migration in databases of other names")
         }
+        // xact.c: PreventInTransactionBlock.
+        state
+            if *state == SqlState::ACTIVE_SQL_TRANSACTION
+                && error.message.ends_with(" cannot run inside a transaction block") =>
+        {
+            Some("leave out --single-transaction, or BEGIN and COMMIT around this statement")
+        }
         // A schema's CREATE ROLE is skipped, and a migration's is refused.
         state if *state == SqlState::UNDEFINED_OBJECT && error.message.starts_with("role ") => {
             Some("create the role on the server that measures (CREATE ROLE NAME)")

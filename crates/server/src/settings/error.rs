@@ -64,7 +64,7 @@ pub enum SettingsError {
         pid: i32,
     },
     /// The server refuses the value.
-    #[error("the server does not accept {name} = {value}: {error}")]
+    #[error("the server does not accept {name} = {value}: {error}; give a value that SET accepts")]
     Value {
         /// The setting.
         name: String,

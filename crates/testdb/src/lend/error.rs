@@ -50,7 +50,7 @@ pub enum LendError {
     )]
     ServerGone(ConnectError),
     /// A socket failed.
-    #[error("cannot listen: {0}")]
+    #[error("cannot listen: {0}; give another --listen")]
     Listen(#[from] io::Error),
 }
 

@@ -25,7 +25,7 @@ pub struct Publication {
 pub enum UnlogError {
     /// There is no such schema.
     #[error(
-        "there is no schema \"{schema}\" in this database; names are as in pg_namespace, not folded to lower case"
+        "there is no schema \"{schema}\" in this database: check the name; names are as in pg_namespace, not folded to lower case"
     )]
     NoSchema {
         /// As given.

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use connect::ConnectError;
+use connect::{CLOSED_WITHOUT_A_WORD, ConnectError};
 use failure::{Class, Classified};
 use script::{EvaluationError, Random, SleepError, Variables};
 
@@ -121,6 +121,8 @@ use Next::{On, Wait};
 pub(crate) struct Lost {
     why: String,
     class: Class,
+    /// The remedy that follows the reason if no other target helps; empty if the reason contains it.
+    remedy: &'static str,
     /// Whether the session is gone, so that another target may help.
     has_no_session: bool,
 }
@@ -130,23 +132,29 @@ pub(crate) type Stepped = Result<Next, Lost>;
 impl Lost {
     /// Because of its script.
     pub(crate) fn by_script(why: impl Into<String>) -> Self {
-        Self { why: why.into(), class: Class::Request, has_no_session: false }
+        Self { why: why.into(), class: Class::Request, remedy: "", has_no_session: false }
     }
 
     /// Because of the server or the machine.
     pub(crate) fn by_machine(why: impl Into<String>) -> Self {
-        Self { why: why.into(), class: Class::Machine, has_no_session: false }
+        Self { why: why.into(), class: Class::Machine, remedy: "", has_no_session: false }
     }
 
     /// Because of an answer that is not as it should be.
     pub(crate) fn by(problem: &Problem) -> Self {
-        Self { why: problem.to_string(), class: problem.class(), has_no_session: false }
+        Self { why: problem.to_string(), class: problem.class(), remedy: "", has_no_session: false }
     }
 }
 
 impl From<ConnectError> for Lost {
     fn from(error: ConnectError) -> Self {
-        Self { class: error.class(), why: error.to_string(), has_no_session: true }
+        let remedy = match &error {
+            // It names the log itself.
+            ConnectError::Lost { why, .. } if why == CLOSED_WITHOUT_A_WORD => "; then repeat the command",
+            ConnectError::Lost { .. } => "; read the server's log, then repeat the command",
+            _ => "",
+        };
+        Self { class: error.class(), why: error.to_string(), remedy, has_no_session: true }
     }
 }
 
@@ -282,7 +290,7 @@ impl Client {
     }
 
     /// Ends the client early because of an error, or has it connect to another target.
-    fn lose(&mut self, common: &Common<'_>, Lost { why, class, has_no_session }: Lost) -> Need {
+    fn lose(&mut self, common: &Common<'_>, Lost { why, class, remedy, has_no_session }: Lost) -> Need {
         // After an interruption nobody is interested any more.
         if !common.run.alarm.is_raised() {
             let at = match self.state {
@@ -311,6 +319,7 @@ impl Client {
                 self.state = ClientState::Moving(due);
                 return Need::Time(Instant::now() + LOOK);
             }
+            let why = why + remedy;
             common.tell_lost(LostClient { client: self.number, at, why, class });
         }
         self.end(common)

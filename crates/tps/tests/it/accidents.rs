@@ -173,6 +173,7 @@ fn a_session_that_is_ended_ends_one_client() {
         let [lost] = outcome.lost.as_slice() else { panic!("{:?}", outcome.lost) };
         assert_eq!((lost.client, lost.at), (0, Some((0, 1))));
         assert!(lost.why.contains("57P01"), "{}", lost.why);
+        assert!(lost.why.ends_with("; read the server's log, then repeat the command"), "{}", lost.why);
     });
 }
 

@@ -77,7 +77,7 @@ pub enum RestoreError {
         path: PathBuf,
     },
     /// A tar file whose members have another directory before them.
-    #[error("the files in {path} are below another directory: unpack it, and give the directory of PG_VERSION", path = .path.display())]
+    #[error("in {path}, the files of the backup are in a subdirectory: unpack {path}, and give the directory that contains PG_VERSION", path = .path.display())]
     Nested {
         /// The backup.
         path: PathBuf,

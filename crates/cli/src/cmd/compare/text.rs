@@ -89,7 +89,7 @@ pub(crate) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
     format!(
         "baseline and candidate: a typical value of the runs of each side; change: the ratio of the two\n\
          improved and regressed: a change of {threshold} or more; no change: an interval within ± {threshold}\n\
-         {figures}, so that at most 5 of 100 such comparisons give a false verdict{several}"
+         {figures}; at most 5 of 100 such comparisons give a false verdict{several}"
     )
 }
 

@@ -5,7 +5,7 @@ use catalog::{CatalogError, Described, Planned, Scope, TableInfo, Wish, describe
 use measure::human::counted;
 use rowgen::{ColumnSpec, Format};
 
-use super::amounts::{self, Wanted, is_named};
+use super::amounts::{self, Wanted, is_named, listed};
 use super::cycles;
 use super::order::{Placed, is_referenced};
 use super::weight::Weight;
@@ -361,8 +361,10 @@ impl<'a> Design<'a> {
                 ))
             })?;
             if !self.tables.iter().any(|info| is_named(info, table)) {
+                let names: Vec<&str> = self.tables.iter().map(|info| info.name.as_str()).collect();
                 return Err(FillError::Combination(format!(
-                    "--column {text}: {table} is not one of the tables to fill"
+                    "--column {text}: {table} is not one of the tables to fill; these are {}",
+                    listed(&names)
                 )));
             }
             Ok((table, column))

@@ -90,7 +90,7 @@ pub(crate) struct NewArgs {
     #[arg(long = "for", value_name = "DURATION")]
     pub(crate) time: Option<Length>,
 
-    /// Keep the database when the owning process exits. Only `pgrig testdb drop NAME` and `pgrig testdb drop --all` drop it. Cannot be combined with --for
+    /// Keep the database when the owning process exits. Only `pgrig testdb drop NAME`, `pgrig testdb drop --all` and, if serve listens on unix:PATH, `DELETE /databases/NAME` drop it. Cannot be combined with --for
     #[arg(long, conflicts_with = "time")]
     pub(crate) keep: bool,
 
@@ -203,7 +203,8 @@ pub(crate) struct DropArgs {
         &keep                                     no end; only over unix:PATH\n    \
         &format=json, url, env or shell           format of the answer\n  \
     POST /databases             the same, with the parameters as JSON in the body\n  \
-    DELETE /databases/NAME      drop it; with ?wait, answer after the drop\n  \
+    DELETE /databases/NAME      drop it; with ?wait, answer after the drop; a kept\n                              \
+    one only over unix:PATH\n  \
     POST /databases/NAME/renew  {\"for\": SECONDS}: lend it this long from now\n  \
     POST /databases/NAME/keep   keep it until you drop it; only over unix:PATH\n  \
     GET /databases              list the databases that pgrig made\n  \

@@ -180,8 +180,9 @@ impl Public {
                     return Err(Usage(other).into());
                 }
                 let listener = TcpListener::bind(addresses.as_slice()).await;
-                let listener =
-                    listener.with_context(|| format!("cannot listen on {text}; is the port taken?"))?;
+                let listener = listener.with_context(|| {
+                    format!("cannot listen on {text} (if the port is taken, give another --listen)")
+                })?;
                 let url = format!("http://{}", listener.local_addr()?);
                 Ok((Endpoint::Tcp(listener), url))
             }
