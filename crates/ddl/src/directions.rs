@@ -142,7 +142,6 @@ impl<'a> Directions<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::script::Script;
 
     const GOOSE: &str = "-- +goose Up\n-- +goose StatementBegin\nDO $$ BEGIN PERFORM 1; END $$;\n-- +goose StatementEnd\n\

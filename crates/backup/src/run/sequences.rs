@@ -185,10 +185,12 @@ pub(super) fn note(all: &[Sequence]) -> Option<String> {
         .filter(|one| matches!(one.value, Err(Unread::Forbidden)))
         .map(|one| one.name.as_str())
         .collect();
-    let more = match names.len() {
-        0 => return None,
-        ..=NAMED => String::new(),
-        count => format!(" and {} more", count - NAMED),
+    if names.is_empty() {
+        return None;
+    }
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
     };
     let shown = names[..names.len().min(NAMED)].join(", ");
     Some(format!(

@@ -155,9 +155,14 @@ impl Held {
     pub(crate) fn blocking(&self, made: &BTreeSet<u32>, known: &Relations) -> Vec<Lock> {
         let is_shared = |relation: &&Relation| !relation.is_temporary && relation.kind.is_named();
         let lock = |(oid, modes): (&u32, &Vec<LockMode>)| {
-            let mode = *modes.iter().max().filter(|mode| mode.blocks().is_some())?;
+            let strongest = *modes.iter().max().filter(|mode| mode.blocks().is_some())?;
             let relation = known.get(*oid).filter(is_shared).filter(|_| !made.contains(oid))?;
-            Some(Lock { relation: relation.name.clone(), kind: relation.kind, mode, is_new: false })
+            Some(Lock {
+                relation: relation.name.clone(),
+                kind: relation.kind,
+                mode: strongest,
+                is_new: false,
+            })
         };
         let mut locks: Vec<Lock> = self.0.iter().filter_map(lock).collect();
         sort(&mut locks);

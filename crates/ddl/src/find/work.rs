@@ -269,7 +269,7 @@ mod tests {
             (1, 1, 1, PAGE, 0.0, true),
             (1, 0, 0, 0, 0.0, true),
         ] {
-            let read = Read { scans, blocks, returned, ..Read::default() };
+            let read = Read { scans, returned, blocks, ..Read::default() };
             let found = is_scan(read, &relation(bytes, rows), Counted::All);
             assert_eq!(found, wanted, "{read:?} of {bytes} bytes, {rows} rows");
         }

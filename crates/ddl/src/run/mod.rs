@@ -274,8 +274,8 @@ impl Measurement<'_> {
         let named = self.named().into_iter().map(|(option, name)| tables.named(option, name));
         let named: BTreeSet<u32> = named.collect::<Result<_, _>>()?;
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
-        let mut rules = Rules::new(&tables);
-        let (migrated, costs) = Box::pin(site.look(&empty, &mut statements, &mut rules, observer)).await?;
+        let mut added = Rules::new(&tables);
+        let (migrated, costs) = Box::pin(site.look(&empty, &mut statements, &mut added, observer)).await?;
         missing::complete(&self.request.schema, &skipped, &mut statements);
         if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
             && failed.is_certain
@@ -288,8 +288,8 @@ impl Measurement<'_> {
         if let Some(warning) = zone::warning(self.request, &migrated, &zoned).await? {
             observer.warned(&warning);
         }
-        rules.add(std::mem::take(&mut after.rules));
-        after.rules = rules.all();
+        added.add(std::mem::take(&mut after.rules));
+        after.rules = added.all();
         site.databases.drop(&migrated).await?;
         let mut used = tables.used(&statements, &named);
         let is_filled =
@@ -303,7 +303,9 @@ impl Measurement<'_> {
         empty_ones.extend(self.request.schema.empty());
         let changed = changed(&statements);
         let (additions, unsuited) = suit::additions(&empty, &tables, [&before, &after], &changed).await?;
-        unsuited.iter().for_each(|warning| observer.warned(warning));
+        for warning in &unsuited {
+            observer.warned(warning);
+        }
         site.databases.drop(&empty).await?;
         let specs = before.casts.specs(&after.casts, &tables, &changed);
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
@@ -314,7 +316,7 @@ impl Measurement<'_> {
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
         let better = better::migration(&statements, site.databases.version());
         let has_better = self.request.alternatives && better.is_some();
-        let columns = Columns::of(&tables, [&before.casts, &after.casts], &rules);
+        let columns = Columns::of(&tables, [&before.casts, &after.casts], &added);
         let is_disturbed = costs.is_disturbed;
         Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles })
     }

@@ -107,9 +107,9 @@ async fn take(
     if renames.is_empty() {
         return Ok(Err(error));
     }
-    let renamed = Addition { renames: renames.to_vec(), ..plain.clone() };
-    let run = failure::refused(session.run(&renamed.between(&renamed.add)).await)?;
-    Ok(run.map(|()| renamed).map_err(|_| error))
+    let between = Addition { renames: renames.to_vec(), ..plain.clone() };
+    let run = failure::refused(session.run(&between.between(&between.add)).await)?;
+    Ok(run.map(|()| between).map_err(|_| error))
 }
 
 /// Whether all columns of a rule, or some of its domain, were there before the migration, perhaps with other names.
