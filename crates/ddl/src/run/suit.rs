@@ -32,15 +32,16 @@ impl Addition {
         };
         let with = |add: String, drop: String| Some(Self { add, drop, renames: Vec::new() });
         if let Some(index) = &rule.index {
-            return with(rule.action.clone(), format!("DROP INDEX {index}"));
+            return with(rule.action.clone(), format!("DROP INDEX IF EXISTS {index}"));
         }
         if let Some(column) = rule.action.strip_suffix("SET NOT NULL") {
             return with(format!("{alter} {}", rule.action), format!("{alter} {column}DROP NOT NULL"));
         }
         let name = format!("pgrig_suits_{number}");
+        // A constraint of a partitioned table takes over those of its partitions, which go with it.
         with(
             format!("{alter} ADD CONSTRAINT {name} {}", rule.action),
-            format!("{alter} DROP CONSTRAINT {name}"),
+            format!("{alter} DROP CONSTRAINT IF EXISTS {name}"),
         )
     }
 
