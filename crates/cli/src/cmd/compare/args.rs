@@ -11,7 +11,7 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// For a verdict other than inconclusive, the two sides, if they have equally many runs, need four each for one judged figure (tps, a latency, a time …), five each for two to six
+/// A verdict other than inconclusive needs enough runs. If both sides have equally many, each needs four for one judged figure (tps, a latency, a time …), five for two to six
 /// figures, and more for more figures. For --paired, see pgrig ab --help. With fewer runs, compare prints the differences, and the verdict is inconclusive. Trials of one
 /// run do not count, because they share the state of the machine.
 #[derive(Debug, Args)]

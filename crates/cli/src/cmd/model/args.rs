@@ -41,8 +41,8 @@ pub(crate) enum ModelAction {
     /// --analyze-original, it also runs ANALYZE eleven times on the original, and takes the mean; otherwise
     /// it takes the present statistics of the original. A field agrees if the difference is at most its
     /// tolerance: 3·√2 standard deviations over the ANALYZE runs of the original (without --analyze-original,
-    /// of the copy). If a field is a share of the rows (such as null_frac), pgrig calculates with the larger of two
-    /// values: this standard deviation, and the standard error that ANALYZE's sample size gives for this share. The tolerance is at least 1 % of
+    /// of the copy). For a share of the rows (such as null_frac), the standard error that follows from ANALYZE's sample size takes the place of this standard deviation, if it is
+    /// larger. The tolerance is at least 1 % of
     /// the original's value (for a correlation, 0.01). A decile of a histogram agrees if at most 2 % of the
     /// rows lie between the two values.
     ///

@@ -25,7 +25,7 @@ pub(crate) fn plan(plan: &BenchPlan) -> String {
         let _ = write!(text, "\n  {name:<12} {value}");
     };
     for (number, variant) in plan.choice.variants.iter().enumerate() {
-        line(if number == 0 { "ways" } else { "" }, variant.to_string());
+        line(if number == 0 { "variants" } else { "" }, variant.to_string());
     }
     for missing in plan.choice.left_out.chunk_by(|(_, one), (_, other)| one == other) {
         let variants: Vec<String> = missing.iter().map(|(variant, _)| variant.to_string()).collect();

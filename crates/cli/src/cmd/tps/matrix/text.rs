@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use comfy_table::Table;
-use measure::human::bytes;
+use measure::human::{bytes, counted};
 use measure::{Censored, Environment, Latencies, Median, Percentile, Quantile, Run, Sample, Skipped, Trial};
 use server::settings::Effect;
 use tps::matrix::{Cell, MatrixPlan};
@@ -37,9 +37,10 @@ pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
     line(
         "trials",
         format!(
-            "{}: {rounds} of each of {} cells, in {rounds} rounds of balanced order (seed {})",
+            "{}: {rounds} of each of {} cells, in {} of balanced order (seed {})",
             plan.trials(),
             plan.cells.len(),
+            counted(rounds as u64, "round"),
             plan.base.seed
         ),
     );
