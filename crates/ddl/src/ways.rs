@@ -33,7 +33,8 @@ fn building(found: &Effects, parts: &Parts<'_>, sql: &str) -> Option<String> {
         return reindexing(found, is_index);
     }
     let builds = found.works.iter().any(|work| work.kind == WorkKind::IndexBuild);
-    let is_key = || builds && Acts::of(sql).has(Act::Key);
+    let acts = Acts::of(sql);
+    let is_key = || builds && acts.has(Act::Key);
     let way = match (parts.creates_index(), found.is_partitioned) {
         (true, true) => {
             "build the index on each partition, outside of a transaction, and attach these indexes: that does not block writes \
@@ -49,7 +50,13 @@ fn building(found: &Effects, parts: &Parts<'_>, sql: &str) -> Option<String> {
         }
         (false, _) => return None,
     };
-    Some(way.to_owned())
+    // Another action of the statement, which reads the table, too.
+    let beside = if acts.has(Act::SetNotNull) {
+        "; and for SET NOT NULL, first add a CHECK constraint NOT VALID, and validate it in a later transaction"
+    } else {
+        ""
+    };
+    Some(format!("{way}{beside}"))
 }
 
 /// The server refuses to build the index of an exclusion constraint with CONCURRENTLY (index.c: `index_concurrently_create_copy`), and skips it
@@ -185,6 +192,11 @@ mod tests {
         assert_eq!(index("ALTER TABLE users ALTER COLUMN unique_code TYPE text COLLATE \"C\""), None);
         assert_eq!(index("ALTER TABLE t ADD CONSTRAINT room_unique EXCLUDE USING gist (room WITH =)"), None);
         assert_eq!(index("ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (a, at WITHOUT OVERLAPS)"), None);
+        let both = index("ALTER TABLE t ALTER a SET NOT NULL, ALTER b SET DEFAULT 1, ADD UNIQUE (c)").unwrap();
+        assert!(both.starts_with("build the index CONCURRENTLY"), "{both}");
+        assert!(both.contains("; and for SET NOT NULL, first add a CHECK constraint NOT VALID"), "{both}");
+        let single = index("ALTER TABLE t ADD UNIQUE (c)").unwrap();
+        assert!(single.ends_with("changes only catalogs"), "{single}");
         let check = "ALTER TABLE pt ADD CONSTRAINT pc CHECK (preferences <> 'zz')";
         let way = of(check, Class::SeveralTables, WorkKind::Scan, true).unwrap();
         assert!(way.starts_with("add the constraint NOT VALID"), "{way}");
