@@ -78,7 +78,7 @@ impl Acts {
 }
 
 /// The place after the table of the ALTER TABLE that begins there; none if none does.
-fn first_action(parts: &Parts<'_>, place: usize) -> Option<usize> {
+pub(super) fn first_action(parts: &Parts<'_>, place: usize) -> Option<usize> {
     if !parts.begins(place, &["alter", "table"]) {
         return None;
     }
