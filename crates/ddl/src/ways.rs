@@ -119,7 +119,8 @@ fn rewriting(found: &Effects, sql: &str) -> Option<String> {
 }
 
 /// The last steps of a new column with UNIQUE or PRIMARY KEY.
-const KEY: &str = "; then CREATE UNIQUE INDEX CONCURRENTLY, outside of a transaction, and add the constraint USING INDEX";
+const KEY: &str =
+    "; then CREATE UNIQUE INDEX CONCURRENTLY, outside of a transaction, and add the constraint USING INDEX";
 
 /// Of a new column with numbers: each row gets its own from a sequence, with no default that could be set first.
 fn numbering(acts: &Acts) -> String {
@@ -210,7 +211,8 @@ mod tests {
         assert_eq!(index("ALTER TABLE users ALTER COLUMN unique_code TYPE text COLLATE \"C\""), None);
         assert_eq!(index("ALTER TABLE t ADD CONSTRAINT room_unique EXCLUDE USING gist (room WITH =)"), None);
         assert_eq!(index("ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (a, at WITHOUT OVERLAPS)"), None);
-        let both = index("ALTER TABLE t ALTER a SET NOT NULL, ALTER b SET DEFAULT 1, ADD UNIQUE (c)").unwrap();
+        let both =
+            index("ALTER TABLE t ALTER a SET NOT NULL, ALTER b SET DEFAULT 1, ADD UNIQUE (c)").unwrap();
         assert!(both.starts_with("build the index CONCURRENTLY"), "{both}");
         assert!(both.contains("; and for SET NOT NULL, first add a CHECK constraint NOT VALID"), "{both}");
         let single = index("ALTER TABLE t ADD UNIQUE (c)").unwrap();

@@ -71,7 +71,9 @@ impl Unsuited {
             [column] => option(column),
             [first, others @ ..] => format!("{}, or for {}", option(first), others.join(", ")),
         };
-        format!("perhaps the statement fails because of the generated rows: then give other values with {options}")
+        format!(
+            "perhaps the statement fails because of the generated rows: then give other values with {options}"
+        )
     }
 }
 

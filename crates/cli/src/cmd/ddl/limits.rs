@@ -52,7 +52,9 @@ pub(super) fn to_lift(statements: &[&Statement], number: usize) -> Option<usize>
 pub(super) fn is_concurrent(statement: &Statement) -> bool {
     let line = statement.in_one_line().to_ascii_lowercase();
     match &words(&line)[..] {
-        ["drop", "index", "concurrently", ..] | ["refresh", "materialized", "view", "concurrently", ..] => true,
+        ["drop", "index", "concurrently", ..] | ["refresh", "materialized", "view", "concurrently", ..] => {
+            true
+        }
         ["alter", "table", rest @ .., "concurrently"] => rest.contains(&"detach"),
         _ => leaves_index(statement),
     }
@@ -250,11 +252,17 @@ mod tests {
     #[test]
     fn an_index_that_a_time_out_would_leave_invalid_is_named() {
         let of = |migration: &str| hints(migration).0;
-        let one = of("SET lock_timeout = '1 s'; CREATE INDEX CONCURRENTLY i ON t (a); REINDEX (CONCURRENTLY) TABLE t");
+        let one = of(
+            "SET lock_timeout = '1 s'; CREATE INDEX CONCURRENTLY i ON t (a); REINDEX (CONCURRENTLY) TABLE t",
+        );
         assert_eq!(one.len(), 1, "{one:?}");
-        assert!(one[0].starts_with("hint: statement 2 runs under lock_timeout = '1 s': if an older"), "{one:?}");
+        assert!(
+            one[0].starts_with("hint: statement 2 runs under lock_timeout = '1 s': if an older"),
+            "{one:?}"
+        );
         assert!(one[0].ends_with("\n  RESET lock_timeout;"), "{one:?}");
-        let both = of("SET lock_timeout = 500; SET statement_timeout TO '1min'; REINDEX TABLE CONCURRENTLY t");
+        let both =
+            of("SET lock_timeout = 500; SET statement_timeout TO '1min'; REINDEX TABLE CONCURRENTLY t");
         assert_eq!(both.len(), 2, "{both:?}");
         assert!(both[1].starts_with("hint: statement 3 runs under statement_timeout = '1min': if it takes"));
         for migration in [
