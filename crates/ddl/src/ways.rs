@@ -17,7 +17,7 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         Class::IndexBuild => building(found, &parts, &statement.sql)?,
         Class::Scan | Class::ScanOfAnother | Class::SeveralTables => scanning(found, &statement.sql)?,
         Class::Rewrite if parts.refreshed().is_some() => refreshing(found.obstacles.view).to_owned(),
-        Class::Rewrite => rewriting(found, &statement.sql)?.to_owned(),
+        Class::Rewrite => rewriting(found, &statement.sql)?,
         Class::CatalogOnly | Class::Wait | Class::Rows | Class::Copy => return None,
     };
     let before = if found.nullable.is_empty() {
@@ -33,7 +33,8 @@ fn building(found: &Effects, parts: &Parts<'_>, sql: &str) -> Option<String> {
         return reindexing(found, is_index);
     }
     let builds = found.works.iter().any(|work| work.kind == WorkKind::IndexBuild);
-    let is_key = || builds && Acts::of(sql).has(Act::Key);
+    let acts = Acts::of(sql);
+    let is_key = || builds && acts.has(Act::Key);
     let way = match (parts.creates_index(), found.is_partitioned) {
         (true, true) => {
             "build the index on each partition, outside of a transaction, and attach these indexes: that does not block writes \
@@ -49,7 +50,13 @@ fn building(found: &Effects, parts: &Parts<'_>, sql: &str) -> Option<String> {
         }
         (false, _) => return None,
     };
-    Some(way.to_owned())
+    // Another action of the statement, which reads the table, too.
+    let beside = if acts.has(Act::SetNotNull) {
+        "; and for SET NOT NULL, first add a CHECK constraint NOT VALID, and validate it in a later transaction"
+    } else {
+        ""
+    };
+    Some(format!("{way}{beside}"))
 }
 
 /// The server refuses to build the index of an exclusion constraint with CONCURRENTLY (index.c: `index_concurrently_create_copy`), and skips it
@@ -94,31 +101,50 @@ fn scanning(found: &Effects, sql: &str) -> Option<String> {
     Some(way.to_owned())
 }
 
-fn rewriting(found: &Effects, sql: &str) -> Option<&'static str> {
+fn rewriting(found: &Effects, sql: &str) -> Option<String> {
     let acts = Acts::of(sql);
     if acts.has(Act::Type) {
-        Some(
-            "add a column of the new type, and a trigger that keeps it current; copy the values in batches; then rename both \
-             columns",
-        )
-    } else if found.adds_domain {
-        // ADD COLUMN of a domain with constraints rewrites the table without a default, too (tablecmds.c: ATExecAddColumn).
-        None
-    } else if acts.has(Act::Numbered) {
-        // Each row gets a number from a sequence, with no default that could be set first.
-        Some(
-            "add the column without a default; then set its default to nextval of a sequence; number the existing rows in batches; add CHECK \
-             (column IS NOT NULL) NOT VALID, validate it in a later transaction, then SET NOT NULL; for an identity column, then DROP \
-             DEFAULT and ADD GENERATED … AS IDENTITY with a START greater than the greatest number: that does not rewrite the table",
-        )
-    } else if acts.has(Act::Default) && !acts.are_several() {
-        Some(
-            "add the column without the volatile default, set the default, then update the rows in batches: that does not \
-             rewrite the table",
-        )
-    } else {
-        None
+        let way = "add a column of the new type, and a trigger that keeps it current; copy the values in batches; then rename both \
+                   columns";
+        return Some(way.to_owned());
     }
+    if found.adds_domain {
+        // ADD COLUMN of a domain with constraints rewrites the table without a default, too (tablecmds.c: ATExecAddColumn).
+        return None;
+    }
+    if acts.has(Act::Numbered) {
+        return Some(numbering(&acts));
+    }
+    (acts.has(Act::Default) && !acts.are_several()).then(|| filling(&acts))
+}
+
+/// The last steps of a new column with UNIQUE or PRIMARY KEY.
+const KEY: &str =
+    "; then CREATE UNIQUE INDEX CONCURRENTLY, outside of a transaction, and add the constraint USING INDEX";
+
+/// Of a new column with numbers: each row gets its own from a sequence, with no default that could be set first.
+fn numbering(acts: &Acts) -> String {
+    let (without, key) = if acts.has(Act::Key) { (" and without the key", KEY) } else { ("", "") };
+    format!(
+        "add the column without a default{without}; then set its default to nextval of a sequence; number the existing rows in batches; add CHECK \
+         (column IS NOT NULL) NOT VALID, validate it in a later transaction, then SET NOT NULL; for an identity column, then DROP \
+         DEFAULT and ADD GENERATED … AS IDENTITY with a START greater than the greatest number: that does not rewrite the table{key}"
+    )
+}
+
+/// Of a new column with a volatile default.
+fn filling(acts: &Acts) -> String {
+    let not_null = if acts.has(Act::NewNotNull) {
+        "; then add CHECK (column IS NOT NULL) NOT VALID, validate it in a later transaction, and SET NOT NULL"
+    } else {
+        ""
+    };
+    let key = if acts.has(Act::Key) { KEY } else { "" };
+    let without = if not_null.is_empty() && key.is_empty() { "" } else { " and its constraints" };
+    format!(
+        "add the column without the volatile default{without}, set the default, then update the rows in batches: that does not \
+         rewrite the table{not_null}{key}"
+    )
 }
 
 fn refreshing(view: Option<View>) -> &'static str {
@@ -185,6 +211,12 @@ mod tests {
         assert_eq!(index("ALTER TABLE users ALTER COLUMN unique_code TYPE text COLLATE \"C\""), None);
         assert_eq!(index("ALTER TABLE t ADD CONSTRAINT room_unique EXCLUDE USING gist (room WITH =)"), None);
         assert_eq!(index("ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (a, at WITHOUT OVERLAPS)"), None);
+        let both =
+            index("ALTER TABLE t ALTER a SET NOT NULL, ALTER b SET DEFAULT 1, ADD UNIQUE (c)").unwrap();
+        assert!(both.starts_with("build the index CONCURRENTLY"), "{both}");
+        assert!(both.contains("; and for SET NOT NULL, first add a CHECK constraint NOT VALID"), "{both}");
+        let single = index("ALTER TABLE t ADD UNIQUE (c)").unwrap();
+        assert!(single.ends_with("changes only catalogs"), "{single}");
         let check = "ALTER TABLE pt ADD CONSTRAINT pc CHECK (preferences <> 'zz')";
         let way = of(check, Class::SeveralTables, WorkKind::Scan, true).unwrap();
         assert!(way.starts_with("add the constraint NOT VALID"), "{way}");
@@ -196,6 +228,28 @@ mod tests {
         assert!(of(stored, Class::Rewrite, WorkKind::Rewrite, false).unwrap().contains("volatile default"));
         let guarded = "DO $$ BEGIN IF true THEN ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0); END IF; END $$";
         assert!(scan(guarded).unwrap().starts_with("add the constraint NOT VALID"));
+    }
+
+    /// The column is first added without its constraints, which would be lost else.
+    #[test]
+    fn the_way_of_a_new_column_has_all_of_its_constraints() {
+        let not_null = "; then add CHECK (column IS NOT NULL) NOT VALID, validate it in a later transaction, and SET NOT NULL";
+        for (column, wants_not_null, wants_key) in [
+            ("ext uuid DEFAULT gen_random_uuid() NOT NULL UNIQUE", true, true),
+            ("ext uuid DEFAULT gen_random_uuid() NOT NULL", true, false),
+            ("ext uuid PRIMARY KEY DEFAULT gen_random_uuid()", true, true),
+            ("ext uuid DEFAULT gen_random_uuid()", false, false),
+            ("code serial UNIQUE", false, true),
+            ("id bigserial PRIMARY KEY", false, true),
+            ("id bigserial", false, false),
+        ] {
+            let script = Script::read(&format!("ALTER TABLE t ADD COLUMN {column}"), None).unwrap();
+            let found = found(Class::Rewrite, WorkKind::Rewrite);
+            let way = better_way(&found, &script.statements[0]).unwrap();
+            assert_eq!(way.contains(not_null), wants_not_null, "{column}: {way}");
+            assert_eq!(way.contains(KEY), wants_key, "{column}: {way}");
+            assert!(way.contains("rewrite the table"), "{way}");
+        }
     }
 
     /// CONCURRENTLY refuses or skips the index of an exclusion constraint, and refuses a view without a key.

@@ -16,6 +16,7 @@ mod completions;
 mod ddl;
 mod ddl_accidents;
 mod ddl_hints;
+mod ddl_limits;
 mod ddl_minimal;
 mod dependencies;
 mod docs;

@@ -284,8 +284,8 @@ impl Measurement<'_> {
             return Err(DdlError::Statement { number, place, failed: failed.clone() });
         }
         let mut after = Shape::read(&migrated).await?;
-        let zoned = before.casts.zoned(&after.casts, &tables);
-        if let Some(warning) = zone::warning(self.request, &migrated, &zoned).await? {
+        let zoned = before.casts.zoned(&after.casts);
+        if let Some(warning) = zone::warning(self.request, &migrated, (&zoned, &tables)).await? {
             observer.warned(&warning);
         }
         added.add(std::mem::take(&mut after.rules));

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, Target};
 use server::Session;
-use server::quote::{identifier, literal, shown};
+use server::quote::{identifier, literal};
 use tokio_postgres::Row;
 
 use crate::run::failure;
@@ -160,6 +160,21 @@ struct Type {
     is_reference: bool,
     /// Whether a parent of the table has the column.
     is_inherited: bool,
+    /// The file of the table.
+    file: u32,
+}
+
+/// A column that changes between timestamp and timestamptz.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Zoned {
+    /// OID of its table.
+    pub(crate) table: u32,
+    /// Its names before and after the migration.
+    pub(crate) names: [String; 2],
+    /// Whether a parent of the table has the column.
+    pub(crate) is_inherited: bool,
+    /// Whether the migration has given the table a new file.
+    pub(crate) has_new_file: bool,
 }
 
 /// Types of all columns, by table and number.
@@ -178,6 +193,7 @@ impl Casts {
                 is_unique: row.get("is_unique"),
                 is_reference: row.get("is_reference"),
                 is_inherited: row.get("is_inherited"),
+                file: row.get("file"),
             };
             ((row.get("oid"), row.get("attnum")), found)
         };
@@ -205,16 +221,20 @@ impl Casts {
         self.0.iter().filter_map(of_column).collect()
     }
 
-    /// The columns that change between timestamp and timestamptz, for people: `orders.at`.
-    pub(crate) fn zoned(&self, after: &Self, tables: &Tables) -> Vec<String> {
+    /// The columns that change between timestamp and timestamptz.
+    pub(crate) fn zoned(&self, after: &Self) -> Vec<Zoned> {
         let is_zoned = |old: &Type, new: &Type| {
             [("timestamp", "timestamptz"), ("timestamptz", "timestamp")]
                 .contains(&(old.name.as_str(), new.name.as_str()))
         };
         let column = |(key, old): (&(u32, i16), &Type)| {
             let new = after.0.get(key)?;
-            let table = tables.get(key.0)?;
-            is_zoned(old, new).then(|| format!("{}.{}", table.shown(), shown(&old.column)))
+            is_zoned(old, new).then(|| Zoned {
+                table: key.0,
+                names: [old.column.clone(), new.column.clone()],
+                is_inherited: old.is_inherited,
+                has_new_file: old.file != new.file,
+            })
         };
         self.0.iter().filter_map(column).collect()
     }
@@ -302,6 +322,7 @@ mod tests {
             is_unique: false,
             is_reference: false,
             is_inherited: false,
+            file: 1,
         }
     }
 

@@ -63,17 +63,17 @@ impl Unsuited {
         }
     }
 
-    /// Advice that names these columns, each `TABLE.COLUMN`.
+    /// Advice that names these columns, each `TABLE.COLUMN`. The server does not tell whether the values come from the rows or the statement.
     pub(crate) fn remedy(columns: &[String]) -> String {
         let option = |column: &str| format!("--column '{}=SPEC'", column.replace('\'', r"'\''"));
-        let values = match columns {
-            [] => format!("give other values with {}", option("TABLE.COLUMN")),
-            [column] => format!("give other values with {}", option(column)),
-            [first, others @ ..] => {
-                format!("give other values with {}, or for {}", option(first), others.join(", "))
-            }
+        let options = match columns {
+            [] => option("TABLE.COLUMN"),
+            [column] => option(column),
+            [first, others @ ..] => format!("{}, or for {}", option(first), others.join(", ")),
         };
-        format!("the statement fails because of the generated rows: {values}")
+        format!(
+            "perhaps the statement fails because of the generated rows: then give other values with {options}"
+        )
     }
 }
 
@@ -195,6 +195,17 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An UPDATE that sets a constant in a unique column fails with any rows.
+    #[test]
+    fn the_generated_rows_may_not_be_the_reason() {
+        let remedy = Unsuited::remedy(&["t.a".to_owned(), "t.b".to_owned()]);
+        assert_eq!(
+            remedy,
+            "perhaps the statement fails because of the generated rows: then give other values with --column 't.a=SPEC', or for t.b"
+        );
+        assert!(Unsuited::remedy(&[]).ends_with("--column 'TABLE.COLUMN=SPEC'"));
+    }
 
     #[test]
     fn the_detail_names_the_columns_of_a_key() {

@@ -1,10 +1,12 @@
--- Columns with their types, those of enums with their values, whether a unique index begins with the column, and whether it comes from a parent.
+-- Columns with their types, those of enums with their values, whether a unique index begins with the column, whether it comes from a parent, and
+-- the table's file.
 SELECT a.attrelid AS oid, a.attnum, a.attname::text AS name, t.typname::text AS type, t.typcategory::text AS category,
        pg_catalog.format_type(a.atttypid, a.atttypmod) AS full_type,
        ARRAY(SELECT e.enumlabel::text FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder) AS labels,
        EXISTS (SELECT FROM pg_catalog.pg_index i
                 WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indkey[0] = a.attnum) AS is_unique,
        a.attinhcount > 0 AS is_inherited,
+       c.relfilenode AS file,
        EXISTS (SELECT FROM pg_catalog.pg_constraint k
                 WHERE k.conrelid = a.attrelid AND k.contype = 'f' AND a.attnum = ANY (k.conkey)) AS is_reference
   FROM pg_catalog.pg_attribute a

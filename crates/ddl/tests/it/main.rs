@@ -23,3 +23,4 @@ mod support;
 mod tablespaces;
 mod ways;
 mod workers;
+mod zones;

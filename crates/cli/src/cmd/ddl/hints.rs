@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 
 use ddl::find::LockMode;
-use ddl::{
-    Effects, Outcome, Statement, StatementKind, StatementOutcome, better_statements, better_way,
-    is_in_transaction,
-};
+use ddl::{Effects, Outcome, Statement, StatementOutcome, better_statements, better_way, is_in_transaction};
+
+use crate::cmd::ddl::limits::{self, Timeout};
 
 /// Most statements of a better way that a hint shows.
 const MOST: usize = 12;
@@ -14,7 +13,7 @@ const MOST: usize = 12;
 /// Hints for the statements, each once. `version` is the server's.
 pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
     let mut hints = Vec::new();
-    let mut timeout = Timeout::default();
+    let mut timeout = Timeout::of(limits::LOCKS);
     let mut wants_timeout = None;
     let mut in_transaction: Vec<String> = Vec::new();
     for one in &outcome.statements {
@@ -28,8 +27,8 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
             let statements = failure.unwrap_or_else(|| pasted(&better_statements(one, version)));
             hints.push(format!("hint: statement {}: {way}{statements}", one.number));
         }
-        if !timeout.is_set() && blocks_readers(one) {
-            wants_timeout.get_or_insert(one.number);
+        if !timeout.is_set() && blocks_readers(one) && !limits::is_concurrent(&one.statement) {
+            wants_timeout.get_or_insert((one.number, timeout.is_in_transaction()));
         }
     }
     if !in_transaction.is_empty() {
@@ -43,13 +42,28 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
             },
         ));
     }
-    if let Some(number) = wants_timeout {
-        hints.push(format!(
-            "hint: statement {number} waits for open transactions on its table, and other sessions that use the table wait \
-             behind it. To limit this wait, put the following statement before it, and repeat the migration after a \
-             time-out:\n  SET lock_timeout = '2s';"
-        ));
+    let statements: Vec<&Statement> = outcome.statements.iter().map(|one| &one.statement).collect();
+    if let Some((number, is_in_transaction)) = wants_timeout {
+        hints.extend(limiting(&statements, number, is_in_transaction));
     }
+    hints.extend(limits::under(&statements));
+    hints
+}
+
+/// The hints to limit the waits of the statement with this number, but not those of later statements that wait for old transactions.
+fn limiting(statements: &[&Statement], number: usize, is_in_transaction: bool) -> Vec<String> {
+    let repeated = if is_in_transaction { "transaction" } else { "statement" };
+    let mut hints = vec![format!(
+        "hint: statement {number} waits for open transactions on its table, and other sessions that use the table wait \
+         behind it. To limit this wait, put the following statement before it, and repeat the {repeated} after a \
+         time-out:\n  SET lock_timeout = '2s';"
+    )];
+    hints.extend(limits::to_lift(statements, number).map(|later| {
+        format!(
+            "hint: this SET lock_timeout stays in force, and statement {later} fails under it if an older transaction stays open longer: \
+             put the following statement before statement {later}:\n  RESET lock_timeout;"
+        )
+    }));
     hints
 }
 
@@ -87,137 +101,4 @@ fn pasted(statements: &[String]) -> String {
 
 fn blocks_readers(one: &StatementOutcome) -> bool {
     one.found.as_ref().and_then(Effects::strongest) == Some(LockMode::AccessExclusive)
-}
-
-/// Whether the session of the migration limits its waits for locks.
-#[derive(Clone, Debug, Default)]
-struct Timeout {
-    now: Limits,
-    /// The limits before the transaction that is open, if one is.
-    before: Option<Limits>,
-    /// Its savepoints with the limits at each.
-    savepoints: Vec<(String, Limits)>,
-}
-
-/// Limits of waits for locks at one moment.
-#[derive(Clone, Copy, Debug, Default)]
-struct Limits {
-    /// For the session.
-    session: bool,
-    /// For the transaction that is open.
-    local: Option<bool>,
-}
-
-impl Timeout {
-    fn is_set(&self) -> bool {
-        self.now.local.unwrap_or(self.now.session)
-    }
-
-    /// Takes a statement of the migration into account. SHOW changes nothing, and 0 is no limit.
-    fn after(&mut self, statement: &Statement) {
-        let line = statement.in_one_line().to_ascii_lowercase().replace('=', " = ").replace('"', "");
-        let line = line.replace(';', " ");
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match statement.kind {
-            StatementKind::Session => self.set(&words),
-            StatementKind::Transaction => self.edge(&words),
-            StatementKind::Measured | StatementKind::MeasuredAlone => {}
-        }
-    }
-
-    fn set(&mut self, words: &[&str]) {
-        match words {
-            // Outside of a transaction, it has no effect.
-            ["set", "local", "lock_timeout", "to" | "=", value @ ..] if self.before.is_some() => {
-                self.now.local = Some(is_limit(value));
-            }
-            ["set", "session", "lock_timeout", "to" | "=", value @ ..]
-            | ["set", "lock_timeout", "to" | "=", value @ ..] => {
-                self.now = Limits { session: is_limit(value), local: None };
-            }
-            ["reset", "lock_timeout" | "all"] | ["discard", "all"] => self.now = Limits::default(),
-            _ => {}
-        }
-    }
-
-    /// A transaction that is rolled back takes its settings with it, and SET LOCAL ends with each.
-    fn edge(&mut self, words: &[&str]) {
-        match words {
-            ["begin" | "start", ..] => {
-                self.before.get_or_insert(self.now);
-            }
-            ["savepoint", name] => self.savepoints.push(((*name).to_owned(), self.now)),
-            ["rollback", .., "to", name] | ["rollback", .., "to", "savepoint", name] => self.back_to(name),
-            ["commit" | "rollback", "prepared", ..] => {}
-            ["commit" | "end" | "prepare", ..] => self.end(Limits { local: None, ..self.now }, words),
-            ["rollback" | "abort", ..] => self.end(self.before.unwrap_or(self.now), words),
-            _ => {}
-        }
-    }
-
-    fn back_to(&mut self, name: &str) {
-        let Some(at) = self.savepoints.iter().rposition(|(saved, _)| saved == name) else { return };
-        self.now = self.savepoints[at].1;
-        self.savepoints.truncate(at + 1);
-    }
-
-    /// The transaction ends with these limits. AND CHAIN begins the next one.
-    fn end(&mut self, limits: Limits, words: &[&str]) {
-        let is_chain = words.ends_with(&["and", "chain"]);
-        self.now = limits;
-        self.before = is_chain.then_some(limits);
-        self.savepoints.clear();
-    }
-}
-
-/// Whether a value of lock_timeout, with or without a unit, is a limit. The default of the server is none.
-fn is_limit(value: &[&str]) -> bool {
-    let value = value.concat();
-    let number: String =
-        value.trim_matches('\'').chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-    number.parse::<f64>().is_ok_and(|number| number > 0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use ddl::Script;
-
-    use super::*;
-
-    #[test]
-    fn a_limit_of_waits_is_one_that_is_set_and_not_zero() {
-        for (migration, is_set) in [
-            ("SET lock_timeout = '2s'", true),
-            ("SET SESSION \"lock_timeout\" TO 500", true),
-            ("set lock_timeout='1.5 min';", true),
-            ("SET lock_timeout = 0", false),
-            ("SET lock_timeout = '0ms'", false),
-            ("SET lock_timeout TO DEFAULT", false),
-            ("SHOW lock_timeout", false),
-            ("SET statement_timeout = '2s'", false),
-            ("SET lock_timeout = '2s'; SHOW lock_timeout", true),
-            ("SET lock_timeout = '2s'; RESET lock_timeout", false),
-            ("SET lock_timeout = '2s'; DISCARD ALL", false),
-            ("BEGIN; SET LOCAL lock_timeout = '2s'; SAVEPOINT a; ROLLBACK TO a", true),
-            ("BEGIN; SET LOCAL lock_timeout = '2s'; COMMIT", false),
-            ("SET lock_timeout = '2s'; BEGIN; SET LOCAL lock_timeout = 0; COMMIT", true),
-            ("SET lock_timeout = '2s'; BEGIN; SET LOCAL lock_timeout = 0", false),
-            ("BEGIN; SET lock_timeout = '2s'; ROLLBACK", false),
-            ("BEGIN; SET lock_timeout = '2s'; ABORT WORK;", false),
-            ("BEGIN; SET lock_timeout = '2s'; COMMIT;", true),
-            ("SET lock_timeout = '2s'; BEGIN; SET lock_timeout = 0; ROLLBACK", true),
-            ("SET LOCAL lock_timeout = '2s'", false),
-            ("BEGIN; SAVEPOINT a; SET lock_timeout = '2s'; ROLLBACK TO SAVEPOINT a;", false),
-            ("BEGIN; SET lock_timeout = '2s'; SAVEPOINT a; SET lock_timeout = 0; ROLLBACK WORK TO a", true),
-            ("BEGIN; SET lock_timeout = '2s'; COMMIT AND CHAIN; ROLLBACK", true),
-            ("BEGIN; SET LOCAL lock_timeout = '2s'; COMMIT AND CHAIN", false),
-            ("BEGIN; SET lock_timeout = '2s'; ROLLBACK AND NO CHAIN", false),
-        ] {
-            let mut timeout = Timeout::default();
-            for one in &Script::read(migration, None).unwrap().statements {
-                timeout.after(one);
-            }
-            assert_eq!(timeout.is_set(), is_set, "{migration}");
-        }
-    }
 }

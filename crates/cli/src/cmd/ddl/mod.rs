@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod gate;
 mod hints;
+mod limits;
 mod progress;
 mod text;
 

@@ -458,7 +458,9 @@ fn works_of_kinds(works: &[Work]) -> Vec<String> {
                 (WorkKind::Scan, Some(read)) if read.scans > 0 => {
                     format!("{} read by {} of", rows(read.returned), scans(read.scans))
                 }
-                (WorkKind::Scan, Some(_)) => "all entries read of an index of".to_owned(),
+                (WorkKind::Scan, Some(_)) => {
+                    "as many index entries read (90 % or more) as rows in".to_owned()
+                }
                 (WorkKind::Scan, None) => "the server counted a VACUUM or ANALYZE of".to_owned(),
             };
             let event = if first.is_some_and(|proof| proof.is_event) { " (event table_rewrite)" } else { "" };

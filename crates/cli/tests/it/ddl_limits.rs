@@ -1,0 +1,32 @@
+//! Hints of `pgrig ddl` about time-outs, and the proof of a scan by an index.
+
+use std::fs;
+
+use testkit::assert_says;
+
+use crate::support::Rig;
+
+#[test]
+fn a_lock_timeout_ends_before_statements_that_wait_for_old_transactions() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n int);").unwrap();
+    let told = |migration: &str| {
+        let mut command = rig.command("ddl --quick --rows 300 --instance ddl");
+        let ran = command.args(["-c", migration, "--schema-file"]).arg(&schema).output().unwrap();
+        assert!(ran.status.success(), "{ran:#?}");
+        [ran.stdout, ran.stderr].map(|text| String::from_utf8_lossy(&text).into_owned())
+    };
+    let index = "CREATE INDEX CONCURRENTLY i ON t (n)";
+    let [_, hints] = told(&format!("ALTER TABLE t ADD a int; {index}"));
+    assert_says(&hints, &["hint: statement 1 waits for open transactions", "repeat the statement after a"]);
+    assert_says(&hints, &["statement 2 fails under it", "\n  RESET lock_timeout;"]);
+    let [_, hints] = told("BEGIN; ALTER TABLE t ADD a int; COMMIT");
+    assert_says(&hints, &["repeat the transaction after a"]);
+    assert!(!hints.contains("RESET"), "{hints}");
+    let [_, hints] = told(&format!("SET lock_timeout = '2s'; {index}"));
+    assert_says(&hints, &["hint: statement 2 runs under lock_timeout = '2s'", "leaves an invalid index"]);
+
+    let [results, _] = told("SET enable_seqscan = off; SELECT count(n) FROM t WHERE id > 0");
+    assert_says(&results, &["as many index entries read (90 % or more) as rows in t"]);
+}
