@@ -114,6 +114,18 @@ impl Held {
         }
     }
 
+    /// Leaves out ACCESS EXCLUSIVE on indexes. DROP INDEX and REINDEX with CONCURRENTLY take it on an index that no session uses any more,
+    /// at their very end (dependency.c: `AcquireDeletionLock`; index.c: `index_drop`): nobody waits for it, and a reading meets it by chance.
+    pub(crate) fn forget_exclusive_on_indexes(&mut self, known: [&Relations; 2]) {
+        let is_index = |oid: u32| {
+            let relation = known.iter().find_map(|relations| relations.get(oid));
+            relation.is_some_and(|one| matches!(one.kind, Kind::Index | Kind::PartitionedIndex))
+        };
+        for (_, modes) in self.0.iter_mut().filter(|(oid, _)| is_index(**oid)) {
+            modes.retain(|mode| *mode != LockMode::AccessExclusive);
+        }
+    }
+
     /// The tables of the relations, with the locks on each table itself, as far as `known` has them.
     pub(crate) fn tables(&self, known: &Relations) -> BTreeMap<u32, Vec<LockMode>> {
         let mut tables: BTreeMap<u32, Vec<LockMode>> = BTreeMap::new();
@@ -197,4 +209,54 @@ pub struct Lock {
     pub mode: LockMode,
     /// Whether the statement, or an earlier one of its transaction, has made the relation, or it is temporary: nobody else can wait for it.
     pub is_new: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::Read;
+
+    fn relation(name: &str, kind: Kind) -> Relation {
+        Relation {
+            name: name.to_owned(),
+            schema: "\"public\"".to_owned(),
+            sql: format!("\"public\".\"{name}\""),
+            kind,
+            file: 1,
+            tablespace: 0,
+            owner: 0,
+            parent: 0,
+            bytes: 0,
+            rows: 0.0,
+            is_temporary: false,
+            is_rewritten: false,
+            read: Read::default(),
+        }
+    }
+
+    /// A table, an index and a materialized view.
+    fn relations() -> Relations {
+        let all = [("t", Kind::Table), ("t_i", Kind::Index), ("m", Kind::MaterializedView)];
+        Relations((1..).zip(all.map(|(name, kind)| relation(name, kind))).collect())
+    }
+
+    fn held(all: &[(u32, LockMode)]) -> Held {
+        let mut held = Held::default();
+        all.iter().for_each(|(oid, mode)| held.add(*oid, *mode));
+        held
+    }
+
+    #[test]
+    fn the_last_lock_on_an_index_that_is_dropped_concurrently_is_left_out() {
+        let relations = relations();
+        let weak = LockMode::ShareUpdateExclusive;
+        let locks = |extra: &[(u32, LockMode)]| {
+            let mut held = held(&[(1, weak), (2, weak)]);
+            held.extend(&self::held(extra));
+            held.forget_exclusive_on_indexes([&relations, &Relations::default()]);
+            held.since(&Held::default(), [&relations, &Relations::default()], &BTreeSet::new())
+        };
+        assert_eq!(locks(&[(2, LockMode::AccessExclusive)]), locks(&[]));
+        assert_eq!(locks(&[(1, LockMode::AccessExclusive)])[0].mode, LockMode::AccessExclusive);
+    }
 }

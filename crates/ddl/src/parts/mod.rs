@@ -1,6 +1,7 @@
 //! The parts of a statement's text, as far as a better way is made of them.
 
 mod acts;
+mod concurrent;
 
 use sql::Kind;
 

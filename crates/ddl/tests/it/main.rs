@@ -11,6 +11,7 @@ mod look;
 mod migrations;
 mod originals;
 mod outside;
+mod nobody_waits;
 mod own_tables;
 mod refusals;
 mod rows;
