@@ -21,6 +21,7 @@
 //! use it. It must not know the command line or how a run document is saved.
 
 mod better;
+mod blocking;
 mod directions;
 mod edge;
 mod encoding;

@@ -145,28 +145,6 @@ pub(crate) struct Attached {
     pub(crate) others: BTreeSet<u32>,
 }
 
-impl Effects {
-    /// The strongest lock that it takes on a relation that others may use.
-    pub fn strongest(&self) -> Option<LockMode> {
-        self.locks.iter().filter(|lock| !lock.is_new).map(|lock| lock.mode).max()
-    }
-
-    /// The strongest lock that is held while it runs: one that it takes, or one of its transaction's.
-    pub fn strongest_held(&self) -> Option<LockMode> {
-        self.strongest().max(self.inherited.iter().map(|lock| lock.mode).max())
-    }
-
-    /// The work of others that is blocked while it runs, as text for people; none if it blocks neither reads nor writes.
-    pub fn blocks(&self) -> Option<&'static str> {
-        self.strongest_held().and_then(LockMode::blocks)
-    }
-
-    /// Whether reads or writes of the tables on which it works are blocked while it runs.
-    pub(crate) fn blocks_on_its_tables(&self) -> bool {
-        self.strongest().max(self.kept_on_own).and_then(LockMode::blocks).is_some()
-    }
-}
-
 /// Disk space at its peak, beyond the space before, without WAL. Bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Space {

@@ -25,7 +25,7 @@ pub enum LockMode {
     Share,
     /// Of CREATE TRIGGER and foreign keys: blocks writers.
     ShareRowExclusive,
-    /// Of REFRESH MATERIALIZED VIEW CONCURRENTLY: blocks writers.
+    /// Of REFRESH MATERIALIZED VIEW CONCURRENTLY, where it blocks nobody; of a table, it blocks writers.
     Exclusive,
     /// Of most forms of ALTER TABLE: blocks everybody.
     AccessExclusive,
@@ -71,6 +71,11 @@ impl LockMode {
             Self::Exclusive | Self::ShareRowExclusive | Self::Share => Some("writes"),
             _ => None,
         }
+    }
+
+    /// The same on a relation of this kind: only ACCESS EXCLUSIVE keeps sessions from a materialized view, because none writes its rows.
+    pub fn blocks_on(self, kind: Kind) -> Option<&'static str> {
+        if kind == Kind::MaterializedView && self != Self::AccessExclusive { None } else { self.blocks() }
     }
 }
 
@@ -167,8 +172,8 @@ impl Held {
     pub(crate) fn blocking(&self, made: &BTreeSet<u32>, known: &Relations) -> Vec<Lock> {
         let is_shared = |relation: &&Relation| !relation.is_temporary && relation.kind.is_named();
         let lock = |(oid, modes): (&u32, &Vec<LockMode>)| {
-            let strongest = *modes.iter().max().filter(|mode| mode.blocks().is_some())?;
             let relation = known.get(*oid).filter(is_shared).filter(|_| !made.contains(oid))?;
+            let strongest = *modes.iter().max().filter(|mode| mode.blocks_on(relation.kind).is_some())?;
             Some(Lock {
                 relation: relation.name.clone(),
                 kind: relation.kind,
@@ -209,6 +214,13 @@ pub struct Lock {
     pub mode: LockMode,
     /// Whether the statement, or an earlier one of its transaction, has made the relation, or it is temporary: nobody else can wait for it.
     pub is_new: bool,
+}
+
+impl Lock {
+    /// The work of others that it blocks, as text for people; none if it blocks neither reads nor writes of rows.
+    pub fn blocks(&self) -> Option<&'static str> {
+        self.mode.blocks_on(self.kind)
+    }
 }
 
 #[cfg(test)]
@@ -258,5 +270,21 @@ mod tests {
         };
         assert_eq!(locks(&[(2, LockMode::AccessExclusive)]), locks(&[]));
         assert_eq!(locks(&[(1, LockMode::AccessExclusive)])[0].mode, LockMode::AccessExclusive);
+    }
+
+    #[test]
+    fn only_access_exclusive_on_a_materialized_view_blocks_others() {
+        let relations = relations();
+        let blocking = |oid: u32, mode: LockMode| {
+            let before = held(&[(oid, mode)]);
+            let locks = before.since(&Held::default(), [&relations, &relations], &BTreeSet::new());
+            let kept = before.blocking(&BTreeSet::new(), &relations);
+            assert_eq!(locks[0].blocks(), kept.first().and_then(Lock::blocks), "{oid}: {mode}");
+            locks[0].blocks()
+        };
+        for mode in [LockMode::Share, LockMode::ShareRowExclusive, LockMode::Exclusive] {
+            assert_eq!([blocking(1, mode), blocking(3, mode)], [Some("writes"), None], "{mode}");
+        }
+        assert_eq!(blocking(3, LockMode::AccessExclusive), Some("reads and writes"));
     }
 }

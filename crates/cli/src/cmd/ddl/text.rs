@@ -473,12 +473,12 @@ fn scans(number: i64) -> String {
 
 /// Locks of one mode, with the relations.
 fn grouped_locks(locks: &[Lock]) -> Vec<String> {
-    let mut modes: BTreeMap<LockMode, Vec<&str>> = BTreeMap::new();
+    let mut modes: BTreeMap<(LockMode, Option<&str>), Vec<&str>> = BTreeMap::new();
     for lock in locks.iter().filter(|lock| !lock.is_new) {
-        modes.entry(lock.mode).or_default().push(&lock.relation);
+        modes.entry((lock.mode, lock.blocks())).or_default().push(&lock.relation);
     }
-    let line = |(mode, names): (&LockMode, &Vec<&str>)| {
-        let blocks = mode.blocks().map_or(String::new(), |blocked| format!(" (blocks {blocked})"));
+    let line = |((mode, blocked), names): (&(LockMode, Option<&str>), &Vec<&str>)| {
+        let blocks = blocked.map_or(String::new(), |blocked| format!(" (blocks {blocked})"));
         format!("{mode} on {}{blocks}", listed(names))
     };
     modes.iter().rev().map(line).collect()
