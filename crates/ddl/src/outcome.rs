@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::find::{Class, Lock, LockMode, Work};
 use crate::forecast::Forecast;
 use crate::parted::Node;
+use crate::rowless::Rowless;
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 
@@ -62,6 +63,8 @@ pub struct StatementOutcome {
     pub(crate) spaces: Vec<SpaceAt>,
     /// Its cost at the size that the user asked for, if that is larger than the largest measured one.
     pub forecast: Option<Forecast>,
+    /// Partitions without generated rows on which it works: its time in the original is not measured.
+    pub rowless: Vec<Rowless>,
     /// The longest waits of readers and writers meanwhile.
     pub stall: Option<Stall>,
     /// The same with a transaction that was open before the migration.
@@ -405,6 +408,7 @@ impl StatementOutcome {
             measured: Vec::new(),
             spaces: Vec::new(),
             forecast: None,
+            rowless: Vec::new(),
             stall: None,
             blocked: None,
         };
@@ -470,6 +474,10 @@ impl StatementOutcome {
             if let Some(stall) = stall {
                 tell(event.to_owned(), serde_json::json!({ "event": event, "stall": stall }));
             }
+        }
+        if !self.rowless.is_empty() {
+            let what = serde_json::json!({ "event": "rowless", "partitions": self.rowless });
+            tell("partitions without generated rows".to_owned(), what);
         }
         if let Some(forecast) = &self.forecast {
             let text = "forecast".to_owned();

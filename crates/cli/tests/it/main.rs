@@ -17,6 +17,7 @@ mod ddl;
 mod ddl_accidents;
 mod ddl_hints;
 mod ddl_minimal;
+mod ddl_rowless;
 mod dependencies;
 mod docs;
 mod docs_examples;

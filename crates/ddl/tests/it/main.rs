@@ -14,6 +14,7 @@ mod outside;
 mod nobody_waits;
 mod own_tables;
 mod refusals;
+mod rowless;
 mod rows;
 mod sessions;
 mod space;

@@ -12,6 +12,7 @@ use ddl::{
 };
 use measure::human::{bytes, counted, grouped, time};
 
+use super::rowless;
 use crate::app::table::{align_right, new_table, trimmed};
 
 /// Tables of a plan that are named.
@@ -347,7 +348,7 @@ fn rates(probed: &Probed) -> String {
 
 /// The forecast of a statement.
 fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
-    let Some(forecast) = &one.forecast else { return String::new() };
+    let Some(forecast) = &one.forecast else { return rowless::forecast(one).unwrap_or_default() };
     let is_quick = one.measured.len() == 1;
     let figure = |figure: &Figure, shown: &dyn Fn(f64) -> String| match figure {
         Figure::Value { value, low, high } => {
