@@ -66,7 +66,7 @@ impl<'a> Partitions<'a> {
 
     fn of_table(&self, table: &TableAt) -> Rowless {
         let keys = self.columns.keys(table.oid);
-        let (schema, name) = table.name.split_once('.').unwrap_or(("public", &table.name));
+        let (schema, name) = table.name.split_once('.').unwrap_or(("public", table.name.as_str()));
         let partition = shown_relation(schema, name);
         Rowless { partition, is_default: keys.is_some(), columns: keys.unwrap_or_default() }
     }
