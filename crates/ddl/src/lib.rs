@@ -13,6 +13,7 @@
 //!   [`Effort::Quick`], the run of `look` is also the timed one); `stall` measures the waits of readers and writers meanwhile.
 //! - `ways`: the better way in words, by the class and by the actions of the text. `better`: statements that do the same with weaker locks,
 //!   made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`); measured in the same way.
+//! - `rowless`: partitions without generated rows, whose statements have no forecast.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration sets; `run/zone` warns if a time zone decides on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
@@ -21,6 +22,7 @@
 //! use it. It must not know the command line or how a run document is saved.
 
 mod better;
+mod blocking;
 mod directions;
 mod edge;
 mod encoding;
@@ -37,6 +39,7 @@ mod parts;
 mod plan;
 mod probing;
 mod request;
+mod rowless;
 mod run;
 mod schema;
 mod script;
@@ -52,6 +55,7 @@ pub use outcome::{
 pub use plan::{Plan, PlannedSize, PlannedTable};
 pub use probing::{ProbeScript, Probing};
 pub use request::{Amount, Effort, Probes, Request, TableSize};
+pub use rowless::Rowless;
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::find::{Class, Lock, LockMode, Work};
 use crate::forecast::Forecast;
 use crate::parted::Node;
+use crate::rowless::Rowless;
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 
@@ -62,6 +63,8 @@ pub struct StatementOutcome {
     pub(crate) spaces: Vec<SpaceAt>,
     /// Its cost at the size that the user asked for, if that is larger than the largest measured one.
     pub forecast: Option<Forecast>,
+    /// Partitions without generated rows on which it works: its time in the original is not measured.
+    pub rowless: Vec<Rowless>,
     /// The longest waits of readers and writers meanwhile.
     pub stall: Option<Stall>,
     /// The same with a transaction that was open before the migration.
@@ -143,28 +146,6 @@ pub(crate) struct Attached {
     pub(crate) tables: BTreeSet<u32>,
     /// OIDs of the partitions that are there already.
     pub(crate) others: BTreeSet<u32>,
-}
-
-impl Effects {
-    /// The strongest lock that it takes on a relation that others may use.
-    pub fn strongest(&self) -> Option<LockMode> {
-        self.locks.iter().filter(|lock| !lock.is_new).map(|lock| lock.mode).max()
-    }
-
-    /// The strongest lock that is held while it runs: one that it takes, or one of its transaction's.
-    pub fn strongest_held(&self) -> Option<LockMode> {
-        self.strongest().max(self.inherited.iter().map(|lock| lock.mode).max())
-    }
-
-    /// The work of others that is blocked while it runs, as text for people; none if it blocks neither reads nor writes.
-    pub fn blocks(&self) -> Option<&'static str> {
-        self.strongest_held().and_then(LockMode::blocks)
-    }
-
-    /// Whether reads or writes of the tables on which it works are blocked while it runs.
-    pub(crate) fn blocks_on_its_tables(&self) -> bool {
-        self.strongest().max(self.kept_on_own).and_then(LockMode::blocks).is_some()
-    }
 }
 
 /// Disk space at its peak, beyond the space before, without WAL. Bytes.
@@ -427,6 +408,7 @@ impl StatementOutcome {
             measured: Vec::new(),
             spaces: Vec::new(),
             forecast: None,
+            rowless: Vec::new(),
             stall: None,
             blocked: None,
         };
@@ -492,6 +474,10 @@ impl StatementOutcome {
             if let Some(stall) = stall {
                 tell(event.to_owned(), serde_json::json!({ "event": event, "stall": stall }));
             }
+        }
+        if !self.rowless.is_empty() {
+            let what = serde_json::json!({ "event": "rowless", "partitions": self.rowless });
+            tell("partitions without generated rows".to_owned(), what);
         }
         if let Some(forecast) = &self.forecast {
             let text = "forecast".to_owned();

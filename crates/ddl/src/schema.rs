@@ -1,7 +1,7 @@
 //! The tables that a migration finds: from a file of SQL, a model, or a database whose catalogs are read.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::CatalogError;
 use connect::{ConnectError, Connection};
@@ -75,6 +75,9 @@ pub struct Schema {
     pub rows: BTreeMap<String, u64>,
     /// Bytes of each table in the original with its indexes, if they are known.
     pub bytes: BTreeMap<String, u64>,
+    /// Partitions that have no rows in the original, `schema.name`.
+    #[serde(skip)]
+    pub(crate) bare: BTreeSet<String>,
     /// Settings of the original, which the server that measures gets as far as possible.
     pub settings: BTreeMap<String, String>,
     /// Major version of the original's server; none if the schema is a file of SQL.
@@ -110,6 +113,7 @@ impl Schema {
             modelled: Vec::new(),
             rows: BTreeMap::new(),
             bytes: BTreeMap::new(),
+            bare: BTreeSet::new(),
             settings: BTreeMap::new(),
             major: None,
             unseen,
@@ -154,6 +158,7 @@ impl Schema {
             let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed });
             let mut schema = Self::of_model(&model, &format!("database {database}"))?;
             schema.settings = settings(connection).await?;
+            schema.bare = bare(connection).await?;
             schema.unseen = facts.unseen;
             schema.unseen.extend(lacking::of_database(connection, database, &schema.sql).await?);
             schema.sql = lacking::schemas(connection).await? + &schema.sql;
@@ -215,6 +220,14 @@ async fn settings(connection: &Connection) -> Result<BTreeMap<String, String>, C
         rows.iter().map(|row| (row.get("name"), row.get("value"))).collect();
     settings.retain(|name, value| name != "wal_level" || value == "logical");
     Ok(settings)
+}
+
+/// The partitions without rows.
+async fn bare(connection: &Connection) -> Result<BTreeSet<String>, ConnectError> {
+    match connection.client.query(include_str!("sql/bare.sql"), &[]).await {
+        Ok(rows) => Ok(rows.iter().map(|row| row.get("name")).collect()),
+        Err(error) => Err(connection.explain(error).await),
+    }
 }
 
 /// The error of a schema's SQL.

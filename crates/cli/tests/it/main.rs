@@ -18,6 +18,7 @@ mod ddl_accidents;
 mod ddl_hints;
 mod ddl_limits;
 mod ddl_minimal;
+mod ddl_rowless;
 mod dependencies;
 mod docs;
 mod docs_examples;

@@ -25,7 +25,7 @@ pub enum LockMode {
     Share,
     /// Of CREATE TRIGGER and foreign keys: blocks writers.
     ShareRowExclusive,
-    /// Of REFRESH MATERIALIZED VIEW CONCURRENTLY: blocks writers.
+    /// Of REFRESH MATERIALIZED VIEW CONCURRENTLY, where it blocks nobody; of a table, it blocks writers.
     Exclusive,
     /// Of most forms of ALTER TABLE: blocks everybody.
     AccessExclusive,
@@ -72,6 +72,11 @@ impl LockMode {
             _ => None,
         }
     }
+
+    /// The same on a relation of this kind: only ACCESS EXCLUSIVE keeps sessions from a materialized view, because none writes its rows.
+    pub fn blocks_on(self, kind: Kind) -> Option<&'static str> {
+        if kind == Kind::MaterializedView && self != Self::AccessExclusive { None } else { self.blocks() }
+    }
 }
 
 impl fmt::Display for LockMode {
@@ -111,6 +116,18 @@ impl Held {
             for mode in modes {
                 self.add(*relation, *mode);
             }
+        }
+    }
+
+    /// Leaves out ACCESS EXCLUSIVE on indexes. DROP INDEX and REINDEX with CONCURRENTLY take it on an index that no session uses any more,
+    /// at their very end (dependency.c: `AcquireDeletionLock`; index.c: `index_drop`): nobody waits for it, and a reading meets it by chance.
+    pub(crate) fn forget_exclusive_on_indexes(&mut self, known: [&Relations; 2]) {
+        let is_index = |oid: u32| {
+            let relation = known.iter().find_map(|relations| relations.get(oid));
+            relation.is_some_and(|one| matches!(one.kind, Kind::Index | Kind::PartitionedIndex))
+        };
+        for (_, modes) in self.0.iter_mut().filter(|(oid, _)| is_index(**oid)) {
+            modes.retain(|mode| *mode != LockMode::AccessExclusive);
         }
     }
 
@@ -155,8 +172,8 @@ impl Held {
     pub(crate) fn blocking(&self, made: &BTreeSet<u32>, known: &Relations) -> Vec<Lock> {
         let is_shared = |relation: &&Relation| !relation.is_temporary && relation.kind.is_named();
         let lock = |(oid, modes): (&u32, &Vec<LockMode>)| {
-            let strongest = *modes.iter().max().filter(|mode| mode.blocks().is_some())?;
             let relation = known.get(*oid).filter(is_shared).filter(|_| !made.contains(oid))?;
+            let strongest = *modes.iter().max().filter(|mode| mode.blocks_on(relation.kind).is_some())?;
             Some(Lock {
                 relation: relation.name.clone(),
                 kind: relation.kind,
@@ -197,4 +214,79 @@ pub struct Lock {
     pub mode: LockMode,
     /// Whether the statement, or an earlier one of its transaction, has made the relation, or it is temporary: nobody else can wait for it.
     pub is_new: bool,
+}
+
+impl Lock {
+    /// The work of others that it blocks, as text for people; none if it blocks neither reads nor writes of rows.
+    pub fn blocks(&self) -> Option<&'static str> {
+        self.mode.blocks_on(self.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::Read;
+
+    fn relation(name: &str, kind: Kind) -> Relation {
+        Relation {
+            name: name.to_owned(),
+            schema: "\"public\"".to_owned(),
+            sql: format!("\"public\".\"{name}\""),
+            kind,
+            file: 1,
+            tablespace: 0,
+            owner: 0,
+            parent: 0,
+            bytes: 0,
+            rows: 0.0,
+            is_temporary: false,
+            is_rewritten: false,
+            read: Read::default(),
+        }
+    }
+
+    /// A table, an index and a materialized view.
+    fn relations() -> Relations {
+        let all = [("t", Kind::Table), ("t_i", Kind::Index), ("m", Kind::MaterializedView)];
+        Relations((1..).zip(all.map(|(name, kind)| relation(name, kind))).collect())
+    }
+
+    fn held(all: &[(u32, LockMode)]) -> Held {
+        let mut held = Held::default();
+        for (oid, mode) in all {
+            held.add(*oid, *mode);
+        }
+        held
+    }
+
+    #[test]
+    fn the_last_lock_on_an_index_that_is_dropped_concurrently_is_left_out() {
+        let relations = relations();
+        let weak = LockMode::ShareUpdateExclusive;
+        let locks = |extra: &[(u32, LockMode)]| {
+            let mut held = held(&[(1, weak), (2, weak)]);
+            held.extend(&self::held(extra));
+            held.forget_exclusive_on_indexes([&relations, &Relations::default()]);
+            held.since(&Held::default(), [&relations, &Relations::default()], &BTreeSet::new())
+        };
+        assert_eq!(locks(&[(2, LockMode::AccessExclusive)]), locks(&[]));
+        assert_eq!(locks(&[(1, LockMode::AccessExclusive)])[0].mode, LockMode::AccessExclusive);
+    }
+
+    #[test]
+    fn only_access_exclusive_on_a_materialized_view_blocks_others() {
+        let relations = relations();
+        let blocking = |oid: u32, mode: LockMode| {
+            let before = held(&[(oid, mode)]);
+            let locks = before.since(&Held::default(), [&relations, &relations], &BTreeSet::new());
+            let kept = before.blocking(&BTreeSet::new(), &relations);
+            assert_eq!(locks[0].blocks(), kept.first().and_then(Lock::blocks), "{oid}: {mode}");
+            locks[0].blocks()
+        };
+        for mode in [LockMode::Share, LockMode::ShareRowExclusive, LockMode::Exclusive] {
+            assert_eq!([blocking(1, mode), blocking(3, mode)], [Some("writes"), None], "{mode}");
+        }
+        assert_eq!(blocking(3, LockMode::AccessExclusive), Some("reads and writes"));
+    }
 }

@@ -2,6 +2,7 @@
 
 mod acts;
 mod computed;
+mod concurrent;
 
 use sql::Kind;
 

@@ -276,6 +276,9 @@ impl<'a> Look<'a> {
         if statement.is_vacuum() {
             add_vacuumed(&mut held, statement, &vacuumed, &works);
         }
+        if Parts::of(&statement.sql).drops_indexes_concurrently() {
+            held.forget_exclusive_on_indexes([&before, &after]);
+        }
         let excluding = facts::excluding(&self.session, statement, &works).await?;
         let locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
         let unknown_locks = refused.or_else(|| uncounted(statement, &vacuumed, &works));

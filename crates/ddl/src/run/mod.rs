@@ -23,6 +23,7 @@ mod rehearse;
 mod removal;
 mod roles;
 mod rounds;
+mod rowless;
 mod rules;
 mod settings;
 mod space;
@@ -53,6 +54,7 @@ use self::minimal::Minimal;
 use self::rehearse::{Shape, Table, Tables, changed};
 use self::roles::Roles;
 use self::rounds::Rounds;
+use self::rowless::Partitions;
 use self::rules::Rules;
 use self::settings::Conditions;
 use self::unsuited::Columns;
@@ -221,12 +223,14 @@ impl Measurement<'_> {
         let (stalls, blocked) = rounds.all(&filled, &mut statements).await?;
         columns.name_in(&mut statements);
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
-        forecast_all(&mut statements, &goal, memory);
+        let partitions = Partitions::of(&filled, &columns, &self.request.schema);
+        let forecasts = Forecasts { goal: &goal, memory, partitions };
+        forecasts.add(&mut statements);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
                 rounds.observer.stage("measuring better ways");
                 rounds.are_last = true;
-                Box::pin(alternatives(&mut rounds, &filled, (better, &statements), &goal, memory)).await?
+                Box::pin(alternatives(&mut rounds, &filled, (better, &statements), &forecasts)).await?
             }
             _ => Vec::new(),
         };
@@ -399,12 +403,23 @@ impl Measurement<'_> {
     }
 }
 
-/// The forecasts for tables of these sizes.
-fn forecast_all(statements: &mut [StatementOutcome], goal: &[TableAt], memory: Memory) {
-    for one in statements {
-        let Some(found) = &one.found else { continue };
-        let (bytes, rows) = sized(&one.tables, goal);
-        one.forecast = forecast(found.class, &one.measured, &one.spaces, (bytes, rows), memory);
+/// The facts on which forecasts depend.
+struct Forecasts<'a> {
+    /// The tables at the size of the forecasts.
+    goal: &'a [TableAt],
+    memory: Memory,
+    partitions: Partitions<'a>,
+}
+
+impl Forecasts<'_> {
+    /// Adds forecasts, but none for a statement whose partition has no rows.
+    fn add(&self, statements: &mut [StatementOutcome]) {
+        self.partitions.note(statements);
+        for one in statements.iter_mut().filter(|one| one.rowless.is_empty()) {
+            let Some(found) = &one.found else { continue };
+            let size = sized(&one.tables, self.goal);
+            one.forecast = forecast(found.class, &one.measured, &one.spaces, size, self.memory);
+        }
     }
 }
 
@@ -413,15 +428,14 @@ async fn alternatives(
     rounds: &mut Rounds<'_>,
     filled: &[Filled],
     (better, replaced): (Better, &[StatementOutcome]),
-    goal: &[TableAt],
-    memory: Memory,
+    forecasts: &Forecasts<'_>,
 ) -> Result<Vec<Alternative>, DdlError> {
     let mut statements = StatementOutcome::of_all(&better.statements);
     if rounds.effort.sizes().len() > 1 {
         rounds.first(filled, &mut statements).await?;
     }
     rounds.all(filled, &mut statements).await?;
-    forecast_all(&mut statements, goal, memory);
+    forecasts.add(&mut statements);
     let mut found: Vec<Alternative> = Vec::new();
     for (one, of) in statements.into_iter().zip(better.of) {
         let Some(number) = of else { continue };

@@ -12,7 +12,7 @@ use server::quote::{qualified, shown_qualified};
 use sql::{Kind as Token, Text};
 
 use crate::error::DdlError;
-use crate::find::{LockMode, shown_relation};
+use crate::find::{Kind, LockMode, shown_relation};
 use crate::outcome::StatementOutcome;
 use crate::run::rules::{self, Rule};
 use crate::run::suit::Casts;
@@ -39,6 +39,7 @@ const VERSIONS: [&str; 12] = [
 pub(crate) struct Table {
     pub(crate) schema: String,
     pub(crate) name: String,
+    kind: Kind,
     can_be_filled: bool,
     root: u32,
     needs: Vec<u32>,
@@ -70,6 +71,11 @@ impl Table {
         qualified(&self.schema, &self.name)
     }
 
+    /// Kind of the relation.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// The table of which it is a partition; else itself.
     pub(crate) fn root(&self) -> u32 {
         self.root
@@ -93,10 +99,8 @@ impl Tables {
             let mut needs: Vec<u32> = row.get("referenced");
             needs.extend(row.get::<_, Vec<u32>>("read"));
             let (schema, name) = (row.get("schema"), row.get("name"));
-            (
-                row.get("oid"),
-                Table { schema, name, can_be_filled: row.get("is_table"), root: row.get("root"), needs },
-            )
+            let (kind, can_be_filled) = (Kind::of(row.get("kind")), row.get("is_table"));
+            (row.get("oid"), Table { schema, name, kind, can_be_filled, root: row.get("root"), needs })
         };
         let tables = rows.iter().map(table).collect();
         session.close().await;

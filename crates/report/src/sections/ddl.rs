@@ -120,7 +120,7 @@ impl<'a> Statement<'a> {
     fn blocks(&self) -> &'static str {
         let inherited = self.found.and_then(|found| found["inherited"].as_array());
         let locks = self.locks().chain(inherited.into_iter().flatten());
-        let all: Vec<&str> = locks.filter_map(|lock| blocks(&text(&lock["mode"]))).collect();
+        let all: Vec<&str> = locks.filter_map(blocks).collect();
         all.iter()
             .copied()
             .find(|blocked| blocked.starts_with("reads"))
@@ -149,10 +149,12 @@ fn class_name(class: &str) -> String {
     }
 }
 
-/// The work of others that a mode blocks (documentation, "Table-Level Locks"); none if it blocks neither reads nor writes of rows.
-fn blocks(mode: &str) -> Option<&'static str> {
-    match mode {
+/// The work of others that a lock blocks (documentation, "Table-Level Locks"); none if it blocks neither reads nor writes of rows. No session
+/// writes the rows of a materialized view.
+fn blocks(lock: &Value) -> Option<&'static str> {
+    match text(&lock["mode"]).as_str() {
         "ACCESS-EXCLUSIVE" => Some("reads and writes"),
+        _ if lock["kind"] == "materialized-view" => None,
         "EXCLUSIVE" | "SHARE-ROW-EXCLUSIVE" | "SHARE" => Some("writes"),
         _ => None,
     }
@@ -325,14 +327,15 @@ fn locks(statements: &[Statement]) -> Section {
         let at_most = if one.is_alone() { "at most " } else { "" };
         let shown =
             held.map_or_else(String::new, |held| format!("{at_most}{}", Quantity::Seconds.text(held)));
-        let mut modes: Vec<(String, Vec<String>)> = Vec::new();
+        let mut modes: Vec<(String, Option<&str>, Vec<String>)> = Vec::new();
         for lock in one.locks() {
             let (mode, relation) = (text(&lock["mode"]), text(&lock["relation"]));
-            let blocked = blocks(&mode).unwrap_or_default().to_owned();
-            table.add([one.name(), mode.replace('-', " "), relation.clone(), blocked, shown.clone()]);
-            match modes.iter_mut().find(|(known, _)| *known == mode) {
-                Some((_, relations)) => relations.push(relation),
-                None => modes.push((mode, vec![relation])),
+            let blocked = blocks(lock);
+            let shown_blocked = blocked.unwrap_or_default().to_owned();
+            table.add([one.name(), mode.replace('-', " "), relation.clone(), shown_blocked, shown.clone()]);
+            match modes.iter_mut().find(|(known, of_known, _)| *known == mode && *of_known == blocked) {
+                Some((_, _, relations)) => relations.push(relation),
+                None => modes.push((mode, blocked, vec![relation])),
             }
         }
         if let Some(why) = one.found.and_then(|found| found["unknown_locks"].as_str()) {
@@ -340,8 +343,8 @@ fn locks(statements: &[Statement]) -> Section {
             table.add([name, "not known".to_owned(), why.to_owned(), none.clone(), none]);
         }
         let number = one.trial.config.split(": ").next().unwrap_or_default();
-        for (mode, relations) in modes {
-            let (Some(blocked), Some(held), Some(own)) = (blocks(&mode), held, own) else { continue };
+        for (mode, blocked, relations) in modes {
+            let (Some(blocked), Some(held), Some(own)) = (blocked, held, own) else { continue };
             let at_most = at_most.trim_end();
             let name = [&format!("{number}: blocks {blocked}"), at_most].join(" ");
             let name = format!("{}: {} on {}", name.trim_end(), mode.replace('-', " "), listed(&relations));

@@ -76,12 +76,15 @@ impl Gate {
         }
     }
 
-    /// Why it is not known whether a statement passes, as text for people; none if it is: its locks were not all seen, or it blocks readers or
-    /// writers and their waits were not measured.
+    /// Why it is not known whether a statement passes, as text for people; none if it is: its locks were not all seen; it works on
+    /// a partition without generated rows, and the condition depends on its time; or it blocks readers or writers and their waits were not measured.
     fn unmeasured(&self, one: &StatementOutcome, outcome: &Outcome) -> Option<String> {
         let found = one.found.as_ref()?;
         if let Some(why) = found.unknown_locks.as_ref().filter(|_| self.depends_on_locks(found)) {
             return Some(format!("its locks are not known: {why}"));
+        }
+        if let Some(rowless) = outcome.rowless(one).filter(|_| self.depends_on_time(found)) {
+            return Some(format!("{}; {}", rowless.reason(), rowless.remedy()));
         }
         let Self::Stall(_) = self else { return None };
         found.blocks()?;
@@ -95,6 +98,15 @@ impl Gate {
         };
         let tables: Vec<String> = stall.unprobed.iter().map(with_reason).collect();
         (!tables.is_empty()).then(|| format!("no reader or writer used {}", tables.join(", ")))
+    }
+
+    /// Whether a longer time of the statement could make it miss this condition.
+    fn depends_on_time(&self, found: &Effects) -> bool {
+        match self {
+            Self::Class(_) | Self::Lock(_, None) => false,
+            Self::Lock(mode, Some(_)) => found.strongest() >= Some(*mode) && !has_parts(found),
+            Self::Stall(_) => found.blocks().is_some(),
+        }
     }
 
     /// Whether more locks of the statement could make it miss this condition. Its waits tell the class *wait* from *catalog only*.

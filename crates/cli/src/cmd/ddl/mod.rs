@@ -5,6 +5,7 @@ mod gate;
 mod hints;
 mod limits;
 mod progress;
+mod rowless;
 mod text;
 
 use connect::ConnectError;
@@ -116,6 +117,9 @@ async fn measure(
         if let Some(why) = one.found.as_ref().and_then(|found| found.unknown_locks.as_ref()) {
             printer.warn(format!("the locks of statement {} are not all known: {why}", one.number));
         }
+    }
+    for warning in rowless::warnings(&outcome) {
+        printer.warn(warning);
     }
     for untried in gate::unlimited(&arguments.fail_if, &outcome) {
         printer.warn(untried);

@@ -12,6 +12,7 @@ use ddl::{
 };
 use measure::human::{bytes, counted, grouped, time};
 
+use super::rowless;
 use crate::app::table::{align_right, new_table, trimmed};
 
 /// Tables of a plan that are named.
@@ -347,7 +348,7 @@ fn rates(probed: &Probed) -> String {
 
 /// The forecast of a statement.
 fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
-    let Some(forecast) = &one.forecast else { return String::new() };
+    let Some(forecast) = &one.forecast else { return rowless::forecast(one).unwrap_or_default() };
     let is_quick = one.measured.len() == 1;
     let figure = |figure: &Figure, shown: &dyn Fn(f64) -> String| match figure {
         Figure::Value { value, low, high } => {
@@ -475,12 +476,12 @@ fn scans(number: i64) -> String {
 
 /// Locks of one mode, with the relations.
 fn grouped_locks(locks: &[Lock]) -> Vec<String> {
-    let mut modes: BTreeMap<LockMode, Vec<&str>> = BTreeMap::new();
+    let mut modes: BTreeMap<(LockMode, Option<&str>), Vec<&str>> = BTreeMap::new();
     for lock in locks.iter().filter(|lock| !lock.is_new) {
-        modes.entry(lock.mode).or_default().push(&lock.relation);
+        modes.entry((lock.mode, lock.blocks())).or_default().push(&lock.relation);
     }
-    let line = |(mode, names): (&LockMode, &Vec<&str>)| {
-        let blocks = mode.blocks().map_or(String::new(), |blocked| format!(" (blocks {blocked})"));
+    let line = |((mode, blocked), names): (&(LockMode, Option<&str>), &Vec<&str>)| {
+        let blocks = blocked.map_or(String::new(), |blocked| format!(" (blocks {blocked})"));
         format!("{mode} on {}{blocks}", listed(names))
     };
     modes.iter().rev().map(line).collect()

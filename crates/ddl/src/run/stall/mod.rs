@@ -243,8 +243,7 @@ async fn migrate(
         }
         is_failed = is_in_transaction && (is_failed && !ends || failed.is_some());
         has_locks = is_in_transaction && !ends;
-        let strongest = one.found.as_ref().and_then(crate::outcome::Effects::strongest);
-        let blocks = strongest.is_some_and(|mode| mode.blocks().is_some());
+        let blocks = one.found.as_ref().is_some_and(|found| found.blocking().is_some());
         spans.push(Some(Span { start, end, since, blocks, goes_on: has_locks, failed }));
     }
     Ok(spans)

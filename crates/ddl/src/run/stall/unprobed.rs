@@ -31,8 +31,9 @@ pub(super) fn unprobed(
         found.tables.contains(oid) || found.locks.iter().any(|lock| Some(&lock.relation) == shown.as_ref())
     };
     let unprobed = |(oid, modes): (&u32, &Vec<LockMode>)| {
-        let blocked = modes.iter().copied().filter(|mode| mode.blocks().is_some()).max()?;
-        let name = tables.get(tables.get(*oid)?.root())?.shown_in_full();
+        let table = tables.get(*oid)?;
+        let blocked = modes.iter().copied().filter(|mode| mode.blocks_on(table.kind()).is_some()).max()?;
+        let name = tables.get(table.root())?.shown_in_full();
         (is_its_own(oid) && !is_probed(&name, blocked)).then_some(name)
     };
     let names: BTreeSet<String> = found.held.iter().filter_map(unprobed).collect();

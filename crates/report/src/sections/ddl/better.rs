@@ -101,7 +101,7 @@ impl<'a> Step<'a> {
     /// The work of others that its locks block.
     fn blocked(&self) -> Option<&'static str> {
         let locks = self.found.and_then(|found| found["locks"].as_array()).into_iter().flatten();
-        let all = locks.filter(|lock| lock["is_new"] != true).filter_map(|lock| blocks(&text(&lock["mode"])));
+        let all = locks.filter(|lock| lock["is_new"] != true).filter_map(blocks);
         all.max_by_key(|blocked| blocked.len())
     }
 

@@ -1,0 +1,44 @@
+//! Statements that drop indexes while other sessions use their tables.
+
+use super::{Parts, names};
+
+impl Parts<'_> {
+    /// Whether it is DROP INDEX or REINDEX with CONCURRENTLY.
+    pub(crate) fn drops_indexes_concurrently(&self) -> bool {
+        self.begins(0, &["drop", "index", "concurrently"]) || self.reindexes_concurrently()
+    }
+
+    /// CONCURRENTLY stands behind the kind of the object, or is an option in parentheses.
+    fn reindexes_concurrently(&self) -> bool {
+        let Some((options, _)) = self.reindex() else { return false };
+        let kinds = ["table", "index", "schema", "database", "system"];
+        if self.find(1, &kinds).is_some_and(|word| self.begins(word + 1, &["concurrently"])) {
+            return true;
+        }
+        let words: Vec<String> = names(options).collect();
+        let option = words.iter().position(|word| word == "concurrently");
+        let is_off = |word: &String| ["off", "false"].contains(&word.as_str());
+        option.is_some_and(|at| !words.get(at + 1).is_some_and(is_off))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_are_dropped_concurrently_by_two_statements() {
+        for (sql, wanted) in [
+            ("DROP INDEX CONCURRENTLY IF EXISTS s.i", true),
+            ("drop index concurrently i, j;", true),
+            ("DROP INDEX \"concurrently\"", false),
+            ("REINDEX INDEX CONCURRENTLY i", true),
+            ("REINDEX (VERBOSE, CONCURRENTLY) TABLE t", true),
+            ("REINDEX (CONCURRENTLY false, VERBOSE) TABLE t", false),
+            ("REINDEX TABLE t", false),
+            ("CREATE INDEX CONCURRENTLY ON t (a)", false),
+        ] {
+            assert_eq!(Parts::of(sql).drops_indexes_concurrently(), wanted, "{sql}");
+        }
+    }
+}
