@@ -65,8 +65,9 @@ impl<'a> Partitions<'a> {
     }
 
     fn of_table(&self, table: &TableAt) -> Rowless {
-        let keys = self.columns.keys(table.oid);
         let (schema, name) = table.name.split_once('.').unwrap_or(("public", table.name.as_str()));
+        // Its OID is that of the filled database.
+        let keys = self.columns.keys(schema, name);
         let partition = shown_relation(schema, name);
         Rowless { partition, is_default: keys.is_some(), columns: keys.unwrap_or_default() }
     }

@@ -89,7 +89,6 @@ fn key_columns(detail: &str) -> Vec<String> {
 pub(crate) struct Columns(Vec<TableColumns>);
 
 struct TableColumns {
-    oid: u32,
     schema: String,
     name: String,
     /// The table as `--column` names it: that of which this one is a partition, or itself.
@@ -128,14 +127,15 @@ impl Columns {
                 [oid, table.root()].into_iter().map(|oid| rules.keys(oid)).find(|keys| !keys.is_empty());
             let keys = keys.map_or_else(Vec::new, <[String]>::to_vec);
             let (schema, name) = (table.schema.clone(), table.name.clone());
-            Some(TableColumns { oid, schema, name, option, columns, constraints, keys })
+            Some(TableColumns { schema, name, option, columns, constraints, keys })
         };
         Self(tables.all().filter_map(of_table).collect())
     }
 
     /// The columns of a default partition's keys, each `TABLE.COLUMN` as `--column` names it; none for another table.
-    pub(crate) fn keys(&self, oid: u32) -> Option<Vec<String>> {
-        let one = self.0.iter().find(|one| one.oid == oid && !one.keys.is_empty())?;
+    pub(crate) fn keys(&self, schema: &str, name: &str) -> Option<Vec<String>> {
+        let is_meant = |one: &&TableColumns| (one.schema.as_str(), one.name.as_str()) == (schema, name);
+        let one = self.0.iter().find(is_meant).filter(|one| !one.keys.is_empty())?;
         let of_key = one.columns.iter().filter(|[name, _]| one.keys.contains(name));
         let mut keys: Vec<String> = of_key.map(|[_, before]| format!("{}.{before}", one.option)).collect();
         keys.sort();
