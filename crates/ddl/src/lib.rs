@@ -43,6 +43,7 @@ mod rowless;
 mod run;
 mod schema;
 mod script;
+mod statement;
 mod ways;
 
 pub use better::{better_statements, is_in_transaction};

@@ -164,7 +164,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// What the verb chose of these, and not the user: `profile`, or names of settings; no option
+    /// Properties that the verb has chosen, and not the user: `profile`, or names of settings; no option
     #[arg(skip)]
     pub(crate) defaults: Vec<&'static str>,
 }
