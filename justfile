@@ -69,6 +69,11 @@ bench-backup *arguments:
     cargo build --release --locked
     python3 bench/backup.py {{arguments}}
 
+# The time of a rehearsal of five ways on 1 GB, and the estimate that pgrig prints before it; needs the client programs. Arguments: see --help
+bench-backup-five *arguments:
+    cargo build --release --locked
+    python3 bench/backup_five.py {{arguments}}
+
 # Backups of each kind, damaged at random places, and how many of them pgrig backup check detects; needs pg_dump, pg_basebackup and psql. Arguments: see --help
 bench-backup-damage *arguments:
     cargo build --release --locked

@@ -1,4 +1,4 @@
-//! The engine of `pgrig ddl`: what a migration does to tables, measured.
+//! The engine of `pgrig ddl`: the effects of a migration on tables, measured.
 //!
 //! ```text
 //! Request (Schema, Script) ─▶ run: fill a database ─▶ look at each statement in one copy ─▶ time each in another ─▶ Outcome

@@ -10,7 +10,7 @@ use pgserver::{Major, Profile};
 use crate::app::runs;
 
 /// Help of --explain, wherever there is a plan.
-pub(crate) const EXPLAIN: &str = "Print what the command would do, and exit without doing it";
+pub(crate) const EXPLAIN: &str = "Print the plan, and exit without carrying it out";
 
 /// Help of --profile where the default is a different one.
 pub(crate) fn profile_help(default: &str) -> String {

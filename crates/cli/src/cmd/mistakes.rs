@@ -23,7 +23,7 @@ const INSTEAD: [(&[&str], &str); 19] = [
     ),
     (
         &["migrate", "migration", "lint", "alter"],
-        "pgrig ddl FILE measures what a migration does to your tables",
+        "pgrig ddl FILE measures the effects of a migration on your tables",
     ),
     (&["io", "disk", "fio", "storage"], "use pgrig blockio"),
     (
@@ -36,9 +36,9 @@ const INSTEAD: [(&[&str], &str); 19] = [
     ),
     (
         &["verify", "verifybackup", "pg_verifybackup", "checkbackup"],
-        "pgrig backup check FILE checks whether a backup is whole; pgrig doctor checks what works here",
+        "pgrig backup check FILE checks whether a backup is whole; pgrig doctor shows which verbs work here",
     ),
-    (&["check", "info", "env", "config", "setup"], "pgrig doctor shows what works here"),
+    (&["check", "info", "env", "config", "setup"], "pgrig doctor shows which verbs work here"),
     (&["diff", "cmp"], "use pgrig compare BASELINE CANDIDATE"),
     (&["new", "serve", "unlog", "template"], "use pgrig testdb new, serve or unlog"),
     (
@@ -237,7 +237,7 @@ fn of_elsewhere(words: &[String], argument: &str) -> Option<String> {
                 .to_owned(),
         ),
         ("-i" | "--initialize", [fill, ..]) if fill == "fill" => {
-            Some("pgrig fill does what pgbench -i does: leave out -i, and give --scale N\n".to_owned())
+            Some("pgrig fill does the work of pgbench -i: leave out -i, and give --scale N\n".to_owned())
         }
         (option, [size, ..]) if size == "size" && OF_SERVERS.contains(&option) => {
             Some(format!("pgrig size needs no server: leave out {option}\n"))

@@ -26,7 +26,7 @@ const UP_TO: &str = "256MB";
 const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; create it if it does not exist [default: the \
                         instance called ddl]";
 
-/// Measure what a migration does to your tables: scans, rewrites, locks, WAL
+/// Measure the effects of a migration on your tables: scans, rewrites, locks, WAL
 ///
 /// pgrig creates your tables in new databases on its own PostgreSQL. At three sizes, it fills the tables that
 /// the migration uses, and runs the migration on copies. For each statement it reports the class (catalog

@@ -110,7 +110,7 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Method")]
     pub(crate) schema: Option<String>,
 
-    /// Print what the command would do, and the EXPLAIN output of each statement; then exit without measuring
+    /// Print the plan and the EXPLAIN output of each statement, and exit without measuring
     #[arg(long, visible_alias = "dry-run", help_heading = "Output")]
     pub(crate) explain: bool,
 

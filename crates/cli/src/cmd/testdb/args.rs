@@ -19,7 +19,7 @@ const EXAMPLES: &str = "Examples:\n  \
     pgrig testdb bench --from schema.sql -- sh suite.sh\n  \
     pgrig testdb unlog schema.sql -o unlogged.sql";
 
-/// Databases for tests: find what makes tests faster, lend a fresh database to each test, make tables unlogged
+/// Databases for tests: find the settings that make tests faster, lend a fresh database to each test, make tables unlogged
 ///
 /// new, serve, list, keep and drop manage databases for tests. A database is lent (in use by a test), kept (stays
 /// until you drop it), spare (made in advance) or a template (the source of copies). A process in the background, the keeper, makes spares, and drops each
