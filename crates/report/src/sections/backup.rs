@@ -229,6 +229,7 @@ fn verification(run: &Run, ways: &[String]) -> Option<Section> {
         "large objects",
         "constraints",
         "B-tree indexes (amcheck)",
+        "other databases",
     ]);
     let mut is_compared = true;
     for way in ways {
@@ -264,6 +265,13 @@ fn verification(run: &Run, ways: &[String]) -> Option<Section> {
             number("large_objects"),
             number("constraints"),
             number("indexes"),
+            // Only the first trial has them.
+            found
+                .iter()
+                .filter_map(|verified| verified["other_databases"].as_array())
+                .map(|names| names.len() as u64)
+                .max()
+                .map_or_else(|| "–".to_owned(), grouped),
         ]);
     }
     if table.rows.is_empty() {
@@ -274,8 +282,12 @@ fn verification(run: &Run, ways: &[String]) -> Option<Section> {
     } else {
         "Each backup was restored. Of some, the rows could not be compared, because the original changed meanwhile."
     };
+    let others = "Other databases of a base backup were read in the restored server, and not compared with the original.";
+    let has_others =
+        table.rows.iter().any(|row| row.last().is_some_and(|number| number != "–" && number != "0"));
+    let text = [Some(text), has_others.then_some(others)].into_iter().flatten().map(ToOwned::to_owned);
     Some(Section {
-        text: vec![text.to_owned()],
+        text: text.collect(),
         first: Some(("Proof of each way".to_owned(), table)),
         ..Section::new("Verification", Vec::new())
     })
