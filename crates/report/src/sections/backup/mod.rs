@@ -1,6 +1,10 @@
 //! Ways to back up a database: size, time and proof of each.
 
-use measure::human::{counted, grouped};
+mod load;
+mod network;
+mod rto;
+
+use measure::human::grouped;
 use measure::{Run, Status};
 use serde_json::Value;
 
@@ -13,8 +17,6 @@ use crate::quantity::Quantity;
 /// The costs by which ways are compared.
 const COSTS: [(&str, Quantity); 3] =
     [("size", Quantity::Bytes), ("backup", Quantity::Seconds), ("restore", Quantity::Seconds)];
-/// Configuration of the trials that measure the WAL of a load.
-const WAL: &str = "wal";
 const FRONT: &str = "(front)";
 const MEANING: &str =
     "front: no other way is better in size, backup or restore without being worse in another of them";
@@ -29,9 +31,16 @@ pub(super) fn shown(run: &Run) -> Shown {
     let mut overview = Section::new("Ways to back up", plots(&costs, &front));
     overview.text.extend(missing(run, &ways));
     overview.first = Some(("All ways".to_owned(), table(run, &costs, &front)));
+    // With a forecast, it has the verdicts.
+    if let Some(seconds) = rto::seconds(run).filter(|_| run.plan["sizes"].is_null()) {
+        overview.text.push(rto::meaning(&costs[2], seconds));
+    }
+    let forecasts = forecasts(run, &ways);
     let mut sections = vec![overview];
-    sections.extend(wal(run));
-    sections.extend(forecast(run, &ways));
+    sections.extend(network::network(run, &ways));
+    sections.extend(load::wal(run));
+    sections.extend(load::snapshot(run, &forecasts));
+    sections.extend(forecast(run, &forecasts));
     sections.extend(verification(run, &ways));
     Shown { result: result(&costs), sections }
 }
@@ -47,44 +56,28 @@ fn ways(run: &Run) -> Vec<String> {
     all.into_iter().filter(|config| planned.contains(&config.as_str())).collect()
 }
 
-/// The WAL that a load wrote, and the space that it takes.
-fn wal(run: &Run) -> Option<Section> {
-    let per_day = median(&values(run, WAL, "wal-per-day"))?;
-    let mut table = Table::new(&["WAL of a day", "size"]);
-    table.add(["not compressed".to_owned(), Quantity::Bytes.text(per_day)]);
-    for method in ["gzip", "lz4", "zstd"] {
-        if let Some(size) = median(&values(run, WAL, &format!("wal-per-day-{method}"))) {
-            table.add([method.to_owned(), Quantity::Bytes.text(size)]);
-        }
-    }
-    let load = &run.plan["load"];
-    let text = format!(
-        "Of {} transactions a second by {}, measured for {} on {} of tables and indexes; each segment is compressed alone.",
-        load["rate"].as_f64().unwrap_or_default(),
-        counted(load["clients"].as_u64().unwrap_or_default(), "client"),
-        load["seconds"].as_f64().map_or_else(|| "–".to_owned(), |seconds| Quantity::Seconds.text(seconds)),
-        median(&values(run, WAL, "data")).map_or_else(|| "–".to_owned(), |data| Quantity::Bytes.text(data))
-    );
-    Some(Section {
-        text: vec![text],
-        first: Some(("Space for WAL".to_owned(), table)),
-        ..Section::new("WAL of the load", Vec::new())
-    })
-}
-
-/// The costs at the size of the user.
-fn forecast(run: &Run, ways: &[String]) -> Option<Section> {
+/// The forecast of each way that has one.
+fn forecasts<'a>(run: &'a Run, ways: &[String]) -> Vec<(String, &'a Value)> {
     let of_way = |way: &String| {
         let events = run.trials.iter().filter(|trial| trial.config == *way).flat_map(|trial| &trial.events);
         let mut found = events.filter(|event| event.what["event"] == "forecast");
         found.next().map(|event| (way.clone(), &event.what["forecast"]))
     };
-    let all: Vec<(String, &Value)> = ways.iter().filter_map(of_way).collect();
+    ways.iter().filter_map(of_way).collect()
+}
+
+/// The costs at the size of the user.
+fn forecast(run: &Run, all: &[(String, &Value)]) -> Option<Section> {
     let size = all.first()?.1["bytes"].as_f64()?;
-    let mut table = Table::new(&["way", "size", "backup", "restore"]);
-    for (way, forecast) in &all {
-        let [size, backup, restore] = COSTS.map(|(name, quantity)| figure(&forecast[name], quantity));
-        table.add([way.clone(), size, backup, restore]);
+    let rto = rto::seconds(run).map(rto::title);
+    let mut header = vec!["way", "size", "backup", "restore"];
+    header.extend(rto.as_deref());
+    let mut table = Table::new(&header);
+    for (way, forecast) in all {
+        let mut row = vec![way.clone()];
+        row.extend(COSTS.map(|(name, quantity)| figure(&forecast[name], quantity)));
+        row.extend(rto.as_ref().map(|_| rto::forecast(forecast)));
+        table.rows.push(row);
     }
     let text = format!(
         "For {} of tables and indexes, from three smaller sizes, on a machine like this one. Each interval should contain the true value in 90 of 100 cases.",
@@ -166,8 +159,19 @@ fn plot([name, title, label]: [&str; 3], rows: &[Dot], quantity: Quantity, front
 
 /// All costs of each way.
 fn table(run: &Run, costs: &[Vec<Dot>; 3], front: &[String]) -> Table {
-    let header =
-        ["way", "front", "trials", "size", "backup", "restore", "CPU of the programs", "peak of disk space"];
+    let rto = rto::seconds(run).filter(|_| run.plan["sizes"].is_null());
+    let of_rto = rto.map(rto::title);
+    let mut header = vec![
+        "way",
+        "front",
+        "trials",
+        "size",
+        "backup",
+        "restore",
+        "CPU of the programs",
+        "peak of disk space",
+    ];
+    header.extend(of_rto.as_deref());
     let mut table = Table::new(&header);
     let [sizes, backups, restores] = costs;
     for ((size, backup), restore) in sizes.iter().zip(backups).zip(restores) {
@@ -180,7 +184,7 @@ fn table(run: &Run, costs: &[Vec<Dot>; 3], front: &[String]) -> Table {
         let shown = |value: Option<f64>, quantity: Quantity| {
             value.map_or_else(|| "–".to_owned(), |value| quantity.text(value))
         };
-        table.add([
+        let mut row = vec![
             name.clone(),
             if front.contains(name) { "yes".to_owned() } else { String::new() },
             size.observed.len().to_string(),
@@ -189,7 +193,9 @@ fn table(run: &Run, costs: &[Vec<Dot>; 3], front: &[String]) -> Table {
             with_interval(restore, Quantity::Seconds),
             shown(median(&cpu), Quantity::Seconds),
             shown(median(&values(run, name, "peak-disk")), Quantity::Bytes),
-        ]);
+        ];
+        row.extend(rto.map(|seconds| rto::measured(restore, seconds)));
+        table.rows.push(row);
     }
     table
 }
