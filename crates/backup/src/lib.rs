@@ -22,6 +22,7 @@ mod beside;
 pub mod check;
 mod error;
 mod forecast;
+mod front;
 mod held;
 mod load;
 mod network;

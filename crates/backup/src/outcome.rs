@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::beside::Beside;
 use crate::forecast::Forecast;
+use crate::front::{Costs, front};
 use crate::held::Held;
 use crate::load::WalOfLoad;
 use crate::network::Network;
@@ -314,9 +315,9 @@ impl Outcome {
     /// The results of each way that worked, in the order of the plan.
     pub fn summaries(&self, ways: &[Way]) -> Vec<Summary> {
         let mut all: Vec<Summary> = ways.iter().filter_map(|way| self.summary(way)).collect();
-        let beaten: Vec<bool> = all.iter().map(|one| all.iter().any(|other| other.beats(one))).collect();
-        for (one, is_beaten) in all.iter_mut().zip(beaten) {
-            one.is_front = !is_beaten;
+        let costs: Vec<Costs> = all.iter().map(Summary::costs).collect();
+        for (one, is_front) in all.iter_mut().zip(front(&costs)) {
+            one.is_front = is_front;
         }
         all
     }
@@ -351,14 +352,8 @@ impl Outcome {
 }
 
 impl Summary {
-    fn costs(&self) -> [f64; 3] {
+    fn costs(&self) -> Costs {
         [self.size.median, self.backup.median, self.restore.median]
-    }
-
-    /// Whether it is as good in all, and better in one.
-    fn beats(&self, other: &Self) -> bool {
-        let pairs: Vec<(f64, f64)> = self.costs().into_iter().zip(other.costs()).collect();
-        pairs.iter().all(|(own, others)| own <= others) && pairs.iter().any(|(own, others)| own < others)
     }
 }
 

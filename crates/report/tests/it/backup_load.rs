@@ -85,6 +85,33 @@ fn row_versions_that_the_snapshot_keeps_are_shown_with_the_forecast_of_each_dump
     assert!(!text(&crate::document("backup")).contains(title));
 }
 
+/// A way without a forecast of its restore is not compared.
+#[test]
+fn the_front_of_forecasts_has_ways_with_all_figures() {
+    let found = text(&with_forecast());
+    let (_, forecasts) = found.split_once("Forecasts\n").unwrap();
+    assert!(!forecasts.contains("| way | front |"), "one way alone: {forecasts}");
+    let mut document = with_forecast();
+    let last = last_of(&mut document.run, WAY);
+    let own = last.events[last.events.len() - 1].clone();
+    for (way, restore) in [("custom:gzip,jobs=2", Some(900.0)), ("base-tar:client-gzip=1", None)] {
+        let mut event = own.clone();
+        let forecast = &mut event.what["forecast"];
+        forecast["way"] = way.into();
+        match restore {
+            Some(seconds) => forecast["restore"]["value"]["value"] = Value::from(seconds),
+            None => forecast["restore"] = "too-small".into(),
+        }
+        last_of(&mut document.run, way).events.push(event);
+    }
+    let found = text(&document);
+    for (way, mark) in [(WAY, "yes"), ("custom:gzip,jobs=2", ""), ("base-tar:client-gzip=1", "not compared")]
+    {
+        assert_eq!(row(&found, "Forecasts\n", way)[1], mark, "{way}: {found}");
+    }
+    assert!(found.contains("by the forecast values"), "{found}");
+}
+
 #[test]
 fn a_forecast_has_the_verdict_on_its_restore() {
     let found = text(&with_forecast());

@@ -4,7 +4,7 @@ use measure::Run;
 use measure::human::counted;
 use serde_json::Value;
 
-use super::figure;
+use super::forecast::figure;
 use crate::document::{median, values};
 use crate::plot::Table;
 use crate::quantity::Quantity;

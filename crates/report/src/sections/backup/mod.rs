@@ -1,5 +1,6 @@
 //! Ways to back up a database: size, time and proof of each.
 
+mod forecast;
 mod load;
 mod network;
 mod rto;
@@ -24,13 +25,18 @@ const MEANING: &str =
 pub(super) fn shown(run: &Run) -> Shown {
     let ways = ways(run);
     let costs = COSTS.map(|(name, _)| trials(run, &ways, |trial| trial.value(name)));
-    let front = front(&costs);
+    let front = measured_front(&costs);
     if front.is_empty() {
         return Shown { result: "No way was completed".to_owned(), sections: Vec::new() };
     }
     let mut overview = Section::new("Ways to back up", plots(&costs, &front));
     overview.text.extend(missing(run, &ways));
     overview.first = Some(("All ways".to_owned(), table(run, &costs, &front)));
+    if !run.plan["sizes"].is_null() {
+        overview.text.push(
+            "Measured at the largest of the three sizes of data, with the front at this size.".to_owned(),
+        );
+    }
     // With a forecast, it has the verdicts.
     if let Some(seconds) = rto::seconds(run).filter(|_| run.plan["sizes"].is_null()) {
         overview.text.push(rto::meaning(&costs[2], seconds));
@@ -40,7 +46,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     sections.extend(network::network(run, &ways));
     sections.extend(load::wal(run));
     sections.extend(load::snapshot(run, &forecasts));
-    sections.extend(forecast(run, &forecasts));
+    sections.extend(forecast::forecast(run, &forecasts));
     sections.extend(verification(run, &ways));
     Shown { result: result(&costs), sections }
 }
@@ -66,56 +72,26 @@ fn forecasts<'a>(run: &'a Run, ways: &[String]) -> Vec<(String, &'a Value)> {
     ways.iter().filter_map(of_way).collect()
 }
 
-/// The costs at the size of the user.
-fn forecast(run: &Run, all: &[(String, &Value)]) -> Option<Section> {
-    let size = all.first()?.1["bytes"].as_f64()?;
-    let rto = rto::seconds(run).map(rto::title);
-    let mut header = vec!["way", "size", "backup", "restore"];
-    header.extend(rto.as_deref());
-    let mut table = Table::new(&header);
-    for (way, forecast) in all {
-        let mut row = vec![way.clone()];
-        row.extend(COSTS.map(|(name, quantity)| figure(&forecast[name], quantity)));
-        row.extend(rto.as_ref().map(|_| rto::forecast(forecast)));
-        table.rows.push(row);
-    }
-    let text = format!(
-        "For {} of tables and indexes, from three smaller sizes, on a machine like this one. Each interval should contain the true value in 90 of 100 cases.",
-        Quantity::Bytes.text(size)
-    );
-    Some(Section {
-        text: vec![text],
-        first: Some(("Forecasts".to_owned(), table)),
-        ..Section::new("Forecast", Vec::new())
-    })
-}
-
-/// A forecast with its interval.
-fn figure(figure: &Value, quantity: Quantity) -> String {
-    let found = &figure["value"];
-    match (found["value"].as_f64(), found["low"].as_f64(), found["high"].as_f64()) {
-        (Some(value), Some(low), Some(high)) => {
-            format!("{} ({} to {})", quantity.text(value), quantity.text(low), quantity.text(high))
-        }
-        _ => "not known".to_owned(),
-    }
-}
-
-/// The ways that no other way beats.
-fn front(costs: &[Vec<Dot>; 3]) -> Vec<String> {
+/// The ways that no other way beats in the measured costs.
+fn measured_front(costs: &[Vec<Dot>; 3]) -> Vec<String> {
     let [sizes, backups, restores] = costs;
-    let all: Vec<[f64; 3]> = sizes
-        .iter()
-        .zip(backups)
-        .zip(restores)
-        .map(|((size, backup), restore)| [size.value, backup.value, restore.value])
-        .collect();
+    let all = sizes.iter().zip(backups).zip(restores);
+    front(
+        &all.map(|((size, backup), restore)| {
+            (size.name.as_str(), [size, backup, restore].map(|row| row.value))
+        })
+        .collect::<Vec<_>>(),
+    )
+}
+
+/// The names of those that no other one beats.
+fn front(all: &[(&str, [f64; 3])]) -> Vec<String> {
     let beats = |one: &[f64; 3], other: &[f64; 3]| {
         one.iter().zip(other).all(|(own, others)| own <= others)
             && one.iter().zip(other).any(|(own, others)| own < others)
     };
-    let is_front = |one: &[f64; 3]| !all.iter().any(|other| beats(other, one));
-    sizes.iter().zip(&all).filter(|(_, one)| is_front(one)).map(|(row, _)| row.name.clone()).collect()
+    let is_front = |one: &[f64; 3]| !all.iter().any(|(_, other)| beats(other, one));
+    all.iter().filter(|(_, one)| is_front(one)).map(|(name, _)| (*name).to_owned()).collect()
 }
 
 /// The best way for each cost.
