@@ -54,8 +54,8 @@ fn ways_on_the_front_of_the_forecast_are_marked() {
     assert_says(forecast, &["* by the forecast values, no other way is better in size, backup or restore"]);
     assert!(!forecast.contains("not compared"), "{forecast}");
     // Nothing is smaller than a compressed dump.
-    let marked = forecast.lines().filter(|line| line.starts_with("*  "));
-    assert!(marked.clone().any(|line| line.contains("plain:gzip=1")), "{forecast}");
+    let mut marked = forecast.lines().filter(|line| line.starts_with("*  "));
+    assert!(marked.any(|line| line.contains("plain:gzip=1")), "{forecast}");
 }
 
 #[test]
