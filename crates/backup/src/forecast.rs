@@ -270,6 +270,7 @@ mod tests {
                 constraints: 0,
                 indexes: None,
                 other_order: 0,
+                other_databases: Vec::new(),
             };
             Trial {
                 way: way.parse().unwrap(),

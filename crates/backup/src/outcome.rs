@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::beside::Beside;
 use crate::forecast::Forecast;
+use crate::front::{Costs, front};
 use crate::held::Held;
 use crate::load::WalOfLoad;
 use crate::network::Network;
@@ -134,6 +135,9 @@ pub struct Verified {
     pub indexes: Option<u64>,
     /// B-tree indexes that were not checked, because this machine has their collation in another version.
     pub other_order: u64,
+    /// Names of the other databases of the server that were read to their end in the copy, and compared with nothing. Only in the first trial
+    /// of a base backup; none in dumps.
+    pub other_databases: Vec<String>,
 }
 
 /// How the content was compared.
@@ -258,7 +262,7 @@ impl Verified {
 
 impl std::fmt::Display for Verified {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { witness, tables, rows, constraints, indexes, other_order, .. } = self;
+        let Self { witness, tables, rows, constraints, indexes, other_order, other_databases, .. } = self;
         let how = match witness {
             Witness::Changed => "read but not compared",
             Witness::PointInTime => "equal to the original at the target time",
@@ -275,8 +279,12 @@ impl std::fmt::Display for Verified {
             None => {}
         }
         match other_order {
+            0 => {}
+            count => write!(f, "; not checked, because of another version of the collation: {count}")?,
+        }
+        match other_databases.len() as u64 {
             0 => Ok(()),
-            count => write!(f, "; not checked, because of another version of the collation: {count}"),
+            count => write!(f, "; {} read, and not compared", counted(count, "other database")),
         }
     }
 }
@@ -307,9 +315,9 @@ impl Outcome {
     /// The results of each way that worked, in the order of the plan.
     pub fn summaries(&self, ways: &[Way]) -> Vec<Summary> {
         let mut all: Vec<Summary> = ways.iter().filter_map(|way| self.summary(way)).collect();
-        let beaten: Vec<bool> = all.iter().map(|one| all.iter().any(|other| other.beats(one))).collect();
-        for (one, is_beaten) in all.iter_mut().zip(beaten) {
-            one.is_front = !is_beaten;
+        let costs: Vec<Costs> = all.iter().map(Summary::costs).collect();
+        for (one, is_front) in all.iter_mut().zip(front(&costs)) {
+            one.is_front = is_front;
         }
         all
     }
@@ -321,6 +329,11 @@ impl Outcome {
             Sample::new(values).map(|sample| Median::of(&sample))
         };
         let weakest = trials.iter().find(|trial| trial.verified.witness == Witness::Changed);
+        let mut verified = weakest.or(trials.last())?.verified.clone();
+        let mut others = trials.iter().map(|trial| &trial.verified.other_databases);
+        if let Some(names) = others.find(|names| !names.is_empty()) {
+            verified.other_databases.clone_from(names);
+        }
         Some(Summary {
             way: way.clone(),
             size: median(&|trial| trial.size as f64)?,
@@ -328,7 +341,7 @@ impl Outcome {
             restore: median(&|trial| trial.restore)?,
             cpu: median(&|trial| trial.backup_cpu + trial.restore_cpu)?,
             peak_disk: median(&|trial| trial.peak_disk as f64)?,
-            verified: weakest.or(trials.last())?.verified.clone(),
+            verified,
             beside: Beside::together(
                 &trials.iter().filter_map(|trial| trial.beside.as_ref()).collect::<Vec<_>>(),
             ),
@@ -339,14 +352,8 @@ impl Outcome {
 }
 
 impl Summary {
-    fn costs(&self) -> [f64; 3] {
+    fn costs(&self) -> Costs {
         [self.size.median, self.backup.median, self.restore.median]
-    }
-
-    /// Whether it is as good in all, and better in one.
-    fn beats(&self, other: &Self) -> bool {
-        let pairs: Vec<(f64, f64)> = self.costs().into_iter().zip(other.costs()).collect();
-        pairs.iter().all(|(own, others)| own <= others) && pairs.iter().any(|(own, others)| own < others)
     }
 }
 
@@ -364,6 +371,7 @@ mod tests {
             constraints: 0,
             indexes: None,
             other_order: 0,
+            other_databases: Vec::new(),
         };
         let way = way.parse().unwrap();
         Trial {
@@ -392,6 +400,19 @@ mod tests {
         let trials = vec![at(400, 200, false), at(1200, 900, true), at(133, 10, false)];
         assert_eq!(Outcome { trials, ..Outcome::default() }.up_to(3000), 4000);
         assert_eq!(Outcome::default().up_to(3000), 3000);
+    }
+
+    #[test]
+    fn the_other_databases_of_one_trial_stand_for_the_way() {
+        let mut first = trial("base", 1, 1.0, 1.0);
+        first.verified.other_databases = vec!["a".to_owned(), "postgres".to_owned()];
+        let later = trial("base", 1, 1.0, 1.0);
+        assert!(first.verified.to_string().ends_with("; 2 other databases read, and not compared"));
+        let what = &first.document().events[0].what;
+        assert_eq!(what["verified"]["other_databases"], json!(["a", "postgres"]));
+        let (way, names) = (first.way.clone(), first.verified.other_databases.clone());
+        let found = Outcome { trials: vec![first, later], ..Outcome::default() }.summaries(&[way]);
+        assert_eq!(found[0].verified.other_databases, names);
     }
 
     #[test]

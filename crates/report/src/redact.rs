@@ -232,7 +232,8 @@ fn kind(key: &str) -> &str {
 /// Whether the text of a field is the user's even if it is made of harmless words.
 fn is_always_left_out(key: &str) -> bool {
     kind(key) != "name" && kind(key) != "configuration"
-        || ["candidate", "baseline", "name", "label", "schema", "database", "targets"].contains(&key)
+        || ["candidate", "baseline", "name", "label", "schema", "database", "other_databases", "targets"]
+            .contains(&key)
 }
 
 /// Whether each part of the text is a word of the format, or a number with a unit.

@@ -49,7 +49,7 @@ impl Run<'_> {
             restore.add(watch.run(commands).await.map_err(of_restore)?);
         }
         watch.run(vec![verify(programs, facts.major, directory, &place)]).await?;
-        let verified = self.start_and_verify(facts, (source, &later), witness, &mut restore).await?;
+        let verified = self.start_and_verify((way, facts), (source, &later), witness, &mut restore).await?;
         Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
     }
 
@@ -75,17 +75,34 @@ impl Run<'_> {
         Ok((running, target))
     }
 
-    /// Starts a server on the unpacked base backup, which is part of the restore, and compares its content.
+    /// Starts a server on the unpacked base backup, which is part of the restore, compares its content, and reads its other databases.
     pub(super) async fn start_and_verify(
         &self,
-        facts: &Facts,
+        (way, facts): (&Way, &Facts),
         (source, later): (&Source, &[Sequence]),
         witness: Witness,
         restore: &mut Measured,
     ) -> Result<Verified, Trouble> {
         let (running, target) = self.start_restored(facts, restore).await?;
-        let verified = super::verify::verify(&target, (&source.content, later), witness, true).await;
-        self.scratch.end_base(Some(running)).await?;
+        let verified = match super::verify::verify(&target, (&source.content, later), witness, true).await {
+            Ok(verified) => Box::pin(self.with_others(way, &target, verified)).await,
+            Err(trouble) => Err(trouble),
+        };
+        self.end_restored(running, verified).await
+    }
+
+    /// Stops the server and deletes its data. After a failure, it may have ended by itself.
+    pub(super) async fn end_restored(
+        &self,
+        running: Running,
+        verified: Result<Verified, Trouble>,
+    ) -> Result<Verified, Trouble> {
+        let stopped = self.scratch.end_base(Some(running)).await;
+        if verified.is_err() && stopped.is_err() {
+            self.scratch.end_base(None).await?;
+            return verified;
+        }
+        stopped?;
         verified
     }
 }

@@ -176,7 +176,7 @@ impl Run<'_> {
             changes: self.changes,
         };
         watch.run(vec![base::verify(programs, facts.major, &place, &place)]).await?;
-        let verified = self.start_and_verify(facts, (source, &after), witness, &mut restore).await?;
+        let verified = self.start_and_verify((way, facts), (source, &after), witness, &mut restore).await?;
         let mut backup = first;
         backup.add(second);
         let size = increment.full_size + increment.size;

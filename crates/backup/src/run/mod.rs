@@ -7,6 +7,7 @@ mod held;
 pub(crate) mod incremental;
 mod large;
 mod network;
+mod others;
 pub(crate) mod pitr;
 mod point;
 mod probe;
@@ -26,7 +27,7 @@ mod transactions;
 pub(crate) mod verify;
 mod wal;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -48,6 +49,7 @@ use crate::programs::Programs;
 use crate::request::Request;
 use crate::way::{Format, Way};
 use dump::{AfterError, LATER_SETTING};
+use others::Others;
 use probe::{Prober, beside};
 use scratch::{RESTORED, Scratch};
 use source::{Facts, Source};
@@ -165,6 +167,7 @@ pub async fn rehearse(
                 has_other_locale,
                 changes: None,
                 prober: None,
+                others: RefCell::default(),
             };
             observer.stage("reading all tables, for the hashes with which restored ones are compared");
             let source = Source::read(&target).await?;
@@ -238,6 +241,8 @@ struct Run<'a> {
     changes: Option<f64>,
     /// Lookups beside the backups.
     prober: Option<Prober>,
+    /// The other databases of restored servers.
+    others: RefCell<Others>,
 }
 
 /// A backup that was restored, before it is a trial.
@@ -298,6 +303,7 @@ impl Run<'_> {
         Box::pin(self.count_network(subjects, true, &mut outcome, observer)).await?;
         outcome.notes.extend(incremental::note(&outcome.trials));
         outcome.notes.extend(point::note(&outcome.trials));
+        outcome.notes.extend(self.others.take().notes);
         outcome.notes.extend(subjects.first().into_iter().flat_map(|subject| subject.source.content.notes()));
         if self.has_other_locale.get()
             && let Some(subject) = subjects.first()

@@ -123,7 +123,7 @@ impl Run<'_> {
         // Relative to the data directory.
         let copy = format!("cp \"{ARCHIVE}/%f\" \"%p\"");
         let watch = self.watch(format!("the restore of {way}"), Vec::new(), None);
-        let (verified, replay) = self.recovered_to(point, subject, &copy, watch, &mut restore).await?;
+        let (verified, replay) = self.recovered_to(point, (way, subject), &copy, watch, &mut restore).await?;
         let recovery = Some(Recovery::of((base_size, wal_size), (restore.seconds, replay), point));
         let size = base_size + wal_size;
         Ok(Restored { backup, restore, size, verified, increment: None, recovery, beside: None })

@@ -12,6 +12,7 @@ use super::step::{LOOK, Measured, STUCK, Trouble, Watch, size};
 use super::{Run, Subject};
 use crate::error::BackupError;
 use crate::outcome::Verified;
+use crate::way::Way;
 
 impl Run<'_> {
     /// Starts a server on the restored files, waits until it has replayed WAL up to the point, and compares its content. Returns the
@@ -19,7 +20,7 @@ impl Run<'_> {
     pub(super) async fn recovered_to(
         &self,
         point: &Point,
-        subject: &Subject,
+        (way, subject): (&Way, &Subject),
         restore_command: &str,
         watch: Watch<'_>,
         restore: &mut Measured,
@@ -42,7 +43,7 @@ impl Run<'_> {
         restore.seconds += began.elapsed().as_secs_f64();
         restore.peak = restore.peak.max(size(&self.scratch.work) + size(&data));
         let compared = match ended {
-            Ok(replay) => compare(&target, point).await.map(|verified| (verified, replay)),
+            Ok(replay) => self.compared((way, &target), point).await.map(|verified| (verified, replay)),
             Err(trouble) => Err(trouble),
         };
         let stopped = self.scratch.end_base(Some(running)).await;
@@ -51,6 +52,12 @@ impl Run<'_> {
         let compared = compared?;
         stopped?;
         Ok(compared)
+    }
+
+    /// Compares the recovered database with the point, and reads the other databases.
+    async fn compared(&self, (way, target): (&Way, &Target), point: &Point) -> Result<Verified, Trouble> {
+        let verified = compare(target, point).await?;
+        Box::pin(self.with_others(way, target, verified)).await
     }
 
     /// Waits until the server has replayed WAL up to its target, and accepts writes. Returns the seconds of the replay.

@@ -1,6 +1,6 @@
 //! The rehearsal at three sizes of data that pgrig makes, and the forecast for the size of the user.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -128,7 +128,8 @@ async fn work(
     let content = &largest.source.content;
     let sorted = if content.valid.is_empty() { 0 } else { content.most_rows() };
     let changes = Some(asked.changes);
-    let run = Run { plan, scratch, stop, has_other_locale: Cell::new(false), changes, prober: None };
+    let (has_other_locale, others) = (Cell::new(false), RefCell::default());
+    let run = Run { plan, scratch, stop, has_other_locale, changes, prober: None, others };
     let mut outcome = run.rounds(&subjects, observer).await?;
     run.load(largest, &mut outcome, observer).await?;
     run.held(largest, &mut outcome, observer).await?;

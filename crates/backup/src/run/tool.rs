@@ -214,7 +214,7 @@ impl Run<'_> {
         let size = commands.size()?;
         let needs = facts.server_bytes + SEGMENT;
         let mut restore = self.restored_by(way, commands, (None, needs)).await?;
-        let verified = self.started(subject, (witness, begun), &commands.place, &mut restore).await?;
+        let verified = self.started((way, subject), (witness, begun), &commands.place, &mut restore).await?;
         Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
     }
 
@@ -240,10 +240,10 @@ impl Run<'_> {
         Ok(restore)
     }
 
-    /// Starts a server on the restored files.
+    /// Starts a server on the restored files, compares its content, and reads its other databases.
     async fn started(
         &self,
-        subject: &Subject,
+        (way, subject): (&Way, &Subject),
         (witness, first): (Witness, Position),
         place: &Path,
         restore: &mut Measured,
@@ -261,11 +261,11 @@ impl Run<'_> {
             if let Some(why) = Position::of(&target).await?.refuse(first) {
                 return Err(Trouble::Way(why));
             }
-            verify::verify(&target, (&source.content, &later), witness, true).await
+            let verified = verify::verify(&target, (&source.content, &later), witness, true).await?;
+            Box::pin(self.with_others(way, &target, verified)).await
         };
         let verified = compared.await;
-        self.scratch.end_base(Some(running)).await?;
-        verified
+        self.end_restored(running, verified).await
     }
 }
 

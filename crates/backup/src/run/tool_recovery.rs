@@ -139,7 +139,8 @@ impl Run<'_> {
         let time = Some(point.time.as_str());
         let mut restore = self.restored_by(way, commands, (time, needs)).await?;
         let watch = self.watch(format!("the restore of {way}"), Vec::new(), None);
-        let (verified, replay) = self.recovered_to(&point, subject, NOTHING, watch, &mut restore).await?;
+        let (verified, replay) =
+            self.recovered_to(&point, (way, subject), NOTHING, watch, &mut restore).await?;
         let recovery = Recovery::of((base_size, wal_size), (restore.seconds, replay), &point);
         let recovery = Some(recovery);
         Ok(Restored { backup, restore, size, verified, increment: None, recovery, beside: None })

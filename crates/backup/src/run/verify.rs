@@ -42,8 +42,17 @@ pub(super) async fn verify(
     let tables = restored.tables.len() as u64;
     let (rows, constraints) = (restored.rows(), restored.constraints());
     let (indexes, other_order) = indexes.map_or((None, 0), |(sound, left_out)| (Some(sound), left_out));
-    let large_objects = restored.large.count;
-    Ok(Verified { witness, tables, rows, sequences, large_objects, constraints, indexes, other_order })
+    Ok(Verified {
+        witness,
+        tables,
+        rows,
+        sequences,
+        large_objects: restored.large.count,
+        constraints,
+        indexes,
+        other_order,
+        other_databases: Vec::new(),
+    })
 }
 
 /// The text of an error while amcheck runs. Its reports of damage have one of these codes (`contrib/amcheck/verify_nbtree.c`).

@@ -2,7 +2,8 @@
 SELECT x.oid,
        x.oid::regclass::text AS name,
        EXISTS (SELECT FROM unnest(i.indcollation) AS k (collation_oid) WHERE k.collation_oid = ANY ($1::oid[])) AS other_order,
-       i.indrelid AS own
+       i.indrelid AS own,
+       i.indrelid::regclass::text AS table
   FROM pg_index i
   JOIN pg_class x ON x.oid = i.indexrelid
  WHERE x.relkind = 'i'

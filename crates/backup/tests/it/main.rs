@@ -5,6 +5,7 @@ mod damage;
 mod held;
 mod hosts;
 mod incremental;
+mod others;
 mod pitr;
 mod probe;
 mod rehearse;

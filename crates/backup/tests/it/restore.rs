@@ -125,7 +125,7 @@ fn errors_of_a_restore_and_damage_in_it_are_found() {
     let found = restored(home.path(), &base, None).unwrap();
     let [constraint, index] = &found.failures[..] else { panic!("{found:#?}") };
     assert_says(constraint, &["constraint of_one of table", "\"many\" does not hold"]);
-    assert_says(index, &["index by_f is damaged", "lacks matching index tuple"]);
+    assert_says(index, &["index by_f of table one is damaged", "lacks matching index tuple"]);
 
     let text = fs::read_to_string(&plain).unwrap();
     let changed = |statement: &str| {

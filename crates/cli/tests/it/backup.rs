@@ -81,6 +81,15 @@ fn a_rehearsal_is_recorded_and_interrupted_or_killed_it_leaves_nothing() {
             &events.iter().find(|event| event["what"]["event"] == "beside").unwrap()["what"]["beside"];
         assert!(beside["baseline"]["lookups"].as_u64() >= Some(49), "{beside}");
     }
+    // Only the first trial of the base backup reads the other databases.
+    let trials = document["trials"].as_array().unwrap().iter().filter(|trial| trial["config"] == other);
+    let read = trials.map(|trial| {
+        let events = trial["events"].as_array().unwrap();
+        let verified = events.iter().find(|event| event["what"]["event"] == "verified").unwrap();
+        let names = verified["what"]["verified"]["other_databases"].as_array().unwrap();
+        names.iter().any(|name| name == "template1")
+    });
+    assert_eq!(read.collect::<Vec<_>>(), [true, false]);
     let read = rig.done("runs list --verb backup");
     assert_says(&read.stdout, &["custom:gzip=1,jobs=2, base-tar"]);
     let report = rig.home.path().join("report.html");
@@ -115,6 +124,7 @@ fn a_rehearsal_is_recorded_and_interrupted_or_killed_it_leaves_nothing() {
     assert_eq!(failed.code, Some(1), "{failed:#?}");
     assert_says(&failed.stderr, &["custom:gzip has no result: the restored database differs"]);
     assert_says(&failed.stdout, &["lookups by primary key during each backup"]);
+    assert_says(&failed.stdout, &[" read in the restored server, and not compared with the original"]);
     assert!(failed.stdout.contains("base") && !failed.stdout.contains("custom"), "{}", failed.stdout);
 }
 

@@ -36,7 +36,26 @@ fn a_forecast_is_recorded_and_the_time_of_a_restore_decides_the_exit_status() {
     let missed = rig.run(&line("--rto 1ms"));
     assert_eq!(missed.code, Some(3), "{missed:#?}");
     assert_says(&missed.stdout, &["measured", "forecast for 60.0 MB", "RTO"]);
+    assert!(!missed.stdout.contains("by the forecast values"), "one way alone: {}", missed.stdout);
     assert_says(&missed.stderr, &["no way is known to restore within", "artificial", "time       about"]);
+}
+
+/// At a size that is measured, each figure is known.
+#[test]
+fn ways_on_the_front_of_the_forecast_are_marked() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let line =
+        "backup rehearse --size 10MB --up-to 10MB --pg-version 13 --trials 2 --way plain:gzip=1 --way base";
+    let ran = rig.done(line);
+    let (_, forecast) = ran.stdout.split_once("forecast for 10.0 MB").unwrap_or_else(|| panic!("{ran:#?}"));
+    assert_says(forecast, &["* by the forecast values, no other way is better in size, backup or restore"]);
+    assert!(!forecast.contains("not compared"), "{forecast}");
+    // Nothing is smaller than a compressed dump.
+    let mut marked = forecast.lines().filter(|line| line.starts_with("*  "));
+    assert!(marked.any(|line| line.contains("plain:gzip=1")), "{forecast}");
 }
 
 #[test]

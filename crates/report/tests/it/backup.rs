@@ -96,3 +96,23 @@ fn redaction_keeps_ways_and_proofs() {
         assert!(after.contains(row), "{row}");
     }
 }
+
+#[test]
+fn other_databases_are_counted_and_their_names_redacted() {
+    let mut way = String::new();
+    let read = changed("backup", |run: &mut Run| {
+        let base = run.trials.iter_mut().find(|trial| trial.config.starts_with("base")).unwrap();
+        way.clone_from(&base.config);
+        // Each word is one of the format's, too.
+        base.events[0].what["verified"]["other_databases"] = serde_json::json!(["payroll", "backup"]);
+    });
+    let text = markdown(std::slice::from_ref(&read)).replace('\\', "");
+    assert!(text.contains("Other databases of a base backup were read in the restored server"), "{text}");
+    let is_row = |line: &&str| line.contains(&way) && line.trim_end().ends_with("| 2 |");
+    assert!(text.lines().any(|line| is_row(&line)), "{text}");
+    let hidden = redacted(&[read]).unwrap();
+    let kept = hidden[0].run.trials.iter().flat_map(|trial| &trial.events);
+    let kept: Vec<String> = kept.map(|event| event.what["verified"]["other_databases"].to_string()).collect();
+    assert!(kept.iter().any(|names| names.contains("name ")), "{kept:?}");
+    assert!(!kept.iter().any(|names| names.contains("payroll") || names.contains("\"backup\"")), "{kept:?}");
+}

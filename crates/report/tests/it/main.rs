@@ -1,6 +1,7 @@
 //! Pages of documents of real runs, one of each kind.
 
 mod backup;
+mod backup_load;
 mod colours;
 mod coordinates;
 mod ddl;

@@ -11,7 +11,7 @@ mod dump;
 mod error;
 pub(crate) mod messages;
 mod outcome;
-mod read;
+pub(crate) mod read;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -42,7 +42,7 @@ impl Restored {
         self.failures.is_empty()
     }
 
-    pub(super) fn fail(&mut self, failure: impl Into<String>) {
+    pub(crate) fn fail(&mut self, failure: impl Into<String>) {
         if self.failures.len() == MOST {
             self.more += 1;
         } else {
@@ -50,7 +50,7 @@ impl Restored {
         }
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.failures.len() as u64 + self.more
     }
 }

@@ -61,10 +61,11 @@ pub(super) async fn read(databases: &Databases<'_>, restored: &mut Restored) -> 
         (databases.tell)(&format!("reading database {name}: all rows, constraints and indexes"));
         match Session::open(&(databases.of)(&name)).await {
             Ok(session) => {
-                let (is_base, locks, skipped) = (databases.is_base, Vec::new(), RefCell::default());
-                let reading = Reading { session: &session, database: &name, is_base, locks, skipped };
-                if let Err(error) = reading.all(restored).await {
-                    restored.fail(format!("database {name}: {error}"));
+                let reading = Reading::of(&session, &name, databases.is_base);
+                match reading.all(restored).await {
+                    Ok(None) => {}
+                    Ok(Some(locked)) => restored.fail(locked),
+                    Err(error) => restored.fail(format!("database {name}: {error}")),
                 }
                 session.close().await;
             }
@@ -72,6 +73,17 @@ pub(super) async fn read(databases: &Databases<'_>, restored: &mut Restored) -> 
         }
     }
     Ok(())
+}
+
+/// Reads a database that was restored beside one that is compared with its original. Damage is kept as a failure. Constraints count, and are
+/// not checked again: they need not hold in the original either. Returns the reason why some objects were not read, if there are any.
+pub(crate) async fn read_beside(
+    session: &Session,
+    database: &str,
+    restored: &mut Restored,
+) -> Result<Option<String>, ConnectError> {
+    let reading = Reading { is_beside: true, ..Reading::of(session, database, true) };
+    reading.all(restored).await
 }
 
 struct Facts {
@@ -94,6 +106,8 @@ struct Reading<'a> {
     session: &'a Session,
     database: &'a str,
     is_base: bool,
+    /// Whether the server that was backed up is there: its constraints need not hold, and it may forbid extensions.
+    is_beside: bool,
     /// Those of prepared transactions.
     locks: Vec<Lock>,
     skipped: RefCell<Skipped>,
@@ -142,8 +156,14 @@ impl Skipped {
     }
 }
 
-impl Reading<'_> {
-    async fn all(mut self, restored: &mut Restored) -> Result<(), ConnectError> {
+impl<'a> Reading<'a> {
+    fn of(session: &'a Session, database: &'a str, is_base: bool) -> Self {
+        let (locks, skipped) = (Vec::new(), RefCell::default());
+        Self { session, database, is_base, is_beside: false, locks, skipped }
+    }
+
+    /// Returns the text about locked objects, if there are some.
+    async fn all(mut self, restored: &mut Restored) -> Result<Option<String>, ConnectError> {
         self.session.run(SETTINGS).await?;
         self.locks = locks(self.session).await?;
         if !self.locks.is_empty() {
@@ -154,10 +174,8 @@ impl Reading<'_> {
         self.constraints(restored).await?;
         self.indexes(restored).await?;
         let skipped = self.skipped.take();
-        if !skipped.objects.is_empty() {
-            restored.fail(of_locks(self.database, &skipped.objects, &skipped.gids));
-        }
-        Ok(())
+        let is_whole = skipped.objects.is_empty();
+        Ok((!is_whole).then(|| of_locks(self.database, &skipped.objects, &skipped.gids)))
     }
 
     /// Whether one of these locks stops the reading of an object, which is kept then.
@@ -198,7 +216,7 @@ impl Reading<'_> {
         let valid = self.session.rows(include_str!("../../sql/constraints.sql"), &[]).await?;
         let names = valid.iter().map(|row| row.get::<_, &str>("name"));
         restored.constraints += names.filter(|name| name.starts_with("constraint ")).count() as u64;
-        if !self.is_base {
+        if !self.is_base || self.is_beside {
             return Ok(());
         }
         for row in self.session.rows(include_str!("../../sql/checked.sql"), &[]).await? {
@@ -232,6 +250,7 @@ impl Reading<'_> {
         let schema = match amcheck(self.session).await {
             Ok(Some(schema)) => schema,
             Ok(None) => return Ok(()),
+            Err(error) if self.is_beside && error.sqlstate().is_some() => return Ok(()),
             Err(error) => return self.failed(("amcheck", "cannot be used"), error, restored),
         };
         let collations = other_collations(self.session).await?;
@@ -241,7 +260,8 @@ impl Reading<'_> {
                 continue;
             }
             let (oid, own): (u32, u32) = (row.get("oid"), row.get("own"));
-            let object = format!("index {}", row.get::<_, &str>("name"));
+            let (name, table): (&str, &str) = (row.get("name"), row.get("table"));
+            let object = format!("index {name} of table {table}");
             if self.is_locked(&object, |lock| lock.stops_reads(&[oid, own])) {
                 continue;
             }

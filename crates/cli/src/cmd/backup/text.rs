@@ -168,7 +168,23 @@ pub(super) fn verified(all: &[Summary]) -> String {
             text += &proof(&ways, how);
         }
     }
-    text
+    text + &others(all)
+}
+
+/// The line about the other databases of base backups; empty without any.
+fn others(all: &[Summary]) -> String {
+    let read = |one: &Summary| one.verified.other_databases.len() as u64;
+    let ways = all.iter().filter(|one| read(one) > 0).map(|one| one.way.to_string());
+    let ways = ways.collect::<Vec<_>>().join(", ");
+    let were = |number: u64| if number == 1 { "was" } else { "were" };
+    match all.iter().map(read).max() {
+        None | Some(0) => String::new(),
+        Some(number) => format!(
+            "\n  {ways}: {} {} read in the restored server, and not compared with the original",
+            counted(number, "other database"),
+            were(number)
+        ),
+    }
 }
 
 /// The sentence of ways with the same kind of proof; empty without ways. pg_verifybackup does not check what other tools restore.

@@ -71,15 +71,20 @@ fn measured(all: &[Vec<Summary>], sizes: &[u64]) -> String {
 /// The forecasts, with the reasons why some are not known.
 fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
     let forecasts = &outcome.forecasts;
-    let mut header = vec!["way", "size"];
+    let front = outcome.forecast_front();
+    let is_compared = front.iter().any(Option::is_some);
+    let mut header: Vec<&str> = is_compared.then_some("").into_iter().collect();
+    header.extend(["way", "size"]);
     header.extend(asked.price.map(|_| "a month"));
     header.extend(["backup", "restore"]);
     let rto = asked.rto.map(|rto| format!("RTO {}", clock(rto)));
     header.extend(rto.as_deref());
     let mut table = new_table(&header);
     let mut reasons: Vec<String> = Vec::new();
-    for one in forecasts {
-        let mut row = vec![one.way.to_string(), shown(one.size, &|size| bytes(whole(size)))];
+    for (one, is_front) in forecasts.iter().zip(&front) {
+        let mark = if *is_front == Some(true) { "*" } else { "" };
+        let mut row: Vec<String> = is_compared.then(|| mark.to_owned()).into_iter().collect();
+        row.extend([one.way.to_string(), shown(one.size, &|size| bytes(whole(size)))]);
         row.extend(one.price.map(|price| shown(price, &money)));
         row.extend([shown(one.backup, &time), shown(one.restore, &time)]);
         row.extend(one.rto.map(|rto: Rto| rto.name().to_owned()));
@@ -93,6 +98,7 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
         bytes(asked.size),
         trimmed(&table)
     );
+    text += &meaning(forecasts, &front);
     for one in forecasts {
         let Some(day) = one.day else { continue };
         let _ = write!(
@@ -114,6 +120,22 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
         let _ = write!(text, "\n  to measure that: {command}");
     }
     text
+}
+
+/// The meaning of the marks; empty if no ways are compared.
+fn meaning(forecasts: &[Forecast], front: &[Option<bool>]) -> String {
+    if front.iter().all(Option::is_none) {
+        return String::new();
+    }
+    let unknown = forecasts.iter().zip(front).filter(|(_, is_front)| is_front.is_none());
+    let unknown: Vec<String> = unknown.map(|(one, _)| one.way.to_string()).collect();
+    let but = match unknown.as_slice() {
+        [] => String::new(),
+        unknown => format!("; not compared, because a figure is not known: {}", unknown.join(", ")),
+    };
+    format!(
+        "\n* by the forecast values, no other way is better in size, backup or restore without being worse in another of them{but}"
+    )
 }
 
 /// The WAL of a day as a tool stores it.
@@ -207,6 +229,32 @@ fn money(amount: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn forecast(way: &str, restore: Figure) -> Forecast {
+        let known = Figure::Value { value: 1.0, low: 1.0, high: 1.0 };
+        let way = way.parse().unwrap();
+        let (size, backup) = (known, known);
+        Forecast { way, bytes: 1, size, price: None, backup, restore, day: None, held: None, rto: None }
+    }
+
+    #[test]
+    fn ways_without_a_figure_are_not_compared() {
+        let restore = |value| Figure::Value { value, low: value, high: value };
+        let forecasts = vec![
+            forecast("plain", restore(2.0)),
+            forecast("custom", restore(1.0)),
+            forecast("base", Figure::TooSmall),
+        ];
+        let outcome = Outcome { forecasts, ..Outcome::default() };
+        let front = outcome.forecast_front();
+        assert_eq!(front, [Some(false), Some(true), None]);
+        let text = meaning(&outcome.forecasts, &front);
+        assert!(
+            text.starts_with("\n* by the forecast values, ") && text.ends_with("a figure is not known: base"),
+            "{text}"
+        );
+        assert_eq!(meaning(&outcome.forecasts[..1], &[None]), "");
+    }
 
     #[test]
     fn sizes_to_measure_are_round_and_not_too_small() {

@@ -1,6 +1,11 @@
 //! Ways to back up a database: size, time and proof of each.
 
-use measure::human::{counted, grouped};
+mod forecast;
+mod load;
+mod network;
+mod rto;
+
+use measure::human::grouped;
 use measure::{Run, Status};
 use serde_json::Value;
 
@@ -13,8 +18,6 @@ use crate::quantity::Quantity;
 /// The costs by which ways are compared.
 const COSTS: [(&str, Quantity); 3] =
     [("size", Quantity::Bytes), ("backup", Quantity::Seconds), ("restore", Quantity::Seconds)];
-/// Configuration of the trials that measure the WAL of a load.
-const WAL: &str = "wal";
 const FRONT: &str = "(front)";
 const MEANING: &str =
     "front: no other way is better in size, backup or restore without being worse in another of them";
@@ -22,16 +25,28 @@ const MEANING: &str =
 pub(super) fn shown(run: &Run) -> Shown {
     let ways = ways(run);
     let costs = COSTS.map(|(name, _)| trials(run, &ways, |trial| trial.value(name)));
-    let front = front(&costs);
+    let front = measured_front(&costs);
     if front.is_empty() {
         return Shown { result: "No way was completed".to_owned(), sections: Vec::new() };
     }
     let mut overview = Section::new("Ways to back up", plots(&costs, &front));
     overview.text.extend(missing(run, &ways));
     overview.first = Some(("All ways".to_owned(), table(run, &costs, &front)));
+    if !run.plan["sizes"].is_null() {
+        overview.text.push(
+            "Measured at the largest of the three sizes of data, with the front at this size.".to_owned(),
+        );
+    }
+    // With a forecast, it has the verdicts.
+    if let Some(seconds) = rto::seconds(run).filter(|_| run.plan["sizes"].is_null()) {
+        overview.text.push(rto::meaning(&costs[2], seconds));
+    }
+    let forecasts = forecasts(run, &ways);
     let mut sections = vec![overview];
-    sections.extend(wal(run));
-    sections.extend(forecast(run, &ways));
+    sections.extend(network::network(run, &ways));
+    sections.extend(load::wal(run));
+    sections.extend(load::snapshot(run, &forecasts));
+    sections.extend(forecast::forecast(run, &forecasts));
     sections.extend(verification(run, &ways));
     Shown { result: result(&costs), sections }
 }
@@ -47,82 +62,36 @@ fn ways(run: &Run) -> Vec<String> {
     all.into_iter().filter(|config| planned.contains(&config.as_str())).collect()
 }
 
-/// The WAL that a load wrote, and the space that it takes.
-fn wal(run: &Run) -> Option<Section> {
-    let per_day = median(&values(run, WAL, "wal-per-day"))?;
-    let mut table = Table::new(&["WAL of a day", "size"]);
-    table.add(["not compressed".to_owned(), Quantity::Bytes.text(per_day)]);
-    for method in ["gzip", "lz4", "zstd"] {
-        if let Some(size) = median(&values(run, WAL, &format!("wal-per-day-{method}"))) {
-            table.add([method.to_owned(), Quantity::Bytes.text(size)]);
-        }
-    }
-    let load = &run.plan["load"];
-    let text = format!(
-        "Of {} transactions a second by {}, measured for {} on {} of tables and indexes; each segment is compressed alone.",
-        load["rate"].as_f64().unwrap_or_default(),
-        counted(load["clients"].as_u64().unwrap_or_default(), "client"),
-        load["seconds"].as_f64().map_or_else(|| "–".to_owned(), |seconds| Quantity::Seconds.text(seconds)),
-        median(&values(run, WAL, "data")).map_or_else(|| "–".to_owned(), |data| Quantity::Bytes.text(data))
-    );
-    Some(Section {
-        text: vec![text],
-        first: Some(("Space for WAL".to_owned(), table)),
-        ..Section::new("WAL of the load", Vec::new())
-    })
-}
-
-/// The costs at the size of the user.
-fn forecast(run: &Run, ways: &[String]) -> Option<Section> {
+/// The forecast of each way that has one.
+fn forecasts<'a>(run: &'a Run, ways: &[String]) -> Vec<(String, &'a Value)> {
     let of_way = |way: &String| {
         let events = run.trials.iter().filter(|trial| trial.config == *way).flat_map(|trial| &trial.events);
         let mut found = events.filter(|event| event.what["event"] == "forecast");
         found.next().map(|event| (way.clone(), &event.what["forecast"]))
     };
-    let all: Vec<(String, &Value)> = ways.iter().filter_map(of_way).collect();
-    let size = all.first()?.1["bytes"].as_f64()?;
-    let mut table = Table::new(&["way", "size", "backup", "restore"]);
-    for (way, forecast) in &all {
-        let [size, backup, restore] = COSTS.map(|(name, quantity)| figure(&forecast[name], quantity));
-        table.add([way.clone(), size, backup, restore]);
-    }
-    let text = format!(
-        "For {} of tables and indexes, from three smaller sizes, on a machine like this one. Each interval should contain the true value in 90 of 100 cases.",
-        Quantity::Bytes.text(size)
-    );
-    Some(Section {
-        text: vec![text],
-        first: Some(("Forecasts".to_owned(), table)),
-        ..Section::new("Forecast", Vec::new())
-    })
+    ways.iter().filter_map(of_way).collect()
 }
 
-/// A forecast with its interval.
-fn figure(figure: &Value, quantity: Quantity) -> String {
-    let found = &figure["value"];
-    match (found["value"].as_f64(), found["low"].as_f64(), found["high"].as_f64()) {
-        (Some(value), Some(low), Some(high)) => {
-            format!("{} ({} to {})", quantity.text(value), quantity.text(low), quantity.text(high))
-        }
-        _ => "not known".to_owned(),
-    }
-}
-
-/// The ways that no other way beats.
-fn front(costs: &[Vec<Dot>; 3]) -> Vec<String> {
+/// The ways that no other way beats in the measured costs.
+fn measured_front(costs: &[Vec<Dot>; 3]) -> Vec<String> {
     let [sizes, backups, restores] = costs;
-    let all: Vec<[f64; 3]> = sizes
-        .iter()
-        .zip(backups)
-        .zip(restores)
-        .map(|((size, backup), restore)| [size.value, backup.value, restore.value])
-        .collect();
+    let all = sizes.iter().zip(backups).zip(restores);
+    front(
+        &all.map(|((size, backup), restore)| {
+            (size.name.as_str(), [size, backup, restore].map(|row| row.value))
+        })
+        .collect::<Vec<_>>(),
+    )
+}
+
+/// The names of those that no other one beats.
+fn front(all: &[(&str, [f64; 3])]) -> Vec<String> {
     let beats = |one: &[f64; 3], other: &[f64; 3]| {
         one.iter().zip(other).all(|(own, others)| own <= others)
             && one.iter().zip(other).any(|(own, others)| own < others)
     };
-    let is_front = |one: &[f64; 3]| !all.iter().any(|other| beats(other, one));
-    sizes.iter().zip(&all).filter(|(_, one)| is_front(one)).map(|(row, _)| row.name.clone()).collect()
+    let is_front = |one: &[f64; 3]| !all.iter().any(|(_, other)| beats(other, one));
+    all.iter().filter(|(_, one)| is_front(one)).map(|(name, _)| (*name).to_owned()).collect()
 }
 
 /// The best way for each cost.
@@ -166,8 +135,19 @@ fn plot([name, title, label]: [&str; 3], rows: &[Dot], quantity: Quantity, front
 
 /// All costs of each way.
 fn table(run: &Run, costs: &[Vec<Dot>; 3], front: &[String]) -> Table {
-    let header =
-        ["way", "front", "trials", "size", "backup", "restore", "CPU of the programs", "peak of disk space"];
+    let rto = rto::seconds(run).filter(|_| run.plan["sizes"].is_null());
+    let of_rto = rto.map(rto::title);
+    let mut header = vec![
+        "way",
+        "front",
+        "trials",
+        "size",
+        "backup",
+        "restore",
+        "CPU of the programs",
+        "peak of disk space",
+    ];
+    header.extend(of_rto.as_deref());
     let mut table = Table::new(&header);
     let [sizes, backups, restores] = costs;
     for ((size, backup), restore) in sizes.iter().zip(backups).zip(restores) {
@@ -180,7 +160,7 @@ fn table(run: &Run, costs: &[Vec<Dot>; 3], front: &[String]) -> Table {
         let shown = |value: Option<f64>, quantity: Quantity| {
             value.map_or_else(|| "–".to_owned(), |value| quantity.text(value))
         };
-        table.add([
+        let mut row = vec![
             name.clone(),
             if front.contains(name) { "yes".to_owned() } else { String::new() },
             size.observed.len().to_string(),
@@ -189,7 +169,9 @@ fn table(run: &Run, costs: &[Vec<Dot>; 3], front: &[String]) -> Table {
             with_interval(restore, Quantity::Seconds),
             shown(median(&cpu), Quantity::Seconds),
             shown(median(&values(run, name, "peak-disk")), Quantity::Bytes),
-        ]);
+        ];
+        row.extend(rto.map(|seconds| rto::measured(restore, seconds)));
+        table.rows.push(row);
     }
     table
 }
@@ -229,6 +211,7 @@ fn verification(run: &Run, ways: &[String]) -> Option<Section> {
         "large objects",
         "constraints",
         "B-tree indexes (amcheck)",
+        "other databases",
     ]);
     let mut is_compared = true;
     for way in ways {
@@ -264,6 +247,13 @@ fn verification(run: &Run, ways: &[String]) -> Option<Section> {
             number("large_objects"),
             number("constraints"),
             number("indexes"),
+            // Only the first trial has them.
+            found
+                .iter()
+                .filter_map(|verified| verified["other_databases"].as_array())
+                .map(|names| names.len() as u64)
+                .max()
+                .map_or_else(|| "–".to_owned(), grouped),
         ]);
     }
     if table.rows.is_empty() {
@@ -274,8 +264,12 @@ fn verification(run: &Run, ways: &[String]) -> Option<Section> {
     } else {
         "Each backup was restored. Of some, the rows could not be compared, because the original changed meanwhile."
     };
+    let others = "Other databases of a base backup were read in the restored server, and not compared with the original.";
+    let has_others =
+        table.rows.iter().any(|row| row.last().is_some_and(|number| number != "–" && number != "0"));
+    let text = [Some(text), has_others.then_some(others)].into_iter().flatten().map(ToOwned::to_owned);
     Some(Section {
-        text: vec![text.to_owned()],
+        text: text.collect(),
         first: Some(("Proof of each way".to_owned(), table)),
         ..Section::new("Verification", Vec::new())
     })
