@@ -277,6 +277,8 @@ mod tests {
                 restore: 2.0 * cost(bytes as f64),
                 backup_cpu: 0.0,
                 restore_cpu: 0.0,
+                backup_server_cpu: None,
+                restore_server_cpu: None,
                 size: bytes / 4,
                 peak_disk: 0,
                 verified,

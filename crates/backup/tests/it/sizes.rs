@@ -9,7 +9,8 @@ use crate::support::{Unwatched, assert_nothing_is_left, ways};
 
 const MB: u64 = 1_000_000;
 
-async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]) -> Outcome {
+/// Rehearses these ways on 12 MB and two smaller sizes, with a forecast for this size.
+pub(crate) async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]) -> Outcome {
     let directory = tempdir().unwrap();
     let home = Home::at(directory.path()).unwrap().with_postgresql_cache(&templates());
     let set: Vec<(String, String)> =
