@@ -81,10 +81,13 @@ fn forecast(run: &Run, ways: &[String]) -> Option<Section> {
     };
     let all: Vec<(String, &Value)> = ways.iter().filter_map(of_way).collect();
     let size = all.first()?.1["bytes"].as_f64()?;
-    let mut table = Table::new(&["way", "size", "backup", "restore"]);
+    let mut table = Table::new(&["way", "size", "backup", "restore", "peak of disk space"]);
     for (way, forecast) in &all {
         let [size, backup, restore] = COSTS.map(|(name, quantity)| figure(&forecast[name], quantity));
-        table.add([way.clone(), size, backup, restore]);
+        let disk = &forecast["disk"];
+        // Older documents lack it.
+        let disk = if disk.is_null() { "–".to_owned() } else { figure(disk, Quantity::Bytes) };
+        table.add([way.clone(), size, backup, restore, disk]);
     }
     let text = format!(
         "For {} of tables and indexes, from three smaller sizes, on a machine like this one. Each interval should contain the true value in 90 of 100 cases.",
