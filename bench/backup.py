@@ -4,7 +4,8 @@ Each round rehearses --up-to and two smaller sizes, with a forecast for 8 times 
 the other order. An interval holds if the value that was measured is within it.
 
 Then each round times each way on one database of --up-to: as pgrig backup rehearse runs it, and the same commands from a shell, one
-after the other. Restores of base backups are left out, because pg_ctl looks for the end of the start only every 0.1 s.
+after the other. The first one of a round follows these rehearsals, after which disks may still be busy: in two rounds it is pgrig, in the
+next two the shell. Restores of base backups are left out, because pg_ctl looks for the end of the start only every 0.1 s.
 
 Rounds of the same options on the same day are added to the same record. The settings are small enough that their boundaries lie below the
 measured sizes. Needs the client programs and the server of one version of PostgreSQL (--pg-bin).
@@ -67,7 +68,7 @@ def main():
                 for one in new:
                     print(line(one), flush=True)
                 forecasts += new
-                pairs += bench.pairs()
+                pairs += bench.pairs(number)
         finally:
             bench.end()
     summary = {quantity: summed([one for one in forecasts if one["quantity"] == quantity]) for quantity in QUANTITIES}
@@ -142,12 +143,12 @@ class Bench:
             self.pgrig("fill", "-q", f"{self.options.up_to}MB", *data, "-d", self.urls[0])
         return self.urls
 
-    def pairs(self):
+    def pairs(self, of_round):
         """Seconds of each way as pgrig runs it, and in a shell."""
         source, target = self.servers()
         found = []
         for number in range(self.options.pairs):
-            for of_pgrig in [True, False] if number % 2 == 0 else [False, True]:
+            for of_pgrig in [True, False] if (of_round // 2 + number) % 2 == 0 else [False, True]:
                 if of_pgrig:
                     ways = self.rehearsed("-d", source, "--trials", "1", "--no-probe")
                     times = {way: {step: observed(trials[0], step) for step in ("backup", "restore")}
@@ -189,6 +190,9 @@ class Bench:
                 for command in commands:
                     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
                 times[step] = time.monotonic() - begin
+            if "restore" in steps:
+                # As pgrig does, so that the next way finds the same.
+                self.psql(target, "DROP DATABASE restored WITH (FORCE)")
         finally:
             for path in (file, data):
                 shutil.rmtree(path, ignore_errors=True)

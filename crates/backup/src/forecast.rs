@@ -12,6 +12,8 @@ use crate::way::Way;
 const OF_SECONDS: Least = Least { error: 0.15, growth: 0.06 };
 /// Sizes of backups vary little, and their laws hold at any size.
 const OF_BYTES: Least = Least { error: 0.03, growth: 0.0 };
+/// The peak of disk space is read twice a second, and files of WAL are whole segments.
+const OF_DISK: Least = Least { error: 0.05, growth: 0.02 };
 /// Up to this multiple of the largest measured size, only its own trials count.
 const MEASURED: f64 = 1.02;
 /// The ratio of the largest size to the one before it (`plan.rs`).
@@ -36,7 +38,9 @@ pub struct Forecast {
     pub backup: Figure,
     /// Seconds to restore.
     pub restore: Figure,
-    /// The WAL of a day, which a recovery to a point in time needs, too. It is part of `size` and of `restore`.
+    /// Most bytes that backup and restored server take together.
+    pub disk: Figure,
+    /// The WAL of a day, which a recovery to a point in time needs, too. It is part of `size`, `restore` and `disk`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day: Option<Day>,
     /// Bytes of the row versions that VACUUM cannot remove until a dump ends, at the load all the time. None if the way is no dump, or if
@@ -99,14 +103,21 @@ fn stored(wal: Figure, recoveries: &[&Recovery]) -> Figure {
     }
 }
 
-/// Size and restore of a recovery: with the WAL of a day.
-fn with_day(way: &Way, day: Option<Day>, (size, restore): (Figure, Figure)) -> (Figure, Figure) {
+/// Size, restore and disk space of a recovery: with the WAL of a day.
+fn with_day(way: &Way, day: Option<Day>, [size, restore, disk]: [Figure; 3]) -> [Figure; 3] {
     match day {
-        None => (Figure::NotMeasured, Figure::NotMeasured),
-        // Its restore command also fetches that WAL. How long that takes was measured with the WAL of a short load only.
-        Some(day) if way.tool.is_some() => (size.plus(day.of_size()), Figure::NotMeasured),
-        Some(day) => (size.plus(day.of_size()), restore.plus(day.replay)),
+        None => [Figure::NotMeasured; 3],
+        // Its restore command also fetches that WAL. Time and space of that were measured with the WAL of a short load only.
+        Some(day) if way.tool.is_some() => {
+            [size.plus(day.of_size()), Figure::NotMeasured, Figure::NotMeasured]
+        }
+        Some(day) => [size.plus(day.of_size()), restore.plus(day.replay), disk.plus(day.wal)],
     }
+}
+
+/// The peak of disk space of a trial, without the WAL of a recovery, which depends on the time since the base backup.
+fn peak_disk(trial: &Trial) -> u64 {
+    trial.peak_disk.saturating_sub(trial.recovery.as_ref().map_or(0, |parts| parts.wal_size))
 }
 
 /// Whether a restore ends in the time that it may take.
@@ -196,8 +207,19 @@ pub(crate) fn forecast(
     };
 
     // It hardly differs between trials, so a small slope is known, too.
-    let size = Fit::best(&of_size, Models::OF_BYTES)
-        .map_or(Figure::TooFewSizes, |fit| interval(&of_size, &fit, goal, OF_BYTES));
+    let continued = |points: &[Point], least: Least| {
+        let fit = Fit::best(points, Models::OF_BYTES);
+        fit.map_or(Figure::TooFewSizes, |fit| interval(points, &fit, goal, least))
+    };
+    let size = continued(&of_size, OF_BYTES);
+    let of_disk = points(&|trial| peak_disk(trial) as f64);
+    let disk = if way.is_dump() {
+        // Its restore writes WAL, which no longer grows once checkpoints begin.
+        let boundaries = Boundary::known([of_checkpoints(conditions.memory)]);
+        at(law(Models::OF_BYTES, OF_DISK, boundaries), of_disk)
+    } else {
+        continued(&of_disk, OF_DISK)
+    };
     let of_byte = largest.value / largest.bytes;
     let of_backup = law(Models::OF_BYTES, OF_SECONDS, of_backup(conditions.memory, of_byte));
     let backup = at(of_backup, points(&|trial| trial.backup));
@@ -207,7 +229,8 @@ pub(crate) fn forecast(
     let restore = at(of_restore, files);
     let day = Day::of_trials(way, trials, asked.wal);
     let is_recovery = trials.iter().any(|trial| trial.recovery.is_some());
-    let (size, restore) = if is_recovery { with_day(way, day, (size, restore)) } else { (size, restore) };
+    let all = [size, restore, disk];
+    let [size, restore, disk] = if is_recovery { with_day(way, day, all) } else { all };
     Some(Forecast {
         way: way.clone(),
         bytes: asked.bytes,
@@ -215,6 +238,7 @@ pub(crate) fn forecast(
         price: asked.price.map(|price| size.scaled(price / 1e9)),
         backup,
         restore,
+        disk,
         day,
         held: asked.held.filter(|_| way.is_dump()).map(|hour| held(backup, hour)),
         rto: asked.rto.map(|seconds| Rto::of(restore, seconds)),
@@ -238,13 +262,17 @@ fn of_backup(memory: Memory, of_byte: f64) -> Vec<Boundary> {
     Boundary::known([(Cause::Cache, memory.cached().min(written))])
 }
 
+/// The restore of a dump writes every byte to WAL, too.
+fn of_checkpoints(memory: Memory) -> (Cause, f64) {
+    (Cause::MaxWalSize, memory.max_wal_size as f64 * CHECKPOINT)
+}
+
 /// Written tables no longer stay in memory, checkpoints begin meanwhile, or sorts leave their memory.
 fn of_restore(way: &Way, conditions: Conditions, largest: f64) -> Vec<Boundary> {
     let Conditions { memory, sorted } = conditions;
     let mut found = vec![(Cause::Cache, memory.dirty())];
     if !way.is_base() {
-        // Every byte that is loaded is written to WAL, too.
-        found.push((Cause::MaxWalSize, memory.max_wal_size as f64 * CHECKPOINT));
+        found.push(of_checkpoints(memory));
         if sorted > 0 {
             found.push((Cause::MaintenanceWorkMem, largest / sorted as f64 * memory.sorted_rows()));
         }
@@ -278,8 +306,10 @@ mod tests {
                 restore: 2.0 * cost(bytes as f64),
                 backup_cpu: 0.0,
                 restore_cpu: 0.0,
+                backup_server_cpu: None,
+                restore_server_cpu: None,
                 size: bytes / 4,
-                peak_disk: 0,
+                peak_disk: 2 * bytes,
                 verified,
                 beside: None,
                 at: Some(DataSize { asked: bytes, bytes, rows: bytes / 100, is_largest: bytes == 90 * MB }),
@@ -363,6 +393,7 @@ mod tests {
         }
         let nothing = recovered(&way, 0, wal);
         assert_eq!((nothing.size, nothing.price), (Figure::NotMeasured, Some(Figure::NotMeasured)));
+        assert_eq!(nothing.disk, Figure::NotMeasured);
         // Without the WAL of a day.
         let lacking = recovered(&"pitr".parse().unwrap(), MB, None);
         assert_eq!((lacking.size, lacking.restore), (Figure::NotMeasured, Figure::NotMeasured));
@@ -422,6 +453,23 @@ mod tests {
         assert_eq!(of("base", 9_000 * MB, 1.0, stock).rto, Some(Rto::NotKnown));
         let backup = of("base", 13_000 * MB, 1.0, stock).backup;
         assert!(matches!(backup, Figure::Beyond { boundary: Boundary { at: 12_000_000_000, .. }, .. }));
+    }
+
+    #[test]
+    fn disk_space_is_continued_up_to_the_checkpoints_of_a_restore() {
+        for (way, max_wal_size) in [("custom", 40), ("base", 1000)] {
+            let found = of(way, 900 * MB, 1.0, Memory { max_wal_size: max_wal_size * MB, ..memory() });
+            let Figure::Value { value, low, high } = found.disk else { panic!("{found:?}") };
+            assert!((value / 1.8e9 - 1.0).abs() < 0.01, "{found:?}");
+            assert!(low < value * 0.95 && high > value * 1.05, "{found:?}");
+        }
+        let found = of("custom", 900 * MB, 1.0, Memory { max_wal_size: 1000 * MB, ..memory() });
+        let Figure::Beyond { boundary, .. } = found.disk else { panic!("{found:?}") };
+        assert_eq!((boundary.cause, boundary.at / MB), (Cause::MaxWalSize, 526));
+        // With the WAL of a day.
+        let found = recovered(&"pitr".parse().unwrap(), 0, Some((400e6, 390e6, 410e6)));
+        let Figure::Value { value, .. } = found.disk else { panic!("{found:?}") };
+        assert!((value / 2.2e9 - 1.0).abs() < 0.01, "{found:?}");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub use held::Held;
 pub use load::{Compressed, Load, WalOfLoad};
 pub use measure::forecast::{Boundary, Cause, Figure};
 pub use network::Network;
-pub use outcome::{DataSize, Increment, Outcome, Recovery, Summary, Trial, Verified, Witness};
+pub use outcome::{Cpu, DataSize, Increment, Outcome, Recovery, Summary, Trial, Verified, Witness};
 pub use plan::{LeftOut, Plan, Sizes};
 pub use programs::Programs;
 pub use request::{Request, SizesRequest};

@@ -26,6 +26,10 @@ pub struct Trial {
     pub backup_cpu: f64,
     /// CPU seconds of the client programs, during the restore.
     pub restore_cpu: f64,
+    /// CPU seconds of the server, during the backup; none if it was not started for the rehearsal.
+    pub backup_server_cpu: Option<f64>,
+    /// CPU seconds of the scratch server, during the restore; none on a system without /proc.
+    pub restore_server_cpu: Option<f64>,
     /// Bytes of the backup's files.
     pub size: u64,
     /// Most bytes that backup and restored server took together.
@@ -173,6 +177,15 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
+/// CPU seconds of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Cpu {
+    /// Those of the client programs.
+    pub programs: Median,
+    /// Those of the server; none if they were not measured.
+    pub server: Option<Median>,
+}
+
 /// The results of one way.
 #[derive(Clone, Debug)]
 pub struct Summary {
@@ -184,8 +197,10 @@ pub struct Summary {
     pub backup: Median,
     /// Seconds of the restore.
     pub restore: Median,
-    /// CPU seconds of the client programs, both together.
-    pub cpu: Median,
+    /// CPU time of the backup.
+    pub backup_cpu: Cpu,
+    /// CPU time of the restore.
+    pub restore_cpu: Cpu,
     /// Peak of the disk space, bytes.
     pub peak_disk: Median,
     /// The proof; of all trials the weakest.
@@ -210,6 +225,13 @@ impl Trial {
         trial.observe("restore", self.restore, Unit::Seconds);
         trial.observe("backup-cpu", self.backup_cpu, Unit::Seconds);
         trial.observe("restore-cpu", self.restore_cpu, Unit::Seconds);
+        let of_server =
+            [("backup-server-cpu", self.backup_server_cpu), ("restore-server-cpu", self.restore_server_cpu)];
+        for (name, seconds) in of_server {
+            if let Some(seconds) = seconds {
+                trial.observe(name, seconds, Unit::Seconds);
+            }
+        }
         trial.observe("size", self.size as f64, Unit::Bytes);
         trial.observe("peak-disk", self.peak_disk as f64, Unit::Bytes);
         trial.observe("rows", self.verified.rows as f64, Unit::Rows);
@@ -328,6 +350,10 @@ impl Outcome {
             let values = trials.iter().map(|trial| value(trial)).collect();
             Sample::new(values).map(|sample| Median::of(&sample))
         };
+        let cpu = |programs: &dyn Fn(&Trial) -> f64, server: &dyn Fn(&Trial) -> Option<f64>| {
+            let server = Sample::new(trials.iter().filter_map(|trial| server(trial)).collect());
+            Some(Cpu { programs: median(programs)?, server: server.map(|sample| Median::of(&sample)) })
+        };
         let weakest = trials.iter().find(|trial| trial.verified.witness == Witness::Changed);
         let mut verified = weakest.or(trials.last())?.verified.clone();
         let mut others = trials.iter().map(|trial| &trial.verified.other_databases);
@@ -339,7 +365,8 @@ impl Outcome {
             size: median(&|trial| trial.size as f64)?,
             backup: median(&|trial| trial.backup)?,
             restore: median(&|trial| trial.restore)?,
-            cpu: median(&|trial| trial.backup_cpu + trial.restore_cpu)?,
+            backup_cpu: cpu(&|trial| trial.backup_cpu, &|trial| trial.backup_server_cpu)?,
+            restore_cpu: cpu(&|trial| trial.restore_cpu, &|trial| trial.restore_server_cpu)?,
             peak_disk: median(&|trial| trial.peak_disk as f64)?,
             verified,
             beside: Beside::together(
@@ -380,6 +407,8 @@ mod tests {
             restore,
             backup_cpu: 0.0,
             restore_cpu: 0.0,
+            backup_server_cpu: None,
+            restore_server_cpu: Some(0.5),
             size,
             peak_disk: 0,
             verified,
@@ -426,6 +455,23 @@ mod tests {
         let way = with.way.clone();
         let found = Outcome { trials: vec![without, with], ..Outcome::default() }.summaries(&[way]);
         assert_eq!(found[0].network, network);
+    }
+
+    #[test]
+    fn the_cpu_time_of_a_server_counts_where_it_was_measured() {
+        let trials = [0.2, 0.3, 0.4].map(|seconds| Trial {
+            restore_cpu: seconds,
+            restore_server_cpu: Some(10.0 * seconds),
+            ..trial("plain", 1, 1.0, 1.0)
+        });
+        let observed =
+            ["backup-server-cpu", "restore-server-cpu"].map(|name| trials[0].document().value(name));
+        assert_eq!(observed, [None, Some(2.0)]);
+        let way = trials[0].way.clone();
+        let found = &Outcome { trials: trials.into(), ..Outcome::default() }.summaries(&[way])[0];
+        assert!(found.backup_cpu.server.is_none());
+        let restore = (found.restore_cpu.programs.median, found.restore_cpu.server.map(|one| one.median));
+        assert_eq!(restore, (0.3, Some(3.0)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::error::{BackupError, OnPath};
 use crate::outcome::{Verified, Witness};
 use crate::programs::Programs;
 use crate::run::dump::unpacker;
-use crate::run::step::{LOOK, Measured, STUCK, Trouble, client, patience, size};
+use crate::run::step::{LOOK, Measured, Trouble, client, patience, size};
 use crate::way::{CompressedBy, Compression, Format, Method, Way};
 
 /// Time in which a server answers a replication connection.
@@ -31,7 +31,7 @@ impl Run<'_> {
     ) -> Result<Restored, Trouble> {
         let programs = &self.plan.programs;
         let Subject { target: original, facts, source, .. } = subject;
-        let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
+        let watch = self.watch_backup(way, subject);
         watch.check_room(&self.scratch.work, facts.server_bytes + SMALL)?;
         let work = watch.run(vec![back_up(way, programs, original, directory)]);
         let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
@@ -69,6 +69,7 @@ impl Run<'_> {
                 return Err(Trouble::Way(format!("its restore failed: {error}")));
             }
         };
+        restore.add_server(running.server_pid());
         let at = running.connection();
         let role = facts.superuser.as_deref().unwrap_or(at.user);
         let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);

@@ -15,7 +15,7 @@ use crate::outcome::{Increment, Trial, Witness};
 use crate::programs::Programs;
 use crate::run::relay::Relay;
 use crate::run::source::{Facts, Source};
-use crate::run::step::{Measured, STUCK, Trouble, size};
+use crate::run::step::{Measured, STUCK, Trouble, Watch, size};
 use crate::way::{Format, Way};
 
 /// The first version with incremental backups.
@@ -131,6 +131,7 @@ impl Run<'_> {
     ) -> Result<Measured, Trouble> {
         let kind = if upon.is_some() { "incremental" } else { "full" };
         let watch = self.watch(format!("the {kind} backup of {way}"), vec![&self.scratch.work], Some(STUCK));
+        let watch = Watch { server: subject.server, ..watch };
         watch.check_room(&self.scratch.work, subject.facts.server_bytes + SMALL)?;
         let mut command = base::back_up(way, &self.plan.programs, &subject.target, directory);
         if let Some(full) = upon {

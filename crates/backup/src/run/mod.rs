@@ -175,7 +175,7 @@ pub async fn rehearse(
                 // No dump needs the snapshot, and its session has locks on all tables.
                 source.release().await?;
             }
-            let subject = Subject { target: target.clone(), facts, source, at: None };
+            let subject = Subject { target: target.clone(), facts, source, server: None, at: None };
             let (prober, note) = Prober::if_asked(request, &target).await?;
             let run = Run { prober, ..run };
             let mut outcome = run.rounds(std::slice::from_ref(&subject), observer).await;
@@ -210,6 +210,8 @@ struct Subject {
     target: Target,
     facts: Facts,
     source: Source,
+    /// Process id of its server; none if that was not started for the rehearsal.
+    server: Option<u32>,
     /// Its size, if there are several.
     at: Option<DataSize>,
 }
@@ -356,6 +358,8 @@ impl Run<'_> {
             restore: restore.seconds,
             backup_cpu: backup.cpu,
             restore_cpu: restore.cpu,
+            backup_server_cpu: backup.server_cpu,
+            restore_server_cpu: restore.server_cpu,
             size,
             peak_disk: backup.peak.max(restore.peak),
             verified,
@@ -380,7 +384,14 @@ impl Run<'_> {
     }
 
     fn watch<'a>(&'a self, doing: String, directories: Vec<&'a Path>, stuck: Option<Duration>) -> Watch<'a> {
-        Watch { doing, directories, log: self.scratch.work.join("messages"), stop: self.stop, stuck }
+        let log = self.scratch.work.join("messages");
+        Watch { doing, directories, log, stop: self.stop, stuck, server: None }
+    }
+
+    /// The limits of a backup of this database.
+    fn watch_backup(&self, way: &Way, subject: &Subject) -> Watch<'_> {
+        let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
+        Watch { server: subject.server, ..watch }
     }
 
     /// Whether the user wants the run to end.
@@ -391,7 +402,7 @@ impl Run<'_> {
     async fn dump(&self, way: &Way, subject: &Subject, file: &Path) -> Result<Restored, Trouble> {
         let programs = &self.plan.programs;
         let Subject { target, facts, source, .. } = subject;
-        let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
+        let watch = self.watch_backup(way, subject);
         watch.check_room(&self.scratch.work, facts.bytes + SMALL)?;
         let command = dump::back_up(way, programs, target, &source.snapshot, file);
         let work = watch.run(vec![command]);
@@ -406,6 +417,7 @@ impl Run<'_> {
         let (restored, data) = (self.scratch.target(RESTORED), self.scratch.data_dir());
         let before = used(&data);
         let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &data], None);
+        let watch = Watch { server: Some(self.scratch.server_pid()), ..watch };
         watch.check_room(&data, facts.bytes + facts.bytes / 5 + WAL.min(facts.bytes) + SMALL)?;
         let after_error = AfterError::of(programs, facts.major);
         let commands = dump::restore(way, programs, &restored, file, after_error);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::point::{Point, clear, prepare};
 use super::receiver::Receiver;
-use super::step::{Measured, STUCK, Trouble, size};
+use super::step::{Measured, Trouble, size};
 use super::{Restored, Run, SMALL, Subject, base, of_restore, wal};
 use crate::error::{BackupError, OnPath};
 use crate::load::Load;
@@ -88,7 +88,7 @@ impl Run<'_> {
     ) -> Result<(Measured, Point), Trouble> {
         let (target, programs) = (&subject.target, &self.plan.programs);
         let prepared = prepare(load, target).await?;
-        let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
+        let watch = self.watch_backup(way, subject);
         let needs = subject.server_bytes(prepared.data) + wal::room_for(load) + SMALL;
         watch.check_room(&self.scratch.work, needs)?;
         self.check_room_for_load(load, subject)?;

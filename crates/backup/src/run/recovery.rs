@@ -41,6 +41,7 @@ impl Run<'_> {
         let watch = Watch { directories: vec![&self.scratch.work, &data], ..watch };
         let ended = self.wait_until_recovered(&watch, &target, &running).await;
         restore.seconds += began.elapsed().as_secs_f64();
+        restore.add_server(running.server_pid());
         restore.peak = restore.peak.max(size(&self.scratch.work) + size(&data));
         let compared = match ended {
             Ok(replay) => self.compared((way, &target), point).await.map(|verified| (verified, replay)),

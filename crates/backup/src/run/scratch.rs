@@ -139,6 +139,11 @@ impl Scratch {
         self.filled[number].1.as_ref().expect("it was started").data_dir()
     }
 
+    /// The process id of that server.
+    pub(crate) fn filled_server_pid(&self, number: usize) -> u32 {
+        self.filled[number].1.as_ref().expect("it was started").server_pid()
+    }
+
     /// Creates the roles of the original, which dumps name, and refuses extensions that the server lacks.
     pub(crate) async fn create_roles(&self, facts: &Facts) -> Result<(), BackupError> {
         let session = Session::open(&self.target("postgres")).await?;
@@ -174,6 +179,11 @@ impl Scratch {
     /// Its data directory.
     pub(crate) fn data_dir(&self) -> PathBuf {
         self.running.as_ref().expect("it was started").data_dir()
+    }
+
+    /// Its process id.
+    pub(crate) fn server_pid(&self) -> u32 {
+        self.running.as_ref().expect("it was started").server_pid()
     }
 
     /// Creates the empty database for a dump. Returns whether it has the original's locale.

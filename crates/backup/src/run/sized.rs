@@ -120,8 +120,8 @@ async fn work(
             observer.stage("trying each script of the load");
             Box::pin(transactions::try_once(load, &target, stop)).await?;
         }
-        let data = scratch.filled_data_dir(number);
-        subjects.push(subject((target, data), *bytes, is_largest).await?);
+        let (data, server) = (scratch.filled_data_dir(number), scratch.filled_server_pid(number));
+        subjects.push(subject((target, data, server), *bytes, is_largest).await?);
     }
     let Some(largest) = subjects.last() else { return Ok(Outcome::default()) };
     scratch.create_roles(&largest.facts).await?;
@@ -215,12 +215,13 @@ fn check_room(scratch: &Scratch, sizes: &[u64], stop: &AtomicBool) -> Result<(),
     let log = scratch.work.join("messages");
     let doing = "filling databases of three sizes".to_owned();
     // The servers may be on another volume than the backups. One of them runs already.
-    Watch { doing, directories: Vec::new(), log, stop, stuck: None }.check_room(&scratch.data_dir(), all)
+    let watch = Watch { doing, directories: Vec::new(), log, stop, stuck: None, server: None };
+    watch.check_room(&scratch.data_dir(), all)
 }
 
 /// A filled database.
 async fn subject(
-    (target, data): (Target, PathBuf),
+    (target, data, server): (Target, PathBuf, u32),
     asked: u64,
     is_largest: bool,
 ) -> Result<Subject, BackupError> {
@@ -233,7 +234,7 @@ async fn subject(
     let bytes = bytes_of_tables(&target).await?;
     let source = Source::read(&target).await?;
     let at = DataSize { asked, bytes, rows: source.content.rows(), is_largest };
-    Ok(Subject { target, facts, source, at: Some(at) })
+    Ok(Subject { target, facts, source, server: Some(server), at: Some(at) })
 }
 
 /// Bytes of all tables of a database with their indexes. Reads only catalogs and the sizes of files.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use connect::Target;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use pgserver::{GroupGuard, Program};
+use server::process::cpu_with_children;
 use server::volume::Volume;
 
 use crate::check::restore::messages;
@@ -42,6 +43,8 @@ pub(crate) struct Measured {
     pub(crate) seconds: f64,
     /// CPU seconds of the programs and of the processes that they waited for.
     pub(crate) cpu: f64,
+    /// CPU seconds of the server meanwhile; none if they were not measured.
+    pub(crate) server_cpu: Option<f64>,
     /// Most bytes in the watched directories.
     pub(crate) peak: u64,
 }
@@ -51,7 +54,17 @@ impl Measured {
     pub(crate) fn add(&mut self, next: Self) {
         self.seconds += next.seconds;
         self.cpu += next.cpu;
+        self.add_server_cpu(next.server_cpu);
         self.peak = self.peak.max(next.peak);
+    }
+
+    /// Adds all CPU time of a server that was started in this step.
+    pub(crate) fn add_server(&mut self, pid: u32) {
+        self.add_server_cpu(cpu_with_children(pid));
+    }
+
+    fn add_server_cpu(&mut self, seconds: Option<f64>) {
+        self.server_cpu = self.server_cpu.map_or(seconds, |before| Some(before + seconds.unwrap_or_default()));
     }
 }
 
@@ -60,9 +73,16 @@ pub(crate) struct Group {
     programs: Vec<Program>,
     guards: Vec<GroupGuard>,
     name: String,
-    /// CPU seconds of all children that had ended before.
-    before: f64,
+    before: Before,
+}
+
+/// The clocks at the start of a step.
+struct Before {
     began: Instant,
+    /// CPU seconds of all children that had ended.
+    cpu: f64,
+    /// CPU seconds of the server, if they are measured.
+    server: Option<f64>,
 }
 
 impl Group {
@@ -106,6 +126,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) stop: &'a AtomicBool,
     /// Time without growth of files after which the step has failed; none if the server is pgrig's own.
     pub(crate) stuck: Option<Duration>,
+    /// Process id of the server whose CPU time is measured, if that is measured.
+    pub(crate) server: Option<u32>,
 }
 
 impl Watch<'_> {
@@ -155,9 +177,9 @@ impl Watch<'_> {
     ) -> Result<(Measured, Option<Failed>), Trouble> {
         let names: Vec<String> =
             commands.iter().map(|command| command.get_program().to_string_lossy().into_owned()).collect();
-        let (before, began) = (cpu(), Instant::now());
+        let before = self.before();
         let programs = self.start(commands)?;
-        self.finish(programs, names, (before, began)).await
+        self.finish(programs, names, before).await
     }
 
     /// Runs a command of another tool.
@@ -168,17 +190,17 @@ impl Watch<'_> {
     /// Starts a command of another tool.
     pub(crate) fn start_group(&self, command: Command, input: Stdio) -> Result<Group, BackupError> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let (before, began) = (cpu(), Instant::now());
+        let before = self.before();
         let programs = self.start_with(vec![command], input)?;
         let guards = programs.iter().map(GroupGuard::of).collect::<Result<Vec<_>, _>>();
         let guards = guards.on("run", Path::new(&name))?;
-        Ok(Group { programs, guards, name, before, began })
+        Ok(Group { programs, guards, name, before })
     }
 
     /// Waits until the command of another tool has ended, and ends the processes that it has left.
     pub(crate) async fn finish_group(&self, group: Group) -> Result<Measured, Trouble> {
-        let Group { programs, guards, name, before, began } = group;
-        let ended = self.finish(programs, vec![name], (before, began)).await;
+        let Group { programs, guards, name, before } = group;
+        let ended = self.finish(programs, vec![name], before).await;
         drop(guards);
         match ended? {
             (_, Some(Failed { code: Some(code), .. })) => {
@@ -193,10 +215,10 @@ impl Watch<'_> {
         &self,
         mut programs: Vec<Program>,
         names: Vec<String>,
-        (before, began): (f64, Instant),
+        before: Before,
     ) -> Result<(Measured, Option<Failed>), Trouble> {
         let peak = self.watch(&mut programs).await?;
-        let mut last = began;
+        let mut last = before.began;
         let mut failed = None;
         for (program, name) in programs.into_iter().zip(names) {
             let ended = program.wait().on("run", Path::new(&name))?;
@@ -206,9 +228,20 @@ impl Watch<'_> {
                 failed.get_or_insert(Failed { how, code: ended.status.code() });
             }
         }
-        let seconds = last.duration_since(began).as_secs_f64();
+        let seconds = last.duration_since(before.began).as_secs_f64();
+        let server_cpu = before.server.zip(self.server_cpu()).map(|(before, now)| (now - before).max(0.0));
         let peak = peak.max(self.used());
-        Ok((Measured { seconds, cpu: (cpu() - before).max(0.0), peak }, failed))
+        Ok((Measured { seconds, cpu: (cpu() - before.cpu).max(0.0), server_cpu, peak }, failed))
+    }
+
+    /// Reads the CPU times first, because that takes a while.
+    fn before(&self) -> Before {
+        let (cpu, server) = (cpu(), self.server_cpu());
+        Before { began: Instant::now(), cpu, server }
+    }
+
+    fn server_cpu(&self) -> Option<f64> {
+        self.server.and_then(cpu_with_children)
     }
 
     /// Each program reads what the one before it writes.

@@ -206,7 +206,7 @@ impl Run<'_> {
     ) -> Result<Restored, Trouble> {
         let Subject { target: original, facts, source, .. } = subject;
         let begun = Position::of(original).await?;
-        let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
+        let watch = self.watch_backup(way, subject);
         watch.check_room(&self.scratch.work, facts.server_bytes + SEGMENT + SMALL)?;
         let work = watch.run_group(commands.back_up());
         let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;

@@ -106,7 +106,7 @@ impl Run<'_> {
         let target = &subject.target;
         let prepared = prepare(load, target).await?;
         keep_wal(target).await?;
-        let watch = self.watch(format!("the backup by {way}"), vec![&self.scratch.work], Some(STUCK));
+        let watch = self.watch_backup(way, subject);
         let needs = subject.server_bytes(prepared.data) + 2 * wal::room_for(load) + SMALL;
         watch.check_room(&self.scratch.work, needs)?;
         self.check_room_for_load(load, subject)?;

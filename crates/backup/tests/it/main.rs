@@ -1,6 +1,7 @@
 //! Backups of real servers, restored; and damaged ones, noticed.
 
 mod check;
+mod cpu;
 mod damage;
 mod held;
 mod hosts;

@@ -1,6 +1,6 @@
 //! Data of three sizes, and forecasts from them.
 
-use backup::{Cause, Figure, Forecast, Outcome, Request, Rto, Shape, SizesRequest, SizesSite};
+use backup::{Cause, Figure, Forecast, Outcome, Request, Rto, Shape, SizesRequest, SizesSite, Trial};
 use pgserver::Home;
 use tempfile::tempdir;
 use testkit::{Need, block_on, require, templates};
@@ -9,7 +9,8 @@ use crate::support::{Unwatched, assert_nothing_is_left, ways};
 
 const MB: u64 = 1_000_000;
 
-async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]) -> Outcome {
+/// Rehearses these ways on 12 MB and two smaller sizes, with a forecast for this size.
+pub(crate) async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]) -> Outcome {
     let directory = tempdir().unwrap();
     let home = Home::at(directory.path()).unwrap().with_postgresql_cache(&templates());
     let set: Vec<(String, String)> =
@@ -34,6 +35,19 @@ async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]
 
 fn of<'a>(outcome: &'a Outcome, way: &str) -> &'a Forecast {
     outcome.forecasts.iter().find(|one| one.way.to_string() == way).unwrap()
+}
+
+/// A dump of little data hardly grows beside the segments of WAL that its restore writes.
+fn assert_disk_space(forecast: &Forecast, real: &Trial) {
+    assert!(real.peak_disk > real.size, "{real:?}");
+    match (forecast.disk, forecast.size) {
+        (Figure::Value { value, low, high }, Figure::Value { value: size, .. }) => {
+            assert!(low < value && value < high && value > size, "{forecast:?}");
+            // Files are copied as they are.
+            assert!(forecast.way.to_string() != "base" || value > 1.5 * size, "{forecast:?}");
+        }
+        (figure, _) => assert!(figure == Figure::TooSmall && !forecast.way.is_base(), "{forecast:?}"),
+    }
 }
 
 #[test]
@@ -61,6 +75,7 @@ fn three_sizes_are_filled_rehearsed_and_continued() {
         let real = largest.trials.iter().find(|trial| trial.way.to_string() == name).unwrap();
         let Figure::Value { value, low, high } = forecast.size else { panic!("{forecast:?}") };
         assert!(low < value && value < high && value > real.size as f64, "{forecast:?}");
+        assert_disk_space(forecast, real);
         assert_eq!(forecast.price, Some(forecast.size.scaled(1000.0 / 1e9)));
         // A million seconds are enough, unless nothing of the time grew.
         let keeps = if matches!(forecast.restore, Figure::Value { .. }) { Rto::Keeps } else { Rto::NotKnown };

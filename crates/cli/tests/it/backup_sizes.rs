@@ -29,13 +29,15 @@ fn a_forecast_is_recorded_and_the_time_of_a_restore_decides_the_exit_status() {
     let forecast = events.iter().find(|event| event["what"]["event"] == "forecast").unwrap();
     let forecast = &forecast["what"]["forecast"];
     assert_eq!(forecast["bytes"], 60_000_000);
-    assert!(forecast["size"]["value"]["value"].as_f64().unwrap() > 60e6, "{forecast}");
+    let value = |name: &str| forecast[name]["value"]["value"].as_f64().unwrap();
+    assert!(value("size") > 60e6 && value("disk") > value("size"), "{forecast}");
     let page = rig.done("report latest --format md");
-    assert_says(&page.stdout, &["Forecast", "of tables and indexes, from three smaller sizes"]);
+    let says = ["Forecast", "peak of disk space", "of tables and indexes, from three smaller sizes"];
+    assert_says(&page.stdout, &says);
 
     let missed = rig.run(&line("--rto 1ms"));
     assert_eq!(missed.code, Some(3), "{missed:#?}");
-    assert_says(&missed.stdout, &["measured", "forecast for 60.0 MB", "RTO"]);
+    assert_says(&missed.stdout, &["measured", "forecast for 60.0 MB", "RTO", "disk: the peak of disk space"]);
     assert!(!missed.stdout.contains("by the forecast values"), "one way alone: {}", missed.stdout);
     assert_says(&missed.stderr, &["no way is known to restore within", "artificial", "time       about"]);
 }

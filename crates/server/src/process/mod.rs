@@ -1,5 +1,6 @@
 //! Identifies processes uniquely, although ids are reused. From proc(5).
 
+mod cpu;
 mod exit;
 
 use std::fs;
@@ -8,6 +9,8 @@ use std::sync::OnceLock;
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use serde::{Deserialize, Serialize};
+
+pub use cpu::cpu_with_children;
 
 /// A process, identified uniquely among all processes that ever had or will have its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +107,10 @@ pub struct Stat {
     state: char,
     /// Id of the process that started it.
     pub parent: u32,
+    /// Ticks of its CPU time, user and system.
+    used: u64,
+    /// The same of the children that it has waited for, with theirs.
+    waited_for: u64,
     start: u64,
 }
 
@@ -119,8 +126,11 @@ impl Stat {
         let name = before.split_once('(')?.1.to_owned();
         let fields: Vec<&str> = after.split(' ').collect();
         let state = fields.first()?.chars().next()?;
-        // The state is field 3, the parent 4, the start 22.
-        Some(Self { name, state, parent: fields.get(1)?.parse().ok()?, start: fields.get(19)?.parse().ok()? })
+        // The state is field 3, the parent 4, the CPU times 14 to 17, the start 22.
+        let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
+        let (used, waited_for) = (number(11)? + number(12)?, number(13)? + number(14)?);
+        let parent = fields.get(1)?.parse().ok()?;
+        Some(Self { name, state, parent, used, waited_for, start: number(19)? })
     }
 
     fn is_dead(&self) -> bool {
@@ -164,9 +174,10 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_parentheses() {
-        let fields = "S 4 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 1 2";
+        let fields = "S 4 1 1 0 -1 0 0 0 0 0 5 6 7 8 20 0 1 0 777 1 2";
         let stat = Stat::parse(&format!("12 (a) (b) {fields}")).unwrap();
         assert_eq!((stat.name.as_str(), stat.state, stat.parent, stat.start), ("a) (b", 'S', 4, 777));
+        assert_eq!((stat.used, stat.waited_for), (11, 15));
         assert!(Stat::parse("").is_none());
     }
 

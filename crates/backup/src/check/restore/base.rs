@@ -34,6 +34,7 @@ impl Run<'_> {
             log: self.scratch.work.join("messages"),
             stop: self.stop,
             stuck: None,
+            server: None,
         };
         let is_plain = self.found.recipe.form == Some(Form::Base);
         let read_bytes = self.plan.bytes.unwrap_or_default();

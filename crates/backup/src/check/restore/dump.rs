@@ -40,6 +40,7 @@ impl Run<'_> {
             log: log.clone(),
             stop: self.stop,
             stuck: None,
+            server: None,
         };
         let bytes = self.plan.bytes.unwrap_or_default();
         let is_packed = self.found.kind.contains("compressed");

@@ -2,13 +2,16 @@
 
 use std::fmt::Write;
 
-use backup::{Outcome, Plan, Sizes, Summary, Witness};
+use backup::{Cpu, Outcome, Plan, Sizes, Summary, Witness};
 use measure::human::{bytes, counted, grouped, time};
 use measure::{IntervalKind, Median};
 
 use crate::app::numbers::clock;
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::backup::{incremental, load};
+
+/// Seconds in which the kernel counts the CPU time of servers.
+const TICK: f64 = 0.01;
 
 /// The plan.
 pub(super) fn plan(plan: &Plan) -> String {
@@ -120,22 +123,36 @@ fn costs(all: &[Summary]) -> String {
         )
 }
 
+/// CPU time and disk space of each way; the bytes between server and client programs, if they were counted.
 pub(super) fn further(all: &[Summary], plan: &Plan) -> String {
-    let mut header = vec!["way", "CPU of the programs", "peak of disk space"];
+    let mut header = vec!["way", "CPU of backup", "CPU of restore", "peak of disk"];
     header.extend(plan.network.then_some("network"));
     let mut table = new_table(&header);
     for one in all {
-        let mut row = vec![one.way.to_string(), time(one.cpu.median), bytes(whole(one.peak_disk.median))];
+        let disk = bytes(whole(one.peak_disk.median));
+        let mut row = vec![one.way.to_string(), cpu(&one.backup_cpu), cpu(&one.restore_cpu), disk];
         row.extend(plan.network.then(|| counted_bytes(one)));
         table.add_row(row);
     }
     align_right(&mut table, 1..header.len());
-    let meaning = if plan.network {
-        "\nnetwork: bytes from the server and to the server, in one more backup, which was not timed"
-    } else {
-        ""
+    let mut text = format!("\n{}\nCPU: client programs + server", trimmed(&table));
+    if all.iter().any(|one| one.backup_cpu.server.is_none()) {
+        text += " (–: not measured, because this server was not started for the rehearsal)";
+    }
+    if plan.network {
+        text += "\nnetwork: bytes from the server and to the server, in one more backup, which was not timed";
+    }
+    text
+}
+
+/// The CPU time of a step: that of the client programs, and that of the server, which is counted in ticks.
+fn cpu(of_step: &Cpu) -> String {
+    let server = match &of_step.server {
+        None => "–".to_owned(),
+        Some(server) if server.median < TICK => format!("<{}", time(TICK)),
+        Some(server) => time(server.median),
     };
-    "\n".to_owned() + &trimmed(&table) + meaning
+    format!("{} + {server}", time(of_step.programs.median))
 }
 
 /// The bytes between server and client programs, in both directions together.

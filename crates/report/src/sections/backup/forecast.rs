@@ -18,7 +18,7 @@ pub(super) fn forecast(run: &Run, all: &[(String, &Value)]) -> Option<Section> {
     let front = (known.len() > 1).then(|| front(&known));
     let mut header = vec!["way"];
     header.extend(front.as_ref().map(|_| "front"));
-    header.extend(["size", "backup", "restore"]);
+    header.extend(["size", "backup", "restore", "peak of disk space"]);
     header.extend(rto.as_deref());
     let mut table = Table::new(&header);
     for (way, forecast) in all {
@@ -26,6 +26,7 @@ pub(super) fn forecast(run: &Run, all: &[(String, &Value)]) -> Option<Section> {
         let is_known = known.iter().any(|(name, _)| name == way);
         row.extend(front.as_ref().map(|front| mark(front.contains(way), is_known)));
         row.extend(COSTS.map(|(name, quantity)| figure(&forecast[name], quantity)));
+        row.push(disk(&forecast["disk"]));
         row.extend(rto.as_ref().map(|_| rto::forecast(forecast)));
         table.rows.push(row);
     }
@@ -49,6 +50,11 @@ fn mark(is_front: bool, is_known: bool) -> String {
         (false, false) => "not compared",
     }
     .to_owned()
+}
+
+/// The peak of disk space; older documents lack it.
+fn disk(forecast: &Value) -> String {
+    if forecast.is_null() { "–".to_owned() } else { figure(forecast, Quantity::Bytes) }
 }
 
 /// Size, backup and restore; none if one of them is not known.

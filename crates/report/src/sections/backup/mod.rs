@@ -144,7 +144,8 @@ fn table(run: &Run, costs: &[Vec<Dot>; 3], front: &[String]) -> Table {
         "size",
         "backup",
         "restore",
-        "CPU of the programs",
+        "CPU of backup: programs + server",
+        "CPU of restore: programs + server",
         "peak of disk space",
     ];
     header.extend(of_rto.as_deref());
@@ -152,13 +153,12 @@ fn table(run: &Run, costs: &[Vec<Dot>; 3], front: &[String]) -> Table {
     let [sizes, backups, restores] = costs;
     for ((size, backup), restore) in sizes.iter().zip(backups).zip(restores) {
         let name = &size.name;
-        let cpu: Vec<f64> = values(run, name, "backup-cpu")
-            .into_iter()
-            .zip(values(run, name, "restore-cpu"))
-            .map(|(backup, restore)| backup + restore)
-            .collect();
-        let shown = |value: Option<f64>, quantity: Quantity| {
-            value.map_or_else(|| "–".to_owned(), |value| quantity.text(value))
+        let shown = |quantity: &str, unit: Quantity| {
+            median(&values(run, name, quantity)).map_or_else(|| "–".to_owned(), |value| unit.text(value))
+        };
+        let cpu = |step: &str| {
+            let of = |whose: &str| shown(&format!("{step}-{whose}"), Quantity::Seconds);
+            format!("{} + {}", of("cpu"), of("server-cpu"))
         };
         let mut row = vec![
             name.clone(),
@@ -167,8 +167,9 @@ fn table(run: &Run, costs: &[Vec<Dot>; 3], front: &[String]) -> Table {
             with_interval(size, Quantity::Bytes),
             with_interval(backup, Quantity::Seconds),
             with_interval(restore, Quantity::Seconds),
-            shown(median(&cpu), Quantity::Seconds),
-            shown(median(&values(run, name, "peak-disk")), Quantity::Bytes),
+            cpu("backup"),
+            cpu("restore"),
+            shown("peak-disk", Quantity::Bytes),
         ];
         row.extend(rto.map(|seconds| rto::measured(restore, seconds)));
         table.rows.push(row);

@@ -76,7 +76,7 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
     let mut header: Vec<&str> = is_compared.then_some("").into_iter().collect();
     header.extend(["way", "size"]);
     header.extend(asked.price.map(|_| "a month"));
-    header.extend(["backup", "restore"]);
+    header.extend(["backup", "restore", "disk"]);
     let rto = asked.rto.map(|rto| format!("RTO {}", clock(rto)));
     header.extend(rto.as_deref());
     let mut table = new_table(&header);
@@ -87,14 +87,17 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
         row.extend([one.way.to_string(), shown(one.size, &|size| bytes(whole(size)))]);
         row.extend(one.price.map(|price| shown(price, &money)));
         row.extend([shown(one.backup, &time), shown(one.restore, &time)]);
+        row.push(shown(one.disk, &|disk| bytes(whole(disk))));
         row.extend(one.rto.map(|rto: Rto| rto.name().to_owned()));
         table.add_row(row);
-        for (name, figure) in [("size", one.size), ("backup", one.backup), ("restore", one.restore)] {
+        let figures =
+            [("size", one.size), ("backup", one.backup), ("restore", one.restore), ("disk", one.disk)];
+        for (name, figure) in figures {
             reasons.extend(reason(name, figure, one).filter(|reason| !reasons.contains(reason)));
         }
     }
     let mut text = format!(
-        "\nforecast for {} of tables and indexes, on a machine like this one; each interval should contain the true value in 90 of 100 cases\n{}",
+        "\nforecast for {} of tables and indexes, on a machine like this one; each interval should contain the true value in 90 of 100 cases\n{}\ndisk: the peak of disk space, of backup and restored server together",
         bytes(asked.size),
         trimmed(&table)
     );
@@ -181,6 +184,9 @@ fn lacks(name: &str, of: &Forecast) -> &'static str {
         "restore" => {
             "the tool also fetches the WAL of a day, and pgrig measures only how long it takes to fetch that of the short load"
         }
+        "disk" => {
+            "the tool also fetches the WAL of a day, and pgrig measures only the disk space of that of the short load"
+        }
         _ => "its WAL command has added no data to {backup}, so the size of the WAL of a day is not known",
     }
 }
@@ -191,7 +197,7 @@ fn command(outcome: &Outcome, asked: &SizesRequest) -> Option<String> {
         Figure::Beyond { measure, .. } => Some(measure),
         _ => None,
     };
-    let all = outcome.forecasts.iter().flat_map(|one| [one.backup, one.restore]).filter_map(needed);
+    let all = outcome.forecasts.iter().flat_map(|one| [one.backup, one.restore, one.disk]).filter_map(needed);
     let up_to = rounded(outcome.up_to(all.max()?).min(asked.size));
     let mut words = Vec::new();
     let mut own = command_line::to_repeat().into_iter();
