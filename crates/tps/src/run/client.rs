@@ -285,7 +285,7 @@ impl Client {
     }
 
     fn disconnect(&mut self, common: &Common<'_>) {
-        common.run.let_go(self.number);
+        common.run.unregister(self.number);
         self.session = None;
     }
 

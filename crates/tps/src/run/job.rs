@@ -92,7 +92,7 @@ impl<'r> Common<'r> {
     /// work.
     pub(crate) fn enlist(&self, client: usize, session: &Session) -> io::Result<()> {
         self.waiter.add(client, &session.wire)?;
-        self.run.hold(client, session.lifeline()?);
+        self.run.register(client, session.abort_handle()?);
         Ok(())
     }
 

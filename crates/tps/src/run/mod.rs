@@ -41,7 +41,7 @@ use crate::run::job::{Start, work};
 use crate::run::meeting::Meeting;
 use crate::run::pace::Timetable;
 use crate::run::partners::Partners;
-use crate::run::session::{Lifeline, Session};
+use crate::run::session::{AbortHandle, Session};
 use crate::run::tally::{Collected, Collector, Tally};
 use crate::run::targets::Targets;
 use connect::Target;
@@ -63,8 +63,8 @@ pub(crate) struct Run {
     pub(crate) alarm: Alarm,
     /// Names of prepared statements, by script and command.
     statements: Vec<Vec<String>>,
-    /// Lifeline of each client that is connected.
-    lifelines: Vec<Mutex<Option<Lifeline>>>,
+    /// Handle of each connected client.
+    abort_handles: Vec<Mutex<Option<AbortHandle>>>,
     connected: Mutex<Connected>,
     pub(crate) targets: Targets,
 }
@@ -111,7 +111,7 @@ impl Run {
                 .collect(),
             alarm,
             statements: names.collect(),
-            lifelines: (0..clients).map(|_| Mutex::new(None)).collect(),
+            abort_handles: (0..clients).map(|_| Mutex::new(None)).collect(),
             connected: Mutex::default(),
             targets: Targets::new(targets, &plan.request),
             plan: plan.clone(),
@@ -127,36 +127,36 @@ impl Run {
         lock(&self.connected).took += took;
     }
 
-    /// Registers the lifeline that ends a client's work.
-    pub(crate) fn hold(&self, client: usize, lifeline: Lifeline) {
+    /// Registers the handle that ends the work of a client.
+    pub(crate) fn register(&self, client: usize, handle: AbortHandle) {
         lock(&self.connected).connections += 1;
-        *lock(&self.lifelines[client]) = Some(lifeline);
+        *lock(&self.abort_handles[client]) = Some(handle);
     }
 
-    /// Removes the lifeline of a client that closes its connection.
-    pub(crate) fn let_go(&self, client: usize) {
-        *lock(&self.lifelines[client]) = None;
+    /// Removes the handle of a client that closes its connection.
+    pub(crate) fn unregister(&self, client: usize) {
+        *lock(&self.abort_handles[client]) = None;
     }
 
     /// Cancels all statements.
     async fn cancel(&self) {
         let cancellers: Vec<_> = self
-            .lifelines
+            .abort_handles
             .iter()
-            .filter_map(|lifeline| lock(lifeline).as_ref().map(|lifeline| lifeline.canceller.clone()))
+            .filter_map(|handle| lock(handle).as_ref().map(|handle| handle.canceller.clone()))
             .collect();
         let each = stream::iter(cancellers).for_each_concurrent(CONNECTING_AT_ONCE, async |canceller| {
-            // A server that cannot be reached has ended the statement, or its connection will be cut.
+            // A server that cannot be reached has ended the statement, or pgrig closes its connection later.
             let _ = canceller.cancel().await;
         });
         each.await;
     }
 
     /// Closes all connections.
-    fn cut(&self) {
-        for lifeline in &self.lifelines {
-            if let Some(lifeline) = lock(lifeline).as_ref() {
-                lifeline.cut();
+    fn close_connections(&self) {
+        for handle in &self.abort_handles {
+            if let Some(handle) = lock(handle).as_ref() {
+                handle.close();
             }
         }
     }
@@ -172,7 +172,7 @@ impl Drop for Crew {
     fn drop(&mut self) {
         self.run.alarm.raise();
         if !self.threads.is_empty() {
-            self.run.cut();
+            self.run.close_connections();
         }
     }
 }
@@ -257,7 +257,7 @@ pub fn run<'a>(
             }
         };
         let mut cancelling = pin!(cancelling);
-        let mut cutting = tokio::time::interval(CANCEL_INTERVAL);
+        let mut closing = tokio::time::interval(CANCEL_INTERVAL);
         loop {
             tokio::select! {
                 biased;
@@ -282,8 +282,8 @@ pub fn run<'a>(
                     observer.second(&collector.cut(&run.tallies));
                 }
                 () = &mut cancelling, if stopped.is_some() => {}
-                _ = cutting.tick(), if stopped.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) => {
-                    run.cut();
+                _ = closing.tick(), if stopped.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) => {
+                    run.close_connections();
                 }
             }
         }
@@ -382,7 +382,7 @@ async fn parted_from(partners: &mut Option<Partners>) -> Parted {
 /// Raises this process's limit of open files as far as the clients need it.
 pub(crate) fn make_room_for_files(request: &Request) -> Result<(), TpsError> {
     let clients = request.clients;
-    // A socket, and the one that its lifeline has; each job's own; and what the process has anyway.
+    // A socket, and the duplicate in its `AbortHandle`; each job's own; and what the process has anyway.
     let needed = (2 * clients + 8 * request.jobs.min(clients) + 100) as u64;
     let failed = |error: Errno| TpsError::Machine {
         what: "read or raise the limit of open files (give fewer clients)",
