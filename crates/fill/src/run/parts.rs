@@ -119,18 +119,18 @@ impl Parts {
         Self { part, name, arrival: Mutex::new(arrival) }
     }
 
-    /// The name under which parts meet.
-    fn meeting(&self) -> String {
+    /// The name of the advisory locks of all parts.
+    fn lock_name(&self) -> String {
         format!("pgrig fill {}", self.name)
     }
 
     async fn try_take(&self, session: &Session, number: i32) -> Result<bool, ConnectError> {
-        Ok(session.row(include_str!("../sql/part_take.sql"), &[&self.meeting(), &number]).await?.get(0))
+        Ok(session.row(include_str!("../sql/part_take.sql"), &[&self.lock_name(), &number]).await?.get(0))
     }
 
     /// The parts that hold a lock, each with its server process.
     async fn look(&self, session: &Session) -> Result<Vec<(i32, i32)>, ConnectError> {
-        let rows = session.rows(include_str!("../sql/part_look.sql"), &[&self.meeting()]).await?;
+        let rows = session.rows(include_str!("../sql/part_look.sql"), &[&self.lock_name()]).await?;
         let number =
             |row: &tokio_postgres::Row| i32::try_from(row.get::<_, i64>("number")).unwrap_or_default();
         Ok(rows.iter().map(|row| (number(row), row.get("pid"))).collect())

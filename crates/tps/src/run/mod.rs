@@ -6,7 +6,7 @@ mod carry_out;
 mod client;
 pub(crate) mod clock;
 mod job;
-mod meeting;
+mod start_barrier;
 pub(crate) mod pace;
 mod partners;
 mod server_clock;
@@ -38,7 +38,7 @@ use crate::plan::Plan;
 use crate::request::{Connecting, Request};
 use crate::run::alarm::Alarm;
 use crate::run::job::{Start, work};
-use crate::run::meeting::Meeting;
+use crate::run::start_barrier::StartBarrier;
 use crate::run::pace::Timetable;
 use crate::run::partners::Partners;
 use crate::run::session::{AbortHandle, Session};
@@ -218,7 +218,7 @@ impl Crew {
     }
 }
 
-/// Carries a plan out. Clients are divided over the targets, at least one; the first is where parts meet. With several, a
+/// Carries a plan out. Clients are divided over the targets, at least one; on the first, parts synchronise. With several, a
 /// client that loses its session connects to the next. `interrupt` resolves when the user wants to stop: running statements are
 /// then cancelled, and the results so far returned.
 ///
@@ -355,17 +355,17 @@ struct Ready {
 
 /// Connects all clients. A part takes its place among the others before that, and then waits for them.
 async fn get_ready(run: &Run, observer: &dyn Observer) -> Result<Ready, TpsError> {
-    let meeting = match &run.plan.request.part {
+    let barrier = match &run.plan.request.part {
         None => None,
-        Some(part) => Some(Meeting::arrive(run.targets.first(), &run.plan, part).await?),
+        Some(part) => Some(StartBarrier::arrive(run.targets.first(), &run.plan, part).await?),
     };
     let began = Instant::now();
     let sessions = connect_all(run).await?;
     run.connecting_took(began.elapsed());
-    let (partners, first) = match meeting {
+    let (partners, first) = match barrier {
         None => (None, None),
-        Some(meeting) => {
-            meeting.begin(observer).await.map(|(partners, first)| (Some(partners), Some(first)))?
+        Some(barrier) => {
+            barrier.begin(observer).await.map(|(partners, first)| (Some(partners), Some(first)))?
         }
     };
     Ok(Ready { sessions, partners, first })

@@ -12,7 +12,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::outcome::Parted;
 use crate::run::lock;
-use crate::run::meeting::Meeting;
+use crate::run::start_barrier::StartBarrier;
 use crate::signals::{Sign, Signs};
 
 /// Time between two looks at the other parts.
@@ -36,11 +36,11 @@ pub(super) struct Partners {
 
 impl Partners {
     /// Starts to look. `reading` is that of the clock at the start.
-    pub(super) fn watch(meeting: Meeting, reading: ClockReading, agreed: i64) -> Self {
+    pub(super) fn watch(barrier: StartBarrier, reading: ClockReading, agreed: i64) -> Self {
         let readings = Arc::new(Mutex::new(vec![reading]));
         let (tell, parted) = oneshot::channel();
         let (over, ended) = oneshot::channel();
-        let lookout = Lookout { meeting, readings: Arc::clone(&readings), done: BTreeSet::new() };
+        let lookout = Lookout { barrier, readings: Arc::clone(&readings), done: BTreeSet::new() };
         Self { readings, parted: Some(parted), over, task: tokio::spawn(lookout.keep(tell, ended)), agreed }
     }
 
@@ -57,13 +57,13 @@ impl Partners {
         }
     }
 
-    /// Leaves the meeting after the run ended in order: the others learn of it first.
+    /// Leaves the barrier after the run ended in order: the others learn of it first.
     pub(super) async fn leave(self) {
         let _ = self.over.send(());
         let _ = self.task.await;
     }
 
-    /// Leaves the meeting at once: the others notice that this part is gone.
+    /// Leaves the barrier at once: the others notice that this part is gone.
     pub(super) fn abandon(self) {
         self.task.abort();
     }
@@ -76,7 +76,7 @@ impl Partners {
 
 /// The task of [`Partners`].
 struct Lookout {
-    meeting: Meeting,
+    barrier: StartBarrier,
     readings: Arc<Mutex<Vec<ClockReading>>>,
     /// Parts that have ended in order.
     done: BTreeSet<usize>,
@@ -103,7 +103,7 @@ impl Lookout {
         let mut read = Instant::now();
         loop {
             looks.tick().await;
-            match self.meeting.signals.said(self.meeting.signals.signs()).await {
+            match self.barrier.signals.said(self.barrier.signals.signs()).await {
                 Ok(signs) => {
                     let gone = self.gone(&signs);
                     if !gone.is_empty() {
@@ -114,7 +114,7 @@ impl Lookout {
             }
             if read.elapsed() >= READINGS {
                 read = Instant::now();
-                match self.meeting.signals.said(self.meeting.read_clock()).await {
+                match self.barrier.signals.said(self.barrier.read_clock()).await {
                     Ok(reading) => lock(&self.readings).push(reading),
                     Err(error) => return Parted::Unseen(error.to_string()),
                 }
@@ -124,7 +124,7 @@ impl Lookout {
 
     /// Parts that are neither there nor have ended in order.
     fn gone(&mut self, signs: &Signs) -> Vec<usize> {
-        let of = self.meeting.part.of;
+        let of = self.barrier.part.of;
         self.done.extend((1..=of).filter(|number| signs.has(Sign::Done(*number))));
         let missing = signs.without(of, Sign::Present);
         missing.into_iter().filter(|number| !self.done.contains(number)).collect()
@@ -133,15 +133,15 @@ impl Lookout {
     /// Tells the others that this part has ended, and stays until they have, or know.
     async fn stay(mut self) {
         let since = Instant::now();
-        let own = self.meeting.part.number;
-        if !matches!(self.meeting.signals.said(self.meeting.signals.take(Sign::Done(own))).await, Ok(true)) {
+        let own = self.barrier.part.number;
+        if !matches!(self.barrier.signals.said(self.barrier.signals.take(Sign::Done(own))).await, Ok(true)) {
             return;
         }
         while since.elapsed() < STAY {
-            let Ok(signs) = self.meeting.signals.said(self.meeting.signals.signs()).await else { return };
+            let Ok(signs) = self.barrier.signals.said(self.barrier.signals.signs()).await else { return };
             let gone = self.gone(&signs);
             self.done.extend(gone);
-            if self.done.len() >= self.meeting.part.of {
+            if self.done.len() >= self.barrier.part.of {
                 return;
             }
             tokio::time::sleep(LAST_LOOKS).await;
