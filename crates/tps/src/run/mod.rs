@@ -8,7 +8,7 @@ pub(crate) mod clock;
 mod job;
 mod start_barrier;
 pub(crate) mod pace;
-mod partners;
+mod part_monitor;
 mod server_clock;
 mod session;
 mod shell;
@@ -40,7 +40,7 @@ use crate::run::alarm::Alarm;
 use crate::run::job::{Start, work};
 use crate::run::start_barrier::StartBarrier;
 use crate::run::pace::Timetable;
-use crate::run::partners::Partners;
+use crate::run::part_monitor::PartMonitor;
 use crate::run::session::{AbortHandle, Session};
 use crate::run::tally::{Collected, Collector, Tally};
 use crate::run::targets::Targets;
@@ -235,7 +235,7 @@ pub fn run<'a>(
         let mut interrupt = pin!(interrupt);
         make_room_for_files(&plan.request)?;
         let run = Arc::new(Run::new(targets, plan)?);
-        let Ready { sessions, mut partners, first } = tokio::select! {
+        let Ready { sessions, mut monitor, first } = tokio::select! {
             biased;
             () = &mut interrupt => return Err(TpsError::Interrupted),
             ready = get_ready(&run, observer) => ready?,
@@ -266,7 +266,7 @@ pub fn run<'a>(
                     stopped.get_or_insert_with(Instant::now);
                     run.alarm.raise();
                 }
-                reason = parted_from(&mut partners) => {
+                reason = parted_from(&mut monitor) => {
                     parted = Some(reason);
                     stopped.get_or_insert_with(Instant::now);
                     run.alarm.raise();
@@ -298,15 +298,15 @@ pub fn run<'a>(
             (false, None, []) => End::Complete,
             (false, None, _) => End::Lost,
         };
-        let clock = partners.as_ref().map(Partners::readings).unwrap_or_default();
-        let agreed = partners.as_ref().map(|partners| partners.agreed);
-        match partners {
-            Some(partners) if matches!(end, End::Complete | End::Parted) => tokio::select! {
+        let clock = monitor.as_ref().map(PartMonitor::readings).unwrap_or_default();
+        let agreed = monitor.as_ref().map(|monitor| monitor.agreed);
+        match monitor {
+            Some(monitor) if matches!(end, End::Complete | End::Parted) => tokio::select! {
                 biased;
                 () = &mut interrupt => {}
-                () = partners.leave() => {}
+                () = monitor.leave() => {}
             },
-            Some(partners) => partners.abandon(),
+            Some(monitor) => monitor.abandon(),
             None => {}
         }
         let Connected { took, connections } = *lock(&run.connected);
@@ -348,8 +348,8 @@ fn count(moves: &mut MovesBySecond, client: Moved, timetable: &Timetable, observ
 /// The state before the first transaction.
 struct Ready {
     sessions: Vec<Option<Session>>,
-    /// For a part: the other parts, and the time at which all begin.
-    partners: Option<Partners>,
+    /// For a part: the monitor of the other parts, and the time at which all begin.
+    monitor: Option<PartMonitor>,
     first: Option<Instant>,
 }
 
@@ -362,19 +362,19 @@ async fn get_ready(run: &Run, observer: &dyn Observer) -> Result<Ready, TpsError
     let began = Instant::now();
     let sessions = connect_all(run).await?;
     run.connecting_took(began.elapsed());
-    let (partners, first) = match barrier {
+    let (monitor, first) = match barrier {
         None => (None, None),
         Some(barrier) => {
-            barrier.begin(observer).await.map(|(partners, first)| (Some(partners), Some(first)))?
+            barrier.begin(observer).await.map(|(monitor, first)| (Some(monitor), Some(first)))?
         }
     };
-    Ok(Ready { sessions, partners, first })
+    Ok(Ready { sessions, monitor, first })
 }
 
 /// For a part: resolves when the run lost another one.
-async fn parted_from(partners: &mut Option<Partners>) -> Parted {
-    match partners {
-        Some(partners) => partners.parted().await,
+async fn parted_from(monitor: &mut Option<PartMonitor>) -> Parted {
+    match monitor {
+        Some(monitor) => monitor.parted().await,
         None => std::future::pending().await,
     }
 }

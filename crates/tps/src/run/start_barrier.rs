@@ -11,7 +11,7 @@ use crate::error::TpsError;
 use crate::observer::Observer;
 use crate::plan::Plan;
 use crate::request::Part;
-use crate::run::partners::Partners;
+use crate::run::part_monitor::PartMonitor;
 use crate::run::server_clock::instant_of;
 use crate::signals::{START, Sign, Signals};
 
@@ -56,7 +56,7 @@ impl StartBarrier {
     ///
     /// # Errors
     /// If parts are missing after the time limit, or the session is lost.
-    pub(super) async fn begin(self, observer: &dyn Observer) -> Result<(Partners, Instant), TpsError> {
+    pub(super) async fn begin(self, observer: &dyn Observer) -> Result<(PartMonitor, Instant), TpsError> {
         let Part { number, of, patience, .. } = self.part;
         let signals = &self.signals;
         signals.said(signals.take(Sign::Ready(number))).await?;
@@ -93,14 +93,14 @@ impl StartBarrier {
         Ok(())
     }
 
-    async fn begin_at(self, second: i64) -> Result<(Partners, Instant), TpsError> {
+    async fn begin_at(self, second: i64) -> Result<(PartMonitor, Instant), TpsError> {
         let reading = self.signals.said(self.read_clock()).await?;
         let agreed = nearest(second, reading.time);
         let begin = instant_of(&reading, agreed, LATE_LEAD);
         tokio::time::sleep_until(begin.checked_sub(THREADS).unwrap_or(begin).into()).await;
         // The next barrier with this name must not take the part as ready.
         self.signals.said(self.signals.give_up(Sign::Ready(self.part.number))).await?;
-        Ok((Partners::watch(self, reading, agreed), begin))
+        Ok((PartMonitor::watch(self, reading, agreed), begin))
     }
 
     /// Reads the server's clock.

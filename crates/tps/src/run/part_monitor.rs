@@ -1,4 +1,4 @@
-//! The other parts of a run while it goes on: whether all are still there, and the server's clock.
+//! Monitors the other parts during a run: whether their sessions are still present, and the server's clock.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -24,8 +24,8 @@ const LAST_LOOKS: Duration = Duration::from_millis(100);
 /// A part that has ended stays until the others have, and at most for this time: each other part looks twice meanwhile.
 const STAY: Duration = Duration::from_secs(5);
 
-/// A part's session, which looks at the others.
-pub(super) struct Partners {
+/// Handle of the task that monitors the other parts.
+pub(super) struct PartMonitor {
     readings: Arc<Mutex<Vec<ClockReading>>>,
     parted: Option<oneshot::Receiver<Parted>>,
     over: oneshot::Sender<()>,
@@ -34,17 +34,17 @@ pub(super) struct Partners {
     pub(super) agreed: i64,
 }
 
-impl Partners {
-    /// Starts to look. `reading` is that of the clock at the start.
+impl PartMonitor {
+    /// Starts the task. `reading` is the reading of the clock at the start.
     pub(super) fn watch(barrier: StartBarrier, reading: ClockReading, agreed: i64) -> Self {
         let readings = Arc::new(Mutex::new(vec![reading]));
         let (tell, parted) = oneshot::channel();
         let (over, ended) = oneshot::channel();
-        let lookout = Lookout { barrier, readings: Arc::clone(&readings), done: BTreeSet::new() };
-        Self { readings, parted: Some(parted), over, task: tokio::spawn(lookout.keep(tell, ended)), agreed }
+        let monitor_task = MonitorTask { barrier, readings: Arc::clone(&readings), done: BTreeSet::new() };
+        Self { readings, parted: Some(parted), over, task: tokio::spawn(monitor_task.keep(tell, ended)), agreed }
     }
 
-    /// Resolves when another part left before its end, or cannot be seen any more. Never resolves a second time.
+    /// Resolves when another part leaves before its end, or when pgrig can no longer observe the parts. Never resolves a second time.
     pub(super) async fn parted(&mut self) -> Parted {
         let parted = match self.parted.as_mut() {
             Some(parted) => parted.await.ok(),
@@ -57,13 +57,13 @@ impl Partners {
         }
     }
 
-    /// Leaves the barrier after the run ended in order: the others learn of it first.
+    /// Ends the session after the run ended in order: the other parts first see that this part is done.
     pub(super) async fn leave(self) {
         let _ = self.over.send(());
         let _ = self.task.await;
     }
 
-    /// Leaves the barrier at once: the others notice that this part is gone.
+    /// Ends the session at once: the other parts see that this part is gone.
     pub(super) fn abandon(self) {
         self.task.abort();
     }
@@ -74,15 +74,15 @@ impl Partners {
     }
 }
 
-/// The task of [`Partners`].
-struct Lookout {
+/// The task of [`PartMonitor`].
+struct MonitorTask {
     barrier: StartBarrier,
     readings: Arc<Mutex<Vec<ClockReading>>>,
     /// Parts that have ended in order.
     done: BTreeSet<usize>,
 }
 
-impl Lookout {
+impl MonitorTask {
     async fn keep(mut self, tell: oneshot::Sender<Parted>, ended: oneshot::Receiver<()>) {
         let mut ended = pin!(ended);
         let looking = tokio::select! {
@@ -96,7 +96,7 @@ impl Lookout {
         self.stay().await;
     }
 
-    /// Looks at the others until one is gone.
+    /// Observes the other parts until one is gone.
     async fn look_on(&mut self) -> Parted {
         let mut looks = tokio::time::interval(LOOKS);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -130,7 +130,7 @@ impl Lookout {
         missing.into_iter().filter(|number| !self.done.contains(number)).collect()
     }
 
-    /// Tells the others that this part has ended, and stays until they have, or know.
+    /// Signals to the other parts that this part has ended, and stays connected until they have ended or have seen the signal.
     async fn stay(mut self) {
         let since = Instant::now();
         let own = self.barrier.part.number;
