@@ -162,13 +162,13 @@ impl Run {
     }
 }
 
-/// The jobs' threads. They stop when this is dropped.
-struct Crew {
+/// The threads of the jobs. Drop stops them.
+struct JobThreads {
     run: Arc<Run>,
     threads: Vec<JoinHandle<io::Result<Instant>>>,
 }
 
-impl Drop for Crew {
+impl Drop for JobThreads {
     fn drop(&mut self) {
         self.run.alarm.raise();
         if !self.threads.is_empty() {
@@ -177,7 +177,7 @@ impl Drop for Crew {
     }
 }
 
-impl Crew {
+impl JobThreads {
     /// Starts the threads, which begin together: then, or as soon as possible.
     fn start(
         run: Arc<Run>,
@@ -185,16 +185,16 @@ impl Crew {
         then: Option<Instant>,
     ) -> Result<(Self, Timetable), TpsError> {
         let timetable = Arc::new(OnceLock::<Option<Timetable>>::new());
-        let mut crew = Self { run, threads: Vec::new() };
+        let mut job_threads = Self { run, threads: Vec::new() };
         for start in starts {
-            let (run, begun) = (Arc::clone(&crew.run), Arc::clone(&timetable));
+            let (run, begun) = (Arc::clone(&job_threads.run), Arc::clone(&timetable));
             let work = move || match begun.wait() {
                 Some(timetable) => work(&run, *timetable, start),
                 None => Ok(Instant::now()),
             };
-            let name = format!("tps {}", crew.threads.len());
+            let name = format!("tps {}", job_threads.threads.len());
             match thread::Builder::new().name(name).spawn(work) {
-                Ok(thread) => crew.threads.push(thread),
+                Ok(thread) => job_threads.threads.push(thread),
                 Err(source) => {
                     // Those that have begun must not wait for ever.
                     let _ = timetable.set(None);
@@ -202,9 +202,9 @@ impl Crew {
                 }
             }
         }
-        let begun = Timetable::new(then.unwrap_or_else(Instant::now), &crew.run.plan.request);
+        let begun = Timetable::new(then.unwrap_or_else(Instant::now), &job_threads.run.plan.request);
         let _ = timetable.set(Some(begun));
-        Ok((crew, begun))
+        Ok((job_threads, begun))
     }
 
     /// Waits for the threads. Returns the time at which the last transaction ended.
@@ -241,7 +241,7 @@ pub fn run<'a>(
             ready = get_ready(&run, observer) => ready?,
         };
         let (tell, mut heard) = mpsc::channel(UNHEARD);
-        let (crew, timetable) = Crew::start(Arc::clone(&run), starts(plan, sessions, &tell), first)?;
+        let (job_threads, timetable) = JobThreads::start(Arc::clone(&run), starts(plan, sessions, &tell), first)?;
         drop(tell);
         let mut collector =
             Collector::new(timetable, &plan.scripts, &plan.request, (run.tallies.len(), targets.len()));
@@ -287,7 +287,7 @@ pub fn run<'a>(
                 }
             }
         }
-        let over = crew.join()?;
+        let over = job_threads.join()?;
         let (collected, rest) = collector.finish(&run.tallies, over);
         if let Some(second) = rest {
             observer.second(&second);
