@@ -18,7 +18,7 @@ use crate::run::pace::{Schedule, Timetable};
 use crate::run::session::Session;
 use crate::run::tally::Tally;
 use crate::run::waiter::{Until, Waiter};
-use crate::run::{Moved, Run, Told};
+use crate::run::{JobMessage, Moved, Run};
 use server::fault;
 
 /// State that a job's clients share.
@@ -30,7 +30,7 @@ pub(crate) struct Common<'r> {
     /// The schedule; none without a rate.
     schedule: Option<Schedule>,
     waiter: Waiter,
-    tell: mpsc::Sender<Told>,
+    tell: mpsc::Sender<JobMessage>,
     /// Runtime to connect in, if clients connect during the run.
     runtime: Option<Runtime>,
     job: usize,
@@ -45,7 +45,7 @@ pub(crate) struct Start {
     /// Its clients: number, memory, and the connection if there is one already.
     pub(crate) clients: Vec<(usize, script::Client, Option<Session>)>,
     /// Sender of messages. The run ends when all jobs have dropped theirs.
-    pub(crate) tell: mpsc::Sender<Told>,
+    pub(crate) tell: mpsc::Sender<JobMessage>,
 }
 
 impl<'r> Common<'r> {
@@ -97,23 +97,23 @@ impl<'r> Common<'r> {
     }
 
     pub(crate) fn tell_lost(&self, lost: LostClient) {
-        self.tell(Told::Lost(lost));
+        self.tell(JobMessage::Lost(lost));
     }
 
     pub(crate) fn tell_moved(&self, moved: Moved) {
-        self.tell(Told::Moved(moved));
+        self.tell(JobMessage::Moved(moved));
     }
 
     /// Reports the argument of `debug()`.
     pub(crate) fn tell_debugged(&self, client: usize, at: (usize, usize), memory: &mut script::Client) {
         for value in memory.debugged() {
-            self.tell(Told::Debugged(Debugged { client, at, value: value.described().to_string() }));
+            self.tell(JobMessage::Debugged(Debugged { client, at, value: value.described().to_string() }));
         }
     }
 
-    fn tell(&self, told: Told) {
+    fn tell(&self, message: JobMessage) {
         // The receiver is gone if the run was given up.
-        let _ = self.tell.blocking_send(told);
+        let _ = self.tell.blocking_send(message);
     }
 
     /// Makes the waiter watch for room in the socket for the unsent rest.

@@ -53,8 +53,8 @@ pub(crate) const CONNECTING_AT_ONCE: usize = 16;
 const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
 /// Time after which connections whose statements have not been cancelled are closed.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(1);
-/// Largest number of unread messages of jobs.
-const UNHEARD: usize = 1000;
+/// Largest number of unread messages from jobs.
+const MOST_UNREAD: usize = 1000;
 
 /// State that all jobs share.
 pub(crate) struct Run {
@@ -75,8 +75,8 @@ struct Connected {
     connections: u64,
 }
 
-/// Message of a job.
-pub(crate) enum Told {
+/// Message from a job.
+pub(crate) enum JobMessage {
     Lost(LostClient),
     Moved(Moved),
     Debugged(Debugged),
@@ -240,7 +240,7 @@ pub fn run<'a>(
             () = &mut interrupt => return Err(TpsError::Interrupted),
             ready = get_ready(&run, observer) => ready?,
         };
-        let (tell, mut heard) = mpsc::channel(UNHEARD);
+        let (tell, mut messages) = mpsc::channel(MOST_UNREAD);
         let (job_threads, timetable) = JobThreads::start(Arc::clone(&run), starts(plan, sessions, &tell), first)?;
         drop(tell);
         let mut collector =
@@ -271,10 +271,10 @@ pub fn run<'a>(
                     stopped.get_or_insert_with(Instant::now);
                     run.alarm.raise();
                 }
-                told = heard.recv() => match told {
-                    Some(Told::Lost(client)) => lost.push(client),
-                    Some(Told::Moved(client)) => count(&mut moves, client, &timetable, observer),
-                    Some(Told::Debugged(debugged)) => observer.debugged(&debugged),
+                message = messages.recv() => match message {
+                    Some(JobMessage::Lost(client)) => lost.push(client),
+                    Some(JobMessage::Moved(client)) => count(&mut moves, client, &timetable, observer),
+                    Some(JobMessage::Debugged(debugged)) => observer.debugged(&debugged),
                     // All jobs are done.
                     None => break,
                 },
@@ -413,7 +413,7 @@ async fn connect_all(run: &Run) -> Result<Vec<Option<Session>>, TpsError> {
 }
 
 /// Gives each job its clients.
-fn starts(plan: &Plan, sessions: Vec<Option<Session>>, tell: &mpsc::Sender<Told>) -> Vec<Start> {
+fn starts(plan: &Plan, sessions: Vec<Option<Session>>, tell: &mpsc::Sender<JobMessage>) -> Vec<Start> {
     let Request { seed, clients, jobs, definitions, part, .. } = &plan.request;
     let part = part.as_ref().map_or((0, 1), |part| (part.number - 1, part.of));
     let (clients, threads) = (*clients, *jobs);
