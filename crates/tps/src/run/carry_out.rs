@@ -5,7 +5,7 @@ use script::{Action, Client as Memory, Sql, Step};
 use tokio_postgres::error::SqlState;
 
 use crate::request::Protocol;
-use crate::run::answer::{Heard, Problem};
+use crate::run::answer::{CompleteAnswer, Problem};
 use crate::run::client::{At, Client, ClientState, Lost, Need, Next, Stepped};
 use crate::run::clock::Clock;
 use crate::run::job::Common;
@@ -25,9 +25,9 @@ impl Client {
             }
             At::Asleep { command, .. } => Ok(self.end_command(common, clock, command, command + 1)),
             At::Answer(command) | At::Parsing(command) | At::RollingBack(command, _) => {
-                match self.hear(common, command)? {
+                match self.read_answer(common, command)? {
                     None => Ok(Wait(ClientState::Busy(at), Need::Answer)),
-                    Some(Heard { status, problem }) => {
+                    Some(CompleteAnswer { status, problem }) => {
                         self.session()?.status = status;
                         self.answered(common, clock, at, problem)
                     }
@@ -148,7 +148,7 @@ impl Client {
     }
 
     /// Reads the part of the answer that has arrived. None as long as it is incomplete.
-    fn hear(&mut self, common: &Common<'_>, command: usize) -> Result<Option<Heard>, Lost> {
+    fn read_answer(&mut self, common: &Common<'_>, command: usize) -> Result<Option<CompleteAnswer>, Lost> {
         let Self { session: Some(session), answer, memory, transaction, .. } = self else {
             return Err(Lost::by_machine("the client has no connection to the server"));
         };
@@ -158,11 +158,11 @@ impl Client {
             _ => None,
         };
         let prepared = &mut session.prepared;
-        let heard = answer.hear(&mut session.wire, receive, &mut memory.variables, || prepared.parsed())?;
-        if heard.is_some() {
+        let complete = answer.read(&mut session.wire, receive, &mut memory.variables, || prepared.parsed())?;
+        if complete.is_some() {
             prepared.answered();
         }
-        Ok(heard)
+        Ok(complete)
     }
 
     /// Handles a complete answer.
