@@ -11,7 +11,7 @@ use crate::run::clock::Clock;
 use crate::run::job::Common;
 use crate::run::session::Session;
 use crate::run::shell;
-use crate::run::tally::Fate;
+use crate::run::tally::TransactionOutcome;
 use crate::run::wire::TransactionStatus;
 
 use Next::{On, Wait};
@@ -178,7 +178,7 @@ impl Client {
                 self.transaction.pipeline = Some(0);
                 Ok(self.end_command(common, clock, command, command + 1))
             }
-            (At::RollingBack(command, fate), None) => Ok(self.retry_or_give_up(common, clock, command, fate)),
+            (At::RollingBack(command, outcome), None) => Ok(self.retry_or_give_up(common, clock, command, outcome)),
             (At::RollingBack(..), Some(problem)) => {
                 Err(Lost::by_machine(format!("could not roll back after an error: {problem}")))
             }
@@ -210,13 +210,13 @@ impl Client {
         if common.run.alarm.is_raised() {
             return Ok(On(ClientState::Over));
         }
-        let Some(fate) = problem.fate() else { return Err(Lost::by(problem)) };
+        let Some(outcome) = problem.outcome() else { return Err(Lost::by(problem)) };
         let session = self.session()?;
         if session.status == TransactionStatus::Idle {
-            return Ok(self.retry_or_give_up(common, clock, command, fate));
+            return Ok(self.retry_or_give_up(common, clock, command, outcome));
         }
         session.wire.query(|out| out.extend_from_slice(b"ROLLBACK"));
-        self.wait_for_answer(common, 1, At::RollingBack(command, fate))
+        self.wait_for_answer(common, 1, At::RollingBack(command, outcome))
     }
 
     fn retry_or_give_up(
@@ -224,7 +224,7 @@ impl Client {
         common: &mut Common<'_>,
         clock: &mut Clock,
         command: usize,
-        fate: Fate,
+        outcome: TransactionOutcome,
     ) -> Next {
         let at = (self.transaction.script, command);
         if self.may_retry(common, clock) {
@@ -234,7 +234,7 @@ impl Client {
             return On(ClientState::Busy(At::Command(0)));
         }
         common.tally().command(at, |command| command.failures += 1);
-        self.finish(common, fate)
+        self.finish(common, outcome)
     }
 
     /// Whether the transaction may be tried again: tries are left, it can still meet the latency
@@ -258,7 +258,7 @@ impl Client {
             return Err(Lost::by_script(why));
         }
         let took = clock.now().saturating_duration_since(self.transaction.scheduled);
-        Ok(self.finish(common, Fate::Succeeded(took)))
+        Ok(self.finish(common, TransactionOutcome::Succeeded(took)))
     }
 }
 
@@ -272,11 +272,11 @@ impl Problem {
     }
 
     /// The outcome of the transaction if it is not tried again; none if the client cannot continue.
-    fn fate(&self) -> Option<Fate> {
+    fn outcome(&self) -> Option<TransactionOutcome> {
         let Self::Server(error) = self else { return None };
         match error.code {
-            SqlState::T_R_SERIALIZATION_FAILURE => Some(Fate::Serialization),
-            SqlState::T_R_DEADLOCK_DETECTED => Some(Fate::Deadlock),
+            SqlState::T_R_SERIALIZATION_FAILURE => Some(TransactionOutcome::Serialization),
+            SqlState::T_R_DEADLOCK_DETECTED => Some(TransactionOutcome::Deadlock),
             _ => None,
         }
     }
