@@ -7,7 +7,7 @@ use tokio::time::sleep_until;
 
 use crate::watch::host::{Counters, Host};
 use crate::watch::notes::{self, Unseen};
-use crate::watch::server::{Blind, Look, Server};
+use crate::watch::server::{ObserveError, Look, Server};
 use crate::watch::spell::{Checkpoints, Maintenances};
 use crate::watch::waits::Waits;
 use crate::watch::{WatchPhase, Watched, WatchedSecond};
@@ -51,7 +51,7 @@ impl Diary {
             Err(_) => None,
         };
         let unseen = match &server {
-            Ok(server) => Unseen { others: server.blind_role().map(str::to_owned), why: None },
+            Ok(server) => Unseen { others: server.restricted_role().map(str::to_owned), why: None },
             Err(error) => Unseen { others: None, why: Some(error.to_string()) },
         };
         Self {
@@ -137,11 +137,11 @@ impl Diary {
     }
 
     /// The value of an answer. If there is none, the first reason for that is kept.
-    fn seen<T>(&mut self, answer: Result<T, Blind>) -> Option<T> {
+    fn seen<T>(&mut self, answer: Result<T, ObserveError>) -> Option<T> {
         match answer {
             Ok(answer) => return Some(answer),
-            Err(Blind::Once(why)) => self.unseen.why.get_or_insert(why),
-            Err(Blind::Forever(why)) => {
+            Err(ObserveError::Transient(why)) => self.unseen.why.get_or_insert(why),
+            Err(ObserveError::SessionLost(why)) => {
                 self.server = None;
                 self.unseen.why.get_or_insert(why)
             }
