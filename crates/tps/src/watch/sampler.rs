@@ -1,4 +1,4 @@
-//! Observes server and machine at intervals, and keeps the observations.
+//! Samples the server and the machine at intervals, and keeps the observations.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// irregular, so that it is not in step with the sessions.
 const WAITS: std::ops::Range<u64> = 50..150;
 
-/// Observations so far. Times are seconds since the beginning of the diary.
-pub(super) struct Diary {
+/// Samples server and machine. Times are seconds since the sampler was created.
+pub(super) struct Sampler {
     server: Option<Server>,
     host: Host,
     jobs: usize,
@@ -44,7 +44,7 @@ struct Seen {
     look: Option<Look>,
 }
 
-impl Diary {
+impl Sampler {
     pub(super) async fn new(server: Result<Server, ConnectError>, jobs: usize) -> Self {
         let directory = match &server {
             Ok(server) => server.data_directory().await,
@@ -70,7 +70,7 @@ impl Diary {
     }
 
     /// Observes until the run is over, or until the receiver of the result is gone.
-    pub(super) async fn keep(mut self, mut parts: watch::Receiver<WatchPhase>) -> Watched {
+    pub(super) async fn run(mut self, mut parts: watch::Receiver<WatchPhase>) -> Watched {
         let mut next_look = Instant::now();
         let mut next_waits = next_look;
         loop {
