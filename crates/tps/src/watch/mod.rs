@@ -13,7 +13,7 @@ mod sampler;
 mod host;
 mod notes;
 mod server;
-mod spell;
+mod period;
 mod waits;
 
 use ::server::machine;
@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 use self::sampler::Sampler;
 pub use self::host::{DiskUsed, ProcessorsUsed, Used};
 use self::server::Server;
-pub use self::spell::{Maintained, Spell};
+pub use self::period::{Maintained, Period};
 use connect::Target;
 
 /// Sessions and server to watch.
@@ -68,7 +68,7 @@ pub struct Watched {
     /// The same looks over time.
     pub waits_over_time: WaitsOverTime,
     /// Times at which a checkpoint was running.
-    pub checkpoints: Vec<Spell>,
+    pub checkpoints: Vec<Period>,
     /// Vacuums and the like.
     pub(crate) maintenance: Vec<Maintained>,
     /// Bytes of WAL that the server wrote, for all sessions.
