@@ -142,7 +142,7 @@ struct Bench<'a> {
 }
 
 /// Result of a trial.
-enum Came {
+enum TrialResult {
     Done(Figures, Active, Option<Box<Outcome>>),
     Failed { how: String, output: String },
 }
@@ -168,12 +168,12 @@ impl<'a> Bench<'a> {
             }
             observer.begins(number, trials, cell);
             match self.trial(number, cell).await {
-                Ok(Came::Done(figures, active, outcome)) => {
+                Ok(TrialResult::Done(figures, active, outcome)) => {
                     let is_judged = round > 0 || !self.request.warm_up;
                     self.has_judged |= is_judged;
                     observer.done(&Done { cell, number, is_judged, figures, active, outcome });
                 }
-                Ok(Came::Failed { how, output }) => self.fail(cell.variant, how, output, observer)?,
+                Ok(TrialResult::Failed { how, output }) => self.fail(cell.variant, how, output, observer)?,
                 Err(error) if error.is_interrupt() || cell.variant == Variant::NORMAL => return Err(error),
                 // The next normal trial finds out whether it is the server.
                 Err(error) => self.fail(cell.variant, error.to_string(), String::new(), observer)?,
@@ -283,9 +283,9 @@ impl<'a> Bench<'a> {
     }
 
     /// Makes the database, measures, and drops it.
-    async fn trial(&mut self, number: usize, cell: Cell) -> Result<Came, BenchError> {
-        let came = self.on_a_database(number, cell).await;
-        let interrupted = matches!(&came, Err(error) if error.is_interrupt());
+    async fn trial(&mut self, number: usize, cell: Cell) -> Result<TrialResult, BenchError> {
+        let result = self.on_a_database(number, cell).await;
+        let interrupted = matches!(&result, Err(error) if error.is_interrupt());
         // In the end all are dropped together.
         if !interrupted {
             let server = self.server_of(cell.variant);
@@ -295,10 +295,10 @@ impl<'a> Bench<'a> {
             }
             server.drop(number).await?;
         }
-        came
+        result
     }
 
-    async fn on_a_database(&mut self, number: usize, cell: Cell) -> Result<Came, BenchError> {
+    async fn on_a_database(&mut self, number: usize, cell: Cell) -> Result<TrialResult, BenchError> {
         let variant = cell.variant;
         let (target, prepare, active) = self
             .unless_stopped(async |bench| {
@@ -309,12 +309,12 @@ impl<'a> Bench<'a> {
                 Ok((target, prepare, active))
             })
             .await?;
-        let done = |work, outcome| Came::Done(Figures { prepare, work }, active, outcome);
+        let done = |work, outcome| TrialResult::Done(Figures { prepare, work }, active, outcome);
         match &self.request.work {
             Work::Command(command, output) => {
                 match self.command(command, output, &target, number, cell).await? {
                     Ended::Well(seconds) => Ok(done(seconds, None)),
-                    Ended::Badly { how, output } => Ok(Came::Failed { how, output }),
+                    Ended::Badly { how, output } => Ok(TrialResult::Failed { how, output }),
                 }
             }
             Work::Tps(base, _) => {
@@ -329,7 +329,7 @@ impl<'a> Bench<'a> {
                     }
                     (_, why) => {
                         let how = why.unwrap_or_else(|| "clients were lost".to_owned());
-                        Ok(Came::Failed { how, output: String::new() })
+                        Ok(TrialResult::Failed { how, output: String::new() })
                     }
                 }
             }
