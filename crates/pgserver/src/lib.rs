@@ -8,7 +8,7 @@
 //! - An instance is a directory. Unfinished things have another name (an archive that is unpacked, initdb's directory), so
 //!   that nothing counts that a kill left behind.
 //! - An owned server dies with its process: PDEATHSIG sends the postmaster a fast shutdown. The signal is bound to the thread
-//!   that forks, so a keeper thread forks. Setting it is the project's one `unsafe`.
+//!   that forks, so a thread of its own forks, and lives as long as the server. Setting it is the project's one `unsafe`.
 //! - As root the server runs as `postgres` or `nobody`. If that account cannot reach PGRIG_HOME, the server's files live under
 //!   `/var/lib/pgrig/home-<hash>`, and pgrig says so.
 //! - flock(2) works on a read-only descriptor, so lock files have mode 0600 (`lock_file`). A process that waits for a lock
