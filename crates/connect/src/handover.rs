@@ -84,7 +84,7 @@ impl StreamHandle {
     }
 
     /// Takes the stream back, positioned at the beginning of a message; none if the driver has
-    /// ended. The driver has seen all earlier bytes. Errors among them have been overheard, and
+    /// ended. The driver has seen all earlier bytes. Errors among them have been observed, and
     /// nothing else in them matters.
     pub(super) async fn take_back(&self) -> Option<io::Result<Stream>> {
         match &self.0 {

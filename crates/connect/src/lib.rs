@@ -14,7 +14,7 @@
 //!
 //! tokio-postgres speaks the protocol. It does not check that a PostgreSQL answers, so `socket` checks the first byte of
 //! the answer and recognises another protocol's port. It reports the error of a failed COPY only when the COPY ends, so
-//! `overhear` notices errors as they arrive. While a write waits and the peer's machine still answers, `blocked` lifts
+//! `observe` records errors as they arrive. While a write waits and the peer's machine still answers, `blocked` lifts
 //! TCP_USER_TIMEOUT: the kernel would end the connection otherwise. `ready` waits for a server that starts or recovers.
 //!
 //! `open` lists the sessions of this process, and `traffic` follows their messages, so it knows the statement for which
@@ -36,7 +36,7 @@ mod environment;
 mod error;
 mod handover;
 mod open;
-mod overhear;
+mod observe;
 mod params;
 mod passfile;
 mod ready;
