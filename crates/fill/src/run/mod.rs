@@ -60,7 +60,7 @@ pub(crate) use self::prepare::{begin_ledger, continue_ledger};
 pub(crate) use self::queue::Queue;
 use crate::cause::Cause;
 use crate::error::FillError;
-use crate::limits::{Event, Governor, Limits, Outlook, Sight, Tell};
+use crate::limits::{Event, AdmissionControl, Limits, Outlook, Sight, Tell};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::probe::{ProbeKind, ProbePoint};
@@ -124,8 +124,8 @@ pub fn rehearse<'a>(
 ) -> LocalBoxFuture<'a, Result<Rehearsed, FillError>> {
     Box::pin(async move {
         let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
-        let governor = governor(plan, conduct.limits, conduct.sight, &|_| {})?;
-        Filler::new(target, plan, governor, prober, false, None, &Unwatched).rehearse_alone().await
+        let control = admission_control(plan, conduct.limits, conduct.sight, &|_| {})?;
+        Filler::new(target, plan, control, prober, false, None, &Unwatched).rehearse_alone().await
     })
 }
 
@@ -134,21 +134,21 @@ fn in_chunks(plan: &Plan) -> bool {
     plan.has_ledger() && !plan.is_single_transaction()
 }
 
-/// The governor that admits chunks, if rows come in chunks; refuses limits that it cannot keep.
-fn governor<'a>(
+/// The control of the admission of chunks, if rows come in chunks; refuses limits that it cannot keep.
+fn admission_control<'a>(
     plan: &Plan,
     limits: Limits,
     sight: Option<Sight>,
     tell: &'a Tell<'a>,
-) -> Result<Option<Governor<'a>>, FillError> {
+) -> Result<Option<AdmissionControl<'a>>, FillError> {
     let in_chunks = in_chunks(plan);
-    let governor = in_chunks.then(|| Governor::new(limits, sight, plan.owed(), tell)).transpose()?;
-    if let Some(governor) = governor.as_ref().filter(|_| !plan.may_be_full()) {
+    let control = in_chunks.then(|| AdmissionControl::new(limits, sight, plan.owed(), tell)).transpose()?;
+    if let Some(control) = control.as_ref().filter(|_| !plan.may_be_full()) {
         // The rehearsal, which has the locks of the tables to be dropped, knows what they give back.
         let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
-        governor.refuse_full(plan.first_space(), freed)?;
+        control.refuse_full(plan.first_space(), freed)?;
     }
-    Ok(governor)
+    Ok(control)
 }
 
 /// Carries the plan out. `interrupt` resolves when the user wants to stop: running statements are
@@ -183,8 +183,8 @@ pub(crate) fn run_stage<'a>(
         // The checkpoints' own files are beside tables that are in no tablespace of their own.
         let ballast = in_chunks(plan) && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
         let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
-        let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
-        let mut filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
+        let control = admission_control(plan, conduct.limits, conduct.sight, &tell)?;
+        let mut filler = Filler::new(target, plan, control, prober, ballast, conduct.records, observer);
         if matches!(stage, Stage::All) {
             let part = plan.part();
             filler.parts = part.map(|part| Parts::new(plan.bulk_qualified(), part, conduct.arrival));

@@ -10,7 +10,7 @@ use rowgen::Constants;
 
 use crate::cause::Cause;
 use crate::ledger::{self, Ledger};
-use crate::limits::{Governor, StopReason};
+use crate::limits::{AdmissionControl, StopReason};
 use crate::outcome::Outcome;
 use crate::plan::Method;
 use crate::plan::sizes::Sizes;
@@ -42,9 +42,9 @@ impl Filler<'_> {
     }
 
     async fn watch_volumes(&self) -> Infallible {
-        let Some(governor) = &self.governor else { return std::future::pending().await };
+        let Some(control) = &self.control else { return std::future::pending().await };
         let is_loading = || self.step() == InitStep::Generate;
-        governor
+        control
             .watch(|outlook| {
                 if is_loading() {
                     self.observer.outlook(outlook);
@@ -137,8 +137,8 @@ impl Filler<'_> {
             gaps,
             probes,
             probing,
-            events: self.governor.as_ref().map_or(Vec::new(), Governor::events),
-            free: self.governor.as_ref().and_then(Governor::free),
+            events: self.control.as_ref().map_or(Vec::new(), AdmissionControl::events),
+            free: self.control.as_ref().and_then(AdmissionControl::free),
             compression,
             sampling: sampled.elapsed(),
             steps: clock.steps,

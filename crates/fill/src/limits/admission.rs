@@ -1,4 +1,4 @@
-//! The budget with a clock and a real volume, shared by the streams.
+//! Admission of chunks: the budget with a clock and real volumes, shared by the streams.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,7 +22,7 @@ const LARGE_WAL_INTERVAL: Duration = Duration::from_secs(1);
 /// Size from which `pg_wal` counts as large, bytes.
 const LARGE_WAL: u64 = 16 << 30;
 
-/// Callback for every event as it happens, in order. It must not call the governor.
+/// Callback for every event as it happens, in order. It must not call the [`AdmissionControl`].
 pub type Tell<'a> = dyn Fn(&Event) + Send + Sync + 'a;
 
 /// Whether a chunk may begin.
@@ -75,8 +75,8 @@ impl Sight {
     }
 }
 
-/// Lets chunks begin as long as limits and space allow.
-pub struct Governor<'a> {
+/// Admits chunks as long as limits and space allow.
+pub struct AdmissionControl<'a> {
     /// Time of the first possible row; time counts from then.
     began: OnceLock<Instant>,
     state: Mutex<Watched>,
@@ -90,7 +90,7 @@ struct Watched {
     told: usize,
 }
 
-impl<'a> Governor<'a> {
+impl<'a> AdmissionControl<'a> {
     /// Time counts from the first request for a chunk. `sight` is none if pgrig cannot see the
     /// server's volumes; `owed` is the space that chunks of an earlier run still need.
     ///
