@@ -42,7 +42,7 @@ pub use cause::Cause;
 pub use error::FillError;
 pub use outcome::Outcome;
 pub use part_work::{FillId, PartWork};
-pub use plan::{Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, sight};
+pub use plan::{Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, volume_monitor};
 pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
 };

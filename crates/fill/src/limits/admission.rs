@@ -34,10 +34,10 @@ pub enum Admission {
     Stop(StopReason),
 }
 
-/// pgrig's view of a server's volumes during a fill.
-pub struct Sight {
+/// Reads the space of a server's volumes during a fill, and knows the space that has to stay free.
+pub struct VolumeMonitor {
     rule: SpaceRule,
-    gauge: Gauge,
+    reader: VolumeReader,
 }
 
 /// How far a fill is from its end by space. Bytes of the tables' volume.
@@ -49,10 +49,10 @@ pub struct Outlook {
     pub to_go: u64,
 }
 
-impl Sight {
-    /// The view of these volumes; `rule` determines the space that has to stay free on them.
+impl VolumeMonitor {
+    /// Monitors these volumes; `rule` determines the space that has to stay free on them.
     pub fn new(volumes: &Volumes, rule: SpaceRule) -> Self {
-        Self { rule, gauge: Gauge::new(volumes) }
+        Self { rule, reader: VolumeReader::new(volumes) }
     }
 
     /// A warning for the user before a fill begins, if any.
@@ -62,7 +62,7 @@ impl Sight {
 
     /// The tables' volume.
     pub fn volume(&self) -> &Volume {
-        &self.gauge.heap
+        &self.reader.heap
     }
 
     /// The space that now stays free on the tables' volume, with the reason: `--reserve` or the server's need,
@@ -71,7 +71,7 @@ impl Sight {
     /// # Errors
     /// If the volume cannot be read.
     pub fn kept(&mut self, limits: &Limits) -> Result<Headroom, LimitsError> {
-        Ok(budget::kept(limits, &self.rule, &self.gauge.read()?))
+        Ok(budget::kept(limits, &self.rule, &self.reader.read()?))
     }
 }
 
@@ -85,33 +85,33 @@ pub struct AdmissionControl<'a> {
 
 struct Watched {
     budget: Budget,
-    gauge: Option<Gauge>,
+    reader: Option<VolumeReader>,
     read_at: Instant,
     told: usize,
 }
 
 impl<'a> AdmissionControl<'a> {
-    /// Time counts from the first request for a chunk. `sight` is none if pgrig cannot see the
+    /// Time counts from the first request for a chunk. `volume_monitor` is none if pgrig cannot see the
     /// server's volumes; `owed` is the space that chunks of an earlier run still need.
     ///
     /// # Errors
     /// If the limits cannot be kept: see [`LimitsError`].
     pub fn new(
         limits: Limits,
-        sight: Option<Sight>,
+        volume_monitor: Option<VolumeMonitor>,
         owed: Owed,
         tell: &'a Tell<'a>,
     ) -> Result<Self, LimitsError> {
-        let (gauge, seen) = if let Some(Sight { rule, mut gauge }) = sight {
-            let reading = gauge.read()?;
-            (Some(gauge), Some((rule, reading)))
+        let (reader, seen) = if let Some(VolumeMonitor { rule, mut reader }) = volume_monitor {
+            let reading = reader.read()?;
+            (Some(reader), Some((rule, reading)))
         } else {
-            refuse_blind(&limits)?;
+            refuse_without_volumes(&limits)?;
             (None, None)
         };
         let budget = Budget::new(limits, seen, owed);
         let now = Instant::now();
-        let state = Watched { budget, gauge, read_at: now, told: 0 };
+        let state = Watched { budget, reader, read_at: now, told: 0 };
         Ok(Self { began: OnceLock::new(), state: Mutex::new(state), tell })
     }
 
@@ -122,8 +122,8 @@ impl<'a> AdmissionControl<'a> {
     /// If the volume cannot be read.
     pub fn begin(&self) -> Result<(), OutOfSpace> {
         let mut state = self.lock();
-        if let Some(gauge) = &mut state.gauge {
-            let reading = gauge.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
+        if let Some(reader) = &mut state.reader {
+            let reading = reader.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
             state.read_at = Instant::now();
             state.budget.begin(self.now(), reading);
         }
@@ -230,8 +230,8 @@ impl<'a> AdmissionControl<'a> {
     /// Announces marks that were crossed since the last reading.
     pub fn look(&self) {
         let mut state = self.lock();
-        let Some(gauge) = state.gauge.as_mut().filter(|_| self.has_begun()) else { return };
-        if let Ok(reading) = gauge.read() {
+        let Some(reader) = state.reader.as_mut().filter(|_| self.has_begun()) else { return };
+        if let Ok(reading) = reader.read() {
             state.read_at = Instant::now();
             state.budget.observe(self.now(), reading);
         }
@@ -265,7 +265,7 @@ impl<'a> AdmissionControl<'a> {
 
     /// Free on the tables' volume now, bytes; none where that cannot be seen.
     pub fn free(&self) -> Option<u64> {
-        let space = self.lock().gauge.as_ref()?.heap.space();
+        let space = self.lock().reader.as_ref()?.heap.space();
         space.ok().map(|space| space.free)
     }
 
@@ -275,10 +275,10 @@ impl<'a> AdmissionControl<'a> {
     }
 
     fn refresh(&self, state: &mut Watched) -> Result<(), OutOfSpace> {
-        let Some(gauge) = &mut state.gauge else { return Ok(()) };
+        let Some(reader) = &mut state.reader else { return Ok(()) };
         let now = Instant::now();
         if now.duration_since(state.read_at) >= READ_INTERVAL {
-            let reading = gauge.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
+            let reading = reader.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
             state.read_at = now;
             state.budget.observe(self.now(), reading);
         }
@@ -301,8 +301,8 @@ impl<'a> AdmissionControl<'a> {
     }
 }
 
-/// Refuses limits that need a view of the volumes, if there is none.
-fn refuse_blind(limits: &Limits) -> Result<(), LimitsError> {
+/// Refuses limits that pgrig cannot apply without reading the volumes.
+fn refuse_without_volumes(limits: &Limits) -> Result<(), LimitsError> {
     let unseen = |flag, instead| Err(LimitsError::Unseen { flag, instead });
     match limits.space {
         SpaceLimit::UntilFree(_) => return unseen("--until-free", "give a SIZE, --rows or --for instead"),
@@ -318,14 +318,14 @@ fn refuse_blind(limits: &Limits) -> Result<(), LimitsError> {
 }
 
 /// Reads the volumes.
-struct Gauge {
+struct VolumeReader {
     heap: Volume,
     others: Vec<Volume>,
     pg_wal: Option<PathBuf>,
     held: Option<(Instant, u64)>,
 }
 
-impl Gauge {
+impl VolumeReader {
     fn new(volumes: &Volumes) -> Self {
         let (_, distinct) = FileVolumes::of(volumes);
         Self {

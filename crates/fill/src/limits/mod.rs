@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub use budget::{Reading, Ticket};
 pub use event::{Event, EventKind, StopReason};
-pub use admission::{Admission, AdmissionControl, Outlook, Sight, Tell};
+pub use admission::{Admission, AdmissionControl, Outlook, VolumeMonitor, Tell};
 pub use headroom::{Headroom, SpaceRule, WalFacts, WalUse};
 pub use refusal::{LimitsError, OutOfSpace, VolumeRole};
 use serde::{Serialize, Serializer};
@@ -66,10 +66,10 @@ impl Limits {
     }
 
     /// A warning for the user before a fill with these limits begins, if there is reason for one.
-    /// `sight` as for [`AdmissionControl::new`].
-    pub fn warning(&self, sight: Option<&Sight>) -> Option<String> {
-        match sight {
-            Some(sight) => sight.warning(),
+    /// `volume_monitor` as for [`AdmissionControl::new`].
+    pub fn warning(&self, volume_monitor: Option<&VolumeMonitor>) -> Option<String> {
+        match volume_monitor {
+            Some(volume_monitor) => volume_monitor.warning(),
             None if self.is_open_ended() => Some(headroom::unseen_warning("the server's volumes")),
             None => None,
         }

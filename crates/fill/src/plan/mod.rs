@@ -44,7 +44,7 @@ pub use sizes::{Calculation, Prediction, Sizes};
 pub(crate) use splits::{Splits, entry_size};
 
 use crate::error::FillError;
-use crate::limits::{Sight, SpaceRule, WalFacts};
+use crate::limits::{VolumeMonitor, SpaceRule, WalFacts};
 use crate::request::{Amount, Request, Subject};
 use crate::run::direct::{DataDirectory, NotDirect};
 use catalog::TableInfo;
@@ -138,15 +138,15 @@ fn refuse_too_little(disk: &Disk, request: &Request, plan: &Plan) -> Result<(), 
     })
 }
 
-/// pgrig's view of the volumes that the plan fills; none of a remote server's.
+/// Monitor of the volumes that the plan fills; none for a remote server.
 ///
 /// # Errors
 /// If the server cannot be asked.
-pub fn sight<'a>(
+pub fn volume_monitor<'a>(
     survey: &'a Survey,
     connection: &'a Connection,
     plan: &'a Plan,
-) -> LocalBoxFuture<'a, Result<Option<Sight>, FillError>> {
+) -> LocalBoxFuture<'a, Result<Option<VolumeMonitor>, FillError>> {
     Box::pin(async move {
         let Some(directory) = &survey.data_directory else { return Ok(None) };
         let look = async {
@@ -155,10 +155,10 @@ pub fn sight<'a>(
                 return Ok(None);
             };
             let facts = WalFacts::ask(&connection.client).await?;
-            Ok(Some(Sight::new(&volumes, SpaceRule::new(&volumes, &facts, plan.wal_use()))))
+            Ok(Some(VolumeMonitor::new(&volumes, SpaceRule::new(&volumes, &facts, plan.wal_use()))))
         };
         match look.await {
-            Ok(sight) => Ok(sight),
+            Ok(volume_monitor) => Ok(volume_monitor),
             Err(error) => Err(connection.explain(error).await.into()),
         }
     })

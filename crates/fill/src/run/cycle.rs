@@ -55,7 +55,7 @@ pub(crate) fn run_cycle<'a>(
             members.into_iter().zip(&tells).enumerate()
         {
             let control =
-                admission_control(plan, conduct.limits, conduct.sight, tell).map_err(|error| (at, error))?;
+                admission_control(plan, conduct.limits, conduct.volume_monitor, tell).map_err(|error| (at, error))?;
             let mut filler = Filler::new(target, plan, control, None, false, conduct.records, observer);
             filler.is_unsampled = conduct.is_unsampled;
             filler.makes = conduct.makes;

@@ -60,7 +60,7 @@ pub(crate) use self::prepare::{begin_ledger, continue_ledger};
 pub(crate) use self::queue::Queue;
 use crate::cause::Cause;
 use crate::error::FillError;
-use crate::limits::{Event, AdmissionControl, Limits, Outlook, Sight, Tell};
+use crate::limits::{Event, AdmissionControl, Limits, Outlook, VolumeMonitor, Tell};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::probe::{ProbeKind, ProbePoint};
@@ -95,8 +95,8 @@ pub trait Observer: Sync {
 pub struct Conduct {
     /// The limits of the fill, and its marks.
     pub limits: Limits,
-    /// pgrig's view of the server's volumes.
-    pub sight: Option<Sight>,
+    /// Monitor of the server's volumes; none if pgrig cannot read them.
+    pub volume_monitor: Option<VolumeMonitor>,
     /// A query to run as the table grows.
     pub probe: Option<ProbeKind>,
     /// Whether no rows are read back to see how well they compress.
@@ -124,7 +124,7 @@ pub fn rehearse<'a>(
 ) -> LocalBoxFuture<'a, Result<Rehearsed, FillError>> {
     Box::pin(async move {
         let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
-        let control = admission_control(plan, conduct.limits, conduct.sight, &|_| {})?;
+        let control = admission_control(plan, conduct.limits, conduct.volume_monitor, &|_| {})?;
         Filler::new(target, plan, control, prober, false, None, &Unwatched).rehearse_alone().await
     })
 }
@@ -138,11 +138,11 @@ fn in_chunks(plan: &Plan) -> bool {
 fn admission_control<'a>(
     plan: &Plan,
     limits: Limits,
-    sight: Option<Sight>,
+    volume_monitor: Option<VolumeMonitor>,
     tell: &'a Tell<'a>,
 ) -> Result<Option<AdmissionControl<'a>>, FillError> {
     let in_chunks = in_chunks(plan);
-    let control = in_chunks.then(|| AdmissionControl::new(limits, sight, plan.owed(), tell)).transpose()?;
+    let control = in_chunks.then(|| AdmissionControl::new(limits, volume_monitor, plan.owed(), tell)).transpose()?;
     if let Some(control) = control.as_ref().filter(|_| !plan.may_be_full()) {
         // The rehearsal, which has the locks of the tables to be dropped, knows what they give back.
         let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
@@ -183,7 +183,7 @@ pub(crate) fn run_stage<'a>(
         // The checkpoints' own files are beside tables that are in no tablespace of their own.
         let ballast = in_chunks(plan) && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
         let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
-        let control = admission_control(plan, conduct.limits, conduct.sight, &tell)?;
+        let control = admission_control(plan, conduct.limits, conduct.volume_monitor, &tell)?;
         let mut filler = Filler::new(target, plan, control, prober, ballast, conduct.records, observer);
         if matches!(stage, Stage::All) {
             let part = plan.part();

@@ -7,8 +7,8 @@ use connect::Connection;
 use server::Survey;
 
 use crate::error::FillError;
-use crate::limits::{Event, EventKind, Limits, Mark, Sight, StopReason};
-use crate::plan::{Plan, sight};
+use crate::limits::{Event, EventKind, Limits, Mark, VolumeMonitor, StopReason};
+use crate::plan::{Plan, volume_monitor};
 use crate::run::Arrival;
 
 /// The limits of a schema fill.
@@ -56,7 +56,7 @@ impl<'a> Clock<'a> {
         &self,
         connection: &Connection,
         plan: &Plan,
-    ) -> Result<(Limits, Option<Sight>), FillError> {
+    ) -> Result<(Limits, Option<VolumeMonitor>), FillError> {
         let Limits { duration, .. } = self.limits;
         if self.limits == Limits::default() {
             return Ok((Limits::default(), None));
@@ -65,7 +65,7 @@ impl<'a> Clock<'a> {
         let duration = duration.map(|duration| duration.saturating_sub(passed));
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let limits = Limits { duration, marks, ..self.limits.clone() };
-        Ok((limits, sight(self.survey, connection, plan).await?))
+        Ok((limits, volume_monitor(self.survey, connection, plan).await?))
     }
 
     /// Takes note of the marks that a table has told.

@@ -273,10 +273,10 @@ impl SchemaRun<'_> {
     /// The conduct of a table's fill.
     pub(super) async fn conduct(&self, place: usize, plan: &Plan) -> Result<Conduct, FillError> {
         let session = self.sessions.open().await?;
-        let (limits, sight) = self.clock.of_table(&session.connection, plan).await?;
+        let (limits, volume_monitor) = self.clock.of_table(&session.connection, plan).await?;
         Ok(Conduct {
             limits,
-            sight,
+            volume_monitor,
             must_complete: true,
             records: self.records.clone(),
             is_unsampled: true,

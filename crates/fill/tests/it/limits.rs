@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use connect::Connection;
 use fill::limits::{
-    Admission, ChunkSpace, Event, EventKind, AdmissionControl, Limits, LimitsError, Mark, Owed, Percent, Sight,
+    Admission, ChunkSpace, Event, EventKind, AdmissionControl, Limits, LimitsError, Mark, Owed, Percent, VolumeMonitor,
     SpaceLimit, SpaceRule, StopReason, WalFacts, WalUse,
 };
 use pgserver::{Major, Profile, Spec};
@@ -32,12 +32,12 @@ fn take(mount: &Mount, name: &str, bytes: u64) {
 }
 
 /// As a server would see it whose tables are on this mount and all else is not.
-fn sight(mount: &Mount) -> Sight {
+fn volume_monitor(mount: &Mount) -> VolumeMonitor {
     let heap = Volume::of(mount.path()).unwrap();
     let data = Volume::of(mount.path().parent().unwrap()).unwrap();
     let volumes = Volumes { wal: None, temporary: None, data, index: heap.clone(), heap };
     let rule = SpaceRule::new(&volumes, &WalFacts::default(), WalUse::Little);
-    Sight::new(&volumes, rule)
+    VolumeMonitor::new(&volumes, rule)
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn streams_fill_to_the_brim_together_and_go_on_when_the_volume_grows() {
             events.lock().unwrap().push(event.clone());
         };
         let volume = Volume::of(mount.path()).unwrap();
-        let control = AdmissionControl::new(limits, Some(sight(mount)), Owed::default(), &tell).unwrap();
+        let control = AdmissionControl::new(limits, Some(volume_monitor(mount)), Owed::default(), &tell).unwrap();
         control.begin().unwrap();
         let stream = async |name: &str| {
             for number in 0.. {
@@ -131,12 +131,12 @@ fn what_needs_sight_is_refused_without() {
 fn a_volume_that_is_full_already_is_refused_and_none_is_left_to_the_clock() {
     on_each(16, |mount| {
         let chunk = ChunkSpace { heap: 100 * MB, ..ChunkSpace::default() };
-        let control = AdmissionControl::new(Limits::default(), Some(sight(mount)), Owed::default(), &|_| ());
+        let control = AdmissionControl::new(Limits::default(), Some(volume_monitor(mount)), Owed::default(), &|_| ());
         let refused = control.unwrap().refuse_full(chunk, 0).unwrap_err();
         assert!(matches!(refused, LimitsError::NoRoom { needed, .. } if needed == chunk.heap), "{refused}");
         let over = Limits { duration: Some(Duration::ZERO), ..Limits::default() };
         let chunk = ChunkSpace { heap: MB, ..ChunkSpace::default() };
-        let control = AdmissionControl::new(over, Some(sight(mount)), Owed::default(), &|_| ()).unwrap();
+        let control = AdmissionControl::new(over, Some(volume_monitor(mount)), Owed::default(), &|_| ()).unwrap();
         let admission = run(control.before_chunk(chunk)).unwrap();
         assert_eq!(admission, Admission::Stop(StopReason::Duration { seconds: 0.0 }));
     });
@@ -165,8 +165,8 @@ fn what_holds_wal_back_is_seen() {
             assert_eq!(facts, stock);
             let volumes = Volumes::of(client, &server.data_dir(), None, None).await.unwrap().unwrap();
             let kept = |facts: &WalFacts, wal| {
-                let mut sight = Sight::new(&volumes, SpaceRule::new(&volumes, facts, wal));
-                (sight.kept(&Limits::default()).unwrap(), Limits::default().warning(Some(&sight)))
+                let mut volume_monitor = VolumeMonitor::new(&volumes, SpaceRule::new(&volumes, facts, wal));
+                (volume_monitor.kept(&Limits::default()).unwrap(), Limits::default().warning(Some(&volume_monitor)))
             };
             let (few, _) = kept(&facts, WalUse::Little);
             let (logged, warning) = kept(&facts, WalUse::Full);
@@ -210,9 +210,9 @@ fn a_server_that_was_filled_to_the_brim_goes_on() {
             let volumes = Volumes::of(client, &server.data_dir(), None, None).await.unwrap().unwrap();
             assert!(volumes.heap.is_same_as(&Volume::of(mount.path()).unwrap()));
             let facts = WalFacts::ask(client).await.unwrap();
-            let sight = Sight::new(&volumes, SpaceRule::new(&volumes, &facts, wal));
+            let volume_monitor = VolumeMonitor::new(&volumes, SpaceRule::new(&volumes, &facts, wal));
             let limits = Limits { space: SpaceLimit::Brim { reserve: 0 }, ..Limits::default() };
-            let control = AdmissionControl::new(limits, Some(sight), Owed::default(), &|_| ()).unwrap();
+            let control = AdmissionControl::new(limits, Some(volume_monitor), Owed::default(), &|_| ()).unwrap();
             let load = format!("INSERT INTO t SELECT id, '' FROM generate_series(1, {rows}) AS g (id)");
             let fill = async |stream: &Connection| {
                 let mut chunks = 0;

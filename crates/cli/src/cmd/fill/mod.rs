@@ -112,7 +112,7 @@ async fn fill(
     let plan = planning(printer, plan).await?;
     let mut conduct = Conduct {
         limits: arguments.limits(),
-        sight: fill::sight(&survey, &connection, &plan).await?,
+        volume_monitor: fill::volume_monitor(&survey, &connection, &plan).await?,
         probe: arguments.probe.clone(),
         records: Some(records(home)),
         arrival,
@@ -130,7 +130,7 @@ async fn fill(
     for warning in &plan.warnings {
         printer.warn(warning);
     }
-    if let Some(warning) = conduct.limits.warning(conduct.sight.as_ref()) {
+    if let Some(warning) = conduct.limits.warning(conduct.volume_monitor.as_ref()) {
         printer.warn(warning);
     }
 
@@ -206,10 +206,10 @@ fn planned(
     conduct: &mut Conduct,
 ) -> Result<String, FillError> {
     let mut planned = text::plan(plan, survey);
-    planned += &match &mut conduct.sight {
-        Some(sight) => {
-            let kept = sight.kept(&conduct.limits)?;
-            text::limits(&conduct.limits, Some((sight.volume(), &kept)))
+    planned += &match &mut conduct.volume_monitor {
+        Some(volume_monitor) => {
+            let kept = volume_monitor.kept(&conduct.limits)?;
+            text::limits(&conduct.limits, Some((volume_monitor.volume(), &kept)))
         }
         None => text::limits(&conduct.limits, None),
     };

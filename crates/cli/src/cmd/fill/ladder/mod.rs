@@ -157,7 +157,7 @@ impl Ladder<'_> {
         settle(self.connection, self.survey.environment.server_is_local == Some(true)).await?;
         let plan: Plan = fill::plan(self.survey, self.connection, &rung.request, false).await?;
         let conduct = Conduct {
-            sight: fill::sight(self.survey, self.connection, &plan).await?,
+            volume_monitor: fill::volume_monitor(self.survey, self.connection, &plan).await?,
             records: Some(records(self.home)),
             ..Conduct::default()
         };
