@@ -40,9 +40,9 @@ pub struct VolumeMonitor {
     reader: VolumeReader,
 }
 
-/// How far a fill is from its end by space. Bytes of the tables' volume.
+/// Space that a fill may still take on the tables' volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outlook {
+pub struct RemainingSpace {
     /// Bytes that are free now.
     pub free: u64,
     /// Bytes that chunks may still take, their keys included.
@@ -245,20 +245,20 @@ impl<'a> AdmissionControl<'a> {
     /// Reads the volumes again and again, from the first rows to the end of the last step, so that
     /// marks are announced as they are crossed. `seen` gets each time the distance to the point at
     /// which the fill stops, if pgrig can see the volumes.
-    pub async fn watch(&self, seen: impl Fn(Outlook)) -> Infallible {
+    pub async fn watch(&self, seen: impl Fn(RemainingSpace)) -> Infallible {
         loop {
             if !self.has_begun() {
                 tokio::time::sleep(READ_INTERVAL).await;
                 continue;
             }
-            let outlook = {
+            let remaining = {
                 let mut state = self.lock();
                 // Where this matters, the next chunk meets it too.
                 let _ = self.refresh(&mut state);
                 self.tell_news(&mut state);
-                state.budget.outlook()
+                state.budget.remaining_space()
             };
-            outlook.map(&seen);
+            remaining.map(&seen);
             tokio::time::sleep(READ_INTERVAL).await;
         }
     }

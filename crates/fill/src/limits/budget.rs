@@ -7,7 +7,7 @@ use super::event::{Event, EventKind, StopReason};
 use super::file_volumes::FileVolumes;
 use super::headroom::{Headroom, SpaceRule};
 use super::refusal::{AS_ASKED, LimitsError, OutOfSpace, VolumeRole};
-use super::{ChunkSpace, Group, Limits, Mark, Outlook, Owed, Percent, Shortage, SpaceLimit};
+use super::{ChunkSpace, Group, Limits, Mark, RemainingSpace, Owed, Percent, Shortage, SpaceLimit};
 use server::volume::Space;
 
 /// Time between two readings of a volume that has no room.
@@ -241,13 +241,13 @@ impl Budget {
         self.limits.space != SpaceLimit::MustFit
     }
 
-    /// Distance to the brim; none where pgrig cannot see it.
-    pub(super) fn outlook(&self) -> Option<Outlook> {
+    /// Space up to the limit; none if pgrig cannot read the volumes.
+    pub(super) fn remaining_space(&self) -> Option<RemainingSpace> {
         let (rule, reading) = self.volumes.as_ref()?;
         let free = reading.heap.free;
         let owed = rule.needed(FileVolumes::TABLES, ChunkSpace::NONE, self.owed, reading);
         let kept = kept(&self.limits, rule, reading).bytes;
-        Some(Outlook { free, to_go: free.saturating_sub(kept).saturating_sub(owed) })
+        Some(RemainingSpace { free, to_go: free.saturating_sub(kept).saturating_sub(owed) })
     }
 
     /// All events so far, oldest first.

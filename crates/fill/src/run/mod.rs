@@ -60,7 +60,7 @@ pub(crate) use self::prepare::{begin_ledger, continue_ledger};
 pub(crate) use self::queue::Queue;
 use crate::cause::Cause;
 use crate::error::FillError;
-use crate::limits::{Event, AdmissionControl, Limits, Outlook, VolumeMonitor, Tell};
+use crate::limits::{Event, AdmissionControl, Limits, RemainingSpace, VolumeMonitor, Tell};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::probe::{ProbeKind, ProbePoint};
@@ -81,7 +81,7 @@ pub trait Observer: Sync {
     /// A mark was crossed, space ran short or came back.
     fn event(&self, event: &Event);
     /// The space left on the volume; called often, where pgrig can see it.
-    fn outlook(&self, outlook: Outlook);
+    fn remaining_space(&self, remaining: RemainingSpace);
     /// A probe was made.
     fn probed(&self, point: &ProbePoint);
     /// The step waits for somebody else: told again as long as it lasts. The phrase follows the word "waiting".

@@ -10,7 +10,7 @@ use super::Observer;
 use crate::cause::Cause;
 use crate::error::FillError;
 use crate::ledger::{self, Ledger};
-use crate::limits::{Event, Outlook};
+use crate::limits::{Event, RemainingSpace};
 use crate::plan::Method;
 use crate::plan::tables::leaves;
 use crate::probe::{ProbeError, ProbePoint};
@@ -203,7 +203,7 @@ impl Observer for Unwatched {
     fn rows_sent(&self, _: u64) {}
     fn fraction_done(&self, _: f64) {}
     fn event(&self, _: &Event) {}
-    fn outlook(&self, _: Outlook) {}
+    fn remaining_space(&self, _: RemainingSpace) {}
     fn probed(&self, _: &ProbePoint) {}
     fn waiting(&self, _: &str) {}
     fn step_finished(&self, _: InitStep, _: Duration) {}

@@ -45,9 +45,9 @@ impl Filler<'_> {
         let Some(control) = &self.control else { return std::future::pending().await };
         let is_loading = || self.step() == InitStep::Generate;
         control
-            .watch(|outlook| {
+            .watch(|remaining| {
                 if is_loading() {
-                    self.observer.outlook(outlook);
+                    self.observer.remaining_space(remaining);
                 }
             })
             .await
