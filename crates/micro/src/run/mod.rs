@@ -28,12 +28,12 @@ pub trait Observer {
     /// Plans have been read and the number of rows has been found; rounds begin.
     fn planned(&mut self, plan: &Plan);
     /// A round is complete.
-    fn round(&mut self, round: &Round, outlook: Outlook);
+    fn round(&mut self, round: &Round, progress: RunProgress);
 }
 
-/// Progress of rounds.
+/// Progress of a run, by rounds and by time.
 #[derive(Clone, Copy, Debug)]
-pub struct Outlook {
+pub struct RunProgress {
     /// Number of judged rounds so far.
     pub rounds: usize,
     /// Time that they took.
@@ -117,7 +117,7 @@ pub fn calibrate<'a>(
     target: &'a Target,
     connection: &'a Connection,
     request: &'a Request,
-    observer: &'a mut dyn FnMut(&Calibration, Outlook),
+    observer: &'a mut dyn FnMut(&Calibration, RunProgress),
     interrupt: LocalBoxFuture<'a, ()>,
 ) -> LocalBoxFuture<'a, Result<Calibration, MicroError>> {
     Box::pin(async move {
