@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 
-use super::agenda::Agenda;
+use super::task_queue::TaskQueue;
 use super::limits::Clock;
 use super::outcome::{FilledTable, SchemaOutcome};
 use super::plan::{PlannedTable, SchemaPlan, plan_schema};
@@ -165,7 +165,7 @@ impl SchemaRun<'_> {
     }
 
     fn failed(&self, place: usize, source: FillError) -> FillError {
-        failed(self.plan, (place, self.agenda.filled()), source)
+        failed(self.plan, (place, self.task_queue.filled()), source)
     }
 
     /// Carries out the steps after the rows, unless another part has done so; returns none then.
@@ -203,7 +203,7 @@ impl SchemaRun<'_> {
             records: self.records.clone(),
             observer: self.observer,
             interrupt: self.interrupt.clone().boxed_local().shared(),
-            agenda: Agenda::of(&plan),
+            task_queue: TaskQueue::of(&plan),
             has_rows: true,
         };
         run.tasks(&session).await.map(Some)
