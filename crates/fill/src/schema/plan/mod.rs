@@ -18,7 +18,7 @@ mod order;
 mod postponed;
 mod resumed;
 mod tables;
-mod weight;
+mod row_bytes;
 mod whole;
 
 use connect::Connection;
