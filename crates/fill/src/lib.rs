@@ -46,7 +46,7 @@ pub use plan::{Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Size
 pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
 };
-pub use remains::{Anew, Remains, Replaced};
+pub use remains::{StartOver, Remains, Replaced};
 pub use request::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, Part,
     PartitionMethod, Partitions, Persistence, Request, Subject, Triggers,

@@ -17,7 +17,7 @@ use super::record;
 use crate::error::FillError;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
-use crate::remains::Anew;
+use crate::remains::StartOver;
 use crate::request::InitStep;
 use crate::run::direct::resources;
 use crate::run::{Conduct, Member, Observer, Stage, Unwatched, run_cycle, run_stage, take_in_hand};
@@ -376,16 +376,16 @@ pub(super) fn failed(plan: &SchemaPlan, (place, filled): (usize, usize), mut sou
     if let FillError::Step { remains, .. } | FillError::Interrupted { remains, .. } = &mut source {
         remains.with_others();
     }
-    let anew = match plan.request.ddl {
-        Some(_) => Anew::Drop,
-        None if plan.request.append => Anew::Replace,
-        None => Anew::Empty,
+    let start_over = match plan.request.ddl {
+        Some(_) => StartOver::Drop,
+        None if plan.request.append => StartOver::Replace,
+        None => StartOver::Empty,
     };
     FillError::OfTable {
         table: format!("{}.{}", table.schema, table.name),
         filled,
         of: plan.tables.len(),
-        anew,
+        start_over,
         source: Box::new(source),
     }
 }
