@@ -133,7 +133,7 @@ impl Design<'_> {
     }
 
     pub(super) fn refuse_too_many(&self, most: Option<&MostRows>) -> Result<(), CatalogError> {
-        match (self.wish.rows, most) {
+        match (self.request.rows, most) {
             (Some(rows), Some(most)) if rows > most.rows => Err(CatalogError::TooManyRows {
                 table: self.info.shown(),
                 rows,

@@ -1,7 +1,7 @@
 //! Describes the rows of every table in order, so that the keys of earlier tables are known from
 //! their descriptions.
 
-use catalog::{CatalogError, Described, Planned, Scope, TableInfo, Wish, describe, verify};
+use catalog::{CatalogError, Described, Planned, Scope, TableInfo, DescribeRequest, describe, verify};
 use measure::human::counted;
 use rowgen::{ColumnSpec, Format};
 
@@ -247,8 +247,8 @@ impl<'a> Design<'a> {
         let placed = &self.order[place];
         let info = &self.tables[placed.table];
         let client = &self.planner.connection.client;
-        let wish = self.wish(place, rows, before)?;
-        match describe(client, info, &wish, Scope::Transaction).await {
+        let describe_request = self.describe_request(place, rows, before)?;
+        match describe(client, info, &describe_request, Scope::Transaction).await {
             Ok(described) => Ok(Designed {
                 info,
                 placed,
@@ -260,8 +260,8 @@ impl<'a> Design<'a> {
                 beyond: 0,
             }),
             Err(CatalogError::TooManyRows { most, why, .. }) if most > 0 && !self.is_ruled(place) => {
-                let wish = Wish { rows: Some(most), ..wish };
-                let described = describe(client, info, &wish, Scope::Transaction).await?;
+                let describe_request = DescribeRequest { rows: Some(most), ..describe_request };
+                let described = describe(client, info, &describe_request, Scope::Transaction).await?;
                 Ok(Designed {
                     info,
                     placed,
@@ -291,7 +291,7 @@ impl<'a> Design<'a> {
         self.planner.request.rules.iter().any(|rule| is_named(info, &rule.table))
     }
 
-    fn wish(&self, place: usize, rows: u64, before: &[Designed<'a>]) -> Result<Wish, FillError> {
+    fn describe_request(&self, place: usize, rows: u64, before: &[Designed<'a>]) -> Result<DescribeRequest, FillError> {
         let info = &self.tables[self.order[place].table];
         let is_parent =
             |other: &&Designed<'_>| info.foreign_keys.iter().any(|key| is_referenced(key, other.info));
@@ -303,7 +303,7 @@ impl<'a> Design<'a> {
         let keys = self.tables.iter().flat_map(|other| &other.foreign_keys);
         let referenced =
             keys.filter(|key| is_referenced(key, info)).flat_map(|key| key.referenced.columns.clone());
-        Ok(Wish {
+        Ok(DescribeRequest {
             columns: self.columns(place)?,
             rows: Some(rows),
             seed: self.planner.request.seed,
@@ -312,7 +312,7 @@ impl<'a> Design<'a> {
             plain: self.planner.request.plain,
             uses_all_keys: !self.planner.request.modelled.is_empty(),
             referenced: referenced.collect(),
-            ..Wish::default()
+            ..DescribeRequest::default()
         })
     }
 
