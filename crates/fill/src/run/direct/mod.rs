@@ -23,7 +23,7 @@
 //! commit (`smgrDoPendingSyncs` in `storage.c`).
 
 mod abandoned;
-mod behind;
+mod write_behind;
 mod checks;
 mod data_directory;
 mod fork;
