@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
         spent.set(Box::pin(fill(arguments, request, home, chosen, printer)).await?);
         Ok(())
     })?;
-    if let Some(line) = spent.get().and_then(|spent: Spent| text::whole_command(&spent, printer.elapsed())) {
+    if let Some(line) = spent.get().and_then(|spent: TimeSpent| text::whole_command(&spent, printer.elapsed())) {
         printer.say(line);
     }
     Ok(())
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
 
 /// Parts of a command's time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spent {
+pub(crate) struct TimeSpent {
     /// Time until the steps began: the server's start, the connection and the plan.
     pub(crate) before: Duration,
     /// Time of all steps.
@@ -96,7 +96,7 @@ async fn fill(
     home: &Home,
     chosen: &Chosen,
     printer: &Printer,
-) -> Result<Option<Spent>, Failure> {
+) -> Result<Option<TimeSpent>, Failure> {
     let connection = chosen.connect(printer).await?;
     let survey = Survey::for_tables(
         &connection,
@@ -163,7 +163,7 @@ async fn fill(
         results.push(text::probes(&outcome.probes));
     }
     recording.finish(Ok(())).show(Shown { results, ..Shown::default() }, chosen, printer)?;
-    Ok(Some(Spent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
+    Ok(Some(TimeSpent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
 }
 
 /// Waits until no other part arrives, if this process is one of several that fill.
