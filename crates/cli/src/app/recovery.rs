@@ -16,7 +16,7 @@ use crate::app::args::ServerChoice;
 use crate::app::failure::{Broken, Failure, Unhappy};
 use crate::app::interrupt;
 use crate::app::printer::Printer;
-use crate::app::target::{self, Meant, meant, options};
+use crate::app::target::{self, ServerKind, server_kind, options};
 
 /// Time to wait for a server that does not answer: it must not delay a verb for another server.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -265,7 +265,7 @@ fn restore_named(
 
 /// The server that the verb names.
 fn given(choice: Option<&ServerChoice>) -> Option<Target> {
-    let choice = choice.filter(|choice| matches!(meant(choice), Ok(Meant::Named)))?;
+    let choice = choice.filter(|choice| matches!(server_kind(choice), Ok(ServerKind::Named)))?;
     resolve(&options(choice), &|name: &str| std::env::var(name).ok()).ok()
 }
 

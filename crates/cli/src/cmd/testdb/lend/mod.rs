@@ -17,7 +17,7 @@ use crate::app::args::ServerChoice;
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
-use crate::app::target::{Meant, existing, meant};
+use crate::app::target::{ServerKind, existing, server_kind};
 use crate::cmd::testdb::fail_in_eval;
 use crate::cmd::testdb::lend::args::{DropArgs, KeepArgs, LeaseFormat, LendAction, ListArgs, NewArgs};
 use call::KeeperClient;
@@ -93,7 +93,7 @@ fn is_absent(server: &ServerChoice) -> Result<bool, Failure> {
         existing(&home, name)?;
     }
     let name = option.clone().unwrap_or_else(|| Spec::default().name);
-    Ok(meant(server)? == Meant::Own && !Instance::list(&home)?.iter().any(|one| one.name() == name))
+    Ok(server_kind(server)? == ServerKind::Own && !Instance::list(&home)?.iter().any(|one| one.name() == name))
 }
 
 fn no_database(name: &str) -> Failure {
