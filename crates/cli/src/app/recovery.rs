@@ -13,7 +13,7 @@ use server::settings::{
 use tokio::runtime::{Builder, Runtime};
 
 use crate::app::args::ServerChoice;
-use crate::app::failure::{Broken, Failure, Unhappy};
+use crate::app::failure::{Broken, Failure, BadResult};
 use crate::app::interrupt;
 use crate::app::printer::Printer;
 use crate::app::target::{self, ServerKind, server_kind, options};
@@ -208,7 +208,7 @@ enum Left {
     #[error("the server did not respond within {} s", PATIENCE.as_secs())]
     Late,
     #[error(transparent)]
-    Stopped(#[from] Unhappy),
+    Stopped(#[from] BadResult),
     #[error("{0}")]
     Machine(#[from] std::io::Error),
 }

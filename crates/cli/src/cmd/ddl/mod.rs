@@ -16,7 +16,7 @@ use tokio::runtime::Builder;
 
 use crate::app::args::ServerChoice;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
-use crate::app::failure::{Broken, Failure, Unhappy, Usage};
+use crate::app::failure::{Broken, Failure, BadResult, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;
@@ -149,7 +149,7 @@ fn judged(arguments: &DdlArgs, outcome: &Outcome) -> Result<(), Failure> {
     }
     match gate::missed(&arguments.fail_if, outcome) {
         missed if missed.is_empty() => Ok(()),
-        missed => Err(Unhappy::Missed(missed).into()),
+        missed => Err(BadResult::Missed(missed).into()),
     }
 }
 

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use measure::{Run, Status};
 use tps::{Exchange, Part, Plan};
 
-use crate::app::failure::{Broken, Failure, Unhappy, Usage};
+use crate::app::failure::{Broken, Failure, BadResult, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::merged::merge_parts;
@@ -65,7 +65,7 @@ pub(crate) async fn exchange(
     printer.say("waiting for the documents of the other parts");
     let documents = tokio::select! {
         biased;
-        () = interrupted(printer) => return Err(Unhappy::Interrupted.into()),
+        () = interrupted(printer) => return Err(BadResult::Interrupted.into()),
         documents = exchange.receive() => documents?,
     };
     let others = documents.iter().map(|document| unpacked(document));
