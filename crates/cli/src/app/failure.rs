@@ -40,9 +40,9 @@ impl Classified for Usage {
 /// A failure of the machine or the server for which there is no error type.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Broken(pub(crate) String);
+pub(crate) struct MachineFailure(pub(crate) String);
 
-impl Classified for Broken {
+impl Classified for MachineFailure {
     fn class(&self) -> Class {
         Class::Machine
     }
@@ -200,7 +200,7 @@ impl<T> Context<T> for Option<T> {
     }
 
     fn with_context<S: Into<String>>(self, missing: impl FnOnce() -> S) -> Result<T, Failure> {
-        self.ok_or_else(|| Broken(missing().into()).into())
+        self.ok_or_else(|| MachineFailure(missing().into()).into())
     }
 }
 
@@ -220,6 +220,6 @@ mod tests {
     fn missed_thresholds_do_not_spoil_the_run() {
         assert_eq!(Failure::from(BadResult::Missed(Vec::new())).run_status(), Status::Done);
         assert_eq!(Failure::from(BadResult::Stopped).run_status(), Status::Interrupted);
-        assert_eq!(Failure::from(Broken(String::new())).run_status(), Status::Failed);
+        assert_eq!(Failure::from(MachineFailure(String::new())).run_status(), Status::Failed);
     }
 }

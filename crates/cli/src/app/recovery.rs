@@ -13,7 +13,7 @@ use server::settings::{
 use tokio::runtime::{Builder, Runtime};
 
 use crate::app::args::ServerChoice;
-use crate::app::failure::{Broken, Failure, BadResult};
+use crate::app::failure::{MachineFailure, Failure, BadResult};
 use crate::app::interrupt;
 use crate::app::printer::Printer;
 use crate::app::target::{self, ServerKind, server_kind, options};
@@ -95,7 +95,7 @@ pub(crate) fn put_back_own(
                 Some(JournalState::Dead(journal)) => restore_own(target, &journal, printer),
                 _ => Ok(()),
             },
-            JournalState::Elsewhere(journal) => Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
+            JournalState::Elsewhere(journal) => Err(MachineFailure(elsewhere(&journal.record, &journal.path)).into()),
             JournalState::Dead(journal) => restore_own(target, &journal, printer),
             _ => Ok(()),
         },
@@ -107,7 +107,7 @@ fn restore_own(target: &Target, journal: &Journal, printer: &Printer) -> Result<
         Ok(done) => tell(&journal.record, &done, printer),
         // That instance was destroyed, and this is a new one of its name.
         Err(Left::Settings(SettingsError::OtherServer)) => journal.close()?,
-        Err(error) => return Err(Broken(left(journal, &error)).into()),
+        Err(error) => return Err(MachineFailure(left(journal, &error)).into()),
     }
     Ok(())
 }
@@ -128,8 +128,8 @@ pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) ->
     let is_same = |record: &Record| is_server_of(record, target, identifier.as_deref());
     each_of(home, is_same, printer, |found| {
         match found {
-        JournalState::Elsewhere(journal) => Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
-        JournalState::Dead(journal) => Err(Broken(format!(
+        JournalState::Elsewhere(journal) => Err(MachineFailure(elsewhere(&journal.record, &journal.path)).into()),
+        JournalState::Dead(journal) => Err(MachineFailure(format!(
             "an earlier pgrig changed settings or tables of this server and did not restore them, so pgrig does not \
              measure: run pgrig server status to restore them (journal: {})",
             journal.path().display()

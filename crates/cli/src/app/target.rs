@@ -11,7 +11,7 @@ use server::{DataDirectory, DifferingSetting, Restarter, differing_settings, run
 use tps::matrix::ServerFacts;
 
 use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
-use crate::app::failure::{Broken, Failure, Usage};
+use crate::app::failure::{MachineFailure, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::{pooler, recovery};
 
@@ -459,11 +459,11 @@ pub(crate) async fn assert_settings(
 ) -> Result<(), Failure> {
     let differing = differing_settings(&connection.client, settings)
         .await
-        .map_err(|error| Broken(format!("cannot read settings: {error}")))?;
+        .map_err(|error| MachineFailure(format!("cannot read settings: {error}")))?;
     let Some(DifferingSetting { name, expected, active, remedy }) = differing.into_iter().next() else {
         return Ok(());
     };
-    Err(Broken(format!(
+    Err(MachineFailure(format!(
         "{name} is {active}, but pgrig started this instance with {expected}: {remedy}, or give --set {name}={active}"
     ))
     .into())

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use measure::{Run, Status};
 use tps::{Exchange, Part, Plan};
 
-use crate::app::failure::{Broken, Failure, BadResult, Usage};
+use crate::app::failure::{MachineFailure, Failure, BadResult, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::merged::merge_parts;
@@ -79,7 +79,7 @@ fn packed(run: &Run) -> Result<String, Failure> {
 }
 
 fn unpacked(document: &str) -> Result<Run, Failure> {
-    let broken = |why: &dyn std::fmt::Display| Broken(format!("a part sent no run document: {why}"));
+    let broken = |why: &dyn std::fmt::Display| MachineFailure(format!("a part sent no run document: {why}"));
     let small = STANDARD_NO_PAD.decode(document).map_err(|error| broken(&error))?;
     let text = zstd::decode_all(&small[..]).map_err(|error| broken(&error))?;
     Ok(serde_json::from_slice(&text).map_err(|error| broken(&error))?)

@@ -11,7 +11,7 @@ use testdb::lend::{CallError, Client};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::app::args::{ServerAddress, ServerChoice};
-use crate::app::failure::{Broken, Context, Failure, Usage};
+use crate::app::failure::{MachineFailure, Context, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::target::spec;
 use crate::cmd::testdb::lend::args::KeeperArgs;
@@ -214,7 +214,7 @@ impl Starting {
             if said.is_empty() { format!("the keeper ended before it answered: {ended}") } else { said };
         match ended.code() {
             Some(2) => Err(Usage(said).into()),
-            _ => Err(Broken(said).into()),
+            _ => Err(MachineFailure(said).into()),
         }
     }
 }

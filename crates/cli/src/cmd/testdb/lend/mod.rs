@@ -14,7 +14,7 @@ use pgserver::{Home, Instance, Spec};
 use testdb::lend::{Format, LendRequest, List, Owner, OwnerName, Which};
 
 use crate::app::args::ServerChoice;
-use crate::app::failure::{Broken, Context, Failure, Usage};
+use crate::app::failure::{MachineFailure, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::target::{ServerKind, existing, server_kind};
@@ -159,7 +159,7 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
     }
     match dropped.failed.as_slice() {
         [] => Ok(()),
-        [(_, error), ..] => Err(Broken(format!(
+        [(_, error), ..] => Err(MachineFailure(format!(
             "pgrig could not drop {}: {error}",
             counted(dropped.failed.len() as u64, "database")
         ))
