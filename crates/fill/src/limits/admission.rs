@@ -23,7 +23,7 @@ const LARGE_WAL_INTERVAL: Duration = Duration::from_secs(1);
 const LARGE_WAL: u64 = 16 << 30;
 
 /// Callback for every event as it happens, in order. It must not call the [`AdmissionControl`].
-pub type Tell<'a> = dyn Fn(&Event) + Send + Sync + 'a;
+pub type OnEvent<'a> = dyn Fn(&Event) + Send + Sync + 'a;
 
 /// Whether a chunk may begin.
 #[derive(Debug, PartialEq)]
@@ -80,7 +80,7 @@ pub struct AdmissionControl<'a> {
     /// Time of the first possible row; time counts from then.
     began: OnceLock<Instant>,
     state: Mutex<Watched>,
-    tell: &'a Tell<'a>,
+    tell: &'a OnEvent<'a>,
 }
 
 struct Watched {
@@ -100,7 +100,7 @@ impl<'a> AdmissionControl<'a> {
         limits: Limits,
         volume_monitor: Option<VolumeMonitor>,
         owed: Owed,
-        tell: &'a Tell<'a>,
+        tell: &'a OnEvent<'a>,
     ) -> Result<Self, LimitsError> {
         let (reader, seen) = if let Some(VolumeMonitor { rule, mut reader }) = volume_monitor {
             let reading = reader.read()?;

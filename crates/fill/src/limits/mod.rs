@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub use budget::{Reading, Ticket};
 pub use event::{Event, EventKind, StopReason};
-pub use admission::{Admission, AdmissionControl, RemainingSpace, VolumeMonitor, Tell};
+pub use admission::{Admission, AdmissionControl, RemainingSpace, VolumeMonitor, OnEvent};
 pub use headroom::{Headroom, SpaceRule, WalFacts, WalUse};
 pub use refusal::{LimitsError, OutOfSpace, VolumeRole};
 use serde::{Serialize, Serializer};

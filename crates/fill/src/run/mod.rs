@@ -60,7 +60,7 @@ pub(crate) use self::prepare::{begin_ledger, continue_ledger};
 pub(crate) use self::queue::Queue;
 use crate::cause::Cause;
 use crate::error::FillError;
-use crate::limits::{Event, AdmissionControl, Limits, RemainingSpace, VolumeMonitor, Tell};
+use crate::limits::{Event, AdmissionControl, Limits, RemainingSpace, VolumeMonitor, OnEvent};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::probe::{ProbeKind, ProbePoint};
@@ -139,7 +139,7 @@ fn admission_control<'a>(
     plan: &Plan,
     limits: Limits,
     volume_monitor: Option<VolumeMonitor>,
-    tell: &'a Tell<'a>,
+    tell: &'a OnEvent<'a>,
 ) -> Result<Option<AdmissionControl<'a>>, FillError> {
     let in_chunks = in_chunks(plan);
     let control = in_chunks.then(|| AdmissionControl::new(limits, volume_monitor, plan.owed(), tell)).transpose()?;
