@@ -12,7 +12,7 @@
 //! other engines, or the script language beyond the crate `script`.
 //!
 //! - `Request::check` refuses what cannot work on any server; [`Plan`] parses the scripts before a server is touched, then
-//!   asks for the scale. [`run()`] connects, starts jobs, collects their tallies second by second, and ends them (`alarm`).
+//!   asks for the scale. [`run()`] connects, starts jobs, collects their tallies second by second, and ends them (`stop_signal`).
 //! - A job is a thread. Its `waiter` wakes it for any of its clients that can continue; jobs share nothing but counters. A
 //!   client waits for its socket and not in `recv`, even if it is alone on its thread: the kernel wakes a blocked reader of
 //!   a Unix socket also when the server has taken what was sent.

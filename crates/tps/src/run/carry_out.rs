@@ -46,7 +46,7 @@ impl Client {
         let Some(next) = script.commands().get(command) else {
             return self.end_of_script(common, clock);
         };
-        if run.alarm.is_raised() {
+        if run.stop_signal.is_raised() {
             return Ok(On(ClientState::Over));
         }
         if run.plan.request.statements {
@@ -207,7 +207,7 @@ impl Client {
         command: usize,
         problem: &Problem,
     ) -> Stepped {
-        if common.run.alarm.is_raised() {
+        if common.run.stop_signal.is_raised() {
             return Ok(On(ClientState::Over));
         }
         let Some(outcome) = problem.outcome() else { return Err(Lost::by(problem)) };
@@ -246,7 +246,7 @@ impl Client {
         !is_last
             && !request.latency_limit.is_some_and(|limit| is_late(limit, clock))
             && !common.timetable.is_over(clock.now())
-            && !common.run.alarm.is_raised()
+            && !common.run.stop_signal.is_raised()
     }
 
     fn end_of_script(&mut self, common: &Common<'_>, clock: &mut Clock) -> Stepped {

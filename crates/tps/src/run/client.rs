@@ -292,7 +292,7 @@ impl Client {
     /// Ends the client early because of an error, or has it connect to another target.
     fn lose(&mut self, common: &Common<'_>, Lost { why, class, remedy, has_no_session }: Lost) -> Need {
         // After an interruption nobody is interested any more.
-        if !common.run.alarm.is_raised() {
+        if !common.run.stop_signal.is_raised() {
             let at = match self.state {
                 ClientState::Busy(at) => {
                     let script = self.transaction.script;
@@ -371,7 +371,7 @@ impl Client {
             Length::Transactions(most) => self.counted >= most,
             Length::Time(_) => false,
         };
-        enough || common.run.alarm.is_raised()
+        enough || common.run.stop_signal.is_raised()
     }
 
     /// Chooses the next transaction, and when it begins.

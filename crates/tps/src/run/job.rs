@@ -53,7 +53,7 @@ impl<'r> Common<'r> {
         let [choose, throttle] = start.randoms;
         let rate = run.plan.request.rate;
         let schedule = rate.map(|rate| Schedule::new(rate, run.tallies.len(), throttle, &timetable));
-        let (waiter, tell) = (Waiter::new(&run.alarm)?, start.tell.clone());
+        let (waiter, tell) = (Waiter::new(&run.stop_signal)?, start.tell.clone());
         let runtime = match run.plan.request.connecting {
             Connecting::Once => None,
             Connecting::EachTransaction => Some(Builder::new_current_thread().enable_all().build()?),
@@ -79,7 +79,7 @@ impl<'r> Common<'r> {
         let connection = runtime.block_on(async {
             tokio::select! {
                 connection = self.run.targets.get(target).connect_raw() => Ok(connection?),
-                () = self.run.alarm.wait() => Err(Lost::by_machine("interrupted")),
+                () = self.run.stop_signal.wait() => Err(Lost::by_machine("interrupted")),
             }
         });
         let session = Session::new(connection?, self.run);
@@ -155,7 +155,7 @@ pub(crate) fn work(run: &Run, timetable: Timetable, start: Start) -> io::Result<
     let mut is_stopping = false;
     while queue.left > 0 {
         fault::point("tps");
-        if run.alarm.is_raised() && !is_stopping {
+        if run.stop_signal.is_raised() && !is_stopping {
             is_stopping = true;
             queue.stop(&common);
         }

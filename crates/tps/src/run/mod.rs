@@ -1,6 +1,6 @@
 //! Carries a plan out: connects, has jobs do the work, collects what they count, and ends them.
 
-pub(crate) mod alarm;
+pub(crate) mod stop_signal;
 mod answer;
 mod carry_out;
 mod client;
@@ -36,7 +36,7 @@ use crate::observer::{Debugged, Observer};
 use crate::outcome::{End, LostClient, Moves, Outcome, Parted};
 use crate::plan::Plan;
 use crate::request::{Connecting, Request};
-use crate::run::alarm::Alarm;
+use crate::run::stop_signal::StopSignal;
 use crate::run::job::{Start, work};
 use crate::run::start_barrier::StartBarrier;
 use crate::run::pace::Timetable;
@@ -60,7 +60,7 @@ const MOST_UNREAD: usize = 1000;
 pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) tallies: Vec<Tally>,
-    pub(crate) alarm: Alarm,
+    pub(crate) stop_signal: StopSignal,
     /// Names of prepared statements, by script and command.
     statements: Vec<Vec<String>>,
     /// Handle of each connected client.
@@ -104,12 +104,12 @@ impl Run {
             let names = 0..commands.commands().len();
             names.map(|command| format!("pgrig_{script}_{command}")).collect()
         });
-        let alarm = Alarm::new().map_err(|source| TpsError::Machine { what: "make an event", source })?;
+        let stop_signal = StopSignal::new().map_err(|source| TpsError::Machine { what: "make an event", source })?;
         Ok(Self {
             tallies: (0..jobs.min(clients))
                 .map(|_| Tally::new(&plan.scripts, statements, phase, targets.len()))
                 .collect(),
-            alarm,
+            stop_signal,
             statements: names.collect(),
             abort_handles: (0..clients).map(|_| Mutex::new(None)).collect(),
             connected: Mutex::default(),
@@ -170,7 +170,7 @@ struct JobThreads {
 
 impl Drop for JobThreads {
     fn drop(&mut self) {
-        self.run.alarm.raise();
+        self.run.stop_signal.raise();
         if !self.threads.is_empty() {
             self.run.close_connections();
         }
@@ -264,12 +264,12 @@ pub fn run<'a>(
                 () = &mut interrupt, if !interrupted => {
                     interrupted = true;
                     stopped.get_or_insert_with(Instant::now);
-                    run.alarm.raise();
+                    run.stop_signal.raise();
                 }
                 reason = parted_from(&mut monitor) => {
                     parted = Some(reason);
                     stopped.get_or_insert_with(Instant::now);
-                    run.alarm.raise();
+                    run.stop_signal.raise();
                 }
                 message = messages.recv() => match message {
                     Some(JobMessage::Lost(client)) => lost.push(client),
