@@ -63,7 +63,7 @@ pub(crate) fn borrow() {
     }
 }
 
-/// Records that something is drawn on the saved terminal.
+/// Records that pgrig has drawn on the terminal whose modes are saved.
 #[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only a picture is drawn"))]
 pub(crate) fn is_drawn_on() {
     if let Ok(mut saved) = SAVED_MODES.lock()
