@@ -173,7 +173,7 @@ impl<S: TlsStream + Unpin> TlsStream for SharedStream<S> {
 }
 
 impl DetachableHandshake {
-    /// The handshake, and what it will lend.
+    /// The handshake, and the stream that it will lend.
     pub(super) fn new(handshake: Handshake) -> (Self, SharedStream<Encrypted<Checked>>) {
         let lent = SharedStream::empty();
         (Self { handshake, lent: lent.share() }, lent)

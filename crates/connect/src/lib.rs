@@ -10,7 +10,7 @@
 //! Start reading at [`resolve()`], which decides where to connect, and at [`Target::connect`]. This crate must not know what
 //! runs on a connection: no catalogs, no settings, no tables. It needs no other crate of pgrig's but `failure`.
 //!
-//! # The driver, and what is done around it
+//! # The driver, and the code around it
 //!
 //! tokio-postgres speaks the protocol. It does not check that a PostgreSQL answers, so `socket` checks the first byte of
 //! the answer and recognises another protocol's port. It reports the error of a failed COPY only when the COPY ends, so

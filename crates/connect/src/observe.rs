@@ -65,7 +65,7 @@ pub(super) struct StreamObserver {
     header_length: usize,
     /// Bytes of the current message that are still to come.
     left: usize,
-    /// The type of the current message and what came of it so far, if it is an error or `BackendKeyData`.
+    /// The type of the current message and its bytes so far, if it is an error or `BackendKeyData`.
     kept: Option<(u8, Vec<u8>)>,
 }
 

@@ -33,7 +33,7 @@ impl<'a> Sessions<'a> {
 
 /// One connection. Its errors contain the server's messages.
 pub struct Session {
-    /// The connection, for what a session does not offer.
+    /// The connection, for calls that a session does not offer.
     pub connection: Connection,
 }
 

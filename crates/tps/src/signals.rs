@@ -13,7 +13,7 @@ use crate::error::TpsError;
 /// Name of the session in pg_stat_activity.
 const APPLICATION_NAME: &str = "pgrig part";
 /// Settings of the session. The server ends it within 7 s if the part's machine no longer answers; if it has nothing to
-/// send, by keepalives, otherwise by the time limit of what it sent.
+/// send, by keepalives, otherwise by the time limit of unacknowledged data.
 const SET_UP: &str = "SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 2; \
                       SET tcp_user_timeout = '7s'; SET statement_timeout = '5s'";
 /// Time after which pgrig gives up, if the server does not answer.

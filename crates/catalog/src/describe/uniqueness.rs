@@ -1,4 +1,4 @@
-//! Ways to keep the unique keys of a table: what each column can contribute, and what each key asks for.
+//! Ways to keep the unique keys of a table: the number of values that each column can have, and that each key needs.
 
 use rowgen::{Column, Kind, Values};
 

@@ -20,7 +20,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() { WRONG_REQUEST } else { 0 })
 }
 
-/// Prints a text for users who give no verb.
+/// Prints the text for a command line without a verb.
 pub(crate) fn printed(text: &str) -> ExitCode {
     // A reader that has seen enough closes the pipe.
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -206,7 +206,7 @@ async fn silence() {
     }
 }
 
-/// Prints what pgrig waits for when a server has been silent for long, and again each time the
+/// Prints the statement that pgrig waits for when a server has been silent for long, and again each time the
 /// silence has doubled. Never resolves.
 async fn tell_silences(quiet: bool) {
     let mut next = TELL_SILENCE;

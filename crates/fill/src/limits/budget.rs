@@ -101,7 +101,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// `volumes` is the first reading, with the rule of what has to stay free; none if pgrig cannot
+    /// `volumes` is the first reading, with the rule of the space that has to stay free; none if pgrig cannot
     /// see the volumes. `owed` is the space that chunks of an earlier run still need.
     pub(super) fn new(limits: Limits, volumes: Option<(SpaceRule, Reading)>, owed: Owed) -> Self {
         Self {

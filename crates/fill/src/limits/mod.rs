@@ -1,6 +1,6 @@
 //! Limits of space and time: stops, waits and warnings of a fill.
 //!
-//! [`Limits`] are what was asked for, [`Headroom`] is what the server needs to go on, a `budget`
+//! [`Limits`] are the request, [`Headroom`] is the space that the server needs to continue, a `budget`
 //! decides with both, chunk by chunk, and knows neither clock nor volume; an [`AdmissionControl`] gives it those
 //! and serves the streams.
 

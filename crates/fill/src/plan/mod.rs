@@ -1,8 +1,8 @@
 //! Makes a plan from a request and a server. Every fill takes the same path, whether or not pgrig makes its tables:
 //!
-//! 1. a look at the server for [`facts`]: what exists, what is in the way, what an interrupted fill has done
+//! 1. the [`facts`] of the server: existing tables, obstacles, and the chunks of an interrupted fill
 //!    ([`pgrig_tables`] for pgbench's tables, [`own_table`] for a table of the user's);
-//! 2. the rows of the [`bulk`] table: how many, and what they take ([`sizes`]);
+//! 2. the rows of the [`bulk`] table: their number and their size ([`sizes`]);
 //! 3. the [`rules`], which resolve method, streams, chunks, steps, reasons and warnings, with the [`forecast`] of
 //!    the disk that is needed;
 //! 4. the [`Plan`]: data that `--explain` prints and that the run obeys.

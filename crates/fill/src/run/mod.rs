@@ -2,7 +2,8 @@
 //!
 //! - [`filler`] holds the state of a fill; [`steps`] runs its steps, and [`rehearsal`] those before the rows, on empty
 //!   tables in a transaction that is rolled back.
-//! - A *chunk* is what one transaction loads. [`generate`] prepares the loop for all methods: in [`chunk_loop`] each
+//! - A *chunk* is the range of rows that one transaction loads. [`generate`] prepares the loop for all methods: in
+//!   [`chunk_loop`] each
 //!   stream takes the next chunk from the [`queue`], [`crate::limits`] lets it begin, and [`load_chunk`] loads it.
 //! - The [`sink`] is how rows get into their relation: by COPY ([`copy`]; frozen if the chunk is a whole leaf that
 //!   is truncated in the same transaction), by the server's own `generate_series`, or as direct pages ([`direct`]).
@@ -152,7 +153,7 @@ fn admission_control<'a>(
 }
 
 /// Carries the plan out. `interrupt` resolves when the user wants to stop: running statements are
-/// then cancelled, and the error says what is there.
+/// then cancelled, and the error describes the state of the tables.
 ///
 /// # Errors
 /// If a step fails or is interrupted.

@@ -1,7 +1,7 @@
 //! A fill that several processes share. They meet on the server by advisory locks alone, which the server releases when a
 //! session ends:
 //!
-//! - *arrival*: one process at a time plans, creates what is missing, and checks what is there ([`Arrival`]);
+//! - *arrival*: one process at a time plans, creates missing objects, and checks existing ones ([`Arrival`]);
 //! - *place*: a process holds its number until it ends. All share the lock that a fill by one process takes alone;
 //! - *prepared*: a process is through with its arrival. If such a process is there, the tables and rows are checked;
 //! - *last steps*: the process that takes this lock carries out the steps after the rows.

@@ -53,7 +53,7 @@ impl Filler<'_> {
             .await
     }
 
-    /// Removes what is left of an earlier fill, and looks at the state before the steps.
+    /// Removes the remains of an earlier fill, and looks at the state before the steps.
     pub(crate) async fn begin_steps(&self, session: &Session) -> Result<Start, Cause> {
         if matches!(self.stage, Stage::Rows { .. }) {
             return self.start(session).await;

@@ -1,4 +1,4 @@
-//! Limits of a schema fill: the time is that of all tables, and a mark is told once.
+//! Limits of a schema fill: the time is that of all tables, and a mark is reported once.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -48,7 +48,7 @@ impl<'a> Clock<'a> {
         is_over.then_some(StopReason::Duration { seconds: duration.as_secs_f64() })
     }
 
-    /// The limits of the next table, and what can be seen of the volumes.
+    /// The limits of the next table, and the monitor of the volumes, if pgrig can read them.
     ///
     /// # Errors
     /// If the server cannot be asked.

@@ -134,8 +134,8 @@ pub fn calibrate<'a>(
     })
 }
 
-/// Does the work until it ends or is interrupted, and cleans up after it. Returns a warning of what may remain, if that
-/// failed.
+/// Does the work until it ends or is interrupted, and cleans up after it. Returns a warning of objects that may remain,
+/// if that failed.
 async fn guarded<T>(
     bench: &Bench<'_>,
     interrupt: impl Future<Output = ()>,

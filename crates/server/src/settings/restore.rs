@@ -1,4 +1,4 @@
-//! Restores what a journal lists: only values that differ from it, so that nothing else can fail,
+//! Restores the settings and tables of a journal: only values that differ from it, so that nothing else can fail,
 //! or be reported as restored.
 
 use super::change::{
@@ -31,8 +31,8 @@ pub struct PutBack {
     pub wants_sync: bool,
 }
 
-/// Puts back what the journal lists, and deletes it. Sessions of its process that the server still has are ended
-/// first, so that nothing is changed afterwards.
+/// Restores the settings and tables that the journal lists, and deletes the journal. Sessions of its process that the
+/// server still has are ended first, so that nothing is changed afterwards.
 ///
 /// # Errors
 /// If something cannot be put back; the journal then stays.

@@ -66,7 +66,7 @@ impl Answer {
     }
 
     /// Reads the messages that have arrived. None as long as the answer is incomplete. `receive`
-    /// says what the results are used for.
+    /// names the variables that get the results.
     pub(crate) fn read(
         &mut self,
         wire: &mut Wire,

@@ -1,4 +1,4 @@
-//! Carries a plan out: connects, has jobs do the work, collects what they count, and ends them.
+//! Carries a plan out: connects, has jobs do the work, collects their counts, and ends them.
 
 pub(crate) mod stop_signal;
 mod answer;

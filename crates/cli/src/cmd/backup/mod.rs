@@ -30,7 +30,7 @@ use crate::app::version::VERSION;
 use crate::cmd::backup::args::{BackupAction, BackupArgs, RehearseArgs};
 use crate::cmd::backup::progress::Progress;
 
-/// Does what the arguments name.
+/// Runs the command that the arguments name.
 pub(crate) fn run(arguments: &BackupArgs, printer: &Printer) -> Result<(), Failure> {
     match &arguments.action {
         BackupAction::Rehearse(arguments) if arguments.sized.any() => sized::run(arguments, printer),

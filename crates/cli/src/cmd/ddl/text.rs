@@ -96,7 +96,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     text
 }
 
-/// The table of statements, and what proves each class.
+/// The table of statements, and the proof of each class.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
     // First without the statements, which get the columns that are left.
     let others = trimmed(&table(outcome, &|_| String::new()));

@@ -316,7 +316,7 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
     [Some(trimmed(&phases)), sizes, summary].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
-/// The result of a part, and what is left of the fill.
+/// The result of a part, and the rest of the fill.
 pub(super) fn of_part(part: Part, loaded: &str, seconds: f64, end: &PartEnd) -> String {
     let Part { number, of } = part;
     let rest = match end {

@@ -19,7 +19,7 @@ use crate::cmd::tps::args::TpsArgs;
 /// Level of compression: documents are sent once.
 const LEVEL: i32 = 3;
 
-/// Refuses what cannot be merged, before the run.
+/// Refuses requests whose results cannot be merged, before the run.
 pub(crate) fn check(arguments: &TpsArgs, part: Option<&Part>) -> Result<(), Usage> {
     let Some(file) = &arguments.merge else { return Ok(()) };
     let Some(part) = part else {

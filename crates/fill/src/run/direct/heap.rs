@@ -90,7 +90,7 @@ impl Places {
         Ok(placed)
     }
 
-    /// An empty heap. The receivers of `tell` are told how many rows each block gets, that of
+    /// An empty heap. The receivers of `tell` get the number of rows of each block, that of
     /// `tell_chunks` of the chunks of the TOAST table.
     pub(super) fn new(tell: Vec<Sender<Vec<u32>>>, tell_chunks: Option<Sender<Vec<Chunk>>>) -> Self {
         Self { tell, tell_chunks, ..Self::default() }

@@ -15,7 +15,7 @@
 //!   ([`index`], [`sorted`]); the server builds the others.
 //! - After: [`checks`] has the server test CHECK constraints, [`foreign_keys`] foreign keys: the ACCESS EXCLUSIVE lock on the
 //!   table makes that hold, since whoever deletes a referenced row has to look into this table, and waits there until the
-//!   rows are committed, or has done so before the lock was granted; [`statistics`] are what ANALYZE would find.
+//!   rows are committed, or has done so before the lock was granted; [`statistics`] are those that ANALYZE would compute.
 //!
 //! Facts of PostgreSQL's source that this rests on: a relation's size is asked of the file system
 //! (`mdnblocks` in `md.c`); on rollback all segments of all forks are removed (`smgrDoPendingDeletes`);
@@ -420,7 +420,7 @@ impl Direct<'_> {
         Blocks { main, visible, free }
     }
 
-    /// Makes the server read what was written: the sizes, and the last row by way of its buffers,
+    /// Makes the server read the written files: the sizes, and the last row by way of its buffers,
     /// which verify the page's checksum, and of the first index.
     async fn look(&self, session: &Session, relation: &str, written: &Written) -> Result<(), Failure> {
         let block_size = u64::from(self.data_directory.geometry.block_size());
@@ -488,7 +488,7 @@ pub(crate) fn resources() -> String {
     )
 }
 
-/// Rows in a table, the record of its files, and what is left to prove.
+/// Rows in a table, the record of its files, and the foreign keys that are not proved yet.
 #[derive(Default)]
 pub(super) struct Loaded {
     pub(super) rows: u64,
