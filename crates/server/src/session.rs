@@ -46,7 +46,7 @@ impl Session {
         Sessions::new(target).open().await
     }
 
-    /// Ends the session, and returns once the server has been told.
+    /// Ends the session, and returns once the Terminate message is sent.
     pub async fn close(self) {
         self.connection.close().await;
     }

@@ -24,7 +24,7 @@ use server::Survey;
 use server::fault::caught;
 use server::interruption::{Ended, clear_up, until_stopped};
 
-/// Told of a run's progress.
+/// Observer of a run's progress.
 pub trait Observer: Sync {
     /// A step of this trial begins.
     fn step_started(&self, trial: u16, step: &Step);

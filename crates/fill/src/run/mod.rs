@@ -69,7 +69,7 @@ use crate::request::InitStep;
 use connect::Target;
 use server::interruption::{Ended, until_stopped};
 
-/// Told of a fill's progress while it runs. Calls come from several threads.
+/// Observer of a fill's progress. Several threads call it.
 pub trait Observer: Sync {
     /// pgrig is comparing the rows of an interrupted fill with its records before it continues.
     fn checking_rows(&self, rows: u64);
@@ -85,7 +85,7 @@ pub trait Observer: Sync {
     fn remaining_space(&self, remaining: RemainingSpace);
     /// A probe was made.
     fn probed(&self, point: &ProbePoint);
-    /// The step waits for somebody else: told again as long as it lasts. The phrase follows the word "waiting".
+    /// The step waits for another session: called again as long as the wait lasts. The phrase follows the word "waiting".
     fn waiting(&self, phrase: &str);
     /// A step is done.
     fn step_finished(&self, step: InitStep, elapsed: Duration);

@@ -26,7 +26,7 @@ pub(super) struct Clock<'a> {
     limits: Limits,
     survey: &'a Survey,
     began: OnceLock<Instant>,
-    /// Marks that were not told.
+    /// Marks that were not reported.
     marks: Mutex<Vec<Mark>>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Clock<'a> {
         Ok((limits, volume_monitor(self.survey, connection, plan).await?))
     }
 
-    /// Takes note of the marks that a table has told.
+    /// Records the marks that a table has reported.
     pub(super) fn told(&self, events: &[Event]) {
         let is_told = |mark: &Mark| {
             events.iter().any(|event| match &event.what {

@@ -26,13 +26,13 @@ use server::interruption::{Ended, until_stopped};
 use server::quote::qualified;
 use server::{Session, Sessions, Survey};
 
-/// Told of a schema fill's progress.
+/// Observer of a schema fill's progress.
 pub trait SchemaObserver {
     /// A table is begun. Returns the observer of its fill.
     fn table_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
     /// A foreign key of a table that is filled is about to be made. Returns the observer of that step.
     fn foreign_key_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
-    /// This part waits for other parts of the fill: told again as long as it lasts. The phrase follows the word "waiting".
+    /// This part waits for other parts of the fill: called again as long as it lasts. The phrase follows the word "waiting".
     fn waiting(&self, phrase: &str);
 }
 

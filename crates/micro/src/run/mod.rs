@@ -23,7 +23,7 @@ use server::Sessions;
 use server::fault::caught;
 use server::interruption::{self, clear_up, until_stopped};
 
-/// Told of a run's progress.
+/// Observer of a run's progress.
 pub trait Observer {
     /// Plans have been read and the number of rows has been found; rounds begin.
     fn planned(&mut self, plan: &Plan);

@@ -27,7 +27,7 @@ pub struct PutBack {
     pub emptied: Vec<Table>,
     /// Whether fsync was found off.
     pub was_without_fsync: bool,
-    /// Whether somebody has to run sync on the server's host: [`SYNC_BY_HAND`](super::SYNC_BY_HAND).
+    /// Whether the user has to run sync on the server's host: [`SYNC_BY_HAND`](super::SYNC_BY_HAND).
     pub wants_sync: bool,
 }
 

@@ -16,7 +16,7 @@ use server::{Session, Sessions};
 /// Time between two checks of the holders of a lock that pgrig waits for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Is told how a plan is carried out.
+/// Observer of the progress of a plan.
 pub trait Observer: Sync {
     /// This statement runs now.
     fn begun(&self, _step: &Step) {}

@@ -414,7 +414,7 @@ pub(crate) fn rough(duration: Duration) -> String {
     }
 }
 
-/// Work of one kind, with the relations; what was counted is told of each relation.
+/// Work of one kind, with the relations and the counts of each relation.
 fn grouped_works(works: &[Work]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let is_counted =

@@ -76,7 +76,7 @@ pub struct Failure {
     pub output: String,
 }
 
-/// Is told of everything, in order.
+/// Observer of a bench: gets all events in order.
 pub trait BenchObserver {
     /// The stage before the trials.
     fn stage(&mut self, text: &str);
@@ -90,7 +90,7 @@ pub trait BenchObserver {
     fn failed(&mut self, failure: &Failure);
     /// Settings are being restored and databases dropped.
     fn putting_back(&mut self);
-    /// Everything is restored, and somebody has to run sync on the server's host
+    /// Everything is restored, and the user has to run sync on the server's host
     /// ([`SYNC_BY_HAND`](server::settings::SYNC_BY_HAND)).
     fn wants_sync(&mut self);
 }
