@@ -12,8 +12,8 @@
 //!   (`run/counters`: pg_stat_database, pg_stat_io, WAL position) before and after a step, never during one. EXPLAIN
 //!   reports the blocks that a query touched (`run/explain`), VACUUM its rates (`run/vacuum`).
 //! - **Everything is journalled** (`run/scratch`): the table `pgrig_blockio`, made first, lists tables, schema and
-//!   extension. The next run believes a journal that its own role owns, and drops what is listed before it plans. Advisory
-//!   locks show whether another run is still at work there.
+//!   extension. The next run believes a journal that its own role owns, and drops the listed objects before it plans.
+//!   Advisory locks show whether another run is still at work there.
 //! - `state` decides whether data was cached, OS-warm or cold. `reference` has published machines, `baseline` puts a saved
 //!   run beside this one, without a verdict.
 //!

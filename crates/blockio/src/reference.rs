@@ -48,7 +48,8 @@ impl Reference {
     }
 }
 
-/// A published machine as run documents hold it: what a report draws beside a run is in its document.
+/// A published machine, as run documents contain it: a report takes the machine that it draws beside a run from the
+/// document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Published {
     /// In a word.

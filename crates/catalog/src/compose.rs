@@ -1,4 +1,4 @@
-//! Every column's values, once it is decided what takes turns, what is referenced and what is allowed.
+//! The values of each column, from its turns, its references and its allowed values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

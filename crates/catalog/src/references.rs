@@ -227,7 +227,7 @@ impl<'a> Asked<'a> {
         planned.keys(&member.referenced.columns, &self.kinds.iter().collect::<Vec<_>>())
     }
 
-    /// Keys that the server finds, in tables or in what stands in for them.
+    /// Keys that the server finds, in tables or in the relations that stand in for them.
     async fn asked(&mut self, client: &Client, number: usize) -> Result<Keys, CatalogError> {
         for (at, member) in self.members.iter().enumerate() {
             let Some(planned) = Planned::of(self.planned, member) else { continue };

@@ -3,7 +3,7 @@
 use rowgen::{Keyed, Kind, Values};
 
 use super::defaults::{self, FromSequence};
-use super::describe::Wish;
+use super::describe::DescribeRequest;
 use super::error::CatalogError;
 use super::info::{ColumnInfo, ForeignKeyInfo, KeyElement, KeyInfo, Source, TableInfo, TypeShape};
 use super::looks;
@@ -108,14 +108,14 @@ impl Slot<'_> {
 pub(super) fn slots<'a>(
     info: &'a TableInfo,
     given: &Given<'_>,
-    wish: &Wish,
+    request: &DescribeRequest,
 ) -> Result<Vec<Slot<'a>>, CatalogError> {
     let mut slots = Vec::new();
     for column in &info.columns {
         let kind = column.data_type.kind();
         let keyed = given.keyed(info, column)?;
         let given = if keyed.is_some() { None } else { Some(given) };
-        let role = role(info, column, kind.as_ref(), given, wish)?;
+        let role = role(info, column, kind.as_ref(), given, request)?;
         slots.push(Slot {
             info: column,
             known: kind.is_some(),
@@ -141,7 +141,7 @@ fn role(
     column: &ColumnInfo,
     kind: Option<&Kind>,
     given: Option<&Given<'_>>,
-    wish: &Wish,
+    request: &DescribeRequest,
 ) -> Result<Role, CatalogError> {
     let forbidden = || CatalogError::ColumnPrivilege {
         table: info.shown(),
@@ -169,13 +169,13 @@ fn role(
     if let Some(role) = of_self_reference(info, column) {
         return Ok(role);
     }
-    if wish.chosen.contains(&column.name) && kind.is_some() && !has_sequence(&column.source) {
+    if request.chosen.contains(&column.name) && kind.is_some() && !has_sequence(&column.source) {
         return Ok(Role::Free);
     }
     let is_for_pgrig =
-        |kind: &&Kind| wish.takes_defaults || !wish.plain && passes_with_others(info, column, kind);
+        |kind: &&Kind| request.takes_defaults || !request.plain && passes_with_others(info, column, kind);
     let taken = kind.filter(is_for_pgrig).filter(|_| !points_elsewhere(info, column));
-    let taken = taken.and_then(|kind| defaults::role(column, kind, wish.rows));
+    let taken = taken.and_then(|kind| defaults::role(column, kind, request.rows));
     if let Some(Role::Sequence(sequence)) = taken {
         return Ok(Role::Sequence(sequence));
     }

@@ -1,7 +1,8 @@
 //! The program `pgrig`: arguments in, a verb run, an exit status out.
 //!
 //! Start reading at `run` below, then at `cmd/<verb>/mod.rs` of a verb and at `app/conduct.rs`, which conducts the runs of
-//! all measuring verbs. `cmd/` has a folder for each verb: its arguments, progress and text. `app/` has what verbs share.
+//! all measuring verbs. `cmd/` has a folder for each verb: its arguments, progress and text. `app/` has the code that
+//! verbs share.
 //! This crate must not know how anything is filled, measured or judged: it makes requests of arguments, and texts of
 //! outcomes.
 

@@ -13,7 +13,7 @@ use tokio_postgres::{AsyncMessage, CancelToken, Client};
 use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, ServerError, why_lost};
 use super::handover::{RawConnection, StreamHandle};
 use super::open::Registered;
-use super::overhear::Overheard;
+use super::observe::Observed;
 use super::rejection::cause;
 use super::route::Route;
 use super::socket::ResolvedAddress;
@@ -30,7 +30,7 @@ pub struct Connection {
     pub transport: Transport,
     notices: Notices,
     notifications: Notifications,
-    overheard: Arc<Overheard>,
+    observed: Arc<Observed>,
     ended: watch::Receiver<Option<Ending>>,
     route: Arc<Route>,
     stream: StreamHandle,
@@ -40,7 +40,7 @@ pub struct Connection {
 /// Facts about the path of a connection to its server.
 pub(super) struct Link {
     pub(super) transport: Transport,
-    pub(super) overheard: Arc<Overheard>,
+    pub(super) observed: Arc<Observed>,
     pub(super) route: Arc<Route>,
     pub(super) stream: StreamHandle,
 }
@@ -77,16 +77,16 @@ impl Connection {
         let notices = Notices::default();
         let (report, ended) = watch::channel(None);
         let notifications = Notifications::default();
-        let (kept, heard) = (Arc::clone(&notices), Arc::clone(&notifications));
-        let Link { transport, overheard, route, stream } = link;
+        let (kept, payloads) = (Arc::clone(&notices), Arc::clone(&notifications));
+        let Link { transport, observed, route, stream } = link;
         let canceller = Canceller { token: client.cancel_token(), route: Arc::clone(&route) };
-        let registered = Registered::new(canceller, Some(Arc::clone(&overheard)));
+        let registered = Registered::new(canceller, Some(Arc::clone(&observed)));
         tokio::spawn(async move {
             let _until_its_end = registered;
-            let ending = drive(driver, &kept, &heard).await;
+            let ending = drive(driver, &kept, &payloads).await;
             report.send_replace(Some(ending));
         });
-        Self { client, transport, notices, notifications, overheard, ended, route, stream, warnings }
+        Self { client, transport, notices, notifications, observed, ended, route, stream, warnings }
     }
 
     /// The notices and warnings the server sent since the last call, oldest first (the newest thousand).
@@ -102,18 +102,18 @@ impl Connection {
     /// The process ID that the other side has sent in `BackendKeyData`. A pooler sends a number of
     /// its own, which differs from `pg_backend_pid()`.
     pub fn process_id(&self) -> Option<i32> {
-        self.overheard.process()
+        self.observed.process()
     }
 
     /// Whether the server has sent an error since [`Self::forget_errors`]. True even while a COPY is
     /// being sent, whose error the driver tells only at its end.
     pub fn heard_an_error(&self) -> bool {
-        self.overheard.any()
+        self.observed.any()
     }
 
     /// Makes [`Self::heard_an_error`] false until the next one.
     pub fn forget_errors(&self) {
-        self.overheard.forget();
+        self.observed.forget();
     }
 
     /// Warnings from the setup of this connection, e.g. an ignored password file.
@@ -179,7 +179,7 @@ impl Connection {
         let at = self.route.address.to_string();
         let (error, why) = ending
             .map_or_else(|| (None, "its task was stopped".to_owned()), |ending| (ending.error, ending.why));
-        match (error, self.overheard.last_words()) {
+        match (error, self.observed.fatal_error()) {
             (None, Some(last)) => ConnectError::Lost { at, why: last.to_string(), error: Some(last.into()) },
             (error, _) => ConnectError::Lost { at, error, why },
         }
@@ -191,7 +191,7 @@ impl Connection {
             return Err(self.ending().await);
         };
         let at = self.route.address.to_string();
-        match (taken, self.overheard.last_words()) {
+        match (taken, self.observed.fatal_error()) {
             (_, Some(last)) => {
                 Err(ConnectError::Lost { at, why: last.to_string(), error: Some(last.into()) })
             }
@@ -257,8 +257,8 @@ where
                 keep(notices, notice);
             }
             Some(Ok(AsyncMessage::Notification(notification))) => {
-                let mut heard = notifications.lock().unwrap_or_else(PoisonError::into_inner);
-                heard.push(notification.payload().to_owned());
+                let mut payloads = notifications.lock().unwrap_or_else(PoisonError::into_inner);
+                payloads.push(notification.payload().to_owned());
             }
             Some(Ok(_)) => {}
             Some(Err(error)) => {

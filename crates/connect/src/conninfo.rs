@@ -2,7 +2,7 @@
 //! keyword/value form (`host=/tmp dbname='my db'`) and the URI form (`postgresql://user@host/db`).
 //!
 //! The parser only splits; which keywords exist is [`super::params`]' business. Its errors never quote
-//! what might be part of a password.
+//! text that may be part of a password.
 
 use super::error::ConnectError;
 

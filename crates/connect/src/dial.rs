@@ -132,17 +132,17 @@ impl Target {
                 config.connect_raw(Checked::passed(socket), lending).await.map_err(failed)?;
             let link = Link {
                 transport: route.transport(Some(&handshake)),
-                overheard: handshake.overheard(),
+                observed: handshake.observed(),
                 route: Arc::new(route),
                 stream: StreamHandle::encrypted(&lent),
             };
             return Ok(Connection::start(client, driver, link, warnings));
         }
-        let overheard = Arc::default();
-        let lent = SharedStream::new(Checked::new(socket, Arc::clone(&overheard)));
+        let observed = Arc::default();
+        let lent = SharedStream::new(Checked::new(socket, Arc::clone(&observed)));
         let stream = StreamHandle::plain(&lent);
         let (client, driver) = config.connect_raw(lent, NoTls).await.map_err(failed)?;
-        let link = Link { transport: route.transport(None), overheard, route: Arc::new(route), stream };
+        let link = Link { transport: route.transport(None), observed, route: Arc::new(route), stream };
         Ok(Connection::start(client, driver, link, warnings))
     }
 

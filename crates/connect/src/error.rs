@@ -1,4 +1,4 @@
-//! Errors of connecting to a server, worded for the person who typed the command.
+//! Errors of connecting to a server, in the words of the command line.
 
 use failure::{Class, Classified};
 use std::fmt;
@@ -169,7 +169,7 @@ pub enum ConnectError {
         /// The mode asked for.
         sslmode: &'static str,
     },
-    /// The server's certificate does not prove what sslmode demands.
+    /// The server's certificate does not satisfy sslmode.
     #[error("the TLS certificate of {at} failed sslmode={sslmode}: {why}")]
     Certificate {
         /// The place.

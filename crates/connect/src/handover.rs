@@ -84,7 +84,7 @@ impl StreamHandle {
     }
 
     /// Takes the stream back, positioned at the beginning of a message; none if the driver has
-    /// ended. The driver has seen all earlier bytes. Errors among them have been overheard, and
+    /// ended. The driver has seen all earlier bytes. Errors among them have been observed, and
     /// nothing else in them matters.
     pub(super) async fn take_back(&self) -> Option<io::Result<Stream>> {
         match &self.0 {
@@ -173,7 +173,7 @@ impl<S: TlsStream + Unpin> TlsStream for SharedStream<S> {
 }
 
 impl DetachableHandshake {
-    /// The handshake, and what it will lend.
+    /// The handshake, and the stream that it will lend.
     pub(super) fn new(handshake: Handshake) -> (Self, SharedStream<Encrypted<Checked>>) {
         let lent = SharedStream::empty();
         (Self { handshake, lent: lent.share() }, lent)

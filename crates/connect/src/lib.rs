@@ -10,11 +10,11 @@
 //! Start reading at [`resolve()`], which decides where to connect, and at [`Target::connect`]. This crate must not know what
 //! runs on a connection: no catalogs, no settings, no tables. It needs no other crate of pgrig's but `failure`.
 //!
-//! # The driver, and what is done around it
+//! # The driver, and the code around it
 //!
 //! tokio-postgres speaks the protocol. It does not check that a PostgreSQL answers, so `socket` checks the first byte of
 //! the answer and recognises another protocol's port. It reports the error of a failed COPY only when the COPY ends, so
-//! `overhear` notices errors as they arrive. While a write waits and the peer's machine still answers, `blocked` lifts
+//! `observe` records errors as they arrive. While a write waits and the peer's machine still answers, `blocked` lifts
 //! TCP_USER_TIMEOUT: the kernel would end the connection otherwise. `ready` waits for a server that starts or recovers.
 //!
 //! `open` lists the sessions of this process, and `traffic` follows their messages, so it knows the statement for which
@@ -36,7 +36,7 @@ mod environment;
 mod error;
 mod handover;
 mod open;
-mod overhear;
+mod observe;
 mod params;
 mod passfile;
 mod ready;

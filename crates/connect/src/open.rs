@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt, stream};
 
 use super::connection::Canceller;
-use super::overhear::Overheard;
+use super::observe::Observed;
 use super::route::Route;
 
 /// Cancel requests that are sent at the same time.
@@ -24,7 +24,7 @@ static OPEN: Mutex<Vec<Arc<Open>>> = Mutex::new(Vec::new());
 /// Route of the session that was opened last.
 static LAST_ROUTE: Mutex<Option<Arc<Route>>> = Mutex::new(None);
 /// Time of the last message of any server, in milliseconds since [`BEGAN`].
-static LAST_HEARD: AtomicU64 = AtomicU64::new(0);
+static LAST_RECEIVED: AtomicU64 = AtomicU64::new(0);
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// The next family number. Sessions of one target and its clones have the same number.
 static FAMILIES: AtomicU64 = AtomicU64::new(1);
@@ -40,7 +40,7 @@ pub struct Ending(());
 struct Open {
     canceller: Canceller,
     /// None for a session that runs without the driver (see `handover`).
-    overheard: Option<Arc<Overheard>>,
+    observed: Option<Arc<Observed>>,
 }
 
 /// A session's place in the list; dropped when the session has ended.
@@ -71,9 +71,9 @@ impl Drop for Ending {
 }
 
 impl Registered {
-    pub(super) fn new(canceller: Canceller, overheard: Option<Arc<Overheard>>) -> Self {
+    pub(super) fn new(canceller: Canceller, observed: Option<Arc<Observed>>) -> Self {
         *lock(&LAST_ROUTE) = Some(Arc::clone(&canceller.route));
-        let open = Arc::new(Open { canceller, overheard });
+        let open = Arc::new(Open { canceller, observed });
         lock(&OPEN).push(Arc::clone(&open));
         Self(open)
     }
@@ -88,12 +88,12 @@ impl Drop for Registered {
 impl Open {
     /// Whether the server may be doing something for it.
     fn may_be_busy(&self) -> bool {
-        self.overheard.as_ref().is_none_or(|overheard| overheard.traffic.is_busy())
+        self.observed.as_ref().is_none_or(|observed| observed.traffic.is_busy())
     }
 
     /// Whether the server is known to do something that a cancel request ends.
     fn is_to_end(&self) -> bool {
-        let traffic = self.overheard.as_ref().map(|overheard| &overheard.traffic);
+        let traffic = self.observed.as_ref().map(|observed| &observed.traffic);
         traffic.is_some_and(|traffic| traffic.is_busy() && !traffic.is_in_copy())
     }
 }
@@ -104,14 +104,14 @@ pub(super) fn new_family() -> u64 {
 }
 
 /// A server sent something.
-pub(super) fn note_heard() {
+pub(super) fn note_received() {
     let now = u64::try_from(BEGAN.elapsed().as_millis()).unwrap_or(u64::MAX);
-    LAST_HEARD.store(now, Ordering::Relaxed);
+    LAST_RECEIVED.store(now, Ordering::Relaxed);
 }
 
 /// Time since any server sent something to any session.
 pub fn silent_for() -> Duration {
-    BEGAN.elapsed().saturating_sub(Duration::from_millis(LAST_HEARD.load(Ordering::Relaxed)))
+    BEGAN.elapsed().saturating_sub(Duration::from_millis(LAST_RECEIVED.load(Ordering::Relaxed)))
 }
 
 /// Whether pgrig stops a server of its own, or deletes its files.
@@ -124,7 +124,7 @@ pub fn silences() -> Vec<Silence> {
     let now = Instant::now();
     let open = lock(&OPEN);
     let silent = open.iter().filter_map(|open| {
-        let (lasts, statement) = open.overheard.as_ref()?.traffic.silence(now)?;
+        let (lasts, statement) = open.observed.as_ref()?.traffic.silence(now)?;
         Some(Silence { lasts, statement })
     });
     let mut silent: Vec<Silence> = silent.collect();

@@ -103,7 +103,7 @@ fn tls_error(attempt: &Attempt<'_>, at: String, error: &rustls::Error) -> Connec
     ConnectError::Certificate { at, sslmode, why }
 }
 
-/// The cause of type `E`, also inside an [`io::Error`] (whose `source` skips what it wraps).
+/// The cause of type `E`, also inside an [`io::Error`] (whose `source` skips the wrapped error).
 pub(super) fn cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -14,7 +14,7 @@ use tokio::net::{TcpStream, UnixStream};
 use super::blocked::{BlockedWrites, set_user_timeout};
 use super::error::ConnectError;
 use super::handover::Followed;
-use super::overhear::{Ear, Overheard};
+use super::observe::{Observed, StreamObserver};
 use super::stream::{PlainSocket, Stream};
 use super::target::{Keepalives, TcpOptions};
 use super::transport::host_port;
@@ -121,22 +121,22 @@ fn unreachable_at(address: &ResolvedAddress, source: io::Error) -> ConnectError 
 pub(super) struct Checked {
     socket: Socket,
     pending: bool,
-    ear: Option<Ear>,
+    observer: Option<StreamObserver>,
 }
 
 impl Checked {
     /// Checks the first byte read, and notices errors.
-    pub(super) fn new(socket: Socket, overheard: Arc<Overheard>) -> Self {
-        Self { socket, pending: true, ear: Some(Ear::new(overheard)) }
+    pub(super) fn new(socket: Socket, observed: Arc<Observed>) -> Self {
+        Self { socket, pending: true, observer: Some(StreamObserver::new(observed)) }
     }
 
     /// A socket that is not checked and whose messages are not followed: the TLS stream around it
     /// does both.
     pub(super) fn passed(socket: Socket) -> Self {
-        Self { socket, pending: false, ear: None }
+        Self { socket, pending: false, observer: None }
     }
 
-    /// The bare socket: neither check nor ear.
+    /// The bare socket: neither check nor observer.
     pub(super) fn into_socket(self) -> io::Result<PlainSocket> {
         self.socket.into_std()
     }
@@ -148,7 +148,7 @@ impl Checked {
 
 impl Followed for Checked {
     fn missing(&self) -> usize {
-        self.ear.as_ref().map_or(0, Ear::missing)
+        self.observer.as_ref().map_or(0, StreamObserver::missing)
     }
 }
 
@@ -239,8 +239,8 @@ impl AsyncRead for Checked {
             }
             self.pending = false;
         }
-        if let Some(ear) = &mut self.ear {
-            ear.hear(&buf.filled()[before..]);
+        if let Some(observer) = &mut self.observer {
+            observer.received(&buf.filled()[before..]);
         }
         Poll::Ready(Ok(()))
     }
@@ -249,8 +249,8 @@ impl AsyncRead for Checked {
 impl AsyncWrite for Checked {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, buf);
-        if let Some(ear) = &mut self.ear {
-            ear.spoke(buf, &written);
+        if let Some(observer) = &mut self.observer {
+            observer.sent(buf, &written);
         }
         written
     }

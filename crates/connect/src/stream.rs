@@ -10,7 +10,7 @@ use rustls::ClientConnection;
 use super::open::Registered;
 
 /// Reads and writes never wait: where they would, they fail with [`io::ErrorKind::WouldBlock`], and
-/// [`AsFd`] gives what to wait for. Dropping it closes the socket.
+/// [`AsFd`] gives the descriptor to wait for. Dropping it closes the socket.
 pub struct Stream {
     socket: PlainSocket,
     tls: Option<Box<Tls>>,

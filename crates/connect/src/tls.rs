@@ -1,4 +1,4 @@
-//! TLS as libpq means it ("34.19 SSL Support"): what sslmode demands, where root and client certificates
+//! TLS as libpq means it ("34.19 SSL Support"): the demands of sslmode, where root and client certificates
 //! are, and the check of the server's certificate.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

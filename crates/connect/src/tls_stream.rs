@@ -16,7 +16,7 @@ use tokio_rustls::TlsConnector;
 
 use super::certificate::Certificate;
 use super::handover::Followed;
-use super::overhear::{Ear, Overheard};
+use super::observe::{Observed, StreamObserver};
 use super::socket::Checked;
 use super::stream::Stream;
 use super::tls::ALPN;
@@ -29,18 +29,18 @@ pub(super) struct Handshake {
     name: ServerName<'static>,
     direct: bool,
     info: Arc<OnceLock<TlsInfo>>,
-    overheard: Arc<Overheard>,
+    observed: Arc<Observed>,
 }
 
 impl Handshake {
     pub(super) fn new(config: &Arc<ClientConfig>, name: ServerName<'static>, direct: bool) -> Self {
         let connector = TlsConnector::from(Arc::clone(config));
-        Self { connector, name, direct, info: Arc::default(), overheard: Arc::default() }
+        Self { connector, name, direct, info: Arc::default(), observed: Arc::default() }
     }
 
     /// The errors that come through the session.
-    pub(super) fn overheard(&self) -> Arc<Overheard> {
-        Arc::clone(&self.overheard)
+    pub(super) fn observed(&self) -> Arc<Observed> {
+        Arc::clone(&self.observed)
     }
 
     /// Parameters that the last handshake negotiated.
@@ -69,7 +69,7 @@ where
                 ));
             }
             self.info.get_or_init(|| describe(session));
-            Ok(Encrypted { stream, ear: Ear::new(self.overheard) })
+            Ok(Encrypted { stream, observer: StreamObserver::new(self.observed) })
         })
     }
 }
@@ -87,7 +87,7 @@ fn describe(session: &ClientConnection) -> TlsInfo {
 /// A socket inside TLS.
 pub(super) struct Encrypted<S> {
     stream: tokio_rustls::client::TlsStream<S>,
-    ear: Ear,
+    observer: StreamObserver,
 }
 
 impl Encrypted<Checked> {
@@ -100,7 +100,7 @@ impl Encrypted<Checked> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Followed for Encrypted<S> {
     fn missing(&self) -> usize {
-        self.ear.missing()
+        self.observer.missing()
     }
 }
 
@@ -123,7 +123,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        self.ear.hear(&buf.filled()[before..]);
+        self.observer.received(&buf.filled()[before..]);
         Poll::Ready(Ok(()))
     }
 }
@@ -131,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.ear.spoke(buf, &written);
+        self.observer.sent(buf, &written);
         written
     }
 

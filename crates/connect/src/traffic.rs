@@ -63,7 +63,7 @@ impl Traffic {
     }
 
     /// A message of this type came in.
-    pub(super) fn heard(&self, kind: u8) {
+    pub(super) fn message_received(&self, kind: u8) {
         let mut state = self.state();
         match kind {
             // ReadyForQuery
@@ -97,7 +97,7 @@ impl Traffic {
     }
 
     /// Takes note of a sent message of this type whose body begins with these bytes.
-    fn said(&self, kind: u8, body: &[u8]) {
+    fn message_sent(&self, kind: u8, body: &[u8]) {
         let mut state = self.state();
         let mut texts = body.split(|byte| *byte == 0).map(excerpt);
         let (first, second) = (texts.next().unwrap_or_default(), texts.next().unwrap_or_default());
@@ -160,7 +160,7 @@ fn excerpt(text: &[u8]) -> String {
 
 /// Follows one outgoing stream, which begins with a startup message.
 #[derive(Debug)]
-pub(super) struct Speech {
+pub(super) struct Outgoing {
     header: Vec<u8>,
     /// Bytes of the current message that are still to come.
     left: usize,
@@ -170,16 +170,16 @@ pub(super) struct Speech {
     has_begun: bool,
 }
 
-impl Default for Speech {
+impl Default for Outgoing {
     fn default() -> Self {
         // As if it had a type.
         Self { header: vec![0], left: 0, body: Vec::new(), has_begun: false }
     }
 }
 
-impl Speech {
+impl Outgoing {
     /// The next bytes went out.
-    pub(super) fn say(&mut self, mut bytes: &[u8], traffic: &Traffic) {
+    pub(super) fn sent(&mut self, mut bytes: &[u8], traffic: &Traffic) {
         traffic.sent();
         while !bytes.is_empty() {
             if self.header.len() < HEADER {
@@ -205,7 +205,7 @@ impl Speech {
             }
             if self.header.len() == HEADER && self.left == 0 {
                 if self.has_begun {
-                    traffic.said(self.header[0], &self.body);
+                    traffic.message_sent(self.header[0], &self.body);
                 }
                 self.has_begun = true;
                 self.header.clear();
@@ -230,8 +230,8 @@ mod tests {
     /// Sends it in pieces of every size.
     fn each_way(bytes: &[u8], check: impl Fn(&Traffic)) {
         for size in 1..=bytes.len() {
-            let (traffic, mut speech) = (Traffic::default(), Speech::default());
-            bytes.chunks(size).for_each(|bytes| speech.say(bytes, &traffic));
+            let (traffic, mut outgoing) = (Traffic::default(), Outgoing::default());
+            bytes.chunks(size).for_each(|bytes| outgoing.sent(bytes, &traffic));
             check(&traffic);
         }
     }
@@ -246,7 +246,7 @@ mod tests {
             let (silent, statement) = traffic.silence(later()).unwrap();
             assert!(silent > Duration::from_secs(30));
             assert_eq!(statement, "CREATE INDEX ON t (a)");
-            traffic.heard(b'Z');
+            traffic.message_received(b'Z');
             assert!(!traffic.is_busy() && traffic.silence(later()).is_none());
         });
         let long = [&b"SELECT "[..], &[b'x'; 900], &[0]].concat();
@@ -266,7 +266,7 @@ mod tests {
             assert_eq!(traffic.silence(later()).unwrap().1, "SELECT 1");
             (0..3).for_each(|_| {
                 assert!(traffic.is_busy());
-                traffic.heard(b'Z');
+                traffic.message_received(b'Z');
             });
             assert!(!traffic.is_busy());
         });
@@ -275,20 +275,20 @@ mod tests {
     #[test]
     fn a_copy_waits_for_the_server_only_while_it_takes_nothing() {
         let begin = [startup(), message(b'P', b"s0\0COPY t FROM STDIN\0\0\0"), message(b'S', b"")].concat();
-        let (traffic, mut speech) = (Traffic::default(), Speech::default());
-        speech.say(&begin, &traffic);
-        traffic.heard(b'Z');
-        speech.say(&[message(b'B', b"\0s0\0"), message(b'E', b""), message(b'S', b"")].concat(), &traffic);
-        traffic.heard(b'G');
-        speech.say(&message(b'd', &[b'x'; 5000]), &traffic);
+        let (traffic, mut outgoing) = (Traffic::default(), Outgoing::default());
+        outgoing.sent(&begin, &traffic);
+        traffic.message_received(b'Z');
+        outgoing.sent(&[message(b'B', b"\0s0\0"), message(b'E', b""), message(b'S', b"")].concat(), &traffic);
+        traffic.message_received(b'G');
+        outgoing.sent(&message(b'd', &[b'x'; 5000]), &traffic);
         assert!(traffic.is_busy() && traffic.is_in_copy());
         assert_eq!(traffic.silence(later()), None);
         traffic.held_up();
         assert_eq!(traffic.silence(later()).unwrap().1, "COPY t FROM STDIN");
-        speech.say(&[message(b'c', b""), message(b'S', b"")].concat(), &traffic);
+        outgoing.sent(&[message(b'c', b""), message(b'S', b"")].concat(), &traffic);
         assert!(traffic.is_busy() && !traffic.is_in_copy());
         assert!(traffic.silence(later()).is_some());
-        traffic.heard(b'Z');
+        traffic.message_received(b'Z');
         assert!(!traffic.is_busy());
     }
 }

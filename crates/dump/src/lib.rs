@@ -10,8 +10,8 @@
 //!
 //! `parse` understands only a part of a statement: `fact` (creates, references, publishes) and `remarks` (pg_dump's
 //! comments). `survey` collects facts in a first pass, decides which tables must stay logged, and notes the places of
-//! statements that matter. `unlogger` decides what to insert where, and `rewrite` writes: it looks only at the noted places,
-//! or at everything if there is only one pass.
+//! statements that matter. `unlogger` decides which text to insert where, and `rewrite` writes: it looks only at the
+//! noted places, or at everything if there is only one pass.
 
 mod cut;
 mod error;

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::cause::Cause;
 use crate::limits::{LimitsError, Shortage};
 use crate::probe::ProbeError;
-use crate::remains::{Anew, Remains};
+use crate::remains::{StartOver, Remains};
 use crate::request::InitStep;
 use crate::run::direct::NotDirect;
 use catalog::CatalogError;
@@ -156,7 +156,7 @@ pub enum FillError {
     /// A table of a schema could not be filled.
     #[error(
         "{table}: {source} {filled} of {} filled; all rows loaded so far stay. To complete the fill, repeat the command{}",
-        counted(*of as u64, "table"), anew.of_all()
+        counted(*of as u64, "table"), start_over.of_all()
     )]
     OfTable {
         /// Schema and name.
@@ -166,7 +166,7 @@ pub enum FillError {
         /// All tables.
         of: usize,
         /// The way to start over.
-        anew: Anew,
+        start_over: StartOver,
         /// The error of the table's own fill.
         source: Box<FillError>,
     },

@@ -18,7 +18,7 @@
 //!
 //! This crate does not know the command line, the other verbs, or how a run document is saved: it tells an
 //! [`Observer`] of its progress and returns an [`Outcome`]. It does not start servers. What it needs of a server is
-//! in the crates `connect` and `server`; what it needs of a table of the user's is in `catalog`.
+//! in the crates `connect` and `server`; facts of the user's tables come from `catalog`.
 //!
 //! After article 000 ("Generating lots of test data with Postgres, fast and faster") and 002
 //! ("Speeding up pgbench using COPY FREEZE").
@@ -42,11 +42,11 @@ pub use cause::Cause;
 pub use error::FillError;
 pub use outcome::Outcome;
 pub use part_work::{FillId, PartWork};
-pub use plan::{Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, sight};
+pub use plan::{Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, volume_monitor};
 pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
 };
-pub use remains::{Anew, Remains, Replaced};
+pub use remains::{StartOver, Remains, Replaced};
 pub use request::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, Part,
     PartitionMethod, Partitions, Persistence, Request, Subject, Triggers,

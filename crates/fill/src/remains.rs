@@ -37,7 +37,7 @@ pub enum Remains {
         /// Whether it fails again as long as the cause is there: a row or a trigger is at fault.
         is_stuck: bool,
         /// The way to start over.
-        anew: Anew,
+        start_over: StartOver,
         /// Whether some tables are unlogged: a crash of the server has emptied those.
         unlogged: bool,
         /// Whether the tables had rows before the fill.
@@ -47,7 +47,7 @@ pub enum Remains {
 
 /// The way to start over instead of completing a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Anew {
+pub enum StartOver {
     /// --no-resume is enough: pgrig's own tables are replaced, others get more rows.
     Replace,
     /// The user's table was there before, and pgrig does not empty it.
@@ -121,10 +121,10 @@ impl Progress {
             complete: plan.rows() == Some(rows),
             resumable: plan.has_ledger(),
             is_stuck: false,
-            anew: match plan.is_own_table() {
-                true if plan.includes(InitStep::Create) => Anew::Drop,
-                true => Anew::Empty,
-                false => Anew::Replace,
+            start_over: match plan.is_own_table() {
+                true if plan.includes(InitStep::Create) => StartOver::Drop,
+                true => StartOver::Empty,
+                false => StartOver::Replace,
             },
             unlogged,
             append: plan.append,
@@ -132,7 +132,7 @@ impl Progress {
     }
 }
 
-impl Anew {
+impl StartOver {
     /// The way to start over a fill of several tables, as the end of a sentence.
     pub(crate) fn of_all(self) -> &'static str {
         match self {
@@ -154,8 +154,8 @@ impl Remains {
 
     /// Marks the remains as those of a table among others.
     pub(crate) fn with_others(&mut self) {
-        if let Self::Tables { anew, .. } = self {
-            *anew = Anew::WithOthers;
+        if let Self::Tables { start_over, .. } = self {
+            *start_over = StartOver::WithOthers;
         }
     }
 }
@@ -171,7 +171,7 @@ impl fmt::Display for Remains {
                     Replaced::Dropped => write!(f, " pgrig has dropped the old tables, as --drop says."),
                 }
             }
-            Self::Tables { table, rows, complete, resumable, is_stuck, anew, unlogged, append } => {
+            Self::Tables { table, rows, complete, resumable, is_stuck, start_over, unlogged, append } => {
                 let again = if *is_stuck {
                     "To complete the fill, remove the cause and repeat the command"
                 } else {
@@ -185,21 +185,21 @@ impl fmt::Display for Remains {
                 }
                 write!(f, " pgrig did not run the later steps.")?;
                 if *resumable {
-                    match anew {
-                        Anew::Replace => write!(
+                    match start_over {
+                        StartOver::Replace => write!(
                             f,
                             " {again}. To start over, give --no-resume{}.",
                             if *append { "" } else { " --drop" }
                         )?,
-                        Anew::Empty => write!(
+                        StartOver::Empty => write!(
                             f,
                             " {again}. To start over, run TRUNCATE {table} and give --no-resume; to add \
                              to the rows, give --no-resume --append."
                         )?,
-                        Anew::Drop => {
+                        StartOver::Drop => {
                             write!(f, " {again}. To start over, drop {table} and give --no-resume.")?;
                         }
-                        Anew::WithOthers => {}
+                        StartOver::WithOthers => {}
                     }
                 }
                 if !*unlogged {

@@ -28,7 +28,7 @@ impl PackedLatencies {
     /// The latencies.
     ///
     /// # Errors
-    /// If the text is not what [`From`] made.
+    /// If [`From`] did not make the text.
     pub fn unpack(&self) -> Result<Latencies, LatenciesError> {
         Latencies::from_base64(&self.0)
     }

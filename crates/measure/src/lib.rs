@@ -1,7 +1,7 @@
 //! From numbers to judgement: the run document, statistics, thresholds and comparisons.
 //!
 //! Start reading at [`Run`], the document, and at [`paired`] and [`compare`]. This crate has no I/O and no clock: callers
-//! pass times in and save documents. It must not know what was measured, or on which server.
+//! pass times in and save documents. It must know neither the measured subject nor the server.
 //!
 //! - [`paired`] judges candidates that were timed in the same rounds: `rounds` (times of each arm, round by round) and
 //!   `order` (the order of the arms) → `bootstrap` (resampled trimmed means) → `estimate` (value and interval) →

@@ -1,6 +1,6 @@
 //! The run document: request, plan, environment, observations, disturbances.
 //!
-//! `docs/src/format.md` explains every field; [`SCHEMA`] is what documents are tested against.
+//! `docs/src/format.md` explains every field; documents are tested against [`SCHEMA`].
 
 use failure::{Class, Classified};
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ pub struct Trial {
     /// Events, oldest first; none in documents from before there were events.
     #[serde(default)]
     pub events: Vec<Event>,
-    /// Distributions of what was observed very often; none in documents from before there were any.
+    /// Distributions of values that were observed very often; none in documents from before there were any.
     #[serde(default)]
     pub histograms: Vec<Histogram>,
     /// Counts and latencies of short times, from which the trial can be cut; only of parts of a run.

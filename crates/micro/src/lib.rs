@@ -40,6 +40,6 @@ pub use run::calibrate::{Calibration, Conclusion, Point, ROWS as CALIBRATED_ROWS
 pub use run::rounds::Round;
 pub use run::scratch::SCHEMA;
 pub use run::session::Given;
-pub use run::{Ended, Observer, Outlook, calibrate, explain, run};
+pub use run::{Ended, Observer, RunProgress, calibrate, explain, run};
 pub use save::{Saved, check as check_saving, save};
 pub use suite::{Suite, shipped};

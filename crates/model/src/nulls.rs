@@ -12,7 +12,7 @@ use crate::file::{Column, Follows, How};
 const SHARES: std::ops::RangeInclusive<f64> = 0.001..=0.999;
 
 /// A column whose values or NULLs predict the NULLs of another.
-struct Clue {
+struct Predictor {
     of: usize,
     by: usize,
     /// Places of the other column's values among its frequent ones (-1 for NULL), and the share of the rows that have this value,
@@ -23,8 +23,8 @@ struct Clue {
 /// Makes the NULLs of columns depend on others. `depths` has the links from the row number to each column.
 pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k: u32, depths: &[usize]) {
     let rows = facts.counts();
-    let clues: Vec<Clue> =
-        facts.pairs.iter().flat_map(|pair| clues(pair, columns, nodes, rows, f64::from(k))).collect();
+    let predictors: Vec<Predictor> =
+        facts.pairs.iter().flat_map(|pair| predictors(pair, columns, nodes, rows, f64::from(k))).collect();
     let is_led_by_pairs = |name: &str, columns: &[Column]| {
         columns.iter().filter_map(|column| column.follows.as_ref()).any(|follows| {
             follows.column == name && matches!(follows.how, How::Pairs { .. } | How::Strata { .. })
@@ -40,27 +40,27 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
         (0..columns.len()).filter(|&at| nodes[at].is_ranked && is_open(&columns[at])).collect();
     let mut depths = depths.to_vec();
     while !open.is_empty() {
-        let told = clues
+        let best = predictors
             .iter()
-            .filter(|clue| {
-                open.contains(&clue.of) && !open.contains(&clue.by) && depths[clue.by] < MOST_LINKS
+            .filter(|predictor| {
+                open.contains(&predictor.of) && !open.contains(&predictor.by) && depths[predictor.by] < MOST_LINKS
             })
-            .map(|clue| (clue, clue.information(columns, rows)))
+            .map(|predictor| (predictor, predictor.information(columns, rows)))
             .max_by(|one, other| one.1.total_cmp(&other.1));
-        let next = match told {
-            Some((clue, information)) if information > LEAST => {
-                let leader = &columns[clue.by];
-                let pairs = clue.usable(leader).map(|(place, share)| (place, -1, round(share))).collect();
+        let next = match best {
+            Some((predictor, information)) if information > LEAST => {
+                let leader = &columns[predictor.by];
+                let pairs = predictor.usable(leader).map(|(place, share)| (place, -1, round(share))).collect();
                 let follows = Follows { column: leader.name.clone(), how: How::Pairs { pairs } };
-                depths[clue.of] = depths[clue.by] + 1;
-                columns[clue.of].nulls_follow = Some(follows);
-                clue.of
+                depths[predictor.of] = depths[predictor.by] + 1;
+                columns[predictor.of].nulls_follow = Some(follows);
+                predictor.of
             }
             // Nothing tells of the others: the one that tells most of them leads.
             _ => {
                 let tells = |at: usize| -> f64 {
-                    let of = clues.iter().filter(|clue| clue.by == at && open.contains(&clue.of));
-                    of.map(|clue| clue.information(columns, rows)).sum()
+                    let of = predictors.iter().filter(|predictor| predictor.by == at && open.contains(&predictor.of));
+                    of.map(|predictor| predictor.information(columns, rows)).sum()
                 };
                 let by_what_it_tells = |one: &usize, other: &usize| tells(*one).total_cmp(&tells(*other));
                 open.iter().copied().max_by(by_what_it_tells).unwrap_or(open[0])
@@ -71,7 +71,7 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
 }
 
 /// How well each column of a pair predicts the NULLs of the other.
-fn clues(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f64) -> Vec<Clue> {
+fn predictors(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f64) -> Vec<Predictor> {
     let Joint::Common(combinations) = &pair.joint else { return Vec::new() };
     let place =
         |name: &str| columns.iter().position(|column| column.name == name).filter(|&at| nodes[at].is_ranked);
@@ -80,24 +80,24 @@ fn clues(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f6
     };
     let enough = combinations.iter().filter(|(.., share)| *share == 0.0 || share * rows.all as f64 >= k);
     let mut found =
-        [Clue { of: one, by: other, shares: Vec::new() }, Clue { of: other, by: one, shares: Vec::new() }];
+        [Predictor { of: one, by: other, shares: Vec::new() }, Predictor { of: other, by: one, shares: Vec::new() }];
     for (value, with, share) in enough {
-        for (clue, own, other) in [(0, value, with), (1, with, value)] {
-            let clue = &mut found[clue];
+        for (predictor, own, other) in [(0, value, with), (1, with, value)] {
+            let predictor = &mut found[predictor];
             if own.is_none()
-                && let Some(place) = nodes[clue.by].place(other.as_deref())
+                && let Some(place) = nodes[predictor.by].place(other.as_deref())
             {
-                let there = columns[clue.of].nulls;
-                let share = snapped(*share, there, share_of(&columns[clue.by], place), rows);
-                clue.shares.push((place, share));
+                let there = columns[predictor.of].nulls;
+                let share = snapped(*share, there, share_of(&columns[predictor.by], place), rows);
+                predictor.shares.push((place, share));
             }
         }
     }
-    for clue in &mut found {
-        clue.shares.sort_by(|one, other| other.1.total_cmp(&one.1));
-        clue.shares.truncate(MOST_PAIRS);
+    for predictor in &mut found {
+        predictor.shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+        predictor.shares.truncate(MOST_PAIRS);
     }
-    found.into_iter().filter(|clue| clue.of != clue.by && !clue.shares.is_empty()).collect()
+    found.into_iter().filter(|predictor| predictor.of != predictor.by && !predictor.shares.is_empty()).collect()
 }
 
 /// Share of the rows with the column's frequent value at this place, or with NULL.
@@ -108,7 +108,7 @@ fn share_of(column: &Column, place: i32) -> f64 {
     }
 }
 
-impl Clue {
+impl Predictor {
     /// The shares of values that the leader's order has: if its NULLs have an order of their own, only that of NULL.
     fn usable(&self, leader: &Column) -> impl Iterator<Item = (i32, f64)> {
         let has_values = leader.nulls_follow.is_none();

@@ -59,8 +59,8 @@ impl Geometry {
     /// As `heap_multi_insert`: a further tuple goes in while the page's free space, less a line
     /// pointer, holds it and the reserve. The first tuple always goes in.
     pub fn rows_per_page(self, tuple: u32, fillfactor: u8) -> u32 {
-        let mut room = Room::new(self, fillfactor);
-        room.take_from(&mut std::iter::repeat(tuple).peekable())
+        let mut free_space = FreeSpace::new(self, fillfactor);
+        free_space.take_from(&mut std::iter::repeat(tuple).peekable())
     }
 
     /// Number of rows that COPY puts in each page of a heap, given the length of each row's body (the tuple less the
@@ -82,7 +82,7 @@ impl Geometry {
     ) -> impl Iterator<Item = u32> {
         let mut tuples = bodies.into_iter().map(|body| TUPLE_HEADER + body).peekable();
         std::iter::from_fn(move || {
-            let rows = Room::new(self, fillfactor).take_from(&mut tuples);
+            let rows = FreeSpace::new(self, fillfactor).take_from(&mut tuples);
             (rows > 0).then_some(rows)
         })
     }
@@ -122,7 +122,7 @@ impl Geometry {
 
 /// The free space of a page that is being filled.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct FreeSpace {
     rows: u32,
     /// Bytes between the line pointers and the tuples.
     free: u32,
@@ -130,8 +130,8 @@ pub(crate) struct Room {
     reserved: u32,
 }
 
-impl Room {
-    /// The room of an empty page.
+impl FreeSpace {
+    /// The free space of an empty page.
     pub(crate) fn new(geometry: Geometry, fillfactor: u8) -> Self {
         let free = geometry.block_size() - PAGE_HEADER;
         Self { rows: 0, free, reserved: geometry.reserved(fillfactor) }

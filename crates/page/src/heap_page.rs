@@ -1,7 +1,7 @@
 //! Heap pages of frozen tuples, as COPY (FREEZE) leaves them (`heap_multi_insert` in `heapam.c`,
 //! `RelationPutHeapTuple` in `hio.c`).
 
-use crate::heap::{Room, TUPLE_HEADER};
+use crate::heap::{FreeSpace, TUPLE_HEADER};
 use crate::layout::{PageHeader, line_pointer};
 use crate::{Geometry, max_align, set_checksum};
 
@@ -83,7 +83,7 @@ impl TupleFlags {
 pub struct HeapPage<'a> {
     page: &'a mut [u8],
     block: u32,
-    room: Room,
+    free_space: FreeSpace,
 }
 
 impl<'a> HeapPage<'a> {
@@ -93,14 +93,14 @@ impl<'a> HeapPage<'a> {
     /// # Panics
     /// For a buffer whose length is no block size of PostgreSQL's.
     pub fn begin(page: &'a mut [u8], block: u32, fillfactor: u8) -> Self {
-        let room = Room::new(Geometry::of(page), fillfactor);
-        Self { page, block, room }
+        let free_space = FreeSpace::new(Geometry::of(page), fillfactor);
+        Self { page, block, free_space }
     }
 
     /// Whether a tuple with a body of so many bytes goes in, by the rule of
     /// [`Geometry::rows_per_page`]: an empty page takes any.
     pub fn fits(&self, body: usize) -> bool {
-        u32::try_from(HEADER + body).is_ok_and(|tuple| self.room.takes(tuple))
+        u32::try_from(HEADER + body).is_ok_and(|tuple| self.free_space.takes(tuple))
     }
 
     /// Places a tuple that [fits](Self::fits).
@@ -110,30 +110,30 @@ impl<'a> HeapPage<'a> {
     pub fn push(&mut self, body: &[u8], flags: TupleFlags) {
         let length = u32::try_from(HEADER + body.len()).expect(FULL);
         let aligned = max_align(length);
-        let (lower, upper) = self.room.bounds();
+        let (lower, upper) = self.free_space.bounds();
         let hole = &mut self.page[lower as usize..upper as usize];
         let (pointer, hole) = hole.split_first_chunk_mut().expect(FULL);
         let start = hole.len().checked_sub(aligned as usize).expect(FULL);
         let tuple = &mut hole[start..];
 
-        self.room.take(length);
+        self.free_space.take(length);
         *pointer = line_pointer(upper - aligned, length);
         // First zeros up to the next multiple of 8, then what may be where some of them are.
         let (_, end) = tuple.split_last_chunk_mut::<8>().expect(FULL);
         end.fill(0);
-        tuple[..=HEADER].copy_from_slice(&header(self.block, self.room.rows(), flags));
+        tuple[..=HEADER].copy_from_slice(&header(self.block, self.free_space.rows(), flags));
         tuple[HEADER..length as usize].copy_from_slice(body);
     }
 
     /// Tuples in the page.
     pub fn rows(&self) -> u32 {
-        self.room.rows()
+        self.free_space.rows()
     }
 
     /// Completes the page, with its checksum if the server has them enabled.
     pub fn finish(self, checksums: bool) {
-        let Self { page, block, room } = self;
-        let (lower, upper) = room.bounds();
+        let Self { page, block, free_space } = self;
+        let (lower, upper) = free_space.bounds();
         page[lower as usize..upper as usize].fill(0);
         PageHeader { flags: ALL_VISIBLE, lower, upper, ..PageHeader::plain(Geometry::of(page)) }.write(page);
         if checksums {

@@ -28,9 +28,9 @@ pub enum Event {
         /// For instance `18.6`.
         version: String,
     },
-    /// Another process must finish first; the text says which and what.
+    /// Another process must finish first; the text names the process and its work.
     Waiting(String),
-    /// pgrig repairs what an earlier crash or kill left behind; the text says what.
+    /// pgrig repairs the remains of an earlier crash or kill; the text names them.
     Recovering(String),
 }
 

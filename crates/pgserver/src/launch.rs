@@ -343,7 +343,7 @@ fn running(instance: &Instance, record: ServerRecord) -> Result<Running> {
     })
 }
 
-/// Removes what a killed server left behind: processes, its pid file, its socket. To be called with
+/// Removes the remains of a killed server: processes, its pid file, its socket. To be called with
 /// the lock held.
 pub(crate) fn clear_leftovers(dir: &Path, events: Events) -> Result<()> {
     let data = dir.join("data");

@@ -1,5 +1,5 @@
 //! Finds, fetches, initialises, starts and stops a PostgreSQL for pgrig, with its durability always
-//! explicit: what a server runs with is in a [`Profile`] and a list of settings, written into a file
+//! explicit: the configuration of a server is in a [`Profile`] and a list of settings, written into a file
 //! that anybody can read (`data/pgrig.conf`), never on a command line and never hidden.
 //!
 //! Start reading at [`Instance`]. This crate must not know SQL: it is synchronous and has no client. Verbs connect with
@@ -8,7 +8,7 @@
 //! - An instance is a directory. Unfinished things have another name (an archive that is unpacked, initdb's directory), so
 //!   that nothing counts that a kill left behind.
 //! - An owned server dies with its process: PDEATHSIG sends the postmaster a fast shutdown. The signal is bound to the thread
-//!   that forks, so a keeper thread forks. Setting it is the project's one `unsafe`.
+//!   that forks, so a thread of its own forks, and lives as long as the server. Setting it is the project's one `unsafe`.
 //! - As root the server runs as `postgres` or `nobody`. If that account cannot reach PGRIG_HOME, the server's files live under
 //!   `/var/lib/pgrig/home-<hash>`, and pgrig says so.
 //! - flock(2) works on a read-only descriptor, so lock files have mode 0600 (`lock_file`). A process that waits for a lock
@@ -47,7 +47,7 @@
 //! [`Running::stop`] or on drop, and on Linux also by the kernel when this process dies in any way.
 //! It also ends when one of its processes crashes (`restart_after_crash=off`): PostgreSQL 15 to 18, told
 //! to stop while they restart themselves, never end. The next start recovers it.
-//! A server started by [`Instance::start_detached`] outlives it and is shared by all who attach.
+//! A server started by [`Instance::start_detached`] outlives it and is shared by all processes that attach.
 //!
 //! All entry points block, and may be called from inside an async runtime's blocking section.
 //!

@@ -5,7 +5,7 @@ use crate::error::OnPath;
 use crate::files::{free_bytes, name_of, poll};
 use crate::initdb::clean_environment;
 use crate::pidfile::PidFile;
-use crate::spawn::{Keeper, OnParentDeath, detach, spawn_kept};
+use crate::spawn::{ParentThread, OnParentDeath, detach, spawn_with_parent_thread};
 use crate::{Binaries, Error, Event, Events, Lifetime, Result, control, diagnose, process};
 use nix::sys::signal::Signal;
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ const LOG_LIMIT: u64 = 16 << 20;
 pub(crate) struct Postmaster {
     child: Child,
     /// Set only if the server is to die with this process.
-    _keeper: Option<Keeper>,
+    _parent: Option<ParentThread>,
     log: Log,
 }
 
@@ -125,15 +125,15 @@ impl Postmaster {
             Lifetime::Owned => {
                 // SIGINT is PostgreSQL's fast shutdown.
                 detach(&mut command, OnParentDeath::Send(Signal::SIGINT));
-                spawn_kept(command).map(|(child, keeper)| (child, Some(keeper)))
+                spawn_with_parent_thread(command).map(|(child, parent)| (child, Some(parent)))
             }
             Lifetime::Detached => {
                 detach(&mut command, OnParentDeath::Nothing);
                 command.spawn().map(|child| (child, None))
             }
         };
-        let (child, keeper) = spawned.map_err(|error| diagnose::not_run(&program, error))?;
-        Ok(Self { child, _keeper: keeper, log })
+        let (child, parent) = spawned.map_err(|error| diagnose::not_run(&program, error))?;
+        Ok(Self { child, _parent: parent, log })
     }
 
     pub(crate) fn pid(&self) -> u32 {

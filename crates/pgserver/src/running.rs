@@ -14,7 +14,7 @@ pub struct Connection {
     pub socket_dir: PathBuf,
     /// Part of the socket's name, and the TCP port.
     pub port: u16,
-    /// The superuser, who needs no password through the socket.
+    /// The superuser, which needs no password through the socket.
     pub user: &'static str,
     /// A database that is always there.
     pub database: &'static str,

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// The fate of a child when the thread that started it dies.
+/// Effect on a child of the end of the thread that started it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OnParentDeath {
     Send(Signal),
@@ -44,18 +44,18 @@ pub(crate) fn detach(command: &mut Command, on_death: OnParentDeath) {
     unsafe { command.pre_exec(in_child) };
 }
 
-/// A thread that lives as long as the child that it started.
+/// The thread that forked a child, and waits until this is dropped.
 ///
 /// The parent-death signal is tied to the *thread* that forked: a server started from a short-lived
 /// thread of some pool would be stopped when that thread ends.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct ParentThread {
     release: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts the child from a thread that lasts until the Keeper is dropped.
-pub(crate) fn spawn_kept(mut command: Command) -> io::Result<(Child, Keeper)> {
+/// Starts the child from a thread that ends when the [`ParentThread`] is dropped.
+pub(crate) fn spawn_with_parent_thread(mut command: Command) -> io::Result<(Child, ParentThread)> {
     let (started, starts) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
     let keep = move || {
@@ -64,13 +64,13 @@ pub(crate) fn spawn_kept(mut command: Command) -> io::Result<(Child, Keeper)> {
             let _ = released.recv();
         }
     };
-    let thread = std::thread::Builder::new().name("pgserver-keeper".to_owned()).spawn(keep)?;
+    let thread = std::thread::Builder::new().name("pgserver-parent".to_owned()).spawn(keep)?;
     let child = starts.recv().map_err(io::Error::other)??;
-    let keeper = Keeper { release: Some(release), thread: Some(thread) };
-    Ok((child, keeper))
+    let parent = ParentThread { release: Some(release), thread: Some(thread) };
+    Ok((child, parent))
 }
 
-impl Drop for Keeper {
+impl Drop for ParentThread {
     fn drop(&mut self) {
         drop(self.release.take());
         if let Some(thread) = self.thread.take() {

@@ -14,7 +14,7 @@ use crate::{Table, Topic};
 /// Strings are in the type's input syntax, as in a quoted SQL literal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Values {
-    /// Random values that suit the type: what a column gets unless something is said about it.
+    /// Random values that suit the type: the default of a column without a specification.
     Any,
     /// None: the column is left to the server (default, identity, generated).
     Server,

@@ -1,4 +1,4 @@
-//! Evaluates expressions (`evaluateExpr` and what it calls in `pgbench.c`).
+//! Evaluates expressions (`evaluateExpr` and its callees in `pgbench.c`).
 
 use std::f64::consts::PI;
 

@@ -44,7 +44,7 @@ pub(crate) fn double(text: &str) -> Option<f64> {
     (named || value.is_normal() || value == 0.0 && zero).then_some(value)
 }
 
-/// `%.15g`, with PostgreSQL's names for what is not finite (`src/port/snprintf.c`).
+/// `%.15g`, with PostgreSQL's names of values that are not finite (`src/port/snprintf.c`).
 pub(crate) fn general(value: f64) -> String {
     const DIGITS: i32 = 15;
     if !value.is_finite() {

@@ -1,4 +1,4 @@
-//! A panic in a piece of work, as an error: what the work has made is then cleared up as after any other one.
+//! A panic in a piece of work, as an error: the caller then removes the objects of the work, as after any other error.
 
 use std::panic::AssertUnwindSafe;
 

@@ -84,7 +84,7 @@ impl Stopped {
         *self.0.borrow()
     }
 
-    /// Resolves when the user wants to stop, or when nobody is left who could tell it.
+    /// Resolves when the user wants to stop, or when the sender was dropped.
     pub fn told(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut stopped = self.0.clone();
         async move {
@@ -122,7 +122,7 @@ pub async fn told_to_stop<T>(
 /// Time to clear up after a failure.
 const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
 
-/// Drops what a run has created, after a failure or an interruption. Runs `clear` again as long as
+/// Drops the objects that a run has created, after a failure or an interruption. Runs `clear` again as long as
 /// it is hit by a cancel request that was still under way, and for a minute at most.
 ///
 /// # Errors

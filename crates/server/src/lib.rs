@@ -8,7 +8,7 @@
 //!               ClockReading            the server's clock, for work that several processes share
 //! ```
 //!
-//! Start reading at [`Survey`] and [`Session`]. This crate must not know tables to fill, or what a verb measures.
+//! Start reading at [`Survey`] and [`Session`]. This crate must know neither tables to fill nor the figures of a verb.
 //!
 //! # settings
 //!

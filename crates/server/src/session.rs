@@ -33,7 +33,7 @@ impl<'a> Sessions<'a> {
 
 /// One connection. Its errors contain the server's messages.
 pub struct Session {
-    /// The connection, for what a session does not offer.
+    /// The connection, for calls that a session does not offer.
     pub connection: Connection,
 }
 
@@ -46,7 +46,7 @@ impl Session {
         Sessions::new(target).open().await
     }
 
-    /// Ends the session, and returns once the server has been told.
+    /// Ends the session, and returns once the Terminate message is sent.
     pub async fn close(self) {
         self.connection.close().await;
     }

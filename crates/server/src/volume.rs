@@ -22,7 +22,7 @@ const PG_GLOBAL: u32 = 1664;
 /// cannot have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Space {
-    /// Size of the file system, with what is reserved for root.
+    /// Size of the file system, including the space that is reserved for root.
     pub size: u64,
     /// Space that files take.
     pub used: u64,

@@ -4,7 +4,7 @@
 //! and the functions that candidates of `micro` call. The language of pgbench's scripts has a lexer of its own, in the
 //! crate `script`.
 //!
-//! This crate knows no grammar: it does not know where a statement ends or what a word means. It reads bytes, in any
+//! This crate knows no grammar: it knows neither the end of a statement nor the meaning of a word. It reads bytes, in any
 //! encoding that a client can have, whole or as far as they have arrived. No database, no async, no clock, no files.
 //!
 //! Start reading at [`Text::token`]. [`Syntax`] has the settings that decide where tokens end, and [`name()`] gives the

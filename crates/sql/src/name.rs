@@ -43,7 +43,7 @@ fn unquoted(quoted: &[u8]) -> Vec<u8> {
     name
 }
 
-/// Appends the character of so many hexadecimal digits, in UTF-8, and returns what follows them.
+/// Appends the character of so many hexadecimal digits, in UTF-8, and returns the text after them.
 fn unescape<'a>(digits: &'a [u8], length: usize, name: &mut Vec<u8>) -> Option<&'a [u8]> {
     let (digits, rest) = digits.split_at_checked(length)?;
     let code = u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?;

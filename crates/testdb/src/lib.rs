@@ -11,7 +11,7 @@
 //!   buffer and the largest statement. [`sink`] writes a dump.
 //! - [`unlog`]: `request` → `plan` (steps, each one statement, printed by `--explain`) → `run` (one transaction).
 //! - [`clone`] knows the ways to copy a database, and finds the fastest.
-//! - [`mod@bench`]: `request` and `variant`s (sets of means) → `plan` → `run/` (a `lab` is a server with templates, settings and
+//! - [`mod@bench`]: `request` and `variant`s (sets of means) → `plan` → `run/` (a `bench_server` is a server with templates, settings and
 //!   the `databases` of a trial; `command` is the user's) → `outcome` (verdicts and advice, without a server). Everything
 //!   that a run makes is named after a database of its own, which says so in its comment and to which the run is
 //!   connected: the next bench drops whatever has no connected run.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// Bytes that a directory in memory must have free.
 const ROOM: u64 = 3 << 30;
 
-/// A directory for a home. In memory where there is room: what is forced to disk there costs nothing.
+/// A directory for a home. In memory where there is space: an fsync costs nothing there.
 pub fn directory() -> TempDir {
     tempfile::Builder::new().prefix("test-").tempdir_in(parent()).unwrap()
 }

@@ -3,7 +3,7 @@
 //! - [`Server`] starts a real PostgreSQL in a throw-away `PGRIG_HOME`; [`shared`] is the server of a release that
 //!   all tests of a program share. Start reading there.
 //! - [`cache`] is where the fetched PostgreSQL is, once for all test programs; [`templates`] is the same with an
-//!   `initdb` that copies what it made before.
+//!   `initdb` that copies the data directory of an earlier call.
 //! - [`clients`] are client programs of a release that distributions may lack.
 //! - [`until`] and [`until_async`] wait for a condition, with one deadline for all tests.
 //! - [`require`] is the only way to skip a test.

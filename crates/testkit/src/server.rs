@@ -13,7 +13,7 @@ use crate::directory::directory;
 use crate::templates::{templates, templates_of};
 
 /// Settings of all servers, unless a test has its own: small, for tests run beside each other; and without
-/// forcing anything to disk, because no test can see what a failing power supply loses.
+/// forcing anything to disk, because no test can observe the loss of a failing power supply.
 const SETTINGS: [(&str, &str); 3] = [("shared_buffers", "16MB"), ("fsync", "off"), ("max_wal_size", "1GB")];
 
 /// An instance of this release with these settings beside the usual ones of tests.

@@ -1,4 +1,4 @@
-//! The fetched PostgreSQL with an `initdb` that copies what an earlier call made.
+//! The fetched PostgreSQL with an `initdb` that copies the data directory of an earlier call.
 
 use std::collections::HashSet;
 use std::fs::{self, Permissions};

@@ -105,7 +105,7 @@ fn with_roles(major: u16) -> Server {
     server
 }
 
-/// A server with TLS, and who vouches for it.
+/// A server with TLS, and its certificate authority.
 pub struct TlsServer {
     /// It runs.
     pub server: Server,

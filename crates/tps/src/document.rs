@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Moves, Outcome, Phase};
 use crate::plan::Plan;
 use crate::request::{Connecting, Length, Protocol, Request};
-use crate::watch::{Maintained, Spell, Watched, WatchedSecond};
+use crate::watch::{Maintained, Period, Watched, WatchedSecond};
 use server::machine;
 
 /// Name of the configuration of a run that has only one.
@@ -240,20 +240,20 @@ impl Watched {
 
     /// Events, with their offsets from the beginning.
     fn events(&self, began: f64) -> Vec<Event> {
-        let event = |spell: &Spell, text: String, mut what: Value| {
-            what["from"] = json!(began + spell.from);
-            what["until"] = json!(spell.until.map(|until| began + until));
-            Event { at: (began + spell.from).max(0.0), text, what }
+        let event = |period: &Period, text: String, mut what: Value| {
+            what["from"] = json!(began + period.from);
+            what["until"] = json!(period.until.map(|until| began + until));
+            Event { at: (began + period.from).max(0.0), text, what }
         };
         let checkpoints = self
             .checkpoints
             .iter()
-            .map(|spell| event(spell, "a checkpoint".to_owned(), json!({ "event": "checkpoint" })));
+            .map(|period| event(period, "a checkpoint".to_owned(), json!({ "event": "checkpoint" })));
         let maintenance = self.maintenance.iter().flat_map(|maintained| {
-            let Maintained { who, relation, spells } = maintained;
-            spells.iter().map(move |spell| {
+            let Maintained { who, relation, periods } = maintained;
+            periods.iter().map(move |period| {
                 let what = json!({ "event": "maintenance", "who": who, "relation": relation });
-                event(spell, format!("{who} runs on {relation}"), what)
+                event(period, format!("{who} runs on {relation}"), what)
             })
         });
         checkpoints.chain(maintenance).collect()

@@ -117,7 +117,7 @@ fn payloads(part: usize, document: &str) -> Vec<String> {
     pieces.map(|(piece, text)| format!("{part} {piece} {of} {}", String::from_utf8_lossy(text))).collect()
 }
 
-/// Adds a piece. Another program may send to the channel too: what is no piece is ignored.
+/// Adds a piece. Another program may send to the channel too: payloads that are no pieces are ignored.
 fn add(documents: &mut BTreeMap<usize, Pieces>, payload: &str) {
     let mut words = payload.splitn(4, ' ');
     let mut number = || words.next()?.parse::<usize>().ok();

@@ -11,11 +11,12 @@
 //! Start reading at [`Request`], [`Plan`] and [`run()`]; a latency is recorded in `run/tally`. This crate must not know the
 //! other engines, or the script language beyond the crate `script`.
 //!
-//! - `Request::check` refuses what cannot work on any server; [`Plan`] parses the scripts before a server is touched, then
-//!   asks for the scale. [`run()`] connects, starts jobs, collects their tallies second by second, and ends them (`alarm`).
+//! - `Request::check` refuses requests that cannot work on any server; [`Plan`] parses the scripts before a server is
+//!   touched, then
+//!   asks for the scale. [`run()`] connects, starts jobs, collects their tallies second by second, and ends them (`stop_signal`).
 //! - A job is a thread. Its `waiter` wakes it for any of its clients that can continue; jobs share nothing but counters. A
 //!   client waits for its socket and not in `recv`, even if it is alone on its thread: the kernel wakes a blocked reader of
-//!   a Unix socket also when the server has taken what was sent.
+//!   a Unix socket also when the server has read the sent bytes.
 //! - **`run/pace` owns time**: ramp, warm-up, measured part, and the schedule under a rate. Latency counts from the
 //!   scheduled start.
 //! - `run/wire` speaks the protocol on a stream from `Target::connect_raw`: messages are composed in one buffer and read in

@@ -2,7 +2,7 @@
 
 use crate::outcome::{Moves, Second};
 
-/// Is told of a run's progress, from one thread.
+/// Observer of a run's progress; one thread calls it.
 pub trait Observer: Sync {
     /// A second is over.
     fn second(&self, second: &Second);

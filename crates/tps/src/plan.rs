@@ -36,7 +36,7 @@ impl Plan {
         Box::pin(async move { Self::parse(request)?.plan(connection).await })
     }
 
-    /// The same plan for a trial, whose parts meet anew.
+    /// The same plan for a trial, whose parts synchronise again.
     #[must_use]
     pub fn of_trial(&self, number: usize) -> Self {
         let mut plan = self.clone();

@@ -89,9 +89,9 @@ pub struct Part {
     pub number: usize,
     /// Number of all parts.
     pub of: usize,
-    /// Tells runs apart that meet on one server at the same time; the same for all parts of a run.
+    /// Distinguishes runs that use one server at the same time; the same for all parts of a run.
     pub run: String,
-    /// Number of the trial, from 1: parts meet again for each.
+    /// Number of the trial, from 1: the parts synchronise again before each.
     pub trial: usize,
     /// Longest time to wait for the other parts.
     pub patience: Duration,
@@ -103,8 +103,8 @@ impl Part {
         (1..=self.of).contains(&self.number)
     }
 
-    /// The name under which the parts meet.
-    pub(crate) fn meeting(&self) -> String {
+    /// The name of the advisory locks of all parts of a trial.
+    pub(crate) fn lock_name(&self) -> String {
         format!("pgrig tps {} {} {}", self.of, self.trial, self.run)
     }
 

@@ -13,7 +13,7 @@ use crate::error::TpsError;
 /// Name of the session in pg_stat_activity.
 const APPLICATION_NAME: &str = "pgrig part";
 /// Settings of the session. The server ends it within 7 s if the part's machine no longer answers; if it has nothing to
-/// send, by keepalives, otherwise by the time limit of what it sent.
+/// send, by keepalives, otherwise by the time limit of unacknowledged data.
 const SET_UP: &str = "SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 2; \
                       SET tcp_user_timeout = '7s'; SET statement_timeout = '5s'";
 /// Time after which pgrig gives up, if the server does not answer.
@@ -114,7 +114,7 @@ impl Signals {
         }
         let look = said(&connection, async {
             connection.client.batch_execute(SET_UP).await?;
-            connection.client.prepare(include_str!("sql/meeting_look.sql")).await
+            connection.client.prepare(include_str!("sql/part_look.sql")).await
         });
         let look = look.await?;
         Ok(Self { connection, name, look })
@@ -122,19 +122,19 @@ impl Signals {
 
     /// Gives a sign; false if another session gives it.
     pub(crate) async fn take(&self, sign: Sign) -> Result<bool, Error> {
-        let query = include_str!("sql/meeting_arrive.sql");
+        let query = include_str!("sql/part_take.sql");
         Ok(self.connection.client.query_one(query, &[&self.name, &sign.number()]).await?.get(0))
     }
 
     /// Takes a sign back.
     pub(crate) async fn give_up(&self, sign: Sign) -> Result<(), Error> {
-        let query = include_str!("sql/meeting_leave.sql");
+        let query = include_str!("sql/part_release.sql");
         self.connection.client.query_one(query, &[&self.name, &sign.number()]).await.map(drop)
     }
 
     /// Gives the digest of the options, as all parts with the same options do.
     pub(crate) async fn share_options(&self, options: &str) -> Result<(), Error> {
-        let query = include_str!("sql/meeting_options.sql");
+        let query = include_str!("sql/part_options.sql");
         let mark = Sign::Options(0).number();
         self.connection.client.query_one(query, &[&self.name, &options, &mark]).await.map(drop)
     }

@@ -24,7 +24,7 @@ use server::Survey;
 use server::fault::caught;
 use server::interruption::{Ended, clear_up, until_stopped};
 
-/// Told of a run's progress.
+/// Observer of a run's progress.
 pub trait Observer: Sync {
     /// A step of this trial begins.
     fn step_started(&self, trial: u16, step: &Step);
@@ -34,7 +34,7 @@ pub trait Observer: Sync {
     fn left_behind(&self, why: &str);
 }
 
-/// Drops what an earlier run has left in the request's schema: before a plan is made of what is there.
+/// Drops the objects that an earlier run left in the schema of the request. Call it before a plan is made.
 ///
 /// # Errors
 /// If another pgrig is at work there, or something cannot be dropped.

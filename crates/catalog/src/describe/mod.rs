@@ -30,7 +30,7 @@ use self::partial::Look;
 
 /// Request for the rows of one table.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct DescribeRequest {
     /// The user's specifications of columns (`--column NAME=SPEC`).
     pub columns: Vec<ColumnSpec>,
     /// Number of the first row. Rows that pgrig put there before have the numbers below it.
@@ -59,7 +59,7 @@ pub struct Wish {
 
 /// Rows for a table, ready to be copied.
 ///
-/// The result depends on the table, the wish, the present rows and the rows that can be referenced.
+/// The result depends on the table, the request, the present rows and the rows that can be referenced.
 /// A fill that is resumed passes the [`Described::present`] and [`Described::first_row`] of its
 /// beginning again. It does not call [`verify`](super::verify()), because the table may already
 /// have rows of the sample.
@@ -67,7 +67,7 @@ pub struct Wish {
 pub struct Described {
     /// The rows. Columns left to the server have [`rowgen::Values::Server`].
     pub table: Table,
-    /// The first row's number: the wish's, or more where present rows have to be passed over.
+    /// The first row's number: the request's, or more where present rows have to be passed over.
     pub first_row: u64,
     /// Rows and values that the table had before.
     pub present: Present,
@@ -104,12 +104,12 @@ impl Described {
 /// Describes rows for the table. Nothing is changed.
 ///
 /// - Generated columns, identities and columns with a default are left to the server, unless a
-///   spec or the wish says otherwise or a default would break a key (a constant in a unique column, an id that
+///   spec or the request says otherwise or a default would break a key (a constant in a unique column, an id that
 ///   a self-reference needs).
 /// - A nullable column is NULL in a twentieth of the rows, unless it is part of a key.
 /// - If a partial unique index leaves room for fewer rows than wanted, further rows do not satisfy its predicate.
 /// - Numbers, dates and times in keys go on after the greatest one present. Texts, uuids and the like
-///   follow from the row number and the seed: if the wish begins at row 0, rows are numbered from the
+///   follow from the row number and the seed: if the request begins at row 0, rows are numbered from the
 ///   present number of rows on, so that rows made with the same seed are not made again.
 ///
 /// # Errors
@@ -117,10 +117,10 @@ impl Described {
 pub fn describe<'a>(
     client: &'a Client,
     info: &'a TableInfo,
-    wish: &'a Wish,
+    request: &'a DescribeRequest,
     scope: Scope,
 ) -> LocalBoxFuture<'a, Result<Described, CatalogError>> {
-    Box::pin(async move { Look { client, info, wish, scope }.described().await })
+    Box::pin(async move { Look { client, info, request, scope }.described().await })
 }
 
 /// Decisions about the values of single columns.
@@ -143,7 +143,7 @@ struct Draft {
 struct Design<'a> {
     client: &'a Client,
     info: &'a TableInfo,
-    wish: &'a Wish,
+    request: &'a DescribeRequest,
     slots: Vec<Slot<'a>>,
     /// Conditions that rows must fulfil besides the table's CHECKs: predicates of unique indexes that no row may satisfy.
     avoided: &'a [CheckInfo],
@@ -153,24 +153,24 @@ impl<'a> Design<'a> {
     async fn of(
         client: &'a Client,
         info: &'a TableInfo,
-        wish: &'a Wish,
+        request: &'a DescribeRequest,
         avoided: &'a [CheckInfo],
     ) -> Result<Described, CatalogError> {
-        let given = Given::read(client, info, &wish.columns).await?;
-        let mut slots = slots(info, &given, wish)?;
-        for slot in slots.iter_mut().filter(|slot| wish.referenced.iter().any(|name| name == slot.name())) {
-            slot.give_values(wish.rows);
+        let given = Given::read(client, info, &request.columns).await?;
+        let mut slots = slots(info, &given, request)?;
+        for slot in slots.iter_mut().filter(|slot| request.referenced.iter().any(|name| name == slot.name())) {
+            slot.give_values(request.rows);
         }
         let own: Vec<String> = slots.iter().filter_map(|slot| slot.own_key().map(str::to_owned)).collect();
         for slot in slots.iter_mut().filter(|slot| own.iter().any(|name| name == slot.name())) {
-            slot.give_known_values(wish.rows);
+            slot.give_known_values(request.rows);
         }
-        Self { client, info, wish, slots, avoided }.described().await
+        Self { client, info, request, slots, avoided }.described().await
     }
 
     async fn described(&self) -> Result<Described, CatalogError> {
         let mut warnings = self.warnings();
-        let present = match &self.wish.present {
+        let present = match &self.request.present {
             Some(present) => present.clone(),
             None => Present::ask(self.client, self.info, &self.slots).await?,
         };
@@ -181,7 +181,7 @@ impl<'a> Design<'a> {
             self.info,
             &self.slots,
             &way,
-            (present.has_rows, &self.wish.planned),
+            (present.has_rows, &self.request.planned),
         )
         .await?;
         let basis = Basis { conditions: &conditions, way: &way, present: &present };
@@ -206,7 +206,7 @@ impl<'a> Design<'a> {
             present,
             most_rows: draft.most,
             text_only: self.slots.iter().filter(sent).map(|slot| slot.name().to_owned()).collect(),
-            planned: self.wish.planned.clone(),
+            planned: self.request.planned.clone(),
             sequences: self.sequences(),
             warnings,
         })
@@ -223,9 +223,9 @@ impl<'a> Design<'a> {
         let Basis { conditions, way, present } = basis;
         let mut parts = self.parts(way, groups, present);
         let wanted = self.wanted(&parts);
-        let made = Made { rows: self.wish.rows, uses_all_keys: self.wish.uses_all_keys };
-        let mut assigned = assign(&self.info.shown(), &mut parts, wanted, self.wish.first_row, made)?;
-        for (name, count) in self.slots.iter().filter_map(|slot| slot.values_left(self.wish.rows)) {
+        let made = Made { rows: self.request.rows, uses_all_keys: self.request.uses_all_keys };
+        let mut assigned = assign(&self.info.shown(), &mut parts, wanted, self.request.first_row, made)?;
+        for (name, count) in self.slots.iter().filter_map(|slot| slot.values_left(self.request.rows)) {
             assigned.limit(count, None, || format!("sequence {name} has no more values"));
         }
         let Assigned { most, trusted } = assigned;
@@ -243,7 +243,7 @@ impl<'a> Design<'a> {
         let first_row = self.first_row(&parts, present).await?;
         let choice = self.choice(basis, groups, &parts, first_row);
         let columns = compose(self.info, &choice, &conditions.checks)?;
-        let rows = self.wish.rows.map_or(u64::MAX, |rows| first_row.saturating_add(rows));
+        let rows = self.request.rows.map_or(u64::MAX, |rows| first_row.saturating_add(rows));
         Ok(Draft {
             table: self.table(columns, rows),
             first_row,
@@ -263,8 +263,8 @@ impl<'a> Design<'a> {
         let Basis { way, present, .. } = basis;
         Choice {
             table: &self.info.name,
-            seed: self.wish.seed,
-            plain: self.wish.plain,
+            seed: self.request.seed,
+            plain: self.request.plain,
             slots: &self.slots,
             way,
             groups,
@@ -275,7 +275,7 @@ impl<'a> Design<'a> {
     }
 
     fn table(&self, columns: Vec<Column>, rows: u64) -> Table {
-        Table { name: self.info.name.clone(), columns, rows, seed: self.wish.seed }
+        Table { name: self.info.name.clone(), columns, rows, seed: self.request.seed }
     }
 
     /// Groups of columns whose values the server accepts, where the draft would break a condition.
@@ -308,7 +308,7 @@ impl<'a> Design<'a> {
             parts: &draft.parts,
             made: &draft.table,
             rows: draft.first_row..draft.table.rows.min(most),
-            wanted: self.wish.rows.or_else(|| draft.most.as_ref().map(|most| most.rows)),
+            wanted: self.request.rows.or_else(|| draft.most.as_ref().map(|most| most.rows)),
             drawn: &self.table(drawn(choice, checks), u64::MAX),
         };
         sampling.groups().await
@@ -461,7 +461,7 @@ impl<'a> Design<'a> {
     /// Refuses a table that has rows if pgrig cannot know which combinations of few values they
     /// use. For a single foreign key it knows: the server has returned the unused keys.
     fn refuse_unknown_present(&self, parts: &[Part], present: &Present) -> Result<(), CatalogError> {
-        if self.wish.first_row > 0 || !present.has_rows {
+        if self.request.first_row > 0 || !present.has_rows {
             return Ok(());
         }
         let starts_anew = |key: &&KeyInfo| {
@@ -489,10 +489,10 @@ impl<'a> Design<'a> {
             let slot = self.slots.iter().find(|slot| part.columns == [slot.name()]);
             part.turn.is_some() && slot.is_some_and(|slot| !is_counted_on(&slot.kind))
         };
-        if self.wish.first_row == 0 && self.wish.present.is_none() && parts.iter().any(by_number) {
+        if self.request.first_row == 0 && self.request.present.is_none() && parts.iter().any(by_number) {
             return present.count(self.client, self.info).await;
         }
-        Ok(self.wish.first_row)
+        Ok(self.request.first_row)
     }
 }
 

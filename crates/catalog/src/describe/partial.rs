@@ -9,7 +9,7 @@ use failure::Classified;
 use rowgen::{Column, Table, Values};
 use tokio_postgres::Client;
 
-use super::{Described, Design, Wish};
+use super::{Described, Design, DescribeRequest};
 use crate::error::CatalogError;
 use crate::info::{CheckInfo, ColumnInfo, KeyInfo, TableInfo};
 use crate::mentioned::columns_in;
@@ -22,14 +22,14 @@ const AMPLE: u64 = 1_000_000_000;
 pub(super) struct Look<'a> {
     pub(super) client: &'a Client,
     pub(super) info: &'a TableInfo,
-    pub(super) wish: &'a Wish,
+    pub(super) request: &'a DescribeRequest,
     pub(super) scope: Scope,
 }
 
 impl Look<'_> {
     /// Describes the rows, at first as if every unique index held all of them.
     pub(super) async fn described(&self) -> Result<Described, CatalogError> {
-        let whole = self.of(self.info, self.wish, &[]).await;
+        let whole = self.of(self.info, self.request, &[]).await;
         let mut spared = self.in_the_way(&whole, &[]);
         if spared.is_empty() {
             return whole;
@@ -59,12 +59,12 @@ impl Look<'_> {
     async fn of(
         &self,
         info: &TableInfo,
-        wish: &Wish,
+        request: &DescribeRequest,
         avoided: &[CheckInfo],
     ) -> Result<Described, CatalogError> {
         // Planned tables may need temporary ones that stand in for them.
-        let access = if wish.planned.is_empty() { Access::ReadOnly } else { Access::ReadWrite };
-        let design = Design::of(self.client, info, wish, avoided);
+        let access = if request.planned.is_empty() { Access::ReadOnly } else { Access::ReadWrite };
+        let design = Design::of(self.client, info, request, avoided);
         rolled_back(self.client, self.scope, access, design).await
     }
 
@@ -72,7 +72,7 @@ impl Look<'_> {
     fn in_the_way(&self, outcome: &Result<Described, CatalogError>, spared: &[&KeyInfo]) -> Vec<&KeyInfo> {
         let is_named = |key: &KeyInfo| match outcome {
             Ok(described) => described.most_rows.as_ref().is_some_and(|most| {
-                self.wish.rows.is_none() && most.rows < AMPLE && most.key.as_ref() == Some(&key.name)
+                self.request.rows.is_none() && most.rows < AMPLE && most.key.as_ref() == Some(&key.name)
             }),
             Err(CatalogError::TooManyRows { key: named, .. }) => named.as_ref() == Some(&key.name),
             Err(CatalogError::Key { key: named, .. } | CatalogError::RowsPresent { key: named, .. }) => {
@@ -100,7 +100,7 @@ impl Look<'_> {
 
     /// Whether pgrig can choose the column's values.
     fn is_open(&self, name: &str) -> bool {
-        let is_given = self.wish.columns.iter().any(|given| given.column == name);
+        let is_given = self.request.columns.iter().any(|given| given.column == name);
         let may = self.info.column(name).is_some_and(|column| column.may_insert && !column.is_generated());
         may && !is_given
     }
@@ -116,16 +116,16 @@ impl Look<'_> {
                 expression: format!("({predicate} IS NOT TRUE)"),
             })
             .collect();
-        self.of(&info, &self.wish_for(self.wish.rows, spared), &avoided).await
+        self.of(&info, &self.request_for(self.request.rows, spared), &avoided).await
     }
 
-    /// The wish for so many rows, with values of pgrig's in the columns of predicates: defaults may satisfy these.
-    fn wish_for(&self, rows: Option<u64>, spared: &[&KeyInfo]) -> Wish {
-        let mut wish = Wish { rows, ..self.wish.clone() };
+    /// The request for so many rows, with values of pgrig's in the columns of predicates: defaults may satisfy these.
+    fn request_for(&self, rows: Option<u64>, spared: &[&KeyInfo]) -> DescribeRequest {
+        let mut request = DescribeRequest { rows, ..self.request.clone() };
         for name in spared.iter().flat_map(|key| self.predicate_columns(key)) {
-            wish.chosen.push(name.to_owned());
+            request.chosen.push(name.to_owned());
         }
-        wish
+        request
     }
 
     /// The rest, after as many rows with keys that differ as there is room for.
@@ -141,9 +141,9 @@ impl Look<'_> {
             Err(_) => 0,
         };
         // Rows that are there already, by number, may be those of the head.
-        let rows = Some(most).filter(|most| *most > 0 && self.wish.first_row == 0);
+        let rows = Some(most).filter(|most| *most > 0 && self.request.first_row == 0);
         let joined = match rows {
-            Some(rows) => match self.of(self.info, &self.wish_for(Some(rows), spared), &[]).await {
+            Some(rows) => match self.of(self.info, &self.request_for(Some(rows), spared), &[]).await {
                 Ok(head) => self.joined(&head, rows, &rest, spared),
                 Err(error) if error.is_usage() => None,
                 Err(error) => return Err(error),

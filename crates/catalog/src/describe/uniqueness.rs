@@ -1,4 +1,4 @@
-//! Ways to keep the unique keys of a table: what each column can contribute, and what each key asks for.
+//! Ways to keep the unique keys of a table: the number of values that each column can have, and that each key needs.
 
 use rowgen::{Column, Kind, Values};
 
@@ -133,7 +133,7 @@ impl Design<'_> {
     }
 
     pub(super) fn refuse_too_many(&self, most: Option<&MostRows>) -> Result<(), CatalogError> {
-        match (self.wish.rows, most) {
+        match (self.request.rows, most) {
             (Some(rows), Some(most)) if rows > most.rows => Err(CatalogError::TooManyRows {
                 table: self.info.shown(),
                 rows,

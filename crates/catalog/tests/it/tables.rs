@@ -2,7 +2,7 @@
 //! constraints hold, so a COPY that succeeds is the proof.
 
 use crate::support::on_each_release;
-use catalog::{Scope, TableInfo, Wish, describe};
+use catalog::{Scope, TableInfo, DescribeRequest, describe};
 use testkit::assert_says;
 
 #[test]
@@ -255,7 +255,7 @@ fn keys_of_every_form() {
             &["public.k_few has room for 60 rows, not 61", "3 values of a × 2 values of b × 10 values of c"],
         );
         let info = TableInfo::read(database.client(), "k_few", Scope::Idle).await.unwrap();
-        let described = describe(database.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
+        let described = describe(database.client(), &info, &DescribeRequest::default(), Scope::Idle).await.unwrap();
         assert_eq!(described.most_rows.unwrap().rows, 60);
         if database.release >= 18 {
             database
@@ -289,20 +289,20 @@ fn appended_rows_go_on_after_those_present() {
         assert_eq!(database.value("SELECT max(day) FROM ids").await, "2030-11-21");
         // A fill that goes on after an interruption makes the same rows.
         let info = TableInfo::read(database.client(), "ids", Scope::Idle).await.unwrap();
-        let mut wish = Wish { rows: Some(100), seed: 42, ..Wish::default() };
-        let whole = describe(database.client(), &info, &wish, Scope::Idle).await.unwrap();
+        let mut request = DescribeRequest { rows: Some(100), seed: 42, ..DescribeRequest::default() };
+        let whole = describe(database.client(), &info, &request, Scope::Idle).await.unwrap();
         let stored = serde_json::to_string(&whole.present).unwrap();
         let mut half = whole.clone();
         half.table.rows -= 50;
         database.load(&info, &half).await;
-        wish.present = Some(serde_json::from_str(&stored).unwrap());
-        wish.first_row = whole.first_row;
-        assert_eq!(describe(database.client(), &info, &wish, Scope::Idle).await.unwrap().table, whole.table);
+        request.present = Some(serde_json::from_str(&stored).unwrap());
+        request.first_row = whole.first_row;
+        assert_eq!(describe(database.client(), &info, &request, Scope::Idle).await.unwrap().table, whole.table);
         // Going on with numbered rows: the same values as in one go.
         database.sql("TRUNCATE ids").await;
         database.fill("ids", 100).await.unwrap();
-        let wish = Wish { first_row: 100, rows: Some(50), seed: 42, ..Wish::default() };
-        assert_eq!(database.fill_wish("ids", &wish).await.unwrap().first_row, 100);
+        let request = DescribeRequest { first_row: 100, rows: Some(50), seed: 42, ..DescribeRequest::default() };
+        assert_eq!(database.fill_requested("ids", &request).await.unwrap().first_row, 100);
         assert_eq!(database.value("SELECT max(id) FROM ids").await, "150");
         for _ in 0..2 {
             database.fill("parents", 100).await.unwrap();
@@ -318,10 +318,10 @@ fn appended_rows_go_on_after_those_present() {
                 "TRUNCATE public.pairs",
             ],
         );
-        let wish = Wish { first_row: 300, rows: Some(100), seed: 42, ..Wish::default() };
-        database.fill_wish("pairs", &wish).await.unwrap();
-        let wish = Wish { first_row: 380, rows: Some(50), seed: 42, ..Wish::default() };
-        let error = database.fill_wish("pairs", &wish).await.unwrap_err().to_string();
+        let request = DescribeRequest { first_row: 300, rows: Some(100), seed: 42, ..DescribeRequest::default() };
+        database.fill_requested("pairs", &request).await.unwrap();
+        let request = DescribeRequest { first_row: 380, rows: Some(50), seed: 42, ..DescribeRequest::default() };
+        let error = database.fill_requested("pairs", &request).await.unwrap_err().to_string();
         assert_says(&error, &["public.pairs has room for 20 rows, not 50"]);
     });
 }
@@ -520,8 +520,8 @@ fn names_of_columns_suggest_values_unless_plain_or_something_else_decides() {
         assert_eq!(described.table.columns[4].phrase(), "'x'");
         database.fill("tree", 500).await.unwrap();
         database.sql("TRUNCATE people").await;
-        let wish = Wish { rows: Some(1_000), plain: true, ..Wish::default() };
-        let described = database.fill_wish("people", &wish).await.unwrap();
+        let request = DescribeRequest { rows: Some(1_000), plain: true, ..DescribeRequest::default() };
+        let described = database.fill_requested("people", &request).await.unwrap();
         let phrases: Vec<String> = described.table.columns.iter().map(rowgen::Column::phrase).collect();
         assert_eq!((&*phrases[0], &*phrases[4]), ("unique", "any"));
     });

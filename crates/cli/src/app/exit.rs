@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::app::failure::{Failure, Unhappy};
+use crate::app::failure::{Failure, BadResult};
 use crate::app::printer::Printer;
 use crate::app::{fault, interrupt};
 
@@ -20,7 +20,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() { WRONG_REQUEST } else { 0 })
 }
 
-/// Prints a text for users who give no verb.
+/// Prints the text for a command line without a verb.
 pub(crate) fn printed(text: &str) -> ExitCode {
     // A reader that has seen enough closes the pipe.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -44,7 +44,7 @@ pub(crate) fn status(result: Result<(), Failure>, printer: &Printer) -> ExitCode
     }
     match &failure {
         // That is how it ends.
-        Failure::Unhappy(Unhappy::Ended) => printer.say(&failure),
+        Failure::BadResult(BadResult::Ended) => printer.say(&failure),
         _ => printer.error(&failure),
     }
     ExitCode::from(code(&failure))
@@ -56,7 +56,7 @@ fn code(failure: &Failure) -> u8 {
         return INTERRUPTED;
     }
     match failure {
-        Failure::Unhappy(Unhappy::Missed(_)) => MISSED,
+        Failure::BadResult(BadResult::Missed(_)) => MISSED,
         failure if failure.is_usage() => WRONG_REQUEST,
         _ => FAILED,
     }

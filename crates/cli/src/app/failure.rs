@@ -13,7 +13,7 @@ pub(crate) enum Failure {
     /// An error.
     Error(Box<Classed>),
     /// The work is done with a bad result, which has been printed.
-    Unhappy(Unhappy),
+    BadResult(BadResult),
 }
 
 /// An error with its class.
@@ -40,9 +40,9 @@ impl Classified for Usage {
 /// A failure of the machine or the server for which there is no error type.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Broken(pub(crate) String);
+pub(crate) struct MachineFailure(pub(crate) String);
 
-impl Classified for Broken {
+impl Classified for MachineFailure {
     fn class(&self) -> Class {
         Class::Machine
     }
@@ -50,7 +50,7 @@ impl Classified for Broken {
 
 /// The work was done with a bad result, which has been printed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unhappy {
+pub(crate) enum BadResult {
     /// Thresholds of --fail-if were missed, or verdicts of --fail-on occurred: the texts.
     #[error("{}", .0.join("\n"))]
     Missed(Vec<String>),
@@ -80,9 +80,9 @@ impl<E: Classified> From<E> for Failure {
     }
 }
 
-impl From<Unhappy> for Failure {
-    fn from(unhappy: Unhappy) -> Self {
-        Self::Unhappy(unhappy)
+impl From<BadResult> for Failure {
+    fn from(result: BadResult) -> Self {
+        Self::BadResult(result)
     }
 }
 
@@ -91,8 +91,8 @@ impl Failure {
     pub(crate) fn is_interrupt(&self) -> bool {
         match self {
             Self::Error(classed) => classed.class == Class::Interrupted,
-            Self::Unhappy(Unhappy::Interrupted | Unhappy::Stopped | Unhappy::Ended) => true,
-            Self::Unhappy(Unhappy::Missed(_) | Unhappy::Lost(..)) => false,
+            Self::BadResult(BadResult::Interrupted | BadResult::Stopped | BadResult::Ended) => true,
+            Self::BadResult(BadResult::Missed(_) | BadResult::Lost(..)) => false,
         }
     }
 
@@ -100,8 +100,8 @@ impl Failure {
     pub(crate) fn is_usage(&self) -> bool {
         match self {
             Self::Error(classed) => classed.class == Class::Request,
-            Self::Unhappy(Unhappy::Lost(_, class)) => *class == Class::Request,
-            Self::Unhappy(_) => false,
+            Self::BadResult(BadResult::Lost(_, class)) => *class == Class::Request,
+            Self::BadResult(_) => false,
         }
     }
 
@@ -119,14 +119,14 @@ impl Failure {
     pub(crate) fn error<E: Error + 'static>(&self) -> Option<&E> {
         match self {
             Self::Error(classed) => classed.error.downcast_ref(),
-            Self::Unhappy(_) => None,
+            Self::BadResult(_) => None,
         }
     }
 
     /// Status of a run that ends with this failure.
     pub(crate) fn run_status(&self) -> Status {
         match self {
-            Self::Unhappy(Unhappy::Missed(_)) => Status::Done,
+            Self::BadResult(BadResult::Missed(_)) => Status::Done,
             failure if failure.is_interrupt() => Status::Interrupted,
             _ => Status::Failed,
         }
@@ -136,9 +136,9 @@ impl Failure {
     pub(crate) fn run_notes(&self) -> Vec<String> {
         match self {
             Self::Error(classed) => vec![classed.error.to_string()],
-            Self::Unhappy(Unhappy::Lost(why, _)) => why.clone(),
-            Self::Unhappy(Unhappy::Stopped) => vec![Unhappy::Stopped.to_string()],
-            Self::Unhappy(Unhappy::Missed(_) | Unhappy::Interrupted | Unhappy::Ended) => Vec::new(),
+            Self::BadResult(BadResult::Lost(why, _)) => why.clone(),
+            Self::BadResult(BadResult::Stopped) => vec![BadResult::Stopped.to_string()],
+            Self::BadResult(BadResult::Missed(_) | BadResult::Interrupted | BadResult::Ended) => Vec::new(),
         }
     }
 }
@@ -148,7 +148,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let classed = match self {
             Self::Error(classed) => classed,
-            Self::Unhappy(unhappy) => return unhappy.fmt(f),
+            Self::BadResult(result) => return result.fmt(f),
         };
         let mut text = String::new();
         let mut add = |cause: String| match &mut text {
@@ -200,7 +200,7 @@ impl<T> Context<T> for Option<T> {
     }
 
     fn with_context<S: Into<String>>(self, missing: impl FnOnce() -> S) -> Result<T, Failure> {
-        self.ok_or_else(|| Broken(missing().into()).into())
+        self.ok_or_else(|| MachineFailure(missing().into()).into())
     }
 }
 
@@ -218,8 +218,8 @@ mod tests {
 
     #[test]
     fn missed_thresholds_do_not_spoil_the_run() {
-        assert_eq!(Failure::from(Unhappy::Missed(Vec::new())).run_status(), Status::Done);
-        assert_eq!(Failure::from(Unhappy::Stopped).run_status(), Status::Interrupted);
-        assert_eq!(Failure::from(Broken(String::new())).run_status(), Status::Failed);
+        assert_eq!(Failure::from(BadResult::Missed(Vec::new())).run_status(), Status::Done);
+        assert_eq!(Failure::from(BadResult::Stopped).run_status(), Status::Interrupted);
+        assert_eq!(Failure::from(MachineFailure(String::new())).run_status(), Status::Failed);
     }
 }

@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::app::failure::Unhappy;
+use crate::app::failure::BadResult;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
 use crate::app::{fault, terminal};
@@ -108,8 +108,8 @@ async fn asked() {
 /// statements in the server are ended then.
 ///
 /// # Errors
-/// [`Unhappy::Stopped`], or the error of the work.
-pub(crate) fn block_on<T, E: From<Unhappy>>(
+/// [`BadResult::Stopped`], or the error of the work.
+pub(crate) fn block_on<T, E: From<BadResult>>(
     runtime: Runtime,
     printer: &Printer,
     work: impl Future<Output = Result<T, E>>,
@@ -127,7 +127,7 @@ pub(crate) fn block_on<T, E: From<Unhappy>>(
                 printer.say(TOLD);
                 // The work is not polled, so that it begins nothing new until its statements have ended.
                 connect::stop_everything(time_left()).await;
-                Err(Unhappy::Stopped.into())
+                Err(BadResult::Stopped.into())
             }
         }
     });
@@ -206,7 +206,7 @@ async fn silence() {
     }
 }
 
-/// Prints what pgrig waits for when a server has been silent for long, and again each time the
+/// Prints the statement that pgrig waits for when a server has been silent for long, and again each time the
 /// silence has doubled. Never resolves.
 async fn tell_silences(quiet: bool) {
     let mut next = TELL_SILENCE;

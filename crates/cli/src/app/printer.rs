@@ -159,7 +159,7 @@ fn for_terminal(terminal: &Term, text: &str) -> String {
     }
 }
 
-/// Errors are ignored: if standard error is gone, nobody can be told.
+/// Errors are ignored: if standard error is closed, no message can reach the user.
 fn to_stderr(text: &str) {
     let _ = writeln!(io::stderr(), "{}", for_terminal(&Term::stderr(), text));
 }

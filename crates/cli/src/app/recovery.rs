@@ -13,10 +13,10 @@ use server::settings::{
 use tokio::runtime::{Builder, Runtime};
 
 use crate::app::args::ServerChoice;
-use crate::app::failure::{Broken, Failure, Unhappy};
+use crate::app::failure::{MachineFailure, Failure, BadResult};
 use crate::app::interrupt;
 use crate::app::printer::Printer;
-use crate::app::target::{self, Meant, meant, options};
+use crate::app::target::{self, ServerKind, server_kind, options};
 
 /// Time to wait for a server that does not answer: it must not delay a verb for another server.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -95,7 +95,7 @@ pub(crate) fn put_back_own(
                 Some(JournalState::Dead(journal)) => restore_own(target, &journal, printer),
                 _ => Ok(()),
             },
-            JournalState::Elsewhere(journal) => Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
+            JournalState::Elsewhere(journal) => Err(MachineFailure(elsewhere(&journal.record, &journal.path)).into()),
             JournalState::Dead(journal) => restore_own(target, &journal, printer),
             _ => Ok(()),
         },
@@ -107,7 +107,7 @@ fn restore_own(target: &Target, journal: &Journal, printer: &Printer) -> Result<
         Ok(done) => tell(&journal.record, &done, printer),
         // That instance was destroyed, and this is a new one of its name.
         Err(Left::Settings(SettingsError::OtherServer)) => journal.close()?,
-        Err(error) => return Err(Broken(left(journal, &error)).into()),
+        Err(error) => return Err(MachineFailure(left(journal, &error)).into()),
     }
     Ok(())
 }
@@ -128,8 +128,8 @@ pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) ->
     let is_same = |record: &Record| is_server_of(record, target, identifier.as_deref());
     each_of(home, is_same, printer, |found| {
         match found {
-        JournalState::Elsewhere(journal) => Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
-        JournalState::Dead(journal) => Err(Broken(format!(
+        JournalState::Elsewhere(journal) => Err(MachineFailure(elsewhere(&journal.record, &journal.path)).into()),
+        JournalState::Dead(journal) => Err(MachineFailure(format!(
             "an earlier pgrig changed settings or tables of this server and did not restore them, so pgrig does not \
              measure: run pgrig server status to restore them (journal: {})",
             journal.path().display()
@@ -208,7 +208,7 @@ enum Left {
     #[error("the server did not respond within {} s", PATIENCE.as_secs())]
     Late,
     #[error(transparent)]
-    Stopped(#[from] Unhappy),
+    Stopped(#[from] BadResult),
     #[error("{0}")]
     Machine(#[from] std::io::Error),
 }
@@ -265,7 +265,7 @@ fn restore_named(
 
 /// The server that the verb names.
 fn given(choice: Option<&ServerChoice>) -> Option<Target> {
-    let choice = choice.filter(|choice| matches!(meant(choice), Ok(Meant::Named)))?;
+    let choice = choice.filter(|choice| matches!(server_kind(choice), Ok(ServerKind::Named)))?;
     resolve(&options(choice), &|name: &str| std::env::var(name).ok()).ok()
 }
 

@@ -11,7 +11,7 @@ use server::{DataDirectory, DifferingSetting, Restarter, differing_settings, run
 use tps::matrix::ServerFacts;
 
 use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
-use crate::app::failure::{Broken, Failure, Usage};
+use crate::app::failure::{MachineFailure, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::{pooler, recovery};
 
@@ -52,7 +52,7 @@ struct Embedded {
 
 /// Finds the server, and starts the embedded one if that is meant.
 pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> Result<Chosen, Failure> {
-    if meant(choice)? == Meant::Named {
+    if server_kind(choice)? == ServerKind::Named {
         let target = named(choice)?;
         let kind = Kind::Named { recipe: recipe(&options(choice), &env)?, own: OnceLock::new() };
         let may_change_sessions = choice.may_change_sessions;
@@ -84,7 +84,7 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
 
 /// The kind of server that the arguments select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meant {
+pub(crate) enum ServerKind {
     /// pgrig's own.
     Own,
     /// The server that an option or the environment names.
@@ -95,9 +95,9 @@ pub(crate) enum Meant {
 ///
 /// # Errors
 /// If both are asked for.
-pub(crate) fn meant(choice: &ServerChoice) -> Result<Meant, Usage> {
+pub(crate) fn server_kind(choice: &ServerChoice) -> Result<ServerKind, Usage> {
     if database_of_own(choice).is_some() {
-        return Ok(Meant::Own);
+        return Ok(ServerKind::Own);
     }
     let named = options(choice).names_a_server(&|_| None);
     if named && choice.address.embedded.any() {
@@ -108,7 +108,7 @@ pub(crate) fn meant(choice: &ServerChoice) -> Result<Meant, Usage> {
         ));
     }
     let named = named || !choice.address.embedded.any() && options(choice).names_a_server(&env);
-    Ok(if named { Meant::Named } else { Meant::Own })
+    Ok(if named { ServerKind::Named } else { ServerKind::Own })
 }
 
 /// The database of pgrig's own server that -d names beside --instance and the like.
@@ -459,11 +459,11 @@ pub(crate) async fn assert_settings(
 ) -> Result<(), Failure> {
     let differing = differing_settings(&connection.client, settings)
         .await
-        .map_err(|error| Broken(format!("cannot read settings: {error}")))?;
+        .map_err(|error| MachineFailure(format!("cannot read settings: {error}")))?;
     let Some(DifferingSetting { name, expected, active, remedy }) = differing.into_iter().next() else {
         return Ok(());
     };
-    Err(Broken(format!(
+    Err(MachineFailure(format!(
         "{name} is {active}, but pgrig started this instance with {expected}: {remedy}, or give --set {name}={active}"
     ))
     .into())

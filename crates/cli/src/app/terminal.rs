@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
 /// The modes to restore, while something is drawn on the terminal.
-static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
+static SAVED_MODES: Mutex<Option<SavedModes>> = Mutex::new(None);
 
 /// Whether the terminal did not answer a query.
 static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// The terminal's modes before the change.
-struct Borrowed {
+struct SavedModes {
     /// None if standard input is not the terminal.
     modes: Option<Termios>,
     /// Whether the cursor may be hidden.
@@ -58,25 +58,25 @@ pub(crate) fn borrow() {
         quiet.local_flags.remove(LocalFlags::ECHO);
         let _ = tcsetattr(stdin.as_fd(), SetArg::TCSANOW, &quiet);
     }
-    if let Ok(mut borrowed) = BORROWED.lock() {
-        *borrowed = Some(Borrowed { modes, is_drawn_on: false });
+    if let Ok(mut saved) = SAVED_MODES.lock() {
+        *saved = Some(SavedModes { modes, is_drawn_on: false });
     }
 }
 
-/// Records that something is drawn on the borrowed terminal.
+/// Records that pgrig has drawn on the terminal whose modes are saved.
 #[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only a picture is drawn"))]
 pub(crate) fn is_drawn_on() {
-    if let Ok(mut borrowed) = BORROWED.lock()
-        && let Some(borrowed) = borrowed.as_mut()
+    if let Ok(mut saved) = SAVED_MODES.lock()
+        && let Some(saved) = saved.as_mut()
     {
-        borrowed.is_drawn_on = true;
+        saved.is_drawn_on = true;
     }
 }
 
 /// Restores the terminal. May be called at any time, and more than once.
 pub(crate) fn give_back() {
-    let Ok(mut borrowed) = BORROWED.lock() else { return };
-    if let Some(Borrowed { modes, is_drawn_on }) = borrowed.take() {
+    let Ok(mut saved) = SAVED_MODES.lock() else { return };
+    if let Some(SavedModes { modes, is_drawn_on }) = saved.take() {
         if let Some(modes) = modes {
             let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, &modes);
         }

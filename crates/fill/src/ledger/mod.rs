@@ -342,7 +342,7 @@ fn of_part(part: Part) -> u64 {
     u64::from(part.of) << PART_BITS | u64::from(part.number)
 }
 
-/// The statement that drops both tables, or the one that there is.
+/// The statement that drops both tables, or the one that exists.
 fn drop_both(tables: [&str; 2]) -> String {
     format!("DROP TABLE IF EXISTS {}", tables.join(", "))
 }

@@ -7,7 +7,7 @@ use super::event::{Event, EventKind, StopReason};
 use super::file_volumes::FileVolumes;
 use super::headroom::{Headroom, SpaceRule};
 use super::refusal::{AS_ASKED, LimitsError, OutOfSpace, VolumeRole};
-use super::{ChunkSpace, Group, Limits, Mark, Outlook, Owed, Percent, Shortage, SpaceLimit};
+use super::{ChunkSpace, Group, Limits, Mark, RemainingSpace, Owed, Percent, Shortage, SpaceLimit};
 use server::volume::Space;
 
 /// Time between two readings of a volume that has no room.
@@ -86,7 +86,7 @@ struct Wait {
 /// the next reading.
 pub(super) struct Budget {
     limits: Limits,
-    sight: Option<(SpaceRule, Reading)>,
+    volumes: Option<(SpaceRule, Reading)>,
     running: BTreeMap<u64, ChunkSpace>,
     unseen: Vec<Ticket>,
     owed: Owed,
@@ -101,14 +101,14 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// `sight` is the first reading, with the rule of what has to stay free; none if pgrig cannot
+    /// `volumes` is the first reading, with the rule of the space that has to stay free; none if pgrig cannot
     /// see the volumes. `owed` is the space that chunks of an earlier run still need.
-    pub(super) fn new(limits: Limits, sight: Option<(SpaceRule, Reading)>, owed: Owed) -> Self {
+    pub(super) fn new(limits: Limits, volumes: Option<(SpaceRule, Reading)>, owed: Owed) -> Self {
         Self {
             marks: limits.marks.clone(),
             limits,
-            told_size: sight.as_ref().map_or(0, |(_, reading)| reading.heap.size),
-            sight,
+            told_size: volumes.as_ref().map_or(0, |(_, reading)| reading.heap.size),
+            volumes,
             running: BTreeMap::new(),
             unseen: Vec::new(),
             owed,
@@ -123,7 +123,7 @@ impl Budget {
 
     /// To be called before the first row; `reading` is made after everything done so far.
     pub(super) fn begin(&mut self, now: Duration, reading: Reading) {
-        let Some((_, current)) = &mut self.sight else { return };
+        let Some((_, current)) = &mut self.volumes else { return };
         self.told_size = reading.heap.size;
         *current = reading;
         for (mark, space) in self.crossed() {
@@ -149,21 +149,21 @@ impl Budget {
 
     /// See [`SpaceRule::hold_ballast`].
     pub(super) fn hold_ballast(&mut self, bytes: u64) {
-        if let Some((rule, _)) = &mut self.sight {
+        if let Some((rule, _)) = &mut self.volumes {
             rule.hold_ballast(bytes);
         }
     }
 
     /// See [`SpaceRule::hold_unfrozen`].
     pub(super) fn hold_unfrozen(&mut self, bytes: u64) {
-        if let Some((rule, _)) = &mut self.sight {
+        if let Some((rule, _)) = &mut self.volumes {
             rule.hold_unfrozen(bytes);
         }
     }
 
     /// Takes note of a reading that was made after all calls so far.
     pub(super) fn observe(&mut self, now: Duration, reading: Reading) {
-        let Some((_, current)) = &mut self.sight else { return };
+        let Some((_, current)) = &mut self.volumes else { return };
         let (from, to) = (self.told_size, reading.heap.size);
         *current = reading;
         self.unseen.clear();
@@ -241,13 +241,13 @@ impl Budget {
         self.limits.space != SpaceLimit::MustFit
     }
 
-    /// Distance to the brim; none where pgrig cannot see it.
-    pub(super) fn outlook(&self) -> Option<Outlook> {
-        let (rule, reading) = self.sight.as_ref()?;
+    /// Space up to the limit; none if pgrig cannot read the volumes.
+    pub(super) fn remaining_space(&self) -> Option<RemainingSpace> {
+        let (rule, reading) = self.volumes.as_ref()?;
         let free = reading.heap.free;
         let owed = rule.needed(FileVolumes::TABLES, ChunkSpace::NONE, self.owed, reading);
         let kept = kept(&self.limits, rule, reading).bytes;
-        Some(Outlook { free, to_go: free.saturating_sub(kept).saturating_sub(owed) })
+        Some(RemainingSpace { free, to_go: free.saturating_sub(kept).saturating_sub(owed) })
     }
 
     /// All events so far, oldest first.
@@ -264,18 +264,18 @@ impl Budget {
 
     fn end(&mut self, ticket: Ticket) {
         self.running.remove(&ticket.number);
-        if self.sight.is_some() {
+        if self.volumes.is_some() {
             self.unseen.push(ticket);
         }
     }
 
     fn free(&self) -> Option<u64> {
-        self.sight.as_ref().map(|(_, reading)| reading.heap.free)
+        self.volumes.as_ref().map(|(_, reading)| reading.heap.free)
     }
 
     /// The space that `wanted` lacks on the volumes as last seen, with `freed` bytes more on the tables' volume.
     fn lack(&self, wanted: ChunkSpace, freed: u64) -> Option<Lack> {
-        let (rule, reading) = self.sight.as_ref()?;
+        let (rule, reading) = self.volumes.as_ref()?;
         let lacks = reading.free().enumerate().map(|(number, free)| Lack {
             volume: rule.role(number),
             needed: rule.needed(number, wanted, self.owed, reading),
@@ -334,7 +334,7 @@ impl Budget {
     /// Marks that have been reached and not announced yet, in the order in which a filling volume
     /// reaches them. They count as announced from now on.
     fn crossed(&mut self) -> Vec<(Mark, Space)> {
-        let Some((_, Reading { heap: space, .. })) = self.sight else { return Vec::new() };
+        let Some((_, Reading { heap: space, .. })) = self.volumes else { return Vec::new() };
         let reached = |mark: &Mark| match mark {
             Mark::Used(percent) => space.free <= free_at(*percent, space),
             Mark::Free(bytes) => space.free <= *bytes,

@@ -101,8 +101,8 @@ pub struct Headroom {
 ///
 /// - checkpoints are timed so that WAL stays near `max_wal_size`, a soft limit;
 /// - the newest `wal_keep_size` are kept besides;
-/// - what a replication slot still needs is kept, up to `max_slot_wal_keep_size`;
-/// - what is not archived is kept, without any limit.
+/// - WAL that a replication slot still needs is kept, up to `max_slot_wal_keep_size`;
+/// - WAL that is not archived is kept, without any limit.
 fn growth(facts: &WalFacts, wal: WalUse, place: WalVolume) -> Growth {
     match (wal, removed_late(facts, place)) {
         (WalUse::Little, _) => Growth::Little,

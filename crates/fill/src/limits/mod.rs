@@ -1,13 +1,13 @@
 //! Limits of space and time: stops, waits and warnings of a fill.
 //!
-//! [`Limits`] are what was asked for, [`Headroom`] is what the server needs to go on, a `budget`
-//! decides with both, chunk by chunk, and knows neither clock nor volume; a [`Governor`] gives it those
+//! [`Limits`] are the request, [`Headroom`] is the space that the server needs to continue, a `budget`
+//! decides with both, chunk by chunk, and knows neither clock nor volume; an [`AdmissionControl`] gives it those
 //! and serves the streams.
 
 mod budget;
 mod event;
 mod file_volumes;
-mod governor;
+mod admission;
 mod headroom;
 mod refusal;
 mod shortage;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub use budget::{Reading, Ticket};
 pub use event::{Event, EventKind, StopReason};
-pub use governor::{Admission, Governor, Outlook, Sight, Tell};
+pub use admission::{Admission, AdmissionControl, RemainingSpace, VolumeMonitor, OnEvent};
 pub use headroom::{Headroom, SpaceRule, WalFacts, WalUse};
 pub use refusal::{LimitsError, OutOfSpace, VolumeRole};
 use serde::{Serialize, Serializer};
@@ -66,10 +66,10 @@ impl Limits {
     }
 
     /// A warning for the user before a fill with these limits begins, if there is reason for one.
-    /// `sight` as for [`Governor::new`].
-    pub fn warning(&self, sight: Option<&Sight>) -> Option<String> {
-        match sight {
-            Some(sight) => sight.warning(),
+    /// `volume_monitor` as for [`AdmissionControl::new`].
+    pub fn warning(&self, volume_monitor: Option<&VolumeMonitor>) -> Option<String> {
+        match volume_monitor {
+            Some(volume_monitor) => volume_monitor.warning(),
             None if self.is_open_ended() => Some(headroom::unseen_warning("the server's volumes")),
             None => None,
         }

@@ -1,8 +1,8 @@
 //! Makes a plan from a request and a server. Every fill takes the same path, whether or not pgrig makes its tables:
 //!
-//! 1. a look at the server for [`facts`]: what exists, what is in the way, what an interrupted fill has done
+//! 1. the [`facts`] of the server: existing tables, obstacles, and the chunks of an interrupted fill
 //!    ([`pgrig_tables`] for pgbench's tables, [`own_table`] for a table of the user's);
-//! 2. the rows of the [`bulk`] table: how many, and what they take ([`sizes`]);
+//! 2. the rows of the [`bulk`] table: their number and their size ([`sizes`]);
 //! 3. the [`rules`], which resolve method, streams, chunks, steps, reasons and warnings, with the [`forecast`] of
 //!    the disk that is needed;
 //! 4. the [`Plan`]: data that `--explain` prints and that the run obeys.
@@ -44,7 +44,7 @@ pub use sizes::{Calculation, Prediction, Sizes};
 pub(crate) use splits::{Splits, entry_size};
 
 use crate::error::FillError;
-use crate::limits::{Sight, SpaceRule, WalFacts};
+use crate::limits::{VolumeMonitor, SpaceRule, WalFacts};
 use crate::request::{Amount, Request, Subject};
 use crate::run::direct::{DataDirectory, NotDirect};
 use catalog::TableInfo;
@@ -138,15 +138,15 @@ fn refuse_too_little(disk: &Disk, request: &Request, plan: &Plan) -> Result<(), 
     })
 }
 
-/// pgrig's view of the volumes that the plan fills; none of a remote server's.
+/// Monitor of the volumes that the plan fills; none for a remote server.
 ///
 /// # Errors
 /// If the server cannot be asked.
-pub fn sight<'a>(
+pub fn volume_monitor<'a>(
     survey: &'a Survey,
     connection: &'a Connection,
     plan: &'a Plan,
-) -> LocalBoxFuture<'a, Result<Option<Sight>, FillError>> {
+) -> LocalBoxFuture<'a, Result<Option<VolumeMonitor>, FillError>> {
     Box::pin(async move {
         let Some(directory) = &survey.data_directory else { return Ok(None) };
         let look = async {
@@ -155,10 +155,10 @@ pub fn sight<'a>(
                 return Ok(None);
             };
             let facts = WalFacts::ask(&connection.client).await?;
-            Ok(Some(Sight::new(&volumes, SpaceRule::new(&volumes, &facts, plan.wal_use()))))
+            Ok(Some(VolumeMonitor::new(&volumes, SpaceRule::new(&volumes, &facts, plan.wal_use()))))
         };
         match look.await {
-            Ok(sight) => Ok(sight),
+            Ok(volume_monitor) => Ok(volume_monitor),
             Err(error) => Err(connection.explain(error).await.into()),
         }
     })

@@ -26,7 +26,7 @@ fn refuse(wrong: bool, text: &'static str) -> Checked {
     if wrong { Err(text) } else { Ok(()) }
 }
 
-/// A part may be run again after the fill is complete. So it must not do what would then begin another fill: drop, or append.
+/// A part may be run again after the fill is complete. So it must not begin another fill: it must neither drop nor append.
 fn part(request: &Request) -> Checked {
     if request.part.is_none() {
         return Ok(());

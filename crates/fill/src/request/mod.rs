@@ -20,7 +20,7 @@ use crate::error::FillError;
 /// The same request given again completes a fill that was interrupted. Therefore everything that
 /// decides which rows go where is in the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "independent wishes")]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct Request {
     /// The kind of tables.
     pub subject: Subject,

@@ -83,13 +83,13 @@ impl Filler<'_> {
     pub(crate) async fn hold_ballast(&self, session: &Session) -> Result<(), ConnectError> {
         let Some(ballast) = &self.ballast else { return Ok(()) };
         ballast.hold(session).await?;
-        self.governor.iter().for_each(|governor| governor.hold_ballast(BALLAST));
+        self.control.iter().for_each(|control| control.hold_ballast(BALLAST));
         Ok(())
     }
 
     pub(crate) async fn give_up_ballast(&self, session: &Session) -> Result<(), ConnectError> {
         let Some(ballast) = &self.ballast else { return Ok(()) };
-        self.governor.iter().for_each(|governor| governor.hold_ballast(0));
+        self.control.iter().for_each(|control| control.hold_ballast(0));
         ballast.give_up(session).await
     }
 }

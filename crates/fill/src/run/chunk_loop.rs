@@ -6,7 +6,7 @@ use tokio::sync::{Mutex, RwLock};
 
 use crate::cause::Cause;
 use crate::ledger::Ledger;
-use crate::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
+use crate::limits::{Admission, AdmissionControl, OutOfSpace, Shortage, StopReason};
 use crate::request::InitStep;
 use crate::run::direct::{self, Direct};
 use crate::run::filler::Filler;
@@ -74,8 +74,8 @@ impl ChunkLoop<'_, '_> {
                 return Ok(());
             }
             let mut stop = None;
-            if let Some(governor) = &self.filler.governor {
-                stop = self.govern(governor, &session, rows).await?;
+            if let Some(control) = &self.filler.control {
+                stop = self.load_admitted(control, &session, rows).await?;
             } else if let Some(chunk) = self.queue.take(rows) {
                 self.load(&session, &chunk).await?;
             }
@@ -136,18 +136,18 @@ impl ChunkLoop<'_, '_> {
         Ok(Size { bytes, heap, empty })
     }
 
-    /// Loads a chunk of at most `rows` rows once the governor lets one begin; returns the reason if
+    /// Loads a chunk of at most `rows` rows once the control admits one; returns the reason if
     /// none may begin any more. The chunk is taken from the queue only then, so that no chunk is
     /// skipped.
-    async fn govern(
+    async fn load_admitted(
         &self,
-        governor: &Governor<'_>,
+        control: &AdmissionControl<'_>,
         session: &Session,
         rows: u64,
     ) -> Result<Option<StopReason>, Cause> {
         let group = self.queue.group();
         let space = self.filler.plan.chunk_space();
-        let mut admission = self.unless_stopped(governor.before_chunk_of(space, group)).await?;
+        let mut admission = self.unless_stopped(control.before_chunk_of(space, group)).await?;
         let mut taken = None;
         loop {
             let ticket = match admission {
@@ -160,12 +160,12 @@ impl ChunkLoop<'_, '_> {
                 }
             };
             let Some(chunk) = taken.take().or_else(|| self.queue.take_of(group, rows)) else {
-                governor.chunk_failed(ticket);
+                control.chunk_failed(ticket);
                 return Ok(None);
             };
             let error = match self.load_with_ballast(session, &chunk).await {
                 Ok(()) => {
-                    governor.chunk_done(ticket);
+                    control.chunk_done(ticket);
                     return Ok(None);
                 }
                 Err(error) => error,
@@ -175,18 +175,18 @@ impl ChunkLoop<'_, '_> {
                 _ => None,
             };
             let Some(shortage) = shortage else {
-                governor.chunk_failed(ticket);
+                control.chunk_failed(ticket);
                 return Err(error);
             };
             session.run("ROLLBACK").await?;
             self.filler.generated().rolled_back = true;
             self.filler.give_up_ballast(session).await?;
             taken = Some(chunk);
-            admission = self.unless_stopped(governor.chunk_short(ticket, shortage)).await?;
+            admission = self.unless_stopped(control.chunk_short(ticket, shortage)).await?;
         }
     }
 
-    /// The governor's answer, unless the user wants to stop while it waits.
+    /// The answer of the admission control, unless the user wants to stop while it waits.
     pub(super) async fn unless_stopped(
         &self,
         answer: impl Future<Output = Result<Admission, OutOfSpace>>,

@@ -16,7 +16,7 @@ use super::by_set::BySet;
 use super::filler::{Filler, InCycle};
 use super::load_chunk::LoadedParts;
 use super::rate::RateMeter;
-use super::{Conduct, Observer, direct, failed, governor};
+use super::{Conduct, Observer, direct, failed, admission_control};
 use crate::cause::Cause;
 use crate::error::FillError;
 use crate::limits::Event;
@@ -54,9 +54,9 @@ pub(crate) fn run_cycle<'a>(
         for (at, (Member { plan, conduct, observer, later }, tell)) in
             members.into_iter().zip(&tells).enumerate()
         {
-            let governor =
-                governor(plan, conduct.limits, conduct.sight, tell).map_err(|error| (at, error))?;
-            let mut filler = Filler::new(target, plan, governor, None, false, conduct.records, observer);
+            let control =
+                admission_control(plan, conduct.limits, conduct.volume_monitor, tell).map_err(|error| (at, error))?;
+            let mut filler = Filler::new(target, plan, control, None, false, conduct.records, observer);
             filler.is_unsampled = conduct.is_unsampled;
             filler.makes = conduct.makes;
             filler.at_end = conduct.at_end;
@@ -134,8 +134,8 @@ impl<'a> Cycle<'a> {
         session.run("BEGIN").await?;
         let mut loading = Loading::default();
         for (filler, _) in self.each().filter(|(filler, _)| !is_loaded(filler)) {
-            if let Some(governor) = &filler.governor {
-                governor.begin()?;
+            if let Some(control) = &filler.control {
+                control.begin()?;
             }
             if filler.plan.method.is_frozen() {
                 loading.truncated.extend(filler.plan.truncated());

@@ -15,7 +15,7 @@ use super::parts::{KEEPALIVES, LOOK_AFTER_CLIENT, PartEnd, Parts};
 use super::resume;
 use crate::error::FillError;
 use crate::ledger::Ledger;
-use crate::limits::{Governor, StopReason};
+use crate::limits::{AdmissionControl, StopReason};
 use crate::part_work::{FillId, PartWork};
 use crate::plan::{Plan, Sizes};
 use crate::probe::{ProbePoint, Prober};
@@ -38,7 +38,7 @@ pub(crate) struct Filler<'a> {
     pub(crate) sessions: Sessions<'a>,
     pub(crate) progress: Progress,
     pub(crate) observer: &'a dyn Observer,
-    pub(crate) governor: Option<Governor<'a>>,
+    pub(crate) control: Option<AdmissionControl<'a>>,
     pub(crate) prober: tokio::sync::Mutex<Option<Prober>>,
     pub(crate) generated: Mutex<Generated>,
     pub(crate) own_checkpoints: AtomicU64,
@@ -139,7 +139,7 @@ impl<'a> Filler<'a> {
     pub(crate) fn new(
         target: &'a Target,
         plan: &'a Plan,
-        governor: Option<Governor<'a>>,
+        control: Option<AdmissionControl<'a>>,
         prober: Option<Prober>,
         ballast: bool,
         records: Option<PathBuf>,
@@ -147,7 +147,7 @@ impl<'a> Filler<'a> {
     ) -> Self {
         let ballast = ballast.then(|| Ballast::of(plan, &plan.tables.bulk.name));
         Self {
-            governor,
+            control,
             ballast,
             in_cycle: OnceLock::new(),
             ledger: OnceLock::new(),
@@ -235,7 +235,7 @@ impl<'a> Filler<'a> {
 
     /// Announces changes of the volumes since the last reading.
     pub(crate) fn look_at_volumes(&self) {
-        self.governor.iter().for_each(Governor::look);
+        self.control.iter().for_each(AdmissionControl::look);
     }
 
     pub(crate) fn generated(&self) -> MutexGuard<'_, Generated> {

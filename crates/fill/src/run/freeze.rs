@@ -7,7 +7,7 @@
 //! changes frozen pages.
 
 use crate::cause::Cause;
-use crate::limits::{Governor, Shortage};
+use crate::limits::{AdmissionControl, Shortage};
 use crate::run::filler::Filler;
 use connect::ConnectError;
 use server::Session;
@@ -48,7 +48,7 @@ impl Filler<'_> {
     }
 
     fn hold_unfrozen(&self, bytes: u64) {
-        self.governor.iter().for_each(|governor| governor.hold_unfrozen(bytes));
+        self.control.iter().for_each(|control| control.hold_unfrozen(bytes));
     }
 
     /// Freezes all loaded rows, while no stream loads.
@@ -64,7 +64,7 @@ impl Filler<'_> {
     }
 
     fn freezes(&self) -> bool {
-        self.plan.freezes && self.governor.as_ref().is_some_and(Governor::ends_at_space)
+        self.plan.freezes && self.control.as_ref().is_some_and(AdmissionControl::ends_at_space)
     }
 
     async fn freeze(&self, session: &Session, table: &str, is_first: bool) -> Result<(), Cause> {

@@ -39,10 +39,10 @@ impl Filler<'_> {
         if let Some(InCycle { rows, .. }) = self.in_cycle.get() {
             return Ok(*rows);
         }
-        if let Some(governor) = &self.governor {
-            governor.begin()?;
+        if let Some(control) = &self.control {
+            control.begin()?;
             if !self.plan.may_be_full() {
-                governor.refuse_full(self.plan.first_space(), 0)?;
+                control.refuse_full(self.plan.first_space(), 0)?;
             }
         }
         let (meter, began) = (RateMeter::start("rows-sent", Unit::Rows), Instant::now());

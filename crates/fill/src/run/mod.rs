@@ -2,7 +2,8 @@
 //!
 //! - [`filler`] holds the state of a fill; [`steps`] runs its steps, and [`rehearsal`] those before the rows, on empty
 //!   tables in a transaction that is rolled back.
-//! - A *chunk* is what one transaction loads. [`generate`] prepares the loop for all methods: in [`chunk_loop`] each
+//! - A *chunk* is the range of rows that one transaction loads. [`generate`] prepares the loop for all methods: in
+//!   [`chunk_loop`] each
 //!   stream takes the next chunk from the [`queue`], [`crate::limits`] lets it begin, and [`load_chunk`] loads it.
 //! - The [`sink`] is how rows get into their relation: by COPY ([`copy`]; frozen if the chunk is a whole leaf that
 //!   is truncated in the same transaction), by the server's own `generate_series`, or as direct pages ([`direct`]).
@@ -60,7 +61,7 @@ pub(crate) use self::prepare::{begin_ledger, continue_ledger};
 pub(crate) use self::queue::Queue;
 use crate::cause::Cause;
 use crate::error::FillError;
-use crate::limits::{Event, Governor, Limits, Outlook, Sight, Tell};
+use crate::limits::{Event, AdmissionControl, Limits, RemainingSpace, VolumeMonitor, OnEvent};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::probe::{ProbeKind, ProbePoint};
@@ -68,7 +69,7 @@ use crate::request::InitStep;
 use connect::Target;
 use server::interruption::{Ended, until_stopped};
 
-/// Told of a fill's progress while it runs. Calls come from several threads.
+/// Observer of a fill's progress. Several threads call it.
 pub trait Observer: Sync {
     /// pgrig is comparing the rows of an interrupted fill with its records before it continues.
     fn checking_rows(&self, rows: u64);
@@ -81,10 +82,10 @@ pub trait Observer: Sync {
     /// A mark was crossed, space ran short or came back.
     fn event(&self, event: &Event);
     /// The space left on the volume; called often, where pgrig can see it.
-    fn outlook(&self, outlook: Outlook);
+    fn remaining_space(&self, remaining: RemainingSpace);
     /// A probe was made.
     fn probed(&self, point: &ProbePoint);
-    /// The step waits for somebody else: told again as long as it lasts. The phrase follows the word "waiting".
+    /// The step waits for another session: called again as long as the wait lasts. The phrase follows the word "waiting".
     fn waiting(&self, phrase: &str);
     /// A step is done.
     fn step_finished(&self, step: InitStep, elapsed: Duration);
@@ -95,8 +96,8 @@ pub trait Observer: Sync {
 pub struct Conduct {
     /// The limits of the fill, and its marks.
     pub limits: Limits,
-    /// pgrig's view of the server's volumes.
-    pub sight: Option<Sight>,
+    /// Monitor of the server's volumes; none if pgrig cannot read them.
+    pub volume_monitor: Option<VolumeMonitor>,
     /// A query to run as the table grows.
     pub probe: Option<ProbeKind>,
     /// Whether no rows are read back to see how well they compress.
@@ -124,8 +125,8 @@ pub fn rehearse<'a>(
 ) -> LocalBoxFuture<'a, Result<Rehearsed, FillError>> {
     Box::pin(async move {
         let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
-        let governor = governor(plan, conduct.limits, conduct.sight, &|_| {})?;
-        Filler::new(target, plan, governor, prober, false, None, &Unwatched).rehearse_alone().await
+        let control = admission_control(plan, conduct.limits, conduct.volume_monitor, &|_| {})?;
+        Filler::new(target, plan, control, prober, false, None, &Unwatched).rehearse_alone().await
     })
 }
 
@@ -134,25 +135,25 @@ fn in_chunks(plan: &Plan) -> bool {
     plan.has_ledger() && !plan.is_single_transaction()
 }
 
-/// The governor that admits chunks, if rows come in chunks; refuses limits that it cannot keep.
-fn governor<'a>(
+/// The control of the admission of chunks, if rows come in chunks; refuses limits that it cannot keep.
+fn admission_control<'a>(
     plan: &Plan,
     limits: Limits,
-    sight: Option<Sight>,
-    tell: &'a Tell<'a>,
-) -> Result<Option<Governor<'a>>, FillError> {
+    volume_monitor: Option<VolumeMonitor>,
+    tell: &'a OnEvent<'a>,
+) -> Result<Option<AdmissionControl<'a>>, FillError> {
     let in_chunks = in_chunks(plan);
-    let governor = in_chunks.then(|| Governor::new(limits, sight, plan.owed(), tell)).transpose()?;
-    if let Some(governor) = governor.as_ref().filter(|_| !plan.may_be_full()) {
+    let control = in_chunks.then(|| AdmissionControl::new(limits, volume_monitor, plan.owed(), tell)).transpose()?;
+    if let Some(control) = control.as_ref().filter(|_| !plan.may_be_full()) {
         // The rehearsal, which has the locks of the tables to be dropped, knows what they give back.
         let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
-        governor.refuse_full(plan.first_space(), freed)?;
+        control.refuse_full(plan.first_space(), freed)?;
     }
-    Ok(governor)
+    Ok(control)
 }
 
 /// Carries the plan out. `interrupt` resolves when the user wants to stop: running statements are
-/// then cancelled, and the error says what is there.
+/// then cancelled, and the error describes the state of the tables.
 ///
 /// # Errors
 /// If a step fails or is interrupted.
@@ -183,8 +184,8 @@ pub(crate) fn run_stage<'a>(
         // The checkpoints' own files are beside tables that are in no tablespace of their own.
         let ballast = in_chunks(plan) && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
         let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
-        let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
-        let mut filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
+        let control = admission_control(plan, conduct.limits, conduct.volume_monitor, &tell)?;
+        let mut filler = Filler::new(target, plan, control, prober, ballast, conduct.records, observer);
         if matches!(stage, Stage::All) {
             let part = plan.part();
             filler.parts = part.map(|part| Parts::new(plan.bulk_qualified(), part, conduct.arrival));

@@ -1,7 +1,7 @@
 //! A fill that several processes share. They meet on the server by advisory locks alone, which the server releases when a
 //! session ends:
 //!
-//! - *arrival*: one process at a time plans, creates what is missing, and checks what is there ([`Arrival`]);
+//! - *arrival*: one process at a time plans, creates missing objects, and checks existing ones ([`Arrival`]);
 //! - *place*: a process holds its number until it ends. All share the lock that a fill by one process takes alone;
 //! - *prepared*: a process is through with its arrival. If such a process is there, the tables and rows are checked;
 //! - *last steps*: the process that takes this lock carries out the steps after the rows.
@@ -119,18 +119,18 @@ impl Parts {
         Self { part, name, arrival: Mutex::new(arrival) }
     }
 
-    /// The name under which parts meet.
-    fn meeting(&self) -> String {
+    /// The name of the advisory locks of all parts.
+    fn lock_name(&self) -> String {
         format!("pgrig fill {}", self.name)
     }
 
     async fn try_take(&self, session: &Session, number: i32) -> Result<bool, ConnectError> {
-        Ok(session.row(include_str!("../sql/part_take.sql"), &[&self.meeting(), &number]).await?.get(0))
+        Ok(session.row(include_str!("../sql/part_take.sql"), &[&self.lock_name(), &number]).await?.get(0))
     }
 
     /// The parts that hold a lock, each with its server process.
     async fn look(&self, session: &Session) -> Result<Vec<(i32, i32)>, ConnectError> {
-        let rows = session.rows(include_str!("../sql/part_look.sql"), &[&self.meeting()]).await?;
+        let rows = session.rows(include_str!("../sql/part_look.sql"), &[&self.lock_name()]).await?;
         let number =
             |row: &tokio_postgres::Row| i32::try_from(row.get::<_, i64>("number")).unwrap_or_default();
         Ok(rows.iter().map(|row| (number(row), row.get("pid"))).collect())

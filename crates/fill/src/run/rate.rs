@@ -48,7 +48,7 @@ impl RateMeter {
         }
     }
 
-    /// Notes what is left and gives the series: x is the time since the start, y the amount since
+    /// Records the rest and returns the series: x is the time since the start, y the amount since
     /// the point before, so that the last point, a part of a second, is as right as the others.
     pub fn finish(self) -> Series {
         self.note(self.started.elapsed());

@@ -10,7 +10,7 @@ use super::Observer;
 use crate::cause::Cause;
 use crate::error::FillError;
 use crate::ledger::{self, Ledger};
-use crate::limits::{Event, Outlook};
+use crate::limits::{Event, RemainingSpace};
 use crate::plan::Method;
 use crate::plan::tables::leaves;
 use crate::probe::{ProbeError, ProbePoint};
@@ -123,7 +123,7 @@ impl Filler<'_> {
 
     /// Refuses a fill that has no room for its first chunk, even after the old tables are dropped.
     async fn refuse_full(&self, session: &Session) -> Result<(), FillError> {
-        let Some(governor) = self.governor.as_ref().filter(|_| !self.plan.may_be_full()) else {
+        let Some(control) = self.control.as_ref().filter(|_| !self.plan.may_be_full()) else {
             return Ok(());
         };
         // To ask for sizes waits for locks, so it is watched, and the answer is kept in a setting of the transaction.
@@ -136,7 +136,7 @@ impl Filler<'_> {
         let dropped: i64 = row.map_err(FillError::Rehearsal)?.get(0);
         let ballast = if self.plan.stale_ledger { BALLAST } else { 0 };
         let freed = u64::try_from(dropped).unwrap_or_default() + ballast;
-        Ok(governor.refuse_full(self.plan.first_space(), freed)?)
+        Ok(control.refuse_full(self.plan.first_space(), freed)?)
     }
 
     async fn keys_of_empty_tables(&self, session: &Session) -> Result<(), FillError> {
@@ -203,7 +203,7 @@ impl Observer for Unwatched {
     fn rows_sent(&self, _: u64) {}
     fn fraction_done(&self, _: f64) {}
     fn event(&self, _: &Event) {}
-    fn outlook(&self, _: Outlook) {}
+    fn remaining_space(&self, _: RemainingSpace) {}
     fn probed(&self, _: &ProbePoint) {}
     fn waiting(&self, _: &str) {}
     fn step_finished(&self, _: InitStep, _: Duration) {}

@@ -25,7 +25,7 @@ type Problem = (String, String);
 /// Refuses to complete a fill whose tables are not those that it began with.
 ///
 /// # Errors
-/// [`FillError::NotAsLeft`] names the table and says how to begin anew.
+/// [`FillError::NotAsLeft`] names the table and says how to start over.
 pub(crate) fn same_tables(now: Option<&Relations>, begun: &Unfinished) -> Result<(), FillError> {
     let before = &begun.header.relations;
     let gone =

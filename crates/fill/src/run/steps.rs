@@ -10,7 +10,7 @@ use rowgen::Constants;
 
 use crate::cause::Cause;
 use crate::ledger::{self, Ledger};
-use crate::limits::{Governor, StopReason};
+use crate::limits::{AdmissionControl, StopReason};
 use crate::outcome::Outcome;
 use crate::plan::Method;
 use crate::plan::sizes::Sizes;
@@ -42,18 +42,18 @@ impl Filler<'_> {
     }
 
     async fn watch_volumes(&self) -> Infallible {
-        let Some(governor) = &self.governor else { return std::future::pending().await };
+        let Some(control) = &self.control else { return std::future::pending().await };
         let is_loading = || self.step() == InitStep::Generate;
-        governor
-            .watch(|outlook| {
+        control
+            .watch(|remaining| {
                 if is_loading() {
-                    self.observer.outlook(outlook);
+                    self.observer.remaining_space(remaining);
                 }
             })
             .await
     }
 
-    /// Removes what is left of an earlier fill, and looks at the state before the steps.
+    /// Removes the remains of an earlier fill, and looks at the state before the steps.
     pub(crate) async fn begin_steps(&self, session: &Session) -> Result<Start, Cause> {
         if matches!(self.stage, Stage::Rows { .. }) {
             return self.start(session).await;
@@ -137,8 +137,8 @@ impl Filler<'_> {
             gaps,
             probes,
             probing,
-            events: self.governor.as_ref().map_or(Vec::new(), Governor::events),
-            free: self.governor.as_ref().and_then(Governor::free),
+            events: self.control.as_ref().map_or(Vec::new(), AdmissionControl::events),
+            free: self.control.as_ref().and_then(AdmissionControl::free),
             compression,
             sampling: sampled.elapsed(),
             steps: clock.steps,

@@ -1,4 +1,4 @@
-//! Limits of a schema fill: the time is that of all tables, and a mark is told once.
+//! Limits of a schema fill: the time is that of all tables, and a mark is reported once.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -7,8 +7,8 @@ use connect::Connection;
 use server::Survey;
 
 use crate::error::FillError;
-use crate::limits::{Event, EventKind, Limits, Mark, Sight, StopReason};
-use crate::plan::{Plan, sight};
+use crate::limits::{Event, EventKind, Limits, Mark, VolumeMonitor, StopReason};
+use crate::plan::{Plan, volume_monitor};
 use crate::run::Arrival;
 
 /// The limits of a schema fill.
@@ -26,7 +26,7 @@ pub(super) struct Clock<'a> {
     limits: Limits,
     survey: &'a Survey,
     began: OnceLock<Instant>,
-    /// Marks that were not told.
+    /// Marks that were not reported.
     marks: Mutex<Vec<Mark>>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Clock<'a> {
         is_over.then_some(StopReason::Duration { seconds: duration.as_secs_f64() })
     }
 
-    /// The limits of the next table, and what can be seen of the volumes.
+    /// The limits of the next table, and the monitor of the volumes, if pgrig can read them.
     ///
     /// # Errors
     /// If the server cannot be asked.
@@ -56,7 +56,7 @@ impl<'a> Clock<'a> {
         &self,
         connection: &Connection,
         plan: &Plan,
-    ) -> Result<(Limits, Option<Sight>), FillError> {
+    ) -> Result<(Limits, Option<VolumeMonitor>), FillError> {
         let Limits { duration, .. } = self.limits;
         if self.limits == Limits::default() {
             return Ok((Limits::default(), None));
@@ -65,10 +65,10 @@ impl<'a> Clock<'a> {
         let duration = duration.map(|duration| duration.saturating_sub(passed));
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let limits = Limits { duration, marks, ..self.limits.clone() };
-        Ok((limits, sight(self.survey, connection, plan).await?))
+        Ok((limits, volume_monitor(self.survey, connection, plan).await?))
     }
 
-    /// Takes note of the marks that a table has told.
+    /// Records the marks that a table has reported.
     pub(super) fn told(&self, events: &[Event]) {
         let is_told = |mark: &Mark| {
             events.iter().any(|event| match &event.what {

@@ -6,11 +6,11 @@
 //!   references, decides on the rows of each, and has a [`Plan`](crate::Plan) made for each. Keys of tables that come
 //!   earlier are known before their rows are there, because a value follows from its row number.
 //! - `record`: the table beside the filled ones from which an interrupted fill is completed.
-//! - `run`: [`run_schema`] creates the tables and carries out the plans, in the order that the `agenda` keeps.
+//! - `run`: [`run_schema`] creates the tables and carries out the plans, in the order that the `task_queue` keeps.
 //!   Tables of a cycle are one task.
 //! - `parts`: several processes load the rows; the last one to end carries out the steps after them.
 
-mod agenda;
+mod task_queue;
 mod create;
 mod limits;
 mod outcome;

@@ -4,14 +4,15 @@
 //! tables in their order, and loads its share of the chunks of each. A table whose foreign keys exist waits until the tables that it
 //! references have all rows: parts that are there load their own chunks, and those of parts that are not there are divided among
 //! them. A part that has loaded its chunks reports that in the record. Once all have reported and all chunks are loaded, the last
-//! one plans what is left, as a process that completes an interrupted fill does, and carries it out while no part may arrive.
+//! one plans the remaining work, as a process that completes an interrupted fill does, and carries it out while no part
+//! may arrive.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 
-use super::agenda::Agenda;
+use super::task_queue::TaskQueue;
 use super::limits::Clock;
 use super::outcome::{FilledTable, SchemaOutcome};
 use super::plan::{PlannedTable, SchemaPlan, plan_schema};
@@ -109,8 +110,8 @@ impl SchemaRun<'_> {
         })
     }
 
-    /// Takes the part's place. Creates what is missing, or checks what is there, and lets the next part arrive. Returns the ledgers,
-    /// and the tables that each table references.
+    /// Takes the part's place. Creates missing objects, or checks existing ones, and lets the next part arrive. Returns
+    /// the ledgers, and the tables that each table references.
     async fn ready(
         &self,
         parts: &Parts,
@@ -165,7 +166,7 @@ impl SchemaRun<'_> {
     }
 
     fn failed(&self, place: usize, source: FillError) -> FillError {
-        failed(self.plan, (place, self.agenda.filled()), source)
+        failed(self.plan, (place, self.task_queue.filled()), source)
     }
 
     /// Carries out the steps after the rows, unless another part has done so; returns none then.
@@ -203,7 +204,7 @@ impl SchemaRun<'_> {
             records: self.records.clone(),
             observer: self.observer,
             interrupt: self.interrupt.clone().boxed_local().shared(),
-            agenda: Agenda::of(&plan),
+            task_queue: TaskQueue::of(&plan),
             has_rows: true,
         };
         run.tasks(&session).await.map(Some)
@@ -292,7 +293,7 @@ impl PartRun<'_, '_> {
         Ok(())
     }
 
-    /// Reports that this part has loaded its chunks. Returns what others have to do; none if nothing is left but the later steps.
+    /// Reports that this part has loaded its chunks. Returns the work of other parts; none if only the later steps are left.
     async fn end(&self, part: Part) -> Result<Option<PartEnd>, FillError> {
         let plan: &SchemaPlan = self.run.plan;
         let reported = self.session.run(&record::report(&plan.record_schema, part)).await;

@@ -9,7 +9,7 @@ use failure::{Class, Classified};
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, Shared, join_all};
 
-use super::agenda::{Agenda, Task};
+use super::task_queue::{TaskQueue, Task};
 use super::limits::{Clock, SchemaLimits};
 use super::outcome::{FilledTable, SchemaOutcome};
 use super::plan::{LANES, PlannedTable, SchemaPlan};
@@ -17,7 +17,7 @@ use super::record;
 use crate::error::FillError;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
-use crate::remains::Anew;
+use crate::remains::StartOver;
 use crate::request::InitStep;
 use crate::run::direct::resources;
 use crate::run::{Conduct, Member, Observer, Stage, Unwatched, run_cycle, run_stage, take_in_hand};
@@ -26,13 +26,13 @@ use server::interruption::{Ended, until_stopped};
 use server::quote::qualified;
 use server::{Session, Sessions, Survey};
 
-/// Told of a schema fill's progress.
+/// Observer of a schema fill's progress.
 pub trait SchemaObserver {
     /// A table is begun. Returns the observer of its fill.
     fn table_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
     /// A foreign key of a table that is filled is about to be made. Returns the observer of that step.
     fn foreign_key_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
-    /// This part waits for other parts of the fill: told again as long as it lasts. The phrase follows the word "waiting".
+    /// This part waits for other parts of the fill: called again as long as it lasts. The phrase follows the word "waiting".
     fn waiting(&self, phrase: &str);
 }
 
@@ -72,7 +72,7 @@ pub fn run_schema<'a>(
             records,
             observer,
             interrupt: interrupt.shared(),
-            agenda: Agenda::of(plan),
+            task_queue: TaskQueue::of(plan),
             has_rows: false,
         };
         match plan.part() {
@@ -92,7 +92,7 @@ pub(super) struct SchemaRun<'a> {
     pub(super) records: Option<PathBuf>,
     pub(super) observer: &'a dyn SchemaObserver,
     pub(super) interrupt: Shared<LocalBoxFuture<'a, ()>>,
-    pub(super) agenda: Agenda,
+    pub(super) task_queue: TaskQueue,
     /// Whether parts have loaded all rows, so that the later steps are left.
     pub(super) has_rows: bool,
 }
@@ -142,7 +142,7 @@ impl SchemaRun<'_> {
             done.add(of_lane);
         }
         let Done { mut tables, foreign_keys, failure } = done;
-        let stopped = self.clock.stopped().filter(|_| !self.agenda.is_done());
+        let stopped = self.clock.stopped().filter(|_| !self.task_queue.is_done());
         if let Some(failure) =
             failure.filter(|failure| stopped.is_none() || failure.class() != Class::Interrupted)
         {
@@ -162,7 +162,7 @@ impl SchemaRun<'_> {
         let mut done = Done::default();
         self.clock.begin();
         while self.clock.stopped().is_none()
-            && let Some(task) = self.agenda.next().await
+            && let Some(task) = self.task_queue.next().await
         {
             let ended = match &task {
                 Task::Tables { places } => self.tables(places).await.map(|tables| done.tables.extend(tables)),
@@ -173,7 +173,7 @@ impl SchemaRun<'_> {
                     made
                 }
             };
-            self.agenda.end(&task, ended.is_ok());
+            self.task_queue.end(&task, ended.is_ok());
             if let Err(failure) = ended {
                 done.failure = Some(failure);
             }
@@ -220,7 +220,7 @@ impl SchemaRun<'_> {
         }
         let outcomes = run_cycle(self.target, members, self.stop().boxed_local()).await;
         let outcomes = outcomes
-            .map_err(|(at, source)| failed(self.plan, (to_fill[at].0, self.agenda.filled()), source))?;
+            .map_err(|(at, source)| failed(self.plan, (to_fill[at].0, self.task_queue.filled()), source))?;
         let filled = to_fill.iter().zip(outcomes);
         Ok(filled.map(|((place, ..), outcome)| FilledTable { place: *place, outcome }).collect())
     }
@@ -243,7 +243,7 @@ impl SchemaRun<'_> {
         told.step_finished(InitStep::ForeignKeys, started.elapsed());
         made.map_err(|source| match source {
             source @ FillError::SchemaInterrupted { .. } => source,
-            source => failed(self.plan, (place, self.agenda.filled()), source),
+            source => failed(self.plan, (place, self.task_queue.filled()), source),
         })
     }
 
@@ -253,7 +253,7 @@ impl SchemaRun<'_> {
         async move {
             tokio::select! {
                 () = interrupt => {}
-                () = self.agenda.failed() => {}
+                () = self.task_queue.failed() => {}
             }
         }
     }
@@ -267,16 +267,16 @@ impl SchemaRun<'_> {
         let stop = self.stop().boxed_local();
         let filled = run_stage(self.target, plan, conduct, stage, observer, stop).await;
         self.clock.told(filled.as_ref().map_or(&[], |outcome| &outcome.events));
-        filled.map_err(|source| failed(self.plan, (place, self.agenda.filled()), source))
+        filled.map_err(|source| failed(self.plan, (place, self.task_queue.filled()), source))
     }
 
     /// The conduct of a table's fill.
     pub(super) async fn conduct(&self, place: usize, plan: &Plan) -> Result<Conduct, FillError> {
         let session = self.sessions.open().await?;
-        let (limits, sight) = self.clock.of_table(&session.connection, plan).await?;
+        let (limits, volume_monitor) = self.clock.of_table(&session.connection, plan).await?;
         Ok(Conduct {
             limits,
-            sight,
+            volume_monitor,
             must_complete: true,
             records: self.records.clone(),
             is_unsampled: true,
@@ -312,7 +312,7 @@ impl SchemaRun<'_> {
             Ended::Done(result) | Ended::Stopped(Some(result @ Ok(_))) => result,
             // Cancelled statements end with an error of their own.
             Ended::Stopped(_) => {
-                let (filled, of) = (self.agenda.filled(), self.plan.tables.len());
+                let (filled, of) = (self.task_queue.filled(), self.plan.tables.len());
                 Err(FillError::SchemaInterrupted { filled, of })
             }
         }
@@ -376,16 +376,16 @@ pub(super) fn failed(plan: &SchemaPlan, (place, filled): (usize, usize), mut sou
     if let FillError::Step { remains, .. } | FillError::Interrupted { remains, .. } = &mut source {
         remains.with_others();
     }
-    let anew = match plan.request.ddl {
-        Some(_) => Anew::Drop,
-        None if plan.request.append => Anew::Replace,
-        None => Anew::Empty,
+    let start_over = match plan.request.ddl {
+        Some(_) => StartOver::Drop,
+        None if plan.request.append => StartOver::Replace,
+        None => StartOver::Empty,
     };
     FillError::OfTable {
         table: format!("{}.{}", table.schema, table.name),
         filled,
         of: plan.tables.len(),
-        anew,
+        start_over,
         source: Box::new(source),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use connect::Connection;
 use fill::limits::{
-    Admission, ChunkSpace, Event, EventKind, Governor, Limits, LimitsError, Mark, Owed, Percent, Sight,
+    Admission, ChunkSpace, Event, EventKind, AdmissionControl, Limits, LimitsError, Mark, Owed, Percent, VolumeMonitor,
     SpaceLimit, SpaceRule, StopReason, WalFacts, WalUse,
 };
 use pgserver::{Major, Profile, Spec};
@@ -32,12 +32,12 @@ fn take(mount: &Mount, name: &str, bytes: u64) {
 }
 
 /// As a server would see it whose tables are on this mount and all else is not.
-fn sight(mount: &Mount) -> Sight {
+fn volume_monitor(mount: &Mount) -> VolumeMonitor {
     let heap = Volume::of(mount.path()).unwrap();
     let data = Volume::of(mount.path().parent().unwrap()).unwrap();
     let volumes = Volumes { wal: None, temporary: None, data, index: heap.clone(), heap };
     let rule = SpaceRule::new(&volumes, &WalFacts::default(), WalUse::Little);
-    Sight::new(&volumes, rule)
+    VolumeMonitor::new(&volumes, rule)
 }
 
 #[test]
@@ -60,18 +60,18 @@ fn streams_fill_to_the_brim_together_and_go_on_when_the_volume_grows() {
             events.lock().unwrap().push(event.clone());
         };
         let volume = Volume::of(mount.path()).unwrap();
-        let governor = Governor::new(limits, Some(sight(mount)), Owed::default(), &tell).unwrap();
-        governor.begin().unwrap();
+        let control = AdmissionControl::new(limits, Some(volume_monitor(mount)), Owed::default(), &tell).unwrap();
+        control.begin().unwrap();
         let stream = async |name: &str| {
             for number in 0.. {
-                let admission = governor.before_chunk(chunk).await.unwrap();
+                let admission = control.before_chunk(chunk).await.unwrap();
                 let Admission::Go(ticket) = admission else { panic!("{admission:?}") };
                 // The file system's own blocks are not the chunk's.
                 take(mount, &format!("{name}{number}"), chunk.heap - 64_000);
                 // Others come in between.
                 tokio::task::yield_now().await;
                 assert!(volume.space().unwrap().free >= reserve);
-                governor.chunk_done(ticket);
+                control.chunk_done(ticket);
             }
         };
         let growing = async {
@@ -91,7 +91,7 @@ fn streams_fill_to_the_brim_together_and_go_on_when_the_volume_grows() {
             .await
             .unwrap();
         });
-        let names: Vec<String> = governor
+        let names: Vec<String> = control
             .events()
             .iter()
             .map(|event| serde_json::to_value(event).unwrap()["event"].as_str().unwrap().to_owned())
@@ -105,7 +105,7 @@ fn streams_fill_to_the_brim_together_and_go_on_when_the_volume_grows() {
             let found: Vec<&String> = names.iter().filter(|name| expected.contains(&name.as_str())).collect();
             assert_eq!(found, expected, "{names:?}");
         }
-        assert_eq!(*events.lock().unwrap(), governor.events());
+        assert_eq!(*events.lock().unwrap(), control.events());
     });
 }
 
@@ -118,26 +118,26 @@ fn what_needs_sight_is_refused_without() {
         (limits(SpaceLimit::Brim { reserve: MB }, vec![]), "--reserve"),
         (limits(SpaceLimit::MustFit, mark), "--mark"),
     ] {
-        let refused = Governor::new(limits, None, Owed::default(), &|_| ()).err().unwrap();
+        let refused = AdmissionControl::new(limits, None, Owed::default(), &|_| ()).err().unwrap();
         assert!(refused.is_usage() && refused.to_string().contains(flag), "{refused}");
     }
     let brim = limits(SpaceLimit::Brim { reserve: 0 }, vec![]);
     assert!(brim.warning(None).is_some_and(|text| text.contains("PANIC")));
     assert_eq!(Limits::default().warning(None), None);
-    Governor::new(brim, None, Owed::default(), &|_| ()).unwrap();
+    AdmissionControl::new(brim, None, Owed::default(), &|_| ()).unwrap();
 }
 
 #[test]
 fn a_volume_that_is_full_already_is_refused_and_none_is_left_to_the_clock() {
     on_each(16, |mount| {
         let chunk = ChunkSpace { heap: 100 * MB, ..ChunkSpace::default() };
-        let governor = Governor::new(Limits::default(), Some(sight(mount)), Owed::default(), &|_| ());
-        let refused = governor.unwrap().refuse_full(chunk, 0).unwrap_err();
+        let control = AdmissionControl::new(Limits::default(), Some(volume_monitor(mount)), Owed::default(), &|_| ());
+        let refused = control.unwrap().refuse_full(chunk, 0).unwrap_err();
         assert!(matches!(refused, LimitsError::NoRoom { needed, .. } if needed == chunk.heap), "{refused}");
         let over = Limits { duration: Some(Duration::ZERO), ..Limits::default() };
         let chunk = ChunkSpace { heap: MB, ..ChunkSpace::default() };
-        let governor = Governor::new(over, Some(sight(mount)), Owed::default(), &|_| ()).unwrap();
-        let admission = run(governor.before_chunk(chunk)).unwrap();
+        let control = AdmissionControl::new(over, Some(volume_monitor(mount)), Owed::default(), &|_| ()).unwrap();
+        let admission = run(control.before_chunk(chunk)).unwrap();
         assert_eq!(admission, Admission::Stop(StopReason::Duration { seconds: 0.0 }));
     });
 }
@@ -165,8 +165,8 @@ fn what_holds_wal_back_is_seen() {
             assert_eq!(facts, stock);
             let volumes = Volumes::of(client, &server.data_dir(), None, None).await.unwrap().unwrap();
             let kept = |facts: &WalFacts, wal| {
-                let mut sight = Sight::new(&volumes, SpaceRule::new(&volumes, facts, wal));
-                (sight.kept(&Limits::default()).unwrap(), Limits::default().warning(Some(&sight)))
+                let mut volume_monitor = VolumeMonitor::new(&volumes, SpaceRule::new(&volumes, facts, wal));
+                (volume_monitor.kept(&Limits::default()).unwrap(), Limits::default().warning(Some(&volume_monitor)))
             };
             let (few, _) = kept(&facts, WalUse::Little);
             let (logged, warning) = kept(&facts, WalUse::Full);
@@ -210,17 +210,17 @@ fn a_server_that_was_filled_to_the_brim_goes_on() {
             let volumes = Volumes::of(client, &server.data_dir(), None, None).await.unwrap().unwrap();
             assert!(volumes.heap.is_same_as(&Volume::of(mount.path()).unwrap()));
             let facts = WalFacts::ask(client).await.unwrap();
-            let sight = Sight::new(&volumes, SpaceRule::new(&volumes, &facts, wal));
+            let volume_monitor = VolumeMonitor::new(&volumes, SpaceRule::new(&volumes, &facts, wal));
             let limits = Limits { space: SpaceLimit::Brim { reserve: 0 }, ..Limits::default() };
-            let governor = Governor::new(limits, Some(sight), Owed::default(), &|_| ()).unwrap();
+            let control = AdmissionControl::new(limits, Some(volume_monitor), Owed::default(), &|_| ()).unwrap();
             let load = format!("INSERT INTO t SELECT id, '' FROM generate_series(1, {rows}) AS g (id)");
             let fill = async |stream: &Connection| {
                 let mut chunks = 0;
                 loop {
-                    match governor.before_chunk(chunk).await.unwrap() {
+                    match control.before_chunk(chunk).await.unwrap() {
                         Admission::Go(ticket) => {
                             stream.client.batch_execute(&load).await.unwrap();
-                            governor.chunk_done(ticket);
+                            control.chunk_done(ticket);
                             chunks += 1;
                         }
                         Admission::Stop(StopReason::BrimReached { .. }) => return chunks,

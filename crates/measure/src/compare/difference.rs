@@ -65,7 +65,7 @@ const NO_PLAN: [&str; 12] = [
     "dropped_bytes",
     "create_schema",
 ];
-/// Settings that say where a server is and what it is called, not how it works.
+/// Settings that name a server or its place, and do not change how it works.
 const PLACES: [&str; 12] = [
     "application_name",
     "cluster_name",

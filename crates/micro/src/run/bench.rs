@@ -61,7 +61,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Applies settings for samples of so many rows, creates what candidates need, and runs the
+    /// Applies settings for samples of so many rows, creates the objects that candidates need, and runs the
     /// user's setup.
     pub(crate) async fn begin(&self, connection: &Connection, rows: u64) -> Result<Vec<Given>, MicroError> {
         self.check_teardown().await?;

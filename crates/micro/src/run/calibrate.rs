@@ -13,7 +13,7 @@ use crate::plan::arms::Timed;
 use crate::plan::finding::Kind;
 use crate::plan::inspect::observe;
 use crate::request::Request;
-use crate::run::Outlook;
+use crate::run::RunProgress;
 use crate::run::bench::Bench;
 
 /// The article's numbers of rows.
@@ -183,7 +183,7 @@ pub(crate) async fn run(
     bench: &Bench<'_>,
     arms: &[Timed],
     plan: Plan,
-    observer: &mut dyn FnMut(&Calibration, Outlook),
+    observer: &mut dyn FnMut(&Calibration, RunProgress),
 ) -> Result<Calibration, MicroError> {
     let arm = &arms[0];
     let budget = Budget { started: Instant::now(), length: bench.request.budget };
@@ -210,8 +210,8 @@ pub(crate) async fn run(
         }
         rounds += 1;
         bench.rounds.set(rounds);
-        let outlook = Outlook { rounds, elapsed: budget.started.elapsed(), budget: budget.length };
-        observer(&found, outlook);
+        let progress = RunProgress { rounds, elapsed: budget.started.elapsed(), budget: budget.length };
+        observer(&found, progress);
     }
     Ok(found)
 }

@@ -23,17 +23,17 @@ use server::Sessions;
 use server::fault::caught;
 use server::interruption::{self, clear_up, until_stopped};
 
-/// Told of a run's progress.
+/// Observer of a run's progress.
 pub trait Observer {
     /// Plans have been read and the number of rows has been found; rounds begin.
     fn planned(&mut self, plan: &Plan);
     /// A round is complete.
-    fn round(&mut self, round: &Round, outlook: Outlook);
+    fn round(&mut self, round: &Round, progress: RunProgress);
 }
 
-/// Progress of rounds.
+/// Progress of a run, by rounds and by time.
 #[derive(Clone, Copy, Debug)]
-pub struct Outlook {
+pub struct RunProgress {
     /// Number of judged rounds so far.
     pub rounds: usize,
     /// Time that they took.
@@ -117,7 +117,7 @@ pub fn calibrate<'a>(
     target: &'a Target,
     connection: &'a Connection,
     request: &'a Request,
-    observer: &'a mut dyn FnMut(&Calibration, Outlook),
+    observer: &'a mut dyn FnMut(&Calibration, RunProgress),
     interrupt: LocalBoxFuture<'a, ()>,
 ) -> LocalBoxFuture<'a, Result<Calibration, MicroError>> {
     Box::pin(async move {
@@ -134,8 +134,8 @@ pub fn calibrate<'a>(
     })
 }
 
-/// Does the work until it ends or is interrupted, and cleans up after it. Returns a warning of what may remain, if that
-/// failed.
+/// Does the work until it ends or is interrupted, and cleans up after it. Returns a warning of objects that may remain,
+/// if that failed.
 async fn guarded<T>(
     bench: &Bench<'_>,
     interrupt: impl Future<Output = ()>,

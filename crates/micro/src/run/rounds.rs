@@ -10,7 +10,7 @@ use crate::plan::arms::Timed;
 use crate::plan::{Plan, Role};
 use crate::request::Request;
 use crate::run::bench::Bench;
-use crate::run::{Observer, Outlook};
+use crate::run::{Observer, RunProgress};
 use server::fault;
 
 /// An interval is narrow enough if it extends no farther than this to either side, as a share of
@@ -46,7 +46,7 @@ pub(crate) async fn run(
     let mut orders = Orders::new(arms.len(), request.seed);
     let order = orders.next().unwrap_or_default();
     let cold = round(bench, arms, plan, order, true).await?;
-    observer.round(&cold, Outlook { rounds: 0, elapsed: Duration::ZERO, budget: request.budget });
+    observer.round(&cold, RunProgress { rounds: 0, elapsed: Duration::ZERO, budget: request.budget });
     let mut rounds = empty_rounds(plan);
     let mut next_look = FEWEST_ROUNDS;
     let started = Instant::now();
@@ -59,7 +59,7 @@ pub(crate) async fn run(
         bench.rounds.set(rounds.count());
         observer.round(
             &done,
-            Outlook { rounds: rounds.count(), elapsed: started.elapsed(), budget: request.budget },
+            RunProgress { rounds: rounds.count(), elapsed: started.elapsed(), budget: request.budget },
         );
         if rounds.count() >= next_look {
             // Looking takes time too, more with every round.

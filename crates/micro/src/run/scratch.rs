@@ -44,7 +44,7 @@ impl Scratch {
         qualified(&self.schema, &table_name(arm))
     }
 
-    /// Takes the lock on the schema, drops what an earlier run has left there, and creates the
+    /// Takes the lock on the schema, drops the objects that an earlier run left there, and creates the
     /// schema if necessary.
     pub(crate) async fn prepare(&self, session: &Session, connection: &Connection) -> Result<(), MicroError> {
         refuse_odd_name(&self.schema)?;

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::support::{Server, expressions, on_each_release, request, statements};
 use micro::{
-    Body, Finding, Kind, MicroError, Observer, Outcome, Outlook, Plan, Request, Role, Round, Suite, explain,
+    Body, Finding, Kind, MicroError, Observer, Outcome, RunProgress, Plan, Request, Role, Round, Suite, explain,
     run, shipped,
 };
 
@@ -21,7 +21,7 @@ impl Observer for Recorder {
         self.0 = Some(Outcome::new(plan.clone()));
     }
 
-    fn round(&mut self, round: &Round, _: Outlook) {
+    fn round(&mut self, round: &Round, _: RunProgress) {
         self.0.as_mut().unwrap().rounds.push(round.clone());
     }
 }
@@ -283,7 +283,7 @@ async fn sized(server: &Server, mut request: Request) -> Plan {
             self.0 = Some(plan.clone());
             self.1.take().unwrap().send(()).unwrap();
         }
-        fn round(&mut self, _: &Round, _: Outlook) {}
+        fn round(&mut self, _: &Round, _: RunProgress) {}
     }
     // On a busy machine, whatever takes a statement long, samples have room to be longer.
     request.budget = Duration::from_mins(2);

@@ -19,7 +19,7 @@ pub(super) struct Layout {
     pub(super) first: u32,
     /// Any other item's length, bytes.
     pub(super) other: u32,
-    /// Number of items of a full page, including the one that becomes its high key.
+    /// Number of items of a full page, including its later high key.
     pub(super) capacity: u32,
 }
 

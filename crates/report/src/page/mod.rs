@@ -267,7 +267,7 @@ fn without_trial(text: &str) -> &str {
     text.split_once(": ").filter(|(start, _)| is_trial(start)).map_or(text, |(_, rest)| rest)
 }
 
-/// The numbers of a text, and what is between them.
+/// The numbers of a text, and the text between them.
 fn numbers(text: &str) -> (Vec<&str>, Vec<&str>) {
     let is_part = |c: char| c.is_ascii_digit();
     let (mut numbers, mut between) = (Vec::new(), Vec::new());

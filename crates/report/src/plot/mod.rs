@@ -1,6 +1,6 @@
 //! Plots as data, and their drawing as SVG.
 //!
-//! A [`Plot`] is drawn by `svg`, and is a table (`table`) for those who do not see it, for Markdown and for CSV. `scale`
+//! A [`Plot`] is drawn by `svg`, and is a table (`table`) for screen readers, for Markdown and for CSV. `scale`
 //! and `thin` are arithmetic; `lines`, `stack`, `dots`, `groups`, `bars` and `heat` draw one kind each on a `canvas`; `plane` is the two axes
 //! of the first two.
 

@@ -8,14 +8,15 @@ mod letters;
 mod level;
 mod order;
 mod payload;
+mod picking;
 mod ranked;
+mod reader;
 mod shuffle;
 mod spread;
 mod statistics;
 mod topic;
 mod unique;
 
-use std::ops::Range;
 use std::sync::Arc;
 
 pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML, range_of_fixed};
@@ -24,7 +25,9 @@ use self::elements::Choosing;
 use self::groups::Groups;
 use self::letters::Lettering;
 pub(crate) use self::letters::digits;
+use self::picking::Picking;
 use self::ranked::Ranked;
+pub(crate) use self::reader::Reader;
 use self::spread::{Spreading, count_of};
 use self::statistics::{Describing, Made};
 pub(crate) use self::topic::{Form, NUMBERS as TOPIC_NUMBERS};
@@ -32,7 +35,7 @@ pub(crate) use self::unique::LONGEST as UNIQUE_TEXT;
 use crate::random::{Draw, Stream};
 use crate::value::Value;
 use crate::{
-    Column, Keys, Kind, Payload, Pick, Reference, Shared, Side, Table, Turn, Units, Values, Weighted,
+    Column, Keys, Kind, Payload, Pick, Reference, Side, Table, Turn, Units, Values, Weighted,
 };
 
 /// A column's values, with parts that are computed before the first row.
@@ -86,21 +89,6 @@ impl Nulls {
             Self::Ranked { ranked, not_null } => ranked.rank(row) >= *not_null,
         }
     }
-}
-
-#[derive(Clone, Debug)]
-enum Picking {
-    Random(Stream),
-    Spread(Spreading),
-    Earlier {
-        stream: Stream,
-        first: u64,
-        null: bool,
-    },
-    InTurn(Turn),
-    Shared(Shared),
-    /// Groups of different sizes.
-    Groups(Groups),
 }
 
 impl Generator {
@@ -373,110 +361,6 @@ impl Generator {
                     others.value(row, scratch)
                 }
             }
-        }
-    }
-}
-
-impl Picking {
-    /// Whether the row refers to no key.
-    fn is_null(&self, row: u64) -> bool {
-        matches!(self, Self::Earlier { first, null: true, .. } if row <= *first)
-    }
-
-    /// The number of the key, of `count` keys, that a row refers to.
-    fn number(&self, row: u64, count: u64) -> u64 {
-        match self {
-            Self::Random(stream) => stream.draw(row).below(count),
-            Self::Spread(spreading) => spreading.number(row).min(count - 1),
-            Self::Earlier { first, .. } if row <= *first => row,
-            Self::Earlier { stream, first, .. } => first + stream.draw(row).below(row - first),
-            Self::InTurn(turn) => turn.of_row(row) % count,
-            Self::Shared(shared) => shared.number(row) % count,
-            Self::Groups(groups) => groups.number(row) % count,
-        }
-    }
-}
-
-/// Reads a generator, best in row order: it keeps values that neighbouring rows share.
-#[derive(Debug)]
-pub(crate) struct Reader<'a> {
-    generator: &'a Generator,
-    scratch: Vec<u8>,
-    /// Rows of the group read last, and its value.
-    group: (Range<u64>, i64),
-}
-
-impl<'a> Reader<'a> {
-    pub(crate) fn new(generator: &'a Generator) -> Self {
-        Self { generator, scratch: Vec::new(), group: (0..0, 0) }
-    }
-
-    /// The column's type.
-    pub(crate) fn kind(&self) -> &'a Kind {
-        &self.generator.kind
-    }
-
-    /// Whether a row has NULL.
-    pub(crate) fn is_null(&self, row: u64) -> bool {
-        self.generator.is_null(row)
-    }
-
-    /// The value of a row, in units.
-    ///
-    /// # Panics
-    /// If the values are not counted, or NULL.
-    #[inline]
-    pub(crate) fn units(&mut self, row: u64) -> i64 {
-        let Value::Units(units) = self.value(row) else { panic!("values that are not counted") };
-        units
-    }
-
-    /// The value of a row.
-    #[inline]
-    pub(crate) fn value(&mut self, row: u64) -> Value<'_> {
-        match self.counted(row) {
-            Some(units) => Value::Units(units),
-            None => self.generator.value(row, &mut self.scratch),
-        }
-    }
-
-    /// The value of a row that [has one](Self::is_null).
-    #[inline]
-    pub(crate) fn present(&mut self, row: u64) -> Value<'_> {
-        match &self.generator.source {
-            Source::Nulls { others, .. } => others.value(row, &mut self.scratch),
-            _ => self.value(row),
-        }
-    }
-
-    /// Appends the text of a row that has one; none if the values are not put together from pieces.
-    #[inline]
-    pub(crate) fn append(&mut self, row: u64, out: &mut Vec<u8>) -> Option<()> {
-        let generator = match &self.generator.source {
-            Source::Nulls { others, .. } => &**others,
-            _ => self.generator,
-        };
-        let Source::Topic { form: Form::Text { pieces, .. }, turn } = &generator.source else { return None };
-        let number = turn.of_row(row);
-        topic::append(pieces, number, generator.stream.draw(number), out);
-        Some(())
-    }
-
-    /// The value of a row, in units, if it can be computed by counting alone.
-    #[inline]
-    pub(crate) fn counted(&mut self, row: u64) -> Option<i64> {
-        match &self.generator.source {
-            Source::Serial { start, step, count } if row < *count => {
-                Some(start.wrapping_add(row.cast_signed().wrapping_mul(*step)))
-            }
-            Source::Group { size, groups } => {
-                if !self.group.0.contains(&row) {
-                    let start = row - row % size;
-                    self.group = (start..start.saturating_add(*size), group(row, *size, *groups));
-                }
-                Some(self.group.1)
-            }
-            _ => None,
         }
     }
 }

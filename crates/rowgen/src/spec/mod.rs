@@ -57,7 +57,7 @@ use self::statistics::list;
 use crate::spread::Elements;
 use crate::{Kind, Ranking, Reference, Side, Spread, Unsuited, Values, Weighted};
 
-/// A column and what shall stand in it: `name=specification`. A name that has `=` in it, or blanks at
+/// A column and its values: `name=specification`. A name that has `=` in it, or blanks at
 /// its ends, is put in double quotes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnSpec {

@@ -1,4 +1,4 @@
-//! Rows as *tuple bodies*: what PostgreSQL stores of a row in a heap page, for those who write pages
+//! Rows as *tuple bodies*: the bytes that PostgreSQL stores of a row in a heap page, for callers that write pages
 //! themselves.
 //!
 //! A body is all of a heap tuple after its fixed header of 23 bytes (`HeapTupleHeaderData` in

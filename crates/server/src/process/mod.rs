@@ -25,12 +25,12 @@ pub struct Process {
 
 /// Whether a process still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum ProcessState {
     /// The process runs.
     Runs,
     /// The process has ended.
     Gone,
-    /// It belongs to another pid namespace or another machine, or cannot be seen.
+    /// It belongs to another pid namespace or another machine, or is invisible to this process.
     Unknown,
 }
 
@@ -50,28 +50,28 @@ impl Process {
         self.machine == machine() && Stat::read(self.pid).as_ref().is_some_and(|stat| self.is(stat))
     }
 
-    /// Whether it still runs, if that can be known. `host` is the value of [`host`] in that
+    /// Whether it still runs, or unknown. `host` is the value of [`host`] in that
     /// process. Processes of another host cannot be seen from here; after this host has been
     /// rebooted, all of its earlier processes are gone.
-    pub fn fate(&self, host: &str) -> Fate {
+    pub fn state(&self, host: &str) -> ProcessState {
         let (Some((boot, space)), Some((own_boot, own_space))) = (parts(&self.machine), parts(machine()))
         else {
-            return Fate::Unknown;
+            return ProcessState::Unknown;
         };
         if boot != own_boot {
-            return if host == self::host() { Fate::Gone } else { Fate::Unknown };
+            return if host == self::host() { ProcessState::Gone } else { ProcessState::Unknown };
         }
         if space != own_space {
-            return Fate::Unknown;
+            return ProcessState::Unknown;
         }
         match Stat::read(self.pid) {
-            Some(stat) if self.is(&stat) => Fate::Runs,
-            Some(_) => Fate::Gone,
+            Some(stat) if self.is(&stat) => ProcessState::Runs,
+            Some(_) => ProcessState::Gone,
             // /proc may hide others' processes (hidepid).
             None => {
                 let pid = i32::try_from(self.pid).map(nix::unistd::Pid::from_raw);
                 let is_gone = pid.is_ok_and(|pid| kill(pid, None) == Err(Errno::ESRCH));
-                if is_gone { Fate::Gone } else { Fate::Unknown }
+                if is_gone { ProcessState::Gone } else { ProcessState::Unknown }
             }
         }
     }
@@ -197,19 +197,19 @@ mod tests {
         let own = this();
         let (boot, space) = own.machine.split_once(' ').unwrap();
         let on = |machine: String| Process { machine, ..own.clone() };
-        assert_eq!(own.fate(host()), Fate::Runs);
-        assert_eq!(Process { start: own.start - 1, ..own.clone() }.fate(host()), Fate::Gone);
+        assert_eq!(own.state(host()), ProcessState::Runs);
+        assert_eq!(Process { start: own.start - 1, ..own.clone() }.state(host()), ProcessState::Gone);
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let ended = Process { pid: child.id(), ..own.clone() };
         child.wait().unwrap();
-        assert_eq!(ended.fate(host()), Fate::Gone);
+        assert_eq!(ended.state(host()), ProcessState::Gone);
         // In a container; before this machine started anew; on a machine that shares a directory with this one.
-        assert_eq!(on(format!("{boot} pid:[1]")).fate(host()), Fate::Unknown);
+        assert_eq!(on(format!("{boot} pid:[1]")).state(host()), ProcessState::Unknown);
         for space in [space, "pid:[1]"] {
-            assert_eq!(on(format!("earlier {space}")).fate(host()), Fate::Gone);
-            assert_eq!(on(format!("another {space}")).fate("another host"), Fate::Unknown);
+            assert_eq!(on(format!("earlier {space}")).state(host()), ProcessState::Gone);
+            assert_eq!(on(format!("another {space}")).state("another host"), ProcessState::Unknown);
         }
         // Without /proc.
-        assert_eq!(on(" ".to_owned()).fate(host()), Fate::Unknown);
+        assert_eq!(on(" ".to_owned()).state(host()), ProcessState::Unknown);
     }
 }

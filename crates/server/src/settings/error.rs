@@ -26,7 +26,7 @@ pub enum SettingsError {
     Restart {
         /// The setting.
         name: String,
-        /// Why there can be no restart, and what to do.
+        /// The reason why a restart is impossible, and the remedy.
         why: &'static str,
     },
     /// The setting is a list, which ALTER SYSTEM would write as one name.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::error::SettingsError;
 use super::private;
 use super::record::Record;
-use crate::process::{Fate, Process};
+use crate::process::{ProcessState, Process};
 
 /// Attempts to get a lock: a process that cleans up may hold it for a moment.
 const TRIES: u32 = 100;
@@ -201,20 +201,20 @@ fn find(path: &Path) -> io::Result<Option<JournalState>> {
         Err(TryLockError::WouldBlock) => true,
         Err(TryLockError::Error(error)) => return Err(error),
     };
-    let fate = match &record.process {
-        Some(process) => match process.fate(&record.host) {
-            Fate::Unknown if is_locked => Fate::Runs,
-            fate => fate,
+    let state = match &record.process {
+        Some(process) => match process.state(&record.host) {
+            ProcessState::Unknown if is_locked => ProcessState::Runs,
+            state => state,
         },
         // An older pgrig's, whose lock anybody could take.
-        None if is_locked && Process::of(record.pid).is_some() => Fate::Runs,
-        None if is_locked => Fate::Unknown,
-        None => Fate::Gone,
+        None if is_locked && Process::of(record.pid).is_some() => ProcessState::Runs,
+        None if is_locked => ProcessState::Unknown,
+        None => ProcessState::Gone,
     };
-    match fate {
-        Fate::Runs => Ok(Some(JournalState::Live(record))),
-        Fate::Unknown => Ok(Some(JournalState::Elsewhere(Unclaimed { path: path.to_owned(), record }))),
-        Fate::Gone => claim(path, record, Some(file)),
+    match state {
+        ProcessState::Runs => Ok(Some(JournalState::Live(record))),
+        ProcessState::Unknown => Ok(Some(JournalState::Elsewhere(Unclaimed { path: path.to_owned(), record }))),
+        ProcessState::Gone => claim(path, record, Some(file)),
     }
 }
 

@@ -85,7 +85,7 @@ pub struct Looked {
 }
 
 impl ToChange {
-    /// Checks what is to be changed. Changes nothing.
+    /// Checks the settings and tables to change. Changes nothing.
     ///
     /// # Errors
     /// If some of it cannot be changed by this role, or at all.

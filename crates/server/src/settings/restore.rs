@@ -1,4 +1,4 @@
-//! Restores what a journal lists: only values that differ from it, so that nothing else can fail,
+//! Restores the settings and tables of a journal: only values that differ from it, so that nothing else can fail,
 //! or be reported as restored.
 
 use super::change::{
@@ -27,12 +27,12 @@ pub struct PutBack {
     pub emptied: Vec<Table>,
     /// Whether fsync was found off.
     pub was_without_fsync: bool,
-    /// Whether somebody has to run sync on the server's host: [`SYNC_BY_HAND`](super::SYNC_BY_HAND).
+    /// Whether the user has to run sync on the server's host: [`SYNC_BY_HAND`](super::SYNC_BY_HAND).
     pub wants_sync: bool,
 }
 
-/// Puts back what the journal lists, and deletes it. Sessions of its process that the server still has are ended
-/// first, so that nothing is changed afterwards.
+/// Restores the settings and tables that the journal lists, and deletes the journal. Sessions of its process that the
+/// server still has are ended first, so that nothing is changed afterwards.
 ///
 /// # Errors
 /// If something cannot be put back; the journal then stays.

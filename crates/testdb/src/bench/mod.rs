@@ -2,7 +2,7 @@
 //!
 //! [`Variant`]s are sets of [`Means`]. [`check`] finds the variants that cannot be tried on a
 //! server. [`run`] makes templates, then, round by round in balanced order, a database for each
-//! trial, and times the user's [`TestCommand`] (or a script of transactions) on it. A `Lab` is a
+//! trial, and times the user's [`TestCommand`] (or a script of transactions) on it. A `BenchServer` is a
 //! server with everything that is created and changed on it. [`judge`] tells which variants are
 //! faster, and [`advise`] which one to use.
 
@@ -18,7 +18,7 @@ pub use outcome::{Advice, Figures, Finding, Judged, Measured, advise, judge};
 pub use plan::{BenchPlan, Cell, check};
 pub use request::{BenchRequest, Site, Work};
 pub use run::command::{Output, TestCommand};
-pub use run::lab::{Active, Content};
+pub use run::bench_server::{Active, Content};
 pub use run::tmpfs::{Tmpfs, Volatile, has_room, places};
 pub use run::{BenchObserver, Done, Failure, run};
 pub use variant::{Choice, Means, Missing, Variant};

@@ -2,7 +2,7 @@
 
 use crate::bench::error::BenchError;
 use crate::bench::request::{BenchRequest, Site};
-use crate::bench::run::lab::{Active, Content, dangerous};
+use crate::bench::run::bench_server::{Active, Content, dangerous};
 use crate::bench::variant::{Choice, Means, Missing, Variant};
 use crate::clone::Measured;
 use futures_util::future::LocalBoxFuture;

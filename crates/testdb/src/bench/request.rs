@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::bench::run::command::{Output, TestCommand};
-use crate::bench::run::lab::Content;
+use crate::bench::run::bench_server::Content;
 use crate::bench::run::tmpfs::Tmpfs;
 use crate::bench::variant::Variant;
 use connect::Target;

@@ -37,7 +37,7 @@ const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// An address that accepts requests.
 pub enum Endpoint {
-    /// A Unix socket, which only users can reach who have the keeper's own rights.
+    /// A Unix socket, which only the keeper's own user and root can reach.
     Unix(UnixListener),
     /// A TCP address of this machine, which any user on it can reach.
     Tcp(TcpListener),

@@ -53,7 +53,7 @@ pub enum Offer {
 /// The reason why a keeper's loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Its work was done, or it was told to end: nothing is lent any more.
+    /// Its work was done, or it received a request to end: nothing is lent any more.
     Done,
     /// Another keeper takes its place, and all that is lent.
     Retired,

@@ -1,4 +1,4 @@
-//! Names of the databases that the keeper makes. Name and comment together tell what a database is.
+//! Names of the databases that the keeper makes. Name and comment together give the purpose of a database.
 
 use std::fmt;
 

@@ -13,10 +13,10 @@ use connect::{ConnectError, Target};
 use server::interruption::{Ended, until_stopped};
 use server::{Session, Sessions};
 
-/// Time between two checks of who holds a lock that is waited for.
+/// Time between two checks of the holders of a lock that pgrig waits for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Is told how a plan is carried out.
+/// Observer of the progress of a plan.
 pub trait Observer: Sync {
     /// This statement runs now.
     fn begun(&self, _step: &Step) {}
@@ -148,7 +148,7 @@ fn interrupted(error: UnlogError) -> UnlogError {
     }
 }
 
-/// Reports who holds a lock that is waited for, if the server has room for one more session.
+/// Reports the holders of a lock that pgrig waits for, if the server has a connection left.
 async fn watch(target: &Target, pid: i32, observer: &dyn Observer) -> Infallible {
     let mut every = tokio::time::interval(LOOK_INTERVAL);
     every.tick().await;

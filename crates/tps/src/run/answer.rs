@@ -36,7 +36,7 @@ impl Display for Problem {
 
 /// A complete answer.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct CompleteAnswer {
     pub(crate) status: TransactionStatus,
     pub(crate) problem: Option<Problem>,
 }
@@ -66,14 +66,14 @@ impl Answer {
     }
 
     /// Reads the messages that have arrived. None as long as the answer is incomplete. `receive`
-    /// says what the results are used for.
-    pub(crate) fn hear(
+    /// names the variables that get the results.
+    pub(crate) fn read(
         &mut self,
         wire: &mut Wire,
         receive: Option<&Receive>,
         variables: &mut Variables,
         mut parsed: impl FnMut(),
-    ) -> Result<Option<Heard>, ConnectError> {
+    ) -> Result<Option<CompleteAnswer>, ConnectError> {
         while let Some(message) = wire.next()? {
             match message {
                 Message::ReadyForQuery(status) => {
@@ -98,12 +98,12 @@ impl Answer {
                         }
                     };
                     let problem = Some(Problem::Results(why.to_owned()));
-                    return Ok(Some(Heard { status: TransactionStatus::Failed, problem }));
+                    return Ok(Some(CompleteAnswer { status: TransactionStatus::Failed, problem }));
                 }
                 message => {
                     if let Some(receive) = receive
                         && self.problem.is_none()
-                        && let Err(why) = self.results.hear(&message, receive, variables)
+                        && let Err(why) = self.results.read(&message, receive, variables)
                     {
                         self.problem = Some(Problem::Results(why));
                     }
@@ -118,14 +118,14 @@ impl Answer {
         status: TransactionStatus,
         receive: Option<&Receive>,
         variables: &mut Variables,
-    ) -> Heard {
+    ) -> CompleteAnswer {
         if let Some(Receive { every: false, .. }) = receive
             && self.problem.is_none()
             && let Err(why) = self.results.take_only_row(variables)
         {
             self.problem = Some(Problem::Results(why));
         }
-        Heard { status, problem: self.problem.take() }
+        CompleteAnswer { status, problem: self.problem.take() }
     }
 }
 
@@ -143,7 +143,7 @@ impl Results {
         self.ends.clear();
     }
 
-    fn hear(
+    fn read(
         &mut self,
         message: &Message<'_>,
         receive: &Receive,

@@ -5,13 +5,13 @@ use script::{Action, Client as Memory, Sql, Step};
 use tokio_postgres::error::SqlState;
 
 use crate::request::Protocol;
-use crate::run::answer::{Heard, Problem};
+use crate::run::answer::{CompleteAnswer, Problem};
 use crate::run::client::{At, Client, ClientState, Lost, Need, Next, Stepped};
 use crate::run::clock::Clock;
 use crate::run::job::Common;
 use crate::run::session::Session;
 use crate::run::shell;
-use crate::run::tally::Fate;
+use crate::run::tally::TransactionOutcome;
 use crate::run::wire::TransactionStatus;
 
 use Next::{On, Wait};
@@ -25,9 +25,9 @@ impl Client {
             }
             At::Asleep { command, .. } => Ok(self.end_command(common, clock, command, command + 1)),
             At::Answer(command) | At::Parsing(command) | At::RollingBack(command, _) => {
-                match self.hear(common, command)? {
+                match self.read_answer(common, command)? {
                     None => Ok(Wait(ClientState::Busy(at), Need::Answer)),
-                    Some(Heard { status, problem }) => {
+                    Some(CompleteAnswer { status, problem }) => {
                         self.session()?.status = status;
                         self.answered(common, clock, at, problem)
                     }
@@ -46,7 +46,7 @@ impl Client {
         let Some(next) = script.commands().get(command) else {
             return self.end_of_script(common, clock);
         };
-        if run.alarm.is_raised() {
+        if run.stop_signal.is_raised() {
             return Ok(On(ClientState::Over));
         }
         if run.plan.request.statements {
@@ -148,7 +148,7 @@ impl Client {
     }
 
     /// Reads the part of the answer that has arrived. None as long as it is incomplete.
-    fn hear(&mut self, common: &Common<'_>, command: usize) -> Result<Option<Heard>, Lost> {
+    fn read_answer(&mut self, common: &Common<'_>, command: usize) -> Result<Option<CompleteAnswer>, Lost> {
         let Self { session: Some(session), answer, memory, transaction, .. } = self else {
             return Err(Lost::by_machine("the client has no connection to the server"));
         };
@@ -158,11 +158,11 @@ impl Client {
             _ => None,
         };
         let prepared = &mut session.prepared;
-        let heard = answer.hear(&mut session.wire, receive, &mut memory.variables, || prepared.parsed())?;
-        if heard.is_some() {
+        let complete = answer.read(&mut session.wire, receive, &mut memory.variables, || prepared.parsed())?;
+        if complete.is_some() {
             prepared.answered();
         }
-        Ok(heard)
+        Ok(complete)
     }
 
     /// Handles a complete answer.
@@ -178,7 +178,7 @@ impl Client {
                 self.transaction.pipeline = Some(0);
                 Ok(self.end_command(common, clock, command, command + 1))
             }
-            (At::RollingBack(command, fate), None) => Ok(self.retry_or_give_up(common, clock, command, fate)),
+            (At::RollingBack(command, outcome), None) => Ok(self.retry_or_give_up(common, clock, command, outcome)),
             (At::RollingBack(..), Some(problem)) => {
                 Err(Lost::by_machine(format!("could not roll back after an error: {problem}")))
             }
@@ -207,16 +207,16 @@ impl Client {
         command: usize,
         problem: &Problem,
     ) -> Stepped {
-        if common.run.alarm.is_raised() {
+        if common.run.stop_signal.is_raised() {
             return Ok(On(ClientState::Over));
         }
-        let Some(fate) = problem.fate() else { return Err(Lost::by(problem)) };
+        let Some(outcome) = problem.outcome() else { return Err(Lost::by(problem)) };
         let session = self.session()?;
         if session.status == TransactionStatus::Idle {
-            return Ok(self.retry_or_give_up(common, clock, command, fate));
+            return Ok(self.retry_or_give_up(common, clock, command, outcome));
         }
         session.wire.query(|out| out.extend_from_slice(b"ROLLBACK"));
-        self.wait_for_answer(common, 1, At::RollingBack(command, fate))
+        self.wait_for_answer(common, 1, At::RollingBack(command, outcome))
     }
 
     fn retry_or_give_up(
@@ -224,7 +224,7 @@ impl Client {
         common: &mut Common<'_>,
         clock: &mut Clock,
         command: usize,
-        fate: Fate,
+        outcome: TransactionOutcome,
     ) -> Next {
         let at = (self.transaction.script, command);
         if self.may_retry(common, clock) {
@@ -234,7 +234,7 @@ impl Client {
             return On(ClientState::Busy(At::Command(0)));
         }
         common.tally().command(at, |command| command.failures += 1);
-        self.finish(common, fate)
+        self.finish(common, outcome)
     }
 
     /// Whether the transaction may be tried again: tries are left, it can still meet the latency
@@ -246,7 +246,7 @@ impl Client {
         !is_last
             && !request.latency_limit.is_some_and(|limit| is_late(limit, clock))
             && !common.timetable.is_over(clock.now())
-            && !common.run.alarm.is_raised()
+            && !common.run.stop_signal.is_raised()
     }
 
     fn end_of_script(&mut self, common: &Common<'_>, clock: &mut Clock) -> Stepped {
@@ -258,7 +258,7 @@ impl Client {
             return Err(Lost::by_script(why));
         }
         let took = clock.now().saturating_duration_since(self.transaction.scheduled);
-        Ok(self.finish(common, Fate::Succeeded(took)))
+        Ok(self.finish(common, TransactionOutcome::Succeeded(took)))
     }
 }
 
@@ -272,11 +272,11 @@ impl Problem {
     }
 
     /// The outcome of the transaction if it is not tried again; none if the client cannot continue.
-    fn fate(&self) -> Option<Fate> {
+    fn outcome(&self) -> Option<TransactionOutcome> {
         let Self::Server(error) = self else { return None };
         match error.code {
-            SqlState::T_R_SERIALIZATION_FAILURE => Some(Fate::Serialization),
-            SqlState::T_R_DEADLOCK_DETECTED => Some(Fate::Deadlock),
+            SqlState::T_R_SERIALIZATION_FAILURE => Some(TransactionOutcome::Serialization),
+            SqlState::T_R_DEADLOCK_DETECTED => Some(TransactionOutcome::Deadlock),
             _ => None,
         }
     }

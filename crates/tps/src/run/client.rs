@@ -15,7 +15,7 @@ use crate::run::answer::{Answer, Problem};
 use crate::run::clock::Clock;
 use crate::run::job::Common;
 use crate::run::session::Session;
-use crate::run::tally::Fate;
+use crate::run::tally::TransactionOutcome;
 use crate::run::targets::Attempt;
 
 /// Time between two looks whether a client is connected to another target.
@@ -89,7 +89,7 @@ pub(crate) enum At {
     /// Waits until a pipeline's statements are parsed, before it begins.
     Parsing(usize),
     /// Waits for a ROLLBACK after an error here.
-    RollingBack(usize, Fate),
+    RollingBack(usize, TransactionOutcome),
 }
 
 /// A transaction: a script that is carried out.
@@ -285,14 +285,14 @@ impl Client {
     }
 
     fn disconnect(&mut self, common: &Common<'_>) {
-        common.run.let_go(self.number);
+        common.run.unregister(self.number);
         self.session = None;
     }
 
     /// Ends the client early because of an error, or has it connect to another target.
     fn lose(&mut self, common: &Common<'_>, Lost { why, class, remedy, has_no_session }: Lost) -> Need {
         // After an interruption nobody is interested any more.
-        if !common.run.alarm.is_raised() {
+        if !common.run.stop_signal.is_raised() {
             let at = match self.state {
                 ClientState::Busy(at) => {
                     let script = self.transaction.script;
@@ -304,7 +304,7 @@ impl Client {
             if let Some((script, command)) = at {
                 common.tally().command((script, command), |command| command.failures += 1);
                 let at = (script, self.target);
-                let phase = common.tally().ended(at, Fate::Other, self.transaction.tries - 1, None);
+                let phase = common.tally().ended(at, TransactionOutcome::Other, self.transaction.tries - 1, None);
                 self.count(phase);
             }
             if has_no_session
@@ -371,7 +371,7 @@ impl Client {
             Length::Transactions(most) => self.counted >= most,
             Length::Time(_) => false,
         };
-        enough || common.run.alarm.is_raised()
+        enough || common.run.stop_signal.is_raised()
     }
 
     /// Chooses the next transaction, and when it begins.
@@ -445,12 +445,12 @@ impl Client {
     }
 
     /// Ends the transaction with this outcome.
-    pub(crate) fn finish(&mut self, common: &Common<'_>, fate: Fate) -> Next {
+    pub(crate) fn finish(&mut self, common: &Common<'_>, outcome: TransactionOutcome) -> Next {
         let Transaction { script, tries, .. } = self.transaction;
-        self.has_moved_in_vain &= !matches!(fate, Fate::Succeeded(_));
+        self.has_moved_in_vain &= !matches!(outcome, TransactionOutcome::Succeeded(_));
         let phase = common.tally().ended(
             (script, self.target),
-            fate,
+            outcome,
             tries - 1,
             common.run.plan.request.latency_limit,
         );

@@ -18,7 +18,7 @@ use crate::run::pace::{Schedule, Timetable};
 use crate::run::session::Session;
 use crate::run::tally::Tally;
 use crate::run::waiter::{Until, Waiter};
-use crate::run::{Moved, Run, Told};
+use crate::run::{JobMessage, Moved, Run};
 use server::fault;
 
 /// State that a job's clients share.
@@ -30,7 +30,7 @@ pub(crate) struct Common<'r> {
     /// The schedule; none without a rate.
     schedule: Option<Schedule>,
     waiter: Waiter,
-    tell: mpsc::Sender<Told>,
+    tell: mpsc::Sender<JobMessage>,
     /// Runtime to connect in, if clients connect during the run.
     runtime: Option<Runtime>,
     job: usize,
@@ -45,7 +45,7 @@ pub(crate) struct Start {
     /// Its clients: number, memory, and the connection if there is one already.
     pub(crate) clients: Vec<(usize, script::Client, Option<Session>)>,
     /// Sender of messages. The run ends when all jobs have dropped theirs.
-    pub(crate) tell: mpsc::Sender<Told>,
+    pub(crate) tell: mpsc::Sender<JobMessage>,
 }
 
 impl<'r> Common<'r> {
@@ -53,7 +53,7 @@ impl<'r> Common<'r> {
         let [choose, throttle] = start.randoms;
         let rate = run.plan.request.rate;
         let schedule = rate.map(|rate| Schedule::new(rate, run.tallies.len(), throttle, &timetable));
-        let (waiter, tell) = (Waiter::new(&run.alarm)?, start.tell.clone());
+        let (waiter, tell) = (Waiter::new(&run.stop_signal)?, start.tell.clone());
         let runtime = match run.plan.request.connecting {
             Connecting::Once => None,
             Connecting::EachTransaction => Some(Builder::new_current_thread().enable_all().build()?),
@@ -79,7 +79,7 @@ impl<'r> Common<'r> {
         let connection = runtime.block_on(async {
             tokio::select! {
                 connection = self.run.targets.get(target).connect_raw() => Ok(connection?),
-                () = self.run.alarm.wait() => Err(Lost::by_machine("interrupted")),
+                () = self.run.stop_signal.wait() => Err(Lost::by_machine("interrupted")),
             }
         });
         let session = Session::new(connection?, self.run);
@@ -92,28 +92,28 @@ impl<'r> Common<'r> {
     /// work.
     pub(crate) fn enlist(&self, client: usize, session: &Session) -> io::Result<()> {
         self.waiter.add(client, &session.wire)?;
-        self.run.hold(client, session.lifeline()?);
+        self.run.register(client, session.abort_handle()?);
         Ok(())
     }
 
     pub(crate) fn tell_lost(&self, lost: LostClient) {
-        self.tell(Told::Lost(lost));
+        self.tell(JobMessage::Lost(lost));
     }
 
     pub(crate) fn tell_moved(&self, moved: Moved) {
-        self.tell(Told::Moved(moved));
+        self.tell(JobMessage::Moved(moved));
     }
 
     /// Reports the argument of `debug()`.
     pub(crate) fn tell_debugged(&self, client: usize, at: (usize, usize), memory: &mut script::Client) {
         for value in memory.debugged() {
-            self.tell(Told::Debugged(Debugged { client, at, value: value.described().to_string() }));
+            self.tell(JobMessage::Debugged(Debugged { client, at, value: value.described().to_string() }));
         }
     }
 
-    fn tell(&self, told: Told) {
+    fn tell(&self, message: JobMessage) {
         // The receiver is gone if the run was given up.
-        let _ = self.tell.blocking_send(told);
+        let _ = self.tell.blocking_send(message);
     }
 
     /// Makes the waiter watch for room in the socket for the unsent rest.
@@ -155,7 +155,7 @@ pub(crate) fn work(run: &Run, timetable: Timetable, start: Start) -> io::Result<
     let mut is_stopping = false;
     while queue.left > 0 {
         fault::point("tps");
-        if run.alarm.is_raised() && !is_stopping {
+        if run.stop_signal.is_raised() && !is_stopping {
             is_stopping = true;
             queue.stop(&common);
         }

@@ -1,14 +1,14 @@
-//! Carries a plan out: connects, has jobs do the work, collects what they count, and ends them.
+//! Carries a plan out: connects, has jobs do the work, collects their counts, and ends them.
 
-pub(crate) mod alarm;
+pub(crate) mod stop_signal;
 mod answer;
 mod carry_out;
 mod client;
 pub(crate) mod clock;
 mod job;
-mod meeting;
+mod start_barrier;
 pub(crate) mod pace;
-mod partners;
+mod part_monitor;
 mod server_clock;
 mod session;
 mod shell;
@@ -36,12 +36,12 @@ use crate::observer::{Debugged, Observer};
 use crate::outcome::{End, LostClient, Moves, Outcome, Parted};
 use crate::plan::Plan;
 use crate::request::{Connecting, Request};
-use crate::run::alarm::Alarm;
+use crate::run::stop_signal::StopSignal;
 use crate::run::job::{Start, work};
-use crate::run::meeting::Meeting;
+use crate::run::start_barrier::StartBarrier;
 use crate::run::pace::Timetable;
-use crate::run::partners::Partners;
-use crate::run::session::{Lifeline, Session};
+use crate::run::part_monitor::PartMonitor;
+use crate::run::session::{AbortHandle, Session};
 use crate::run::tally::{Collected, Collector, Tally};
 use crate::run::targets::Targets;
 use connect::Target;
@@ -53,18 +53,18 @@ pub(crate) const CONNECTING_AT_ONCE: usize = 16;
 const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
 /// Time after which connections whose statements have not been cancelled are closed.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(1);
-/// Largest number of unread messages of jobs.
-const UNHEARD: usize = 1000;
+/// Largest number of unread messages from jobs.
+const MOST_UNREAD: usize = 1000;
 
 /// State that all jobs share.
 pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) tallies: Vec<Tally>,
-    pub(crate) alarm: Alarm,
+    pub(crate) stop_signal: StopSignal,
     /// Names of prepared statements, by script and command.
     statements: Vec<Vec<String>>,
-    /// Lifeline of each client that is connected.
-    lifelines: Vec<Mutex<Option<Lifeline>>>,
+    /// Handle of each connected client.
+    abort_handles: Vec<Mutex<Option<AbortHandle>>>,
     connected: Mutex<Connected>,
     pub(crate) targets: Targets,
 }
@@ -75,8 +75,8 @@ struct Connected {
     connections: u64,
 }
 
-/// Message of a job.
-pub(crate) enum Told {
+/// Message from a job.
+pub(crate) enum JobMessage {
     Lost(LostClient),
     Moved(Moved),
     Debugged(Debugged),
@@ -104,14 +104,14 @@ impl Run {
             let names = 0..commands.commands().len();
             names.map(|command| format!("pgrig_{script}_{command}")).collect()
         });
-        let alarm = Alarm::new().map_err(|source| TpsError::Machine { what: "make an event", source })?;
+        let stop_signal = StopSignal::new().map_err(|source| TpsError::Machine { what: "make an event", source })?;
         Ok(Self {
             tallies: (0..jobs.min(clients))
                 .map(|_| Tally::new(&plan.scripts, statements, phase, targets.len()))
                 .collect(),
-            alarm,
+            stop_signal,
             statements: names.collect(),
-            lifelines: (0..clients).map(|_| Mutex::new(None)).collect(),
+            abort_handles: (0..clients).map(|_| Mutex::new(None)).collect(),
             connected: Mutex::default(),
             targets: Targets::new(targets, &plan.request),
             plan: plan.clone(),
@@ -127,57 +127,57 @@ impl Run {
         lock(&self.connected).took += took;
     }
 
-    /// Registers the lifeline that ends a client's work.
-    pub(crate) fn hold(&self, client: usize, lifeline: Lifeline) {
+    /// Registers the handle that ends the work of a client.
+    pub(crate) fn register(&self, client: usize, handle: AbortHandle) {
         lock(&self.connected).connections += 1;
-        *lock(&self.lifelines[client]) = Some(lifeline);
+        *lock(&self.abort_handles[client]) = Some(handle);
     }
 
-    /// Removes the lifeline of a client that closes its connection.
-    pub(crate) fn let_go(&self, client: usize) {
-        *lock(&self.lifelines[client]) = None;
+    /// Removes the handle of a client that closes its connection.
+    pub(crate) fn unregister(&self, client: usize) {
+        *lock(&self.abort_handles[client]) = None;
     }
 
     /// Cancels all statements.
     async fn cancel(&self) {
         let cancellers: Vec<_> = self
-            .lifelines
+            .abort_handles
             .iter()
-            .filter_map(|lifeline| lock(lifeline).as_ref().map(|lifeline| lifeline.canceller.clone()))
+            .filter_map(|handle| lock(handle).as_ref().map(|handle| handle.canceller.clone()))
             .collect();
         let each = stream::iter(cancellers).for_each_concurrent(CONNECTING_AT_ONCE, async |canceller| {
-            // A server that cannot be reached has ended the statement, or its connection will be cut.
+            // A server that cannot be reached has ended the statement, or pgrig closes its connection later.
             let _ = canceller.cancel().await;
         });
         each.await;
     }
 
     /// Closes all connections.
-    fn cut(&self) {
-        for lifeline in &self.lifelines {
-            if let Some(lifeline) = lock(lifeline).as_ref() {
-                lifeline.cut();
+    fn close_connections(&self) {
+        for handle in &self.abort_handles {
+            if let Some(handle) = lock(handle).as_ref() {
+                handle.close();
             }
         }
     }
 }
 
-/// The jobs' threads. They stop when this is dropped.
-struct Crew {
+/// The threads of the jobs. Drop stops them.
+struct JobThreads {
     run: Arc<Run>,
     threads: Vec<JoinHandle<io::Result<Instant>>>,
 }
 
-impl Drop for Crew {
+impl Drop for JobThreads {
     fn drop(&mut self) {
-        self.run.alarm.raise();
+        self.run.stop_signal.raise();
         if !self.threads.is_empty() {
-            self.run.cut();
+            self.run.close_connections();
         }
     }
 }
 
-impl Crew {
+impl JobThreads {
     /// Starts the threads, which begin together: then, or as soon as possible.
     fn start(
         run: Arc<Run>,
@@ -185,16 +185,16 @@ impl Crew {
         then: Option<Instant>,
     ) -> Result<(Self, Timetable), TpsError> {
         let timetable = Arc::new(OnceLock::<Option<Timetable>>::new());
-        let mut crew = Self { run, threads: Vec::new() };
+        let mut job_threads = Self { run, threads: Vec::new() };
         for start in starts {
-            let (run, begun) = (Arc::clone(&crew.run), Arc::clone(&timetable));
+            let (run, begun) = (Arc::clone(&job_threads.run), Arc::clone(&timetable));
             let work = move || match begun.wait() {
                 Some(timetable) => work(&run, *timetable, start),
                 None => Ok(Instant::now()),
             };
-            let name = format!("tps {}", crew.threads.len());
+            let name = format!("tps {}", job_threads.threads.len());
             match thread::Builder::new().name(name).spawn(work) {
-                Ok(thread) => crew.threads.push(thread),
+                Ok(thread) => job_threads.threads.push(thread),
                 Err(source) => {
                     // Those that have begun must not wait for ever.
                     let _ = timetable.set(None);
@@ -202,9 +202,9 @@ impl Crew {
                 }
             }
         }
-        let begun = Timetable::new(then.unwrap_or_else(Instant::now), &crew.run.plan.request);
+        let begun = Timetable::new(then.unwrap_or_else(Instant::now), &job_threads.run.plan.request);
         let _ = timetable.set(Some(begun));
-        Ok((crew, begun))
+        Ok((job_threads, begun))
     }
 
     /// Waits for the threads. Returns the time at which the last transaction ended.
@@ -218,7 +218,7 @@ impl Crew {
     }
 }
 
-/// Carries a plan out. Clients are divided over the targets, at least one; the first is where parts meet. With several, a
+/// Carries a plan out. Clients are divided over the targets, at least one; on the first, parts synchronise. With several, a
 /// client that loses its session connects to the next. `interrupt` resolves when the user wants to stop: running statements are
 /// then cancelled, and the results so far returned.
 ///
@@ -235,13 +235,13 @@ pub fn run<'a>(
         let mut interrupt = pin!(interrupt);
         make_room_for_files(&plan.request)?;
         let run = Arc::new(Run::new(targets, plan)?);
-        let Ready { sessions, mut partners, first } = tokio::select! {
+        let Ready { sessions, mut monitor, first } = tokio::select! {
             biased;
             () = &mut interrupt => return Err(TpsError::Interrupted),
             ready = get_ready(&run, observer) => ready?,
         };
-        let (tell, mut heard) = mpsc::channel(UNHEARD);
-        let (crew, timetable) = Crew::start(Arc::clone(&run), starts(plan, sessions, &tell), first)?;
+        let (tell, mut messages) = mpsc::channel(MOST_UNREAD);
+        let (job_threads, timetable) = JobThreads::start(Arc::clone(&run), starts(plan, sessions, &tell), first)?;
         drop(tell);
         let mut collector =
             Collector::new(timetable, &plan.scripts, &plan.request, (run.tallies.len(), targets.len()));
@@ -257,24 +257,24 @@ pub fn run<'a>(
             }
         };
         let mut cancelling = pin!(cancelling);
-        let mut cutting = tokio::time::interval(CANCEL_INTERVAL);
+        let mut closing = tokio::time::interval(CANCEL_INTERVAL);
         loop {
             tokio::select! {
                 biased;
                 () = &mut interrupt, if !interrupted => {
                     interrupted = true;
                     stopped.get_or_insert_with(Instant::now);
-                    run.alarm.raise();
+                    run.stop_signal.raise();
                 }
-                reason = parted_from(&mut partners) => {
+                reason = parted_from(&mut monitor) => {
                     parted = Some(reason);
                     stopped.get_or_insert_with(Instant::now);
-                    run.alarm.raise();
+                    run.stop_signal.raise();
                 }
-                told = heard.recv() => match told {
-                    Some(Told::Lost(client)) => lost.push(client),
-                    Some(Told::Moved(client)) => count(&mut moves, client, &timetable, observer),
-                    Some(Told::Debugged(debugged)) => observer.debugged(&debugged),
+                message = messages.recv() => match message {
+                    Some(JobMessage::Lost(client)) => lost.push(client),
+                    Some(JobMessage::Moved(client)) => count(&mut moves, client, &timetable, observer),
+                    Some(JobMessage::Debugged(debugged)) => observer.debugged(&debugged),
                     // All jobs are done.
                     None => break,
                 },
@@ -282,12 +282,12 @@ pub fn run<'a>(
                     observer.second(&collector.cut(&run.tallies));
                 }
                 () = &mut cancelling, if stopped.is_some() => {}
-                _ = cutting.tick(), if stopped.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) => {
-                    run.cut();
+                _ = closing.tick(), if stopped.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) => {
+                    run.close_connections();
                 }
             }
         }
-        let over = crew.join()?;
+        let over = job_threads.join()?;
         let (collected, rest) = collector.finish(&run.tallies, over);
         if let Some(second) = rest {
             observer.second(&second);
@@ -298,15 +298,15 @@ pub fn run<'a>(
             (false, None, []) => End::Complete,
             (false, None, _) => End::Lost,
         };
-        let clock = partners.as_ref().map(Partners::readings).unwrap_or_default();
-        let agreed = partners.as_ref().map(|partners| partners.agreed);
-        match partners {
-            Some(partners) if matches!(end, End::Complete | End::Parted) => tokio::select! {
+        let clock = monitor.as_ref().map(PartMonitor::readings).unwrap_or_default();
+        let agreed = monitor.as_ref().map(|monitor| monitor.agreed);
+        match monitor {
+            Some(monitor) if matches!(end, End::Complete | End::Parted) => tokio::select! {
                 biased;
                 () = &mut interrupt => {}
-                () = partners.leave() => {}
+                () = monitor.leave() => {}
             },
-            Some(partners) => partners.abandon(),
+            Some(monitor) => monitor.abandon(),
             None => {}
         }
         let Connected { took, connections } = *lock(&run.connected);
@@ -348,33 +348,33 @@ fn count(moves: &mut MovesBySecond, client: Moved, timetable: &Timetable, observ
 /// The state before the first transaction.
 struct Ready {
     sessions: Vec<Option<Session>>,
-    /// For a part: the other parts, and the time at which all begin.
-    partners: Option<Partners>,
+    /// For a part: the monitor of the other parts, and the time at which all begin.
+    monitor: Option<PartMonitor>,
     first: Option<Instant>,
 }
 
 /// Connects all clients. A part takes its place among the others before that, and then waits for them.
 async fn get_ready(run: &Run, observer: &dyn Observer) -> Result<Ready, TpsError> {
-    let meeting = match &run.plan.request.part {
+    let barrier = match &run.plan.request.part {
         None => None,
-        Some(part) => Some(Meeting::arrive(run.targets.first(), &run.plan, part).await?),
+        Some(part) => Some(StartBarrier::arrive(run.targets.first(), &run.plan, part).await?),
     };
     let began = Instant::now();
     let sessions = connect_all(run).await?;
     run.connecting_took(began.elapsed());
-    let (partners, first) = match meeting {
+    let (monitor, first) = match barrier {
         None => (None, None),
-        Some(meeting) => {
-            meeting.begin(observer).await.map(|(partners, first)| (Some(partners), Some(first)))?
+        Some(barrier) => {
+            barrier.begin(observer).await.map(|(monitor, first)| (Some(monitor), Some(first)))?
         }
     };
-    Ok(Ready { sessions, partners, first })
+    Ok(Ready { sessions, monitor, first })
 }
 
 /// For a part: resolves when the run lost another one.
-async fn parted_from(partners: &mut Option<Partners>) -> Parted {
-    match partners {
-        Some(partners) => partners.parted().await,
+async fn parted_from(monitor: &mut Option<PartMonitor>) -> Parted {
+    match monitor {
+        Some(monitor) => monitor.parted().await,
         None => std::future::pending().await,
     }
 }
@@ -382,7 +382,7 @@ async fn parted_from(partners: &mut Option<Partners>) -> Parted {
 /// Raises this process's limit of open files as far as the clients need it.
 pub(crate) fn make_room_for_files(request: &Request) -> Result<(), TpsError> {
     let clients = request.clients;
-    // A socket, and the one that its lifeline has; each job's own; and what the process has anyway.
+    // A socket, and the duplicate in its `AbortHandle`; each job's own; and what the process has anyway.
     let needed = (2 * clients + 8 * request.jobs.min(clients) + 100) as u64;
     let failed = |error: Errno| TpsError::Machine {
         what: "read or raise the limit of open files (give fewer clients)",
@@ -413,7 +413,7 @@ async fn connect_all(run: &Run) -> Result<Vec<Option<Session>>, TpsError> {
 }
 
 /// Gives each job its clients.
-fn starts(plan: &Plan, sessions: Vec<Option<Session>>, tell: &mpsc::Sender<Told>) -> Vec<Start> {
+fn starts(plan: &Plan, sessions: Vec<Option<Session>>, tell: &mpsc::Sender<JobMessage>) -> Vec<Start> {
     let Request { seed, clients, jobs, definitions, part, .. } = &plan.request;
     let part = part.as_ref().map_or((0, 1), |part| (part.number - 1, part.of));
     let (clients, threads) = (*clients, *jobs);

@@ -30,15 +30,15 @@ pub(crate) struct Prepared {
     asked: VecDeque<(usize, usize)>,
 }
 
-/// Ends a session's statement, from another thread.
-pub(crate) struct Lifeline {
+/// Ends the work of a session from another thread: cancels its statement, or closes its connection.
+pub(crate) struct AbortHandle {
     pub(crate) canceller: Canceller,
     socket: OwnedFd,
 }
 
-impl Lifeline {
+impl AbortHandle {
     /// Closes the connection for both sides.
-    pub(crate) fn cut(&self) {
+    pub(crate) fn close(&self) {
         // If the connection is closed, there is nothing to do.
         let _ = SockRef::from(&self.socket).shutdown(Shutdown::Both);
     }
@@ -55,9 +55,9 @@ impl Session {
         }
     }
 
-    pub(crate) fn lifeline(&self) -> io::Result<Lifeline> {
+    pub(crate) fn abort_handle(&self) -> io::Result<AbortHandle> {
         let socket = self.wire.as_fd().try_clone_to_owned()?;
-        Ok(Lifeline { canceller: self.wire.canceller(), socket })
+        Ok(AbortHandle { canceller: self.wire.canceller(), socket })
     }
 
     /// Composes a statement in the run's protocol, without the Sync that an extended one needs.

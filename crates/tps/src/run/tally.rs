@@ -25,9 +25,9 @@ struct Counted {
     targets: Vec<u64>,
 }
 
-/// The fate of a transaction that was begun.
+/// Outcome of a transaction that began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum TransactionOutcome {
     Succeeded(Duration),
     Serialization,
     Deadlock,
@@ -48,24 +48,24 @@ impl Tally {
     pub(crate) fn ended(
         &self,
         (script, target): (usize, usize),
-        fate: Fate,
+        outcome: TransactionOutcome,
         retries: u32,
         limit: Option<Duration>,
     ) -> Phase {
         let mut part = self.part();
-        part.targets[target] += u64::from(matches!(fate, Fate::Succeeded(_)));
+        part.targets[target] += u64::from(matches!(outcome, TransactionOutcome::Succeeded(_)));
         let Measured { counts, latency, .. } = &mut part.scripts[script].measured;
         counts.retried += u64::from(retries > 0);
         counts.retries += u64::from(retries);
-        match fate {
-            Fate::Succeeded(took) => {
+        match outcome {
+            TransactionOutcome::Succeeded(took) => {
                 counts.succeeded += 1;
                 counts.late += u64::from(limit.is_some_and(|limit| took > limit));
                 latency.record(took);
             }
-            Fate::Serialization => counts.failed.serialization += 1,
-            Fate::Deadlock => counts.failed.deadlock += 1,
-            Fate::Other => counts.failed.other += 1,
+            TransactionOutcome::Serialization => counts.failed.serialization += 1,
+            TransactionOutcome::Deadlock => counts.failed.deadlock += 1,
+            TransactionOutcome::Other => counts.failed.other += 1,
         }
         part.phase
     }

@@ -15,7 +15,7 @@ use connect::{ConnectError, RawConnection, Target};
 /// Pause before a client connects again if no transaction has succeeded since it moved: a script may end its own session.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The targets of a run, at least one. The first is the one that pgrig observes, and where parts meet.
+/// The targets of a run, at least one. pgrig observes the first one, and parts synchronise on it.
 pub(crate) struct Targets {
     all: Arc<[Target]>,
     /// Number of this process's first client among the clients of all parts.

@@ -11,16 +11,16 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
-use crate::run::alarm::Alarm;
+use crate::run::stop_signal::StopSignal;
 
-/// Token of the alarm, instead of a client's number.
-const ALARM: u64 = u64::MAX;
+/// Token of the stop signal, instead of a client's number.
+const STOP_SIGNAL: u64 = u64::MAX;
 /// Token of the timer.
 const TIMER: u64 = u64::MAX - 1;
 /// Maximum number of events that one wait returns.
 const AT_ONCE: usize = 64;
 
-/// The sockets of a job's clients, the [`Alarm`], and a timer.
+/// The sockets of a job's clients, the [`StopSignal`], and a timer.
 ///
 /// `epoll_wait` counts milliseconds, which is as long as a fast transaction takes. A timerfd counts nanoseconds on
 /// every kernel, and the kernel does not delay it by the thread's timer slack (50 µs), as it delays the timeouts of
@@ -35,12 +35,12 @@ pub(crate) struct Waiter {
 
 impl Waiter {
     /// A waiter without clients.
-    pub(crate) fn new(alarm: &Alarm) -> io::Result<Self> {
+    pub(crate) fn new(stop_signal: &StopSignal) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
-        // One event is enough: the alarm stays raised, and the timer is never read.
+        // One event is enough: the stop signal stays raised, and the timer is never read.
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(&epoll, alarm, epoll::EventData::new_u64(ALARM), flags)?;
+        epoll::add(&epoll, stop_signal, epoll::EventData::new_u64(STOP_SIGNAL), flags)?;
         epoll::add(&epoll, &timer, epoll::EventData::new_u64(TIMER), flags)?;
         Ok(Self { epoll, timer, set_for: None, events: Vec::with_capacity(AT_ONCE) })
     }
@@ -59,7 +59,7 @@ impl Waiter {
         Ok(epoll::modify(&self.epoll, socket, data, flags)?)
     }
 
-    /// Waits for a client or the alarm, at most until `until`. `ready` is called with clients'
+    /// Waits for a client or the stop signal, at most until `until`. `ready` is called with clients'
     /// numbers. It may return early without any.
     pub(crate) fn wait(&mut self, until: Until, mut ready: impl FnMut(usize)) -> io::Result<()> {
         let may_block = match until {
@@ -77,7 +77,7 @@ impl Waiter {
         }
         for event in &self.events {
             let client = event.data.u64();
-            if client != ALARM && client != TIMER {
+            if client != STOP_SIGNAL && client != TIMER {
                 ready(usize::try_from(client).expect("it was a usize"));
             }
         }
@@ -121,9 +121,9 @@ mod tests {
     /// Long enough for the slowest machine.
     const DEADLINE: Duration = Duration::from_mins(1);
 
-    fn waiter() -> (Waiter, Alarm) {
-        let alarm = Alarm::new().unwrap();
-        (Waiter::new(&alarm).unwrap(), alarm)
+    fn waiter() -> (Waiter, StopSignal) {
+        let stop_signal = StopSignal::new().unwrap();
+        (Waiter::new(&stop_signal).unwrap(), stop_signal)
     }
 
     /// Waits again and again until that time, as a job does. Returns the clients that became ready.
@@ -195,9 +195,9 @@ mod tests {
 
     #[test]
     fn the_alarm_ends_a_wait() {
-        let (mut waiter, alarm) = waiter();
+        let (mut waiter, stop_signal) = waiter();
         let then = Instant::now() + DEADLINE;
-        alarm.raise();
+        stop_signal.raise();
         waiter.wait(Until::Then(then), |_| panic!("there is no client")).unwrap();
         assert!(Instant::now() < then);
     }

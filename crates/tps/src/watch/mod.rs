@@ -9,21 +9,21 @@
 //! The observer has a session of its own. It never makes a run fail: observations that are not
 //! possible are left out, and a note says so.
 
-mod diary;
+mod sampler;
 mod host;
 mod notes;
 mod server;
-mod spell;
+mod period;
 mod waits;
 
 use ::server::machine;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use self::diary::Diary;
+use self::sampler::Sampler;
 pub use self::host::{DiskUsed, ProcessorsUsed, Used};
 use self::server::Server;
-pub use self::spell::{Maintained, Spell};
+pub use self::period::{Maintained, Period};
 use connect::Target;
 
 /// Sessions and server to watch.
@@ -68,7 +68,7 @@ pub struct Watched {
     /// The same looks over time.
     pub waits_over_time: WaitsOverTime,
     /// Times at which a checkpoint was running.
-    pub checkpoints: Vec<Spell>,
+    pub checkpoints: Vec<Period>,
     /// Vacuums and the like.
     pub(crate) maintenance: Vec<Maintained>,
     /// Bytes of WAL that the server wrote, for all sessions.
@@ -119,8 +119,8 @@ impl Watch {
     pub async fn start(target: &Target, watching: Watching) -> Self {
         let (part, parts) = watch::channel(WatchPhase::Before);
         let server = Server::open(target, &watching).await;
-        let diary = Diary::new(server, watching.jobs).await;
-        Self { part, task: tokio::spawn(diary.keep(parts)) }
+        let sampler = Sampler::new(server, watching.jobs).await;
+        Self { part, task: tokio::spawn(sampler.run(parts)) }
     }
 
     /// Starts the measured part. From any thread, at once.

@@ -1,6 +1,6 @@
 //! Turns observations into sentences.
 
-use crate::watch::spell::Spell;
+use crate::watch::period::Period;
 use crate::watch::{Used, Watched};
 use server::machine;
 
@@ -34,7 +34,7 @@ pub(super) fn of(
     let mut notes = happened("a checkpoint ran", "checkpoints ran", &watched.checkpoints, length);
     for maintained in &watched.maintenance {
         let what = format!("{} ran on {}", maintained.who, maintained.relation);
-        notes.extend(happened(&what, &what, &maintained.spells, length));
+        notes.extend(happened(&what, &what, &maintained.periods, length));
     }
     notes.extend(others(watched));
     notes.extend(watched.used.iter().flat_map(|used| limits(used, length, jobs, disk)));
@@ -49,13 +49,13 @@ pub(super) fn of(
 }
 
 /// `a checkpoint ran from 12 s to 39 s`, or how often it did.
-fn happened(once: &str, often: &str, spells: &[Spell], length: f64) -> Vec<String> {
-    if spells.len() <= MANY {
-        return spells.iter().map(|spell| format!("{once} {}", spell.words(length))).collect();
+fn happened(once: &str, often: &str, periods: &[Period], length: f64) -> Vec<String> {
+    if periods.len() <= MANY {
+        return periods.iter().map(|period| format!("{once} {}", period.words(length))).collect();
     }
-    let seconds: f64 = spells.iter().map(|spell| spell.seconds(length)).sum();
+    let seconds: f64 = periods.iter().map(|period| period.seconds(length)).sum();
     let altogether = format!("for {seconds:.0} of {length:.0} s in total");
-    let times = spells.len();
+    let times = periods.len();
     vec![if once == often {
         format!("{once} {times} times, {altogether}")
     } else {
@@ -117,17 +117,17 @@ mod tests {
 
     #[test]
     fn many_of_the_same_are_summed_up() {
-        let spells = |count: u32| -> Vec<Spell> {
-            let spell = |at: f64| Spell { from: at, until: Some(at + 2.5) };
-            (1..=count).map(|number| spell(f64::from(number) * 10.0)).collect()
+        let periods = |count: u32| -> Vec<Period> {
+            let period = |at: f64| Period { from: at, until: Some(at + 2.5) };
+            (1..=count).map(|number| period(f64::from(number) * 10.0)).collect()
         };
-        let told = |count| happened("a checkpoint ran", "checkpoints ran", &spells(count), 60.0);
+        let told = |count| happened("a checkpoint ran", "checkpoints ran", &periods(count), 60.0);
         assert_eq!(told(0), [""; 0]);
         assert_eq!(told(1), ["a checkpoint ran from 10 s to 12 s"]);
         assert_eq!(told(3).len(), 3);
         assert_eq!(told(4), ["4 checkpoints ran, for 10 of 60 s in total"]);
         let vacuum = "autovacuum worked on t";
-        let told = happened(vacuum, vacuum, &spells(5), 60.0);
+        let told = happened(vacuum, vacuum, &periods(5), 60.0);
         assert_eq!(told, ["autovacuum worked on t 5 times, for 12 of 60 s in total"]);
     }
 

@@ -23,7 +23,7 @@ pub(super) struct Server {
     connection: Connection,
     watching: Watching,
     /// The role, quoted, if it may not see the activity of others' sessions.
-    blind_role: Option<String>,
+    restricted_role: Option<String>,
     state: Statement,
     maintenance: Statement,
     waits: Statement,
@@ -59,11 +59,11 @@ pub(super) struct Maintenance {
 
 /// Why an observation failed.
 #[derive(Debug)]
-pub(super) enum Blind {
+pub(super) enum ObserveError {
     /// Only this time; the next one may succeed.
-    Once(String),
+    Transient(String),
     /// The session is gone.
-    Forever(String),
+    SessionLost(String),
 }
 
 impl Server {
@@ -71,8 +71,8 @@ impl Server {
     pub(super) async fn open(target: &Target, watching: &Watching) -> Result<Self, ConnectError> {
         let connection = target.clone().with_application_name(APPLICATION_NAME).connect().await?;
         match Self::prepare(&connection).await {
-            Ok((blind_role, [state, maintenance, waits])) => {
-                Ok(Self { connection, watching: watching.clone(), blind_role, state, maintenance, waits })
+            Ok((restricted_role, [state, maintenance, waits])) => {
+                Ok(Self { connection, watching: watching.clone(), restricted_role, state, maintenance, waits })
             }
             Err(error) => Err(connection.explain(error).await),
         }
@@ -82,18 +82,18 @@ impl Server {
         let client = &connection.client;
         client.batch_execute(SET_UP).await?;
         let rights = client.query_one(include_str!("../sql/watch_rights.sql"), &[]).await?;
-        let blind_role = (!rights.get::<_, bool>("sees_all")).then(|| rights.get("role"));
+        let restricted_role = (!rights.get::<_, bool>("sees_all")).then(|| rights.get("role"));
         let statements = [
             client.prepare(include_str!("../sql/watch_server.sql")).await?,
             client.prepare(include_str!("../sql/watch_maintenance.sql")).await?,
             client.prepare(include_str!("../sql/watch_waits.sql")).await?,
         ];
-        Ok((blind_role, statements))
+        Ok((restricted_role, statements))
     }
 
     /// The role, quoted, if it may not see the activity of others' sessions.
-    pub(super) fn blind_role(&self) -> Option<&str> {
-        self.blind_role.as_deref()
+    pub(super) fn restricted_role(&self) -> Option<&str> {
+        self.restricted_role.as_deref()
     }
 
     /// The data directory, if it is on this machine and proved to be this server's.
@@ -104,14 +104,14 @@ impl Server {
     }
 
     /// Looks at the server's activity.
-    pub(super) async fn look(&self) -> Result<Look, Blind> {
+    pub(super) async fn look(&self) -> Result<Look, ObserveError> {
         // Both are sent at once.
         let client = &self.connection.client;
         let state = async {
             client.query_one(&self.state, &[&self.watching.clients, &self.watching.of_all_parts]).await
         };
         let maintenance = async { client.query(&self.maintenance, &[]).await };
-        let (row, maintenance) = self.told(futures_util::future::try_join(state, maintenance)).await?;
+        let (row, maintenance) = self.answered(futures_util::future::try_join(state, maintenance)).await?;
         let number = |number: i64| u64::try_from(number).unwrap_or_default();
         Ok(Look {
             clock: row.get("clock"),
@@ -119,14 +119,14 @@ impl Server {
             last_checkpoint_ago: row.get("last_checkpoint_ago"),
             checkpointing: row.get("checkpointing"),
             wal: row.get::<_, Option<i64>>("wal").map(number),
-            others: self.blind_role.is_none().then(|| number(row.get("others"))),
+            others: self.restricted_role.is_none().then(|| number(row.get("others"))),
             maintenance: maintenance.iter().map(Maintenance::from).collect(),
         })
     }
 
     /// Waits of the run's sessions, with the number of sessions for each.
-    pub(super) async fn waits(&self) -> Result<Vec<(String, u64)>, Blind> {
-        let rows = self.told(self.connection.client.query(&self.waits, &[&self.watching.clients])).await?;
+    pub(super) async fn waits(&self) -> Result<Vec<(String, u64)>, ObserveError> {
+        let rows = self.answered(self.connection.client.query(&self.waits, &[&self.watching.clients])).await?;
         let sessions =
             |row: &tokio_postgres::Row| u64::try_from(row.get::<_, i64>("sessions")).unwrap_or_default();
         Ok(rows.iter().map(|row| (row.get("event"), sessions(row))).collect())
@@ -134,9 +134,9 @@ impl Server {
 
     /// Tables that were vacuumed or analyzed after a time of the server's clock, with the time when each was finished; seconds since
     /// 1970.
-    pub(super) async fn maintained(&self, after: f64) -> Result<Vec<(Maintenance, f64)>, Blind> {
+    pub(super) async fn maintained(&self, after: f64) -> Result<Vec<(Maintenance, f64)>, ObserveError> {
         let query = include_str!("../sql/watch_maintained.sql");
-        let rows = self.told(self.connection.client.query(query, &[&after])).await?;
+        let rows = self.answered(self.connection.client.query(query, &[&after])).await?;
         Ok(rows.iter().map(|row| (Maintenance::from(row), row.get("at"))).collect())
     }
 
@@ -145,16 +145,17 @@ impl Server {
         self.connection.close().await;
     }
 
-    async fn told<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Blind> {
+    /// The answer of the server, within [`PATIENCE`].
+    async fn answered<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, ObserveError> {
         match tokio::time::timeout(PATIENCE, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 let error = self.connection.explain(error).await;
-                let blind =
-                    if matches!(error, ConnectError::Query { .. }) { Blind::Once } else { Blind::Forever };
-                Err(blind(error.to_string()))
+                let kind =
+                    if matches!(error, ConnectError::Query { .. }) { ObserveError::Transient } else { ObserveError::SessionLost };
+                Err(kind(error.to_string()))
             }
-            Err(_) => Err(Blind::Forever(format!("no answer for {} s", PATIENCE.as_secs()))),
+            Err(_) => Err(ObserveError::SessionLost(format!("no answer for {} s", PATIENCE.as_secs()))),
         }
     }
 }

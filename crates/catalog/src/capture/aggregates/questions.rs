@@ -165,7 +165,7 @@ fn rows_per_key(name: &str, facts: &TableFacts, key: &ForeignKeyInfo) -> Questio
     Question { sql, asks: Asks::RowsPerKey { column: key.columns[0].clone(), every } }
 }
 
-/// Columns that differ from row to row, and have statistics; neither keys nor what the server makes.
+/// Columns that differ from row to row and have statistics, without keys and columns that the server generates.
 fn free(facts: &TableFacts) -> impl Iterator<Item = (&ColumnFacts, &model::Statistics)> {
     let columns = facts.columns.iter().filter(|column| {
         matches!(column.role, ColumnRole::Free | ColumnRole::Reference { .. } | ColumnRole::Above { .. })

@@ -5,7 +5,7 @@ use failure::Classified;
 use std::future::Future;
 
 use bytes::Bytes;
-use catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
+use catalog::{CatalogError, Described, Scope, TableInfo, DescribeRequest, describe, verify};
 use connect::{Connection, Target};
 use futures_util::SinkExt;
 use rowgen::{ColumnSpec, Constants, Encoder, Format};
@@ -65,13 +65,13 @@ impl Database {
         rows: u64,
         columns: &[&str],
     ) -> Result<Described, CatalogError> {
-        let wish = Wish { columns: given(columns), rows: Some(rows), seed: 42, ..Wish::default() };
-        self.fill_wish(table, &wish).await
+        let request = DescribeRequest { columns: given(columns), rows: Some(rows), seed: 42, ..DescribeRequest::default() };
+        self.fill_requested(table, &request).await
     }
 
-    pub(crate) async fn fill_wish(&self, table: &str, wish: &Wish) -> Result<Described, CatalogError> {
+    pub(crate) async fn fill_requested(&self, table: &str, request: &DescribeRequest) -> Result<Described, CatalogError> {
         let info = TableInfo::read(self.client(), table, Scope::Idle).await?;
-        let described = describe(self.client(), &info, wish, Scope::Idle).await?;
+        let described = describe(self.client(), &info, request, Scope::Idle).await?;
         let warnings = verify(self.client(), &info, &described, Scope::Idle).await?.warnings;
         assert_eq!(warnings, Vec::<String>::new());
         self.load(&info, &described).await;

@@ -8,7 +8,7 @@ use measure::merge::{Merged, merge};
 use pgserver::Home;
 
 use crate::app::command_line;
-use crate::app::failure::{Broken, Context, Failure};
+use crate::app::failure::{MachineFailure, Context, Failure};
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 
@@ -39,7 +39,7 @@ pub(crate) fn merge_parts(
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Broken(format!("the result is partial: {}", text::missing(&missing))).into())
+    Err(MachineFailure(format!("the result is partial: {}", text::missing(&missing))).into())
 }
 
 /// The start of the time that counts, as documents have it.
@@ -47,7 +47,7 @@ fn started_at(seconds: f64) -> Result<String, Failure> {
     #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
     let whole = seconds as i64;
     Ok(Timestamp::from_second(whole)
-        .map_err(|error| Broken(error.to_string()))
+        .map_err(|error| MachineFailure(error.to_string()))
         .context("the server's clock")?
         .to_string())
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use measure::Run;
 
-use crate::app::failure::{Broken, Context, Failure, Usage};
+use crate::app::failure::{MachineFailure, Context, Failure, Usage};
 use crate::app::printer::Printer;
 
 /// The file of one run; saved as a whole each time, so that a reader never sees half a document.
@@ -79,7 +79,7 @@ impl RunFile {
     pub(crate) fn new(home: &Path, id: &str, copy: Option<&str>) -> Result<Self, Failure> {
         let directory = home.join("runs");
         fs::create_dir_all(&directory).map_err(|error| {
-            Broken(format!(
+            MachineFailure(format!(
                 "cannot create {} for run documents: {error}; set PGRIG_HOME to a path that you can write to",
                 directory.display()
             ))

@@ -21,7 +21,7 @@ use tokio::process::Command;
 use tokio::runtime::Builder;
 
 use crate::app::command_line::without_passwords;
-use crate::app::failure::{Broken, Context, Failure, Unhappy, Usage};
+use crate::app::failure::{MachineFailure, Context, Failure, BadResult, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::passwords::{self, Words};
 use crate::app::printer::Printer;
@@ -281,7 +281,7 @@ impl Work<'_> {
                     }
                     let _ = child.wait().await;
                 }
-                return Err(Unhappy::Stopped.into());
+                return Err(BadResult::Stopped.into());
             }
         };
         Self::refuse_failed(arm, status, &errors)?;
@@ -298,7 +298,7 @@ impl Work<'_> {
         let Arm { letter, shown, .. } = arm;
         let text = format!("command {letter} ({shown}) ended with {status}: {said}");
         // The request was wrong.
-        if status.code() == Some(2) { Err(Usage(text).into()) } else { Err(Broken(text).into()) }
+        if status.code() == Some(2) { Err(Usage(text).into()) } else { Err(MachineFailure(text).into()) }
     }
 
     /// Options of the judgement at a look. The comparisons with the first arm divide the allowed

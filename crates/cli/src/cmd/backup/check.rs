@@ -10,7 +10,7 @@ use backup::check::restore::Restored;
 use backup::check::{self, Outcome, Plan, Verdict};
 use measure::human::{bytes, counted, grouped};
 
-use crate::app::failure::{Failure, Unhappy};
+use crate::app::failure::{Failure, BadResult};
 use crate::app::json;
 use crate::app::numbers::clock;
 use crate::app::output::{Existing, refuse_unwritable, whole};
@@ -49,10 +49,10 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
         if plan.path == Path::new("-") { "standard input".into() } else { plan.path.to_string_lossy() };
     if outcome.verdict() == Verdict::Damaged {
         let more = if arguments.restore { ", so pgrig did not restore it" } else { "" };
-        return Err(Unhappy::Missed(vec![format!("{name} is damaged{more}")]).into());
+        return Err(BadResult::Missed(vec![format!("{name} is damaged{more}")]).into());
     }
     if restored.is_some_and(|restored| !restored.is_sound()) {
-        return Err(Unhappy::Missed(vec![format!("{name} cannot be restored without errors")]).into());
+        return Err(BadResult::Missed(vec![format!("{name} cannot be restored without errors")]).into());
     }
     Ok(())
 }

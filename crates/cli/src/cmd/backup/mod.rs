@@ -21,7 +21,7 @@ use server::machine::cores;
 use tokio::runtime::Builder;
 
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
-use crate::app::failure::{Failure, Unhappy};
+use crate::app::failure::{Failure, BadResult};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;
@@ -30,7 +30,7 @@ use crate::app::version::VERSION;
 use crate::cmd::backup::args::{BackupAction, BackupArgs, RehearseArgs};
 use crate::cmd::backup::progress::Progress;
 
-/// Does what the arguments name.
+/// Runs the command that the arguments name.
 pub(crate) fn run(arguments: &BackupArgs, printer: &Printer) -> Result<(), Failure> {
     match &arguments.action {
         BackupAction::Rehearse(arguments) if arguments.sized.any() => sized::run(arguments, printer),
@@ -106,5 +106,5 @@ fn judged(outcome: &Outcome) -> Result<(), Failure> {
         return Ok(());
     }
     let failed = outcome.failed.iter().map(|(way, why)| format!("{way} has no result: {why}")).collect();
-    Err(Unhappy::Lost(failed, Class::Machine).into())
+    Err(BadResult::Lost(failed, Class::Machine).into())
 }

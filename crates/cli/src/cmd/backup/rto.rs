@@ -6,7 +6,7 @@ use std::time::Duration;
 use backup::{Outcome, Plan, Summary};
 use measure::human::time;
 
-use crate::app::failure::{Failure, Unhappy};
+use crate::app::failure::{Failure, BadResult};
 use crate::app::numbers::duration;
 
 /// Trials with which a median has an interval.
@@ -36,7 +36,7 @@ pub(super) fn check(outcome: &Outcome, plan: &Plan, rto: Duration) -> Result<(),
         return Ok(());
     }
     let text = format!("no way restores this database within {} (--rto)", duration(rto));
-    Err(Unhappy::Missed(vec![text]).into())
+    Err(BadResult::Missed(vec![text]).into())
 }
 
 fn keeps(way: &Summary, rto: Duration) -> bool {

@@ -82,7 +82,7 @@ fn data(origin: &str, sizes: &Sizes) -> String {
     )
 }
 
-/// The results: two tables, and what was verified.
+/// The results: two tables, and the verified properties.
 pub(super) fn results(outcome: &Outcome, plan: &Plan) -> Vec<String> {
     let all = outcome.summaries(&plan.ways);
     if all.is_empty() {

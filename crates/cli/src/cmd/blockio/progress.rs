@@ -21,12 +21,12 @@ pub(crate) struct BlockioProgress<'a> {
     schema: &'a str,
     trials: u16,
     current: Mutex<Option<Current>>,
-    past: Mutex<Past>,
+    times: Mutex<StepTimes>,
 }
 
 /// Times of the steps so far.
 #[derive(Default)]
-struct Past {
+struct StepTimes {
     /// Times of the steps of the trial before, in order.
     before: Vec<Duration>,
     /// Times of the steps of this trial.
@@ -34,7 +34,7 @@ struct Past {
     trial: u16,
 }
 
-impl Past {
+impl StepTimes {
     /// Begins a new trial.
     fn begin(&mut self, trial: u16) {
         if trial != self.trial {
@@ -67,7 +67,7 @@ impl<'a> BlockioProgress<'a> {
             schema: &plan.schema,
             trials: plan.request.trials,
             current: Mutex::default(),
-            past: Mutex::default(),
+            times: Mutex::default(),
         }
     }
 
@@ -98,9 +98,9 @@ fn spinner(text: &str, expected: Option<(Duration, Duration)>) -> ProgressBar {
 impl Observer for BlockioProgress<'_> {
     fn step_started(&self, trial: u16, step: &Step) {
         let text = format!("trial {trial} of {}, {}", self.trials, step.title);
-        let expected = self.past.lock().ok().and_then(|mut past| {
-            past.begin(trial);
-            past.expected(self.trials)
+        let expected = self.times.lock().ok().and_then(|mut times| {
+            times.begin(trial);
+            times.expected(self.trials)
         });
         let spinner = (self.printer.progress() == ProgressStyle::Bar).then(|| spinner(&text, expected));
         if let Ok(mut current) = self.current.lock() {
@@ -111,8 +111,8 @@ impl Observer for BlockioProgress<'_> {
     fn step_finished(&self) {
         let Some(Current { text, started, .. }) = self.take() else { return };
         let elapsed = started.elapsed();
-        if let Ok(mut past) = self.past.lock() {
-            past.now.push(elapsed);
+        if let Ok(mut times) = self.times.lock() {
+            times.now.push(elapsed);
         }
         if self.printer.progress() == ProgressStyle::Lines && elapsed >= LONG {
             self.printer.say(format!("{text}: {}", latency(elapsed.as_secs_f64())));
@@ -142,14 +142,14 @@ mod tests {
     #[test]
     fn what_the_trial_before_took_is_expected_again() {
         let seconds = Duration::from_secs;
-        let mut past = Past::default();
-        past.begin(1);
-        assert_eq!(past.expected(3), None);
-        past.now = vec![seconds(5), seconds(2)];
-        past.begin(2);
-        assert_eq!(past.expected(3), Some((seconds(5), seconds(14))));
-        past.now.push(seconds(6));
-        past.begin(2);
-        assert_eq!(past.expected(3), Some((seconds(2), seconds(9))));
+        let mut times = StepTimes::default();
+        times.begin(1);
+        assert_eq!(times.expected(3), None);
+        times.now = vec![seconds(5), seconds(2)];
+        times.begin(2);
+        assert_eq!(times.expected(3), Some((seconds(5), seconds(14))));
+        times.now.push(seconds(6));
+        times.begin(2);
+        assert_eq!(times.expected(3), Some((seconds(2), seconds(9))));
     }
 }

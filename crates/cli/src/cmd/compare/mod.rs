@@ -12,7 +12,7 @@ use measure::Run;
 use measure::compare::{Comparison, Difference, Sides};
 use serde_json::{Value, json};
 
-use crate::app::failure::{Context, Failure, Unhappy, Usage};
+use crate::app::failure::{Context, Failure, BadResult, Usage};
 use crate::app::json;
 use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::plain::plain;
@@ -175,5 +175,5 @@ pub(crate) fn fail_on(comparisons: &[&Comparison], judge: &JudgeArgs) -> Result<
     // No line begins with a name from a document: the runner of a CI job may take that for a command.
     let missed: Vec<String> =
         missed.iter().map(|text| format!("--fail-on: {}", github::inert(&plain(text)))).collect();
-    if missed.is_empty() { Ok(()) } else { Err(Unhappy::Missed(missed).into()) }
+    if missed.is_empty() { Ok(()) } else { Err(BadResult::Missed(missed).into()) }
 }

@@ -14,7 +14,7 @@ use crate::app::duration::Length;
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 use crate::app::size::Size;
-use crate::app::target::{self, Meant};
+use crate::app::target::{self, ServerKind};
 use crate::cmd::ddl::gate::Gate;
 
 /// Rows of each table, if nothing else is asked for.
@@ -325,7 +325,7 @@ impl DdlArgs {
             },
             ..ServerChoice::default()
         };
-        if target::meant(&choice)? == Meant::Own {
+        if target::server_kind(&choice)? == ServerKind::Own {
             let text = "no tables are given: give --schema-file FILE, -d DBNAME (pgrig reads only its catalogs) or --model FILE";
             return Err(Usage(text.to_owned()).into());
         }

@@ -16,7 +16,7 @@ use tokio::runtime::Builder;
 
 use crate::app::args::ServerChoice;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
-use crate::app::failure::{Broken, Failure, Unhappy, Usage};
+use crate::app::failure::{MachineFailure, Failure, BadResult, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;
@@ -149,7 +149,7 @@ fn judged(arguments: &DdlArgs, outcome: &Outcome) -> Result<(), Failure> {
     }
     match gate::missed(&arguments.fail_if, outcome) {
         missed if missed.is_empty() => Ok(()),
-        missed => Err(Unhappy::Missed(missed).into()),
+        missed => Err(BadResult::Missed(missed).into()),
     }
 }
 
@@ -158,7 +158,7 @@ fn unread(failure: Failure, choice: &ServerChoice) -> Failure {
     match failure.error::<ConnectError>() {
         Some(ConnectError::NoSocket { port, .. }) => {
             let name = choice.dbname.as_deref().unwrap_or("DBNAME");
-            Broken(format!(
+            MachineFailure(format!(
                 "no PostgreSQL server listens on a local socket with port {port}, so pgrig cannot read database {name}: \
                  name the server with -h HOST and -p PORT; for a database of pgrig's own PostgreSQL, give -d \"$(pgrig \
                  server url {name})\""

@@ -96,7 +96,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     text
 }
 
-/// The table of statements, and what proves each class.
+/// The table of statements, and the proof of each class.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
     // First without the statements, which get the columns that are left.
     let others = trimmed(&table(outcome, &|_| String::new()));
@@ -414,7 +414,7 @@ pub(crate) fn rough(duration: Duration) -> String {
     }
 }
 
-/// Work of one kind, with the relations; what was counted is told of each relation.
+/// Work of one kind, with the relations and the counts of each relation.
 fn grouped_works(works: &[Work]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let is_counted =

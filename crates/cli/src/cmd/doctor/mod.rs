@@ -13,7 +13,7 @@ use self::rights::Rights;
 use crate::app::failure::Failure;
 use crate::app::interrupt;
 use crate::app::printer::Printer;
-use crate::app::target::{self, Meant};
+use crate::app::target::{self, ServerKind};
 use crate::app::version::VERSION;
 use crate::cmd::doctor::args::DoctorArgs;
 
@@ -23,10 +23,10 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
     line(printer, "pgrig", VERSION)?;
     line(printer, "home", &place(&home))?;
     line(printer, "downloaded", &downloaded(&home))?;
-    let meant = target::meant(&arguments.server)?;
-    let target = match meant {
-        Meant::Named => resolve(&target::options(&arguments.server), &|name| std::env::var(name).ok())?,
-        Meant::Own => {
+    let server_kind = target::server_kind(&arguments.server)?;
+    let target = match server_kind {
+        ServerKind::Named => resolve(&target::options(&arguments.server), &|name| std::env::var(name).ok())?,
+        ServerKind::Own => {
             let instance = Instance::open(&home, target::spec(&arguments.server.address.embedded))?;
             let status = instance.status()?;
             let InstanceState::Running(_) = status.state else {

@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
         spent.set(Box::pin(fill(arguments, request, home, chosen, printer)).await?);
         Ok(())
     })?;
-    if let Some(line) = spent.get().and_then(|spent: Spent| text::whole_command(&spent, printer.elapsed())) {
+    if let Some(line) = spent.get().and_then(|spent: TimeSpent| text::whole_command(&spent, printer.elapsed())) {
         printer.say(line);
     }
     Ok(())
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
 
 /// Parts of a command's time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spent {
+pub(crate) struct TimeSpent {
     /// Time until the steps began: the server's start, the connection and the plan.
     pub(crate) before: Duration,
     /// Time of all steps.
@@ -96,7 +96,7 @@ async fn fill(
     home: &Home,
     chosen: &Chosen,
     printer: &Printer,
-) -> Result<Option<Spent>, Failure> {
+) -> Result<Option<TimeSpent>, Failure> {
     let connection = chosen.connect(printer).await?;
     let survey = Survey::for_tables(
         &connection,
@@ -112,7 +112,7 @@ async fn fill(
     let plan = planning(printer, plan).await?;
     let mut conduct = Conduct {
         limits: arguments.limits(),
-        sight: fill::sight(&survey, &connection, &plan).await?,
+        volume_monitor: fill::volume_monitor(&survey, &connection, &plan).await?,
         probe: arguments.probe.clone(),
         records: Some(records(home)),
         arrival,
@@ -130,7 +130,7 @@ async fn fill(
     for warning in &plan.warnings {
         printer.warn(warning);
     }
-    if let Some(warning) = conduct.limits.warning(conduct.sight.as_ref()) {
+    if let Some(warning) = conduct.limits.warning(conduct.volume_monitor.as_ref()) {
         printer.warn(warning);
     }
 
@@ -163,7 +163,7 @@ async fn fill(
         results.push(text::probes(&outcome.probes));
     }
     recording.finish(Ok(())).show(Shown { results, ..Shown::default() }, chosen, printer)?;
-    Ok(Some(Spent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
+    Ok(Some(TimeSpent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
 }
 
 /// Waits until no other part arrives, if this process is one of several that fill.
@@ -206,10 +206,10 @@ fn planned(
     conduct: &mut Conduct,
 ) -> Result<String, FillError> {
     let mut planned = text::plan(plan, survey);
-    planned += &match &mut conduct.sight {
-        Some(sight) => {
-            let kept = sight.kept(&conduct.limits)?;
-            text::limits(&conduct.limits, Some((sight.volume(), &kept)))
+    planned += &match &mut conduct.volume_monitor {
+        Some(volume_monitor) => {
+            let kept = volume_monitor.kept(&conduct.limits)?;
+            text::limits(&conduct.limits, Some((volume_monitor.volume(), &kept)))
         }
         None => text::limits(&conduct.limits, None),
     };

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fill::limits::{Event, Outlook};
+use fill::limits::{Event, RemainingSpace};
 use fill::{InitStep, Observer, Plan, ProbePoint};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use measure::human::{bytes, count, grouped, latency};
@@ -31,7 +31,7 @@ pub(crate) struct FillProgress<'a> {
     /// Time after which the fill ends; none without such a limit.
     duration: Option<Duration>,
     /// Distance to the point at which a lack of space ends the fill: at first, and now.
-    outlook: Mutex<Option<(Outlook, Outlook)>>,
+    remaining: Mutex<Option<(RemainingSpace, RemainingSpace)>>,
     /// Share of the size that a table has reached, 0 to 1; none without a size.
     grown: Option<Mutex<f64>>,
     bytes_per_row: f64,
@@ -133,7 +133,7 @@ impl<'a> FillProgress<'a> {
             style: printer.progress(),
             rows: None,
             duration: None,
-            outlook: Mutex::new(None),
+            remaining: Mutex::new(None),
             grown: None,
             bytes_per_row: 0.0,
             sent: 0.into(),
@@ -168,13 +168,13 @@ impl<'a> FillProgress<'a> {
     /// Progress of a fill without a known end, in [`PARTS`], by the nearest limit; and the free
     /// space, if it is known.
     fn open_ended(&self, elapsed: Duration) -> (Option<u64>, Option<u64>) {
-        let outlook = self.outlook.lock().ok().and_then(|outlook| *outlook);
-        let by_space = outlook.map(|(first, now)| 1.0 - now.to_go as f64 / first.to_go.max(1) as f64);
+        let remaining = self.remaining.lock().ok().and_then(|remaining| *remaining);
+        let by_space = remaining.map(|(first, now)| 1.0 - now.to_go as f64 / first.to_go.max(1) as f64);
         let by_size = self.grown.as_ref().and_then(|grown| grown.lock().ok().map(|grown| *grown));
         let by_space = by_space.filter(|_| by_size.is_none());
         let by_time = self.duration.map(|duration| elapsed.as_secs_f64() / duration.as_secs_f64());
         let fraction = [by_size, by_space, by_time].into_iter().flatten().reduce(f64::max);
-        (fraction.map(parts), outlook.map(|(_, now)| now.free))
+        (fraction.map(parts), remaining.map(|(_, now)| now.free))
     }
 
     fn is_at(&self, step: InitStep) -> bool {
@@ -298,11 +298,11 @@ impl Observer for FillProgress<'_> {
         self.tell(&event.what.to_string());
     }
 
-    fn outlook(&self, now: Outlook) {
-        if let Ok(mut outlook) = self.outlook.lock() {
-            // A volume that grows is further from its brim than at first.
-            let first = outlook.map_or(now, |(first, _)| if first.to_go < now.to_go { now } else { first });
-            *outlook = Some((first, now));
+    fn remaining_space(&self, now: RemainingSpace) {
+        if let Ok(mut remaining) = self.remaining.lock() {
+            // A volume that grows is further from its limit than at first.
+            let first = remaining.map_or(now, |(first, _)| if first.to_go < now.to_go { now } else { first });
+            *remaining = Some((first, now));
         }
     }
 

@@ -12,7 +12,7 @@ use fill::{
 use measure::human::{bytes, bytes_both, count, counted, grouped, latency};
 use server::volume::Volume;
 
-use crate::cmd::fill::Spent;
+use crate::cmd::fill::TimeSpent;
 use server::Survey;
 
 use crate::app::table::{align_right, trimmed};
@@ -316,7 +316,7 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
     [Some(trimmed(&phases)), sizes, summary].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
-/// The result of a part, and what is left of the fill.
+/// The result of a part, and the rest of the fill.
 pub(super) fn of_part(part: Part, loaded: &str, seconds: f64, end: &PartEnd) -> String {
     let Part { number, of } = part;
     let rest = match end {
@@ -347,7 +347,7 @@ fn listed(parts: &[u32]) -> String {
 }
 
 /// The time of the whole command with its parts, if it is more than 10 % above that of the steps.
-pub(crate) fn whole_command(spent: &Spent, whole: Duration) -> Option<String> {
+pub(crate) fn whole_command(spent: &TimeSpent, whole: Duration) -> Option<String> {
     let rest = whole.saturating_sub(spent.before + spent.steps + spent.sample);
     (whole > spent.steps + spent.steps / 10).then(|| {
         format!(

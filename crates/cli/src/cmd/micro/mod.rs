@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use connect::Connection;
 use measure::{Series, Trial, Unit};
-use micro::{self, Calibration, Ended, Observer, Outcome, Outlook, Plan, Request, Round};
+use micro::{self, Calibration, Ended, Observer, Outcome, RunProgress, Plan, Request, Round};
 use pgserver::Home;
 use server::Survey;
 use server::disturbance::Checkpoints;
@@ -97,11 +97,11 @@ impl Observer for Recorder<'_> {
         self.save();
     }
 
-    fn round(&mut self, round: &Round, outlook: Outlook) {
+    fn round(&mut self, round: &Round, progress: RunProgress) {
         if let Some(outcome) = &mut self.outcome {
             outcome.rounds.push(round.clone());
         }
-        self.progress.show(outlook);
+        self.progress.show(progress);
         if self.saved.elapsed() > SAVE_INTERVAL {
             self.save();
         }
@@ -214,9 +214,9 @@ impl Conducted<'_> {
         let mut progress = RoundsProgress::new("calibrating", self.printer);
         let mut so_far: Option<Calibration> = None;
         let interrupt = interrupted(self.printer);
-        let mut observer = |found: &Calibration, outlook: Outlook| {
+        let mut observer = |found: &Calibration, now: RunProgress| {
             so_far = Some(found.clone());
-            progress.show(outlook);
+            progress.show(now);
         };
         let (target, connection) = (&self.chosen.target, self.connection);
         let result = micro::calibrate(target, connection, self.request, &mut observer, interrupt).await;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use measure::human::counted;
-use micro::Outlook;
+use micro::RunProgress;
 
 use crate::app::bar;
 use crate::app::printer::{Printer, ProgressStyle};
@@ -26,13 +26,13 @@ impl<'a> RoundsProgress<'a> {
         Self { what, printer, bar: None, told: Instant::now() }
     }
 
-    pub(crate) fn show(&mut self, outlook: Outlook) {
-        let left = outlook.budget.saturating_sub(outlook.elapsed).as_secs_f64();
-        let text = format!("{}, at most {left:.0} s left", counted(outlook.rounds as u64, "round"));
+    pub(crate) fn show(&mut self, progress: RunProgress) {
+        let left = progress.budget.saturating_sub(progress.elapsed).as_secs_f64();
+        let text = format!("{}, at most {left:.0} s left", counted(progress.rounds as u64, "round"));
         match self.printer.progress() {
             ProgressStyle::Bar => {
-                let bar = self.bar.get_or_insert_with(|| bar(self.what, outlook.budget));
-                bar.set_position(u64::try_from(outlook.elapsed.as_millis()).unwrap_or(u64::MAX));
+                let bar = self.bar.get_or_insert_with(|| bar(self.what, progress.budget));
+                bar.set_position(u64::try_from(progress.elapsed.as_millis()).unwrap_or(u64::MAX));
                 bar.set_message(text);
             }
             ProgressStyle::Lines if self.told.elapsed() >= LINE_INTERVAL => {

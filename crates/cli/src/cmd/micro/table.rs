@@ -10,7 +10,7 @@ use crate::cmd::micro::args::TableFormat;
 use crate::cmd::micro::text::{interval, ns, sd, short};
 
 /// One candidate's row.
-struct Standing<'a> {
+struct CandidateRow<'a> {
     name: &'a str,
     own: &'a Estimate,
     /// Whether its own time is significantly above 0.
@@ -35,19 +35,19 @@ pub(crate) fn by_speed(judged: &Judged) -> Vec<usize> {
 /// The table of results. `has_rows` says that times are per row, not per statement.
 pub(crate) fn results(outcome: &Outcome, judged: &Judged, has_rows: bool, format: TableFormat) -> String {
     let names: Vec<&str> = outcome.plan.candidates().collect();
-    let standings = by_speed(judged).into_iter().map(|candidate| Standing {
+    let candidate_rows = by_speed(judged).into_iter().map(|candidate| CandidateRow {
         name: names[candidate],
         own: &judged.own[candidate],
         is_measurable: judged.is_measurable(candidate),
         wal: outcome.wal_per_row(candidate),
         pair: judged.pairs.iter().find(|pair| pair.candidate == candidate),
     });
-    let standings: Vec<Standing> = standings.collect();
+    let candidate_rows: Vec<CandidateRow> = candidate_rows.collect();
     let has_pairs = !judged.pairs.is_empty();
     if format == TableFormat::Csv {
-        return results_csv(&standings, has_pairs, if has_rows { "row" } else { "statement" });
+        return results_csv(&candidate_rows, has_pairs, if has_rows { "row" } else { "statement" });
     }
-    let has_wal = standings.iter().any(|standing| standing.wal.is_some());
+    let has_wal = candidate_rows.iter().any(|row| row.wal.is_some());
     let mut header = vec!["candidate", if has_rows { "ns per row" } else { "ns" }, "95 % interval"];
     if has_wal {
         header.push("WAL bytes");
@@ -55,14 +55,14 @@ pub(crate) fn results(outcome: &Outcome, judged: &Judged, has_rows: bool, format
     if has_pairs {
         header.extend(["difference from the first", "ratio", "verdict"]);
     }
-    let rows = standings.iter().map(|standing| {
-        let value = if standing.is_measurable { ns(standing.own.value) } else { "not measurable".to_owned() };
-        let mut cells = vec![standing.name.to_owned(), value, interval(standing.own)];
+    let rows = candidate_rows.iter().map(|row| {
+        let value = if row.is_measurable { ns(row.own.value) } else { "not measurable".to_owned() };
+        let mut cells = vec![row.name.to_owned(), value, interval(row.own)];
         if has_wal {
-            cells.push(standing.wal.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}")));
+            cells.push(row.wal.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}")));
         }
-        match standing.pair {
-            Some(pair) => cells.extend(beside(pair, standing.is_measurable)),
+        match row.pair {
+            Some(pair) => cells.extend(beside(pair, row.is_measurable)),
             None if has_pairs => cells.extend(["(the first)", "1", "-"].map(str::to_owned)),
             None => {}
         }
@@ -131,7 +131,7 @@ fn verdict(pair: &Judgement) -> String {
 }
 
 /// All figures without rounding. The first candidate has no difference and no verdict.
-fn results_csv(standings: &[Standing], has_pairs: bool, per: &str) -> String {
+fn results_csv(candidate_rows: &[CandidateRow], has_pairs: bool, per: &str) -> String {
     let figure = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let times = |seconds: Option<&Estimate>| {
         let all = seconds.map(|all| [all.value, all.low, all.high].map(nanoseconds));
@@ -146,19 +146,19 @@ fn results_csv(standings: &[Standing], has_pairs: bool, per: &str) -> String {
         header.extend(["", "_low", "_high"].map(|end| format!("times_first{end}")));
         header.push("verdict".to_owned());
     }
-    let rows = standings.iter().map(|standing| {
-        let mut cells = vec![standing.name.to_owned(), standing.is_measurable.to_string()];
-        cells.extend(times(Some(standing.own)));
-        cells.push(figure(standing.wal));
+    let rows = candidate_rows.iter().map(|row| {
+        let mut cells = vec![row.name.to_owned(), row.is_measurable.to_string()];
+        cells.extend(times(Some(row.own)));
+        cells.push(figure(row.wal));
         if has_pairs {
-            cells.extend(times(standing.pair.map(|pair| &pair.difference)));
-            let shares = match standing.pair {
-                _ if !standing.is_measurable => None,
+            cells.extend(times(row.pair.map(|pair| &pair.difference)));
+            let shares = match row.pair {
+                _ if !row.is_measurable => None,
                 Some(pair) => pair.relative.map(|share| [share.value, share.low, share.high]),
                 None => Some([0.0; 3]),
             };
             cells.extend((0..3).map(|place| figure(shares.map(|shares| 1.0 + shares[place]))));
-            cells.push(standing.pair.map_or_else(String::new, verdict));
+            cells.push(row.pair.map_or_else(String::new, verdict));
         }
         cells
     });

@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
         let work = check(arguments, &original, &queries, home, chosen, printer);
         tokio::select! {
             result = Box::pin(work) => result,
-            () = interrupted(printer) => Err(crate::app::failure::Unhappy::Stopped.into()),
+            () = interrupted(printer) => Err(crate::app::failure::BadResult::Stopped.into()),
         }
     });
     done.map_err(|failure| only_by_instance(failure, &server, "ORIGINAL and COPY then name its databases"))

@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 
 use self::args::{CaptureArgs, ModelAction, ModelArgs, ShowArgs};
 use crate::app::conduct::on_server;
-use crate::app::failure::{Broken, Context, Failure, Usage};
+use crate::app::failure::{MachineFailure, Context, Failure, Usage};
 use crate::app::input;
 use crate::app::output::{Existing, refuse_unwritable, whole};
 use crate::app::printer::Printer;
@@ -114,7 +114,7 @@ async fn answered<T>(
     };
     tokio::select! {
         result = work => result,
-        silence = silent => Err(Broken(format!(
+        silence = silent => Err(MachineFailure(format!(
             "no answer for {} s to: {}. The server ends a statement after {timeout} s ({option}), so the connection is lost: \
              check the network and try again",
             silence.lasts.as_secs(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::app::failure::{Broken, Context, Failure, Usage};
+use crate::app::failure::{MachineFailure, Context, Failure, Usage};
 use crate::app::output::{Existing, refuse_unwritable, whole};
 use crate::app::plain::plain;
 use crate::app::printer::Printer;
@@ -78,7 +78,7 @@ pub(crate) fn import(arguments: &ImportArgs, printer: &Printer) -> Result<(), Fa
         if let Err(error) = written
             && !(error.kind() == io::ErrorKind::AlreadyExists && is_there())
         {
-            return Err(Broken(format!("cannot save {}: {error}", path.display())).into());
+            return Err(MachineFailure(format!("cannot save {}: {error}", path.display())).into());
         }
     }
     let already = if known > 0 { format!("; {} saved already", are(known)) } else { String::new() };

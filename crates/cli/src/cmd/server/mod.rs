@@ -15,7 +15,7 @@ use pgserver::{
 };
 
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
-use crate::app::failure::{Broken, Context, Failure};
+use crate::app::failure::{MachineFailure, Context, Failure};
 use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::table::trimmed;
@@ -100,14 +100,14 @@ fn psql(
     let stopped = running.stop_telling(&|event| printer.say(event));
     match ran {
         Ok(status) if status.success() => Ok(stopped?),
-        Ok(status) => Err(Broken(format!("psql ended with {status}")).into()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Broken(
+        Ok(status) => Err(MachineFailure(format!("psql ended with {status}")).into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(MachineFailure(
             "psql is not installed: install PostgreSQL's client programs (Debian: postgresql-client), or give \
              the output of pgrig server url to another client"
                 .to_owned(),
         )
         .into()),
-        Err(error) => Err(Broken(format!("cannot run psql: {error}")).into()),
+        Err(error) => Err(MachineFailure(format!("cannot run psql: {error}")).into()),
     }
 }
 

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use measure::{Run, Status};
 use tps::{Exchange, Part, Plan};
 
-use crate::app::failure::{Broken, Failure, Unhappy, Usage};
+use crate::app::failure::{MachineFailure, Failure, BadResult, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::merged::merge_parts;
@@ -19,7 +19,7 @@ use crate::cmd::tps::args::TpsArgs;
 /// Level of compression: documents are sent once.
 const LEVEL: i32 = 3;
 
-/// Refuses what cannot be merged, before the run.
+/// Refuses requests whose results cannot be merged, before the run.
 pub(crate) fn check(arguments: &TpsArgs, part: Option<&Part>) -> Result<(), Usage> {
     let Some(file) = &arguments.merge else { return Ok(()) };
     let Some(part) = part else {
@@ -65,7 +65,7 @@ pub(crate) async fn exchange(
     printer.say("waiting for the documents of the other parts");
     let documents = tokio::select! {
         biased;
-        () = interrupted(printer) => return Err(Unhappy::Interrupted.into()),
+        () = interrupted(printer) => return Err(BadResult::Interrupted.into()),
         documents = exchange.receive() => documents?,
     };
     let others = documents.iter().map(|document| unpacked(document));
@@ -79,7 +79,7 @@ fn packed(run: &Run) -> Result<String, Failure> {
 }
 
 fn unpacked(document: &str) -> Result<Run, Failure> {
-    let broken = |why: &dyn std::fmt::Display| Broken(format!("a part sent no run document: {why}"));
+    let broken = |why: &dyn std::fmt::Display| MachineFailure(format!("a part sent no run document: {why}"));
     let small = STANDARD_NO_PAD.decode(document).map_err(|error| broken(&error))?;
     let text = zstd::decode_all(&small[..]).map_err(|error| broken(&error))?;
     Ok(serde_json::from_slice(&text).map_err(|error| broken(&error))?)

@@ -18,7 +18,7 @@ use tokio::runtime::Builder;
 use tps::{Outcome, Parsed, Plan, TPS};
 
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
-use crate::app::failure::{Failure, Unhappy, Usage};
+use crate::app::failure::{Failure, BadResult, Usage};
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
@@ -180,9 +180,9 @@ fn ended(ended: Ended, findings: &[Finding]) -> Result<(), Failure> {
         .collect();
     match ended {
         Ended::Failed(error) => Err(error.into()),
-        Ended::Lost(why, class) => Err(Unhappy::Lost(why, class).into()),
-        Ended::Interrupted => Err(Unhappy::Interrupted.into()),
-        Ended::Complete if !missed.is_empty() => Err(Unhappy::Missed(missed).into()),
+        Ended::Lost(why, class) => Err(BadResult::Lost(why, class).into()),
+        Ended::Interrupted => Err(BadResult::Interrupted.into()),
+        Ended::Complete if !missed.is_empty() => Err(BadResult::Missed(missed).into()),
         Ended::Complete => Ok(()),
     }
 }

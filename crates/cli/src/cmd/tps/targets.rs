@@ -12,7 +12,7 @@ use crate::app::failure::{Failure, Usage};
 use crate::app::pooler;
 use crate::app::printer::Printer;
 use crate::app::table::{align_right, new_table, trimmed};
-use crate::app::target::{Chosen, Meant, meant, named};
+use crate::app::target::{Chosen, ServerKind, server_kind, named};
 use crate::cmd::tps::args::TpsArgs;
 use crate::cmd::tps::text::percent;
 
@@ -36,7 +36,7 @@ pub(crate) fn names(arguments: &TpsArgs) -> Result<Vec<String>, Failure> {
 }
 
 fn name(choice: &ServerChoice) -> Result<String, Failure> {
-    if meant(choice)? == Meant::Own {
+    if server_kind(choice)? == ServerKind::Own {
         return Ok(choice.dbname.clone().unwrap_or_default());
     }
     let target = named(choice)?;
@@ -55,11 +55,11 @@ impl Targets {
         let mut all = vec![chosen.target.clone()];
         let mut servers = Vec::new();
         for choice in arguments.others() {
-            all.push(match meant(&choice)? {
-                Meant::Own => {
+            all.push(match server_kind(&choice)? {
+                ServerKind::Own => {
                     chosen.target.clone().with_database(choice.dbname.as_deref().unwrap_or_default())
                 }
-                Meant::Named => named(&choice)?,
+                ServerKind::Named => named(&choice)?,
             });
         }
         if all.len() == 1 {

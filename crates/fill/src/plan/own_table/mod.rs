@@ -24,7 +24,7 @@ use crate::run::resume::same_tables;
 use crate::sql::absent::{Skipped, adapted};
 use crate::sql::ddl;
 use crate::sql::emptied::has_rows;
-use catalog::{CatalogError, Described, Scope, SequenceTaken, TableInfo, Wish, describe, verify};
+use catalog::{CatalogError, Described, Scope, SequenceTaken, TableInfo, DescribeRequest, describe, verify};
 use connect::Connection;
 use server::quote::{identifier, qualified, shown_qualified};
 use server::{Survey, ask, run_sql, schema_for_tables};
@@ -320,15 +320,15 @@ impl Look<'_> {
         scope: Scope,
     ) -> Result<DescribedRows, FillError> {
         let client = &self.connection.client;
-        let wish = Wish {
+        let describe_request = DescribeRequest {
             columns: self.specs.clone(),
             rows,
             seed: self.own.seed,
             plain: self.own.plain,
             takes_defaults,
-            ..Wish::default()
+            ..DescribeRequest::default()
         };
-        let described = describe(client, info, &wish, scope).await?;
+        let described = describe(client, info, &describe_request, scope).await?;
         let verified = verify(client, info, &described, scope).await?;
         let binary = described.supports(Format::Binary);
         let Described { mut table, first_row, most_rows, mut warnings, sequences, .. } = described;

@@ -8,7 +8,7 @@ use rowgen::{Body, TupleEncoder, Tuples};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Failure;
-use super::behind::{Behind, writing_behind};
+use super::write_behind::{WriteBehind, with_write_behind};
 use super::data_directory::DataDirectory;
 use super::fork::Fork;
 use super::pieces::{InTurn, Piece, Pieces, Stop};
@@ -90,7 +90,7 @@ impl Places {
         Ok(placed)
     }
 
-    /// An empty heap. The receivers of `tell` are told how many rows each block gets, that of
+    /// An empty heap. The receivers of `tell` get the number of rows of each block, that of
     /// `tell_chunks` of the chunks of the TOAST table.
     pub(super) fn new(tell: Vec<Sender<Vec<u32>>>, tell_chunks: Option<Sender<Vec<Chunk>>>) -> Self {
         Self { tell, tell_chunks, ..Self::default() }
@@ -105,11 +105,11 @@ impl Heap {
         let written = |rows| {
             let _ = tell.send(rows);
         };
-        writing_behind(written, |behind| self.make(stop, behind))
+        with_write_behind(written, |writer| self.make(stop, writer))
     }
 
     /// Takes pieces and builds their pages as long as there are any.
-    fn make<'h>(&'h self, stop: &Stop, behind: &Behind<'h>) -> Result<(), Failure> {
+    fn make<'h>(&'h self, stop: &Stop, writer: &WriteBehind<'h>) -> Result<(), Failure> {
         let mut tuples = Tuples::new();
         let mut toasting = self.toast.as_ref().map(Toasting::of);
         while !stop.is_set()
@@ -124,9 +124,9 @@ impl Heap {
                 Some(toasting) => {
                     let is_toasted = toasting.toast(&tuples, self.encoder.attributes())?;
                     let rows = if is_toasted { StoredRows::Toasted } else { StoredRows::AsMade(&tuples) };
-                    self.write_toasted(rows, toasting, &piece, stop, behind)?
+                    self.write_toasted(rows, toasting, &piece, stop, writer)?
                 }
-                None => self.write(&tuples, &piece, stop, behind)?,
+                None => self.write(&tuples, &piece, stop, writer)?,
             };
             if !goes_on {
                 break;
@@ -141,11 +141,11 @@ impl Heap {
         tuples: &Tuples,
         piece: &Piece,
         stop: &Stop,
-        behind: &Behind<'h>,
+        writer: &WriteBehind<'h>,
     ) -> Result<bool, Failure> {
         let place = |places: &mut Places| places.rows(|| self.as_made(tuples), tuples.len(), piece, self);
         let Some(placed) = self.places.come(piece.number, stop, place) else { return Ok(false) };
-        Ok(self.pages(&placed?, self.as_made(tuples), piece, behind))
+        Ok(self.pages(&placed?, self.as_made(tuples), piece, writer))
     }
 
     /// As [`Self::write`], for rows whose values may have been moved out.
@@ -155,7 +155,7 @@ impl Heap {
         toasting: &mut Toasting<'h>,
         piece: &Piece,
         stop: &Stop,
-        behind: &Behind<'h>,
+        writer: &WriteBehind<'h>,
     ) -> Result<bool, Failure> {
         let place = |places: &mut Places| -> Result<_, Failure> {
             let chunks = places.chunks(toasting, piece.is_last, self.data_directory.geometry)?;
@@ -168,11 +168,11 @@ impl Heap {
         };
         let Some(placed) = self.places.come(piece.number, stop, place) else { return Ok(false) };
         let (placed, chunks) = placed?;
-        let goes_on = toasting.write_chunks(&chunks, &self.data_directory, behind);
+        let goes_on = toasting.write_chunks(&chunks, &self.data_directory, writer);
         Ok(goes_on
             && match rows {
-                StoredRows::AsMade(tuples) => self.pages(&placed, self.as_made(tuples), piece, behind),
-                StoredRows::Toasted => self.pages(&placed, toasting.rows.iter(), piece, behind),
+                StoredRows::AsMade(tuples) => self.pages(&placed, self.as_made(tuples), piece, writer),
+                StoredRows::Toasted => self.pages(&placed, toasting.rows.iter(), piece, writer),
             })
     }
 
@@ -186,11 +186,11 @@ impl Heap {
         placed: &Placed,
         bodies: impl Iterator<Item = (&'b [u8], TupleFlags)>,
         piece: &Piece,
-        behind: &Behind<'h>,
+        writer: &WriteBehind<'h>,
     ) -> bool {
         let DataDirectory { geometry, checksums, .. } = self.data_directory;
         let amount = (placed.bytes(geometry), piece.rows.len());
-        behind.write(&self.fork, placed.first_block, amount, |pages| {
+        writer.write(&self.fork, placed.first_block, amount, |pages| {
             placed.build(bodies, pages, (geometry, self.fillfactor, checksums));
         })
     }

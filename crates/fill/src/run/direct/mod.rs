@@ -15,7 +15,7 @@
 //!   ([`index`], [`sorted`]); the server builds the others.
 //! - After: [`checks`] has the server test CHECK constraints, [`foreign_keys`] foreign keys: the ACCESS EXCLUSIVE lock on the
 //!   table makes that hold, since whoever deletes a referenced row has to look into this table, and waits there until the
-//!   rows are committed, or has done so before the lock was granted; [`statistics`] are what ANALYZE would find.
+//!   rows are committed, or has done so before the lock was granted; [`statistics`] are those that ANALYZE would compute.
 //!
 //! Facts of PostgreSQL's source that this rests on: a relation's size is asked of the file system
 //! (`mdnblocks` in `md.c`); on rollback all segments of all forks are removed (`smgrDoPendingDeletes`);
@@ -23,9 +23,9 @@
 //! commit (`smgrDoPendingSyncs` in `storage.c`).
 
 mod abandoned;
-mod behind;
 mod checks;
 mod data_directory;
+mod error;
 mod fork;
 mod form;
 mod heap;
@@ -40,19 +40,20 @@ mod sorted;
 mod statistics;
 mod threads;
 mod toast;
+mod write_behind;
+mod written;
 
-use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 
-use page::{TUPLE_HEADER, TupleId, visibility_map_page};
+use page::{TUPLE_HEADER, TupleId};
 use rowgen::{Table, TupleEncoder, Tuples};
-use thiserror::Error;
 
 pub use self::abandoned::{Abandoned, remove_abandoned};
 
 pub(crate) use self::data_directory::DataDirectory;
+pub use self::error::Failure;
 pub(crate) use self::partitions::{PartitionsFound, ROW_NUMBER};
 pub(crate) use self::record::Recorded;
 pub use self::refusal::NotDirect;
@@ -60,17 +61,17 @@ pub(crate) use self::relation::{IndexFound, Relation, refuse};
 pub(crate) use self::sorted::available as memory;
 pub(crate) use self::statistics::{ColumnStatistics, of as statistics};
 
-use self::fork::{Buffer, Fork};
+use self::fork::Fork;
 use self::heap::{Heap, PIECE, Places};
 use self::index::{Index, IndexFile, Keys};
 use self::pieces::{InTurn, Pieces};
 use self::record::Record;
 use self::threads::{Task, Threads};
 use self::toast::{Toast, ToastTable};
+use self::written::{Blocks, Written, finish};
 use crate::request::{Persistence, Triggers};
 use crate::run::foreign_keys::{self, Broken, ForeignKey};
 use crate::run::rows::{Batch, RowSource};
-use connect::ConnectError;
 use server::{Session, Sessions};
 
 /// Number of rows whose length predicts that of the others.
@@ -80,96 +81,6 @@ const SAMPLE: u64 = 1000;
 const MEMORY: u32 = 256 << 10;
 /// Processes that help with an index build or a proof, at most.
 const WORKERS: usize = 8;
-
-/// An error while pages are written: of the server, of a requirement, or of the file system.
-#[derive(Debug, Error)]
-pub enum Failure {
-    /// The server refused a statement.
-    #[error(transparent)]
-    Server(#[from] ConnectError),
-    /// A requirement is not fulfilled.
-    #[error(transparent)]
-    NotDirect(#[from] NotDirect),
-    /// A file could not be made or written.
-    #[error("{path}: {source}{}", remedy(.source))]
-    File {
-        /// The fork's first file.
-        path: String,
-        /// The operating system's error.
-        source: io::Error,
-    },
-    /// A row that PostgreSQL refuses too.
-    #[error(
-        "a row needs {longest} bytes even with TOAST, and a page holds {most}: give shorter values with --column"
-    )]
-    TooLong {
-        /// Length of the row, bytes.
-        longest: usize,
-        /// Length of the longest row that fits, bytes.
-        most: usize,
-    },
-    /// The table would have more than 2^32 - 2 blocks.
-    #[error("the table needs more blocks than PostgreSQL allows: give --partitions")]
-    TooLarge,
-    /// A row violates a constraint of the table.
-    #[error(
-        "a row of {table} violates {constraints}: {row}. The transaction was rolled back. Describe the columns with \
-         --column"
-    )]
-    Broken {
-        /// The table.
-        table: String,
-        /// Names of CHECKs or of a foreign key.
-        constraints: String,
-        /// The row as text.
-        row: String,
-    },
-    /// No partition takes a row.
-    #[error(
-        "no partition of {table} takes the row with the key ({key}). Nothing was written. Add a partition, or describe \
-         the key with --column"
-    )]
-    NoPartition {
-        /// The table.
-        table: String,
-        /// The row's partition key as text.
-        key: String,
-    },
-    /// Rows of a table have the same key in a unique index.
-    #[error(
-        "two rows have the same key in the unique index {index}: {row}. The transaction was rolled back. Give one \
-         of its columns unique values with --column 'NAME=unique'"
-    )]
-    Duplicate {
-        /// Qualified and quoted.
-        index: String,
-        /// One of them as text.
-        row: String,
-    },
-    /// The server sees another size than pgrig has written.
-    #[error(
-        "{relation}: the server sees {found} bytes, and pgrig wrote {written}. pgrig rolled the fill back. Report this \
-         as a bug; to fill the table now, give --method copy"
-    )]
-    Unseen {
-        /// The relation, and its fork.
-        relation: String,
-        /// Bytes of the fork that the server sees.
-        found: u64,
-        /// Bytes that pgrig wrote into it.
-        written: u64,
-    },
-}
-
-/// The remedy, where there is one.
-fn remedy(error: &io::Error) -> &'static str {
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            ". Free some space there, or give a smaller SIZE"
-        }
-        _ => "",
-    }
-}
 
 /// Writes pages of one table.
 pub(super) struct Direct<'a> {
@@ -420,7 +331,7 @@ impl Direct<'_> {
         Blocks { main, visible, free }
     }
 
-    /// Makes the server read what was written: the sizes, and the last row by way of its buffers,
+    /// Makes the server read the written files: the sizes, and the last row by way of its buffers,
     /// which verify the page's checksum, and of the first index.
     async fn look(&self, session: &Session, relation: &str, written: &Written) -> Result<(), Failure> {
         let block_size = u64::from(self.data_directory.geometry.block_size());
@@ -488,7 +399,7 @@ pub(crate) fn resources() -> String {
     )
 }
 
-/// Rows in a table, the record of its files, and what is left to prove.
+/// Rows in a table, the record of its files, and the foreign keys that are not proved yet.
 #[derive(Default)]
 pub(super) struct Loaded {
     pub(super) rows: u64,
@@ -533,63 +444,4 @@ pub(super) fn close(recorded: Option<Recorded>) -> Result<(), Failure> {
     let Some(recorded) = recorded else { return Ok(()) };
     let path = recorded.path.display().to_string();
     recorded.close().map_err(|source| Failure::File { path, source })
-}
-
-/// The result of writing.
-#[derive(Clone)]
-struct Written {
-    rows: u64,
-    heap: Blocks,
-    /// The TOAST table, its blocks and its index.
-    toast: Option<(String, Blocks, Arc<IndexFile>)>,
-    indexes: Vec<Arc<Index>>,
-}
-
-/// Numbers of blocks of a heap and of its maps.
-#[derive(Clone, Copy)]
-struct Blocks {
-    main: u32,
-    visible: u32,
-    free: u32,
-}
-
-impl Blocks {
-    /// The forks of a heap of this name.
-    fn forks(self, name: &str) -> [(&str, &'static str, u32); 3] {
-        [(name, "main", self.main), (name, "vm", self.visible), (name, "fsm", self.free)]
-    }
-
-    /// Writes the maps beside the heap's main fork. No page has free space for further rows, and a
-    /// page of the free space map that says so is all zeros (`fsm_readbuf` in `freespace.c`).
-    fn maps(self, main: &Fork, data_directory: &DataDirectory) -> Result<[Fork; 2], Failure> {
-        let [visible, free] = ["_vm", "_fsm"].map(|suffix| main.beside(suffix));
-        let mut page = Buffer::default();
-        let page = page.of(data_directory.geometry.block_size() as usize);
-        for block in 0..self.free {
-            free.write(block, page).map_err(|error| free.failure(error))?;
-        }
-        for block in 0..self.visible {
-            visibility_map_page(page, block, self.main.into(), data_directory.checksums);
-            visible.write(block, page).map_err(|error| visible.failure(error))?;
-        }
-        Ok([visible, free])
-    }
-}
-
-/// Writes the maps, and syncs all files.
-fn finish(heap: &Heap, written: &Written) -> Result<(), Failure> {
-    let maps = written.heap.maps(&heap.fork, &heap.data_directory)?;
-    let toast = heap.toast.as_ref().and_then(|toast| toast.table.as_ref());
-    let maps_of_toast = match (toast, &written.toast) {
-        (Some(table), Some((_, blocks, _))) => Some(blocks.maps(&table.fork, &heap.data_directory)?),
-        _ => None,
-    };
-    let of_indexes = written.indexes.iter().map(|index| &index.file.fork);
-    let of_toast = toast.iter().flat_map(|table| [&table.fork, &table.index.fork]);
-    let of_maps = maps.iter().chain(maps_of_toast.iter().flatten());
-    let forks: Vec<&Fork> =
-        [&heap.fork].into_iter().chain(of_maps).chain(of_toast).chain(of_indexes).collect();
-    fork::sync(&forks)?;
-    forks.into_iter().for_each(Fork::keep);
-    Ok(())
 }

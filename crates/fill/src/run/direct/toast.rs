@@ -10,7 +10,7 @@ use page::{
 use rowgen::Tuples;
 use tokio_postgres::Row;
 
-use super::behind::Behind;
+use super::write_behind::WriteBehind;
 use super::data_directory::DataDirectory;
 use super::fork::Fork;
 use super::index::{Gathered, IndexFile, next};
@@ -151,12 +151,12 @@ impl<'t> Toasting<'t> {
         &self,
         placed: &Placed,
         data_directory: &DataDirectory,
-        behind: &Behind<'t>,
+        writer: &WriteBehind<'t>,
     ) -> bool {
         let Some(ToastTable { fork, .. }) = &self.toast.table else { return true };
         let &DataDirectory { geometry, checksums, .. } = data_directory;
         let chunks = self.moved.bodies().map(|body| (body, MovedValues::FLAGS));
-        behind.write(fork, placed.first_block, (placed.bytes(geometry), 0), |pages| {
+        writer.write(fork, placed.first_block, (placed.bytes(geometry), 0), |pages| {
             placed.build(chunks, pages, (geometry, FILLFACTOR, checksums));
         })
     }

@@ -1,14 +1,14 @@
 //! Describes the rows of every table in order, so that the keys of earlier tables are known from
 //! their descriptions.
 
-use catalog::{CatalogError, Described, Planned, Scope, TableInfo, Wish, describe, verify};
+use catalog::{CatalogError, Described, Planned, Scope, TableInfo, DescribeRequest, describe, verify};
 use measure::human::counted;
 use rowgen::{ColumnSpec, Format};
 
 use super::amounts::{self, Wanted, is_named, listed};
 use super::cycles;
 use super::order::{Placed, is_referenced};
-use super::weight::Weight;
+use super::row_bytes::RowBytes;
 use super::{Planner, Postponed};
 use crate::error::FillError;
 use crate::plan::{Method, Sample};
@@ -47,7 +47,7 @@ pub(super) struct Designed<'a> {
     /// Why the table gets fewer rows than wanted; none if it does not.
     capped: Option<String>,
     /// Bytes of its rows with their index entries, once measured.
-    weight: Option<Weight>,
+    row_bytes: Option<RowBytes>,
     /// Bytes of all tables, at which this one, the last, gets no more rows.
     until: Option<u64>,
     /// Bytes that it is planned with beyond its share.
@@ -83,7 +83,7 @@ impl Designed<'_> {
     /// Bytes that all rows take, if that was measured.
     pub(super) fn bytes(&self) -> Option<u64> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
-        self.weight.as_ref().map(|weight| (weight.times(self.rows) as u64).saturating_sub(self.beyond))
+        self.row_bytes.as_ref().map(|row_bytes| (row_bytes.times(self.rows) as u64).saturating_sub(self.beyond))
     }
 
     /// The record of this table.
@@ -142,17 +142,17 @@ impl<'a> Design<'a> {
         let (largest, all) = (rows.iter().max().copied().unwrap_or(1), rows.iter().sum::<u64>());
         let share = (SAMPLE as f64 / largest as f64).min(SAMPLES as f64 / all as f64);
         let small = self.described(amounts::BASE * share, Some(SAMPLE), None).await?;
-        let mut weights = Vec::with_capacity(small.len());
+        let mut per_table = Vec::with_capacity(small.len());
         for (at, designed) in small.iter().enumerate() {
-            weights.push(self.planner.measured(designed, self.together(at)).await?);
+            per_table.push(self.planner.measured(designed, self.together(at)).await?);
         }
-        let (mut base, mut designed) = self.within_keys(size, &weights).await?;
+        let (mut base, mut designed) = self.within_keys(size, &per_table).await?;
         let mut last = None;
         if self.planner.request.append {
-            for (at, (designed, weight)) in designed.iter().zip(&mut weights).enumerate() {
+            for (at, (designed, row_bytes)) in designed.iter().zip(&mut per_table).enumerate() {
                 let recorded = designed.recorded(String::new());
                 let plan = self.planner.plan_of(designed.info.clone(), &recorded, self.together(at)).await?;
-                weight.loaded_by(&plan);
+                row_bytes.loaded_by(&plan);
                 let may_end = !plan.is_single_transaction() && plan.method == Method::ChunkedCopy;
                 last = Some(at).filter(|&at| may_end && self.may_be_last(at)).or(last);
             }
@@ -160,10 +160,10 @@ impl<'a> Design<'a> {
         // Too many rows by as much as the prediction may be wrong; the last table gets fewer then.
         let size = if last.is_some() { size + size / MARGIN } else { size };
         if self.planner.request.append {
-            (base, designed) = self.within_keys(size, &weights).await?;
+            (base, designed) = self.within_keys(size, &per_table).await?;
         }
         let rows: Vec<u64> = designed.iter().map(|designed| designed.rows).collect();
-        let bytes = |rows: &[u64]| bytes_of(&weights, rows);
+        let bytes = |rows: &[u64]| bytes_of(&per_table, rows);
         let share = bytes(&rows) / size as f64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
         let about = bytes(&rows) as u64;
@@ -174,20 +174,20 @@ impl<'a> Design<'a> {
             return Err(FillError::SchemaTooSmall { size, about });
         }
         let doubt: f64 =
-            weights.iter().zip(&designed).map(|(weight, designed)| weight.doubt(designed.rows as f64)).sum();
+            per_table.iter().zip(&designed).map(|(row_bytes, designed)| row_bytes.doubt(designed.rows as f64)).sum();
         let mut beyond = size / (MARGIN + 1);
         if let Some(last) = last.filter(|_| doubt > 0.0) {
-            let (rows, weight) = (designed[last].rows, &weights[last]);
+            let (rows, row_bytes) = (designed[last].rows, &per_table[last]);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rows and bytes")]
-            let more = (rows as f64 * (doubt / weight.times(rows).max(1.0)).min(MOST_DOUBT)) as u64;
+            let more = (rows as f64 * (doubt / row_bytes.times(rows).max(1.0)).min(MOST_DOUBT)) as u64;
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rows and bytes")]
-            let bytes = (weight.times(rows + more) - weight.times(rows)) as u64;
+            let bytes = (row_bytes.times(rows + more) - row_bytes.times(rows)) as u64;
             beyond += bytes;
             designed = self.described(base, None, Some((last, more))).await?;
         }
         self.verify(&mut designed).await?;
-        for (designed, weight) in designed.iter_mut().zip(weights) {
-            designed.weight = Some(weight);
+        for (designed, row_bytes) in designed.iter_mut().zip(per_table) {
+            designed.row_bytes = Some(row_bytes);
         }
         if let Some(last) = last {
             let present = self.planner.bytes_present(self.tables).await?;
@@ -202,12 +202,12 @@ impl<'a> Design<'a> {
     async fn within_keys(
         &self,
         size: u64,
-        weights: &[Weight],
+        per_table: &[RowBytes],
     ) -> Result<(f64, Vec<Designed<'a>>), FillError> {
         let mut most = vec![None; self.wanted.len()];
         let mut round = 1;
         loop {
-            let base = amounts::base_for(self.wanted, &most, size, |rows| bytes_of(weights, rows));
+            let base = amounts::base_for(self.wanted, &most, size, |rows| bytes_of(per_table, rows));
             let designed = self.described(base, None, None).await?;
             let found: Vec<Option<u64>> =
                 designed.iter().map(|designed| designed.capped.as_ref().map(|_| designed.rows)).collect();
@@ -247,28 +247,28 @@ impl<'a> Design<'a> {
         let placed = &self.order[place];
         let info = &self.tables[placed.table];
         let client = &self.planner.connection.client;
-        let wish = self.wish(place, rows, before)?;
-        match describe(client, info, &wish, Scope::Transaction).await {
+        let describe_request = self.describe_request(place, rows, before)?;
+        match describe(client, info, &describe_request, Scope::Transaction).await {
             Ok(described) => Ok(Designed {
                 info,
                 placed,
                 described,
                 rows,
                 capped: None,
-                weight: None,
+                row_bytes: None,
                 until: None,
                 beyond: 0,
             }),
             Err(CatalogError::TooManyRows { most, why, .. }) if most > 0 && !self.is_ruled(place) => {
-                let wish = Wish { rows: Some(most), ..wish };
-                let described = describe(client, info, &wish, Scope::Transaction).await?;
+                let describe_request = DescribeRequest { rows: Some(most), ..describe_request };
+                let described = describe(client, info, &describe_request, Scope::Transaction).await?;
                 Ok(Designed {
                     info,
                     placed,
                     described,
                     rows: most,
                     capped: Some(why),
-                    weight: None,
+                    row_bytes: None,
                     until: None,
                     beyond: 0,
                 })
@@ -291,7 +291,7 @@ impl<'a> Design<'a> {
         self.planner.request.rules.iter().any(|rule| is_named(info, &rule.table))
     }
 
-    fn wish(&self, place: usize, rows: u64, before: &[Designed<'a>]) -> Result<Wish, FillError> {
+    fn describe_request(&self, place: usize, rows: u64, before: &[Designed<'a>]) -> Result<DescribeRequest, FillError> {
         let info = &self.tables[self.order[place].table];
         let is_parent =
             |other: &&Designed<'_>| info.foreign_keys.iter().any(|key| is_referenced(key, other.info));
@@ -303,7 +303,7 @@ impl<'a> Design<'a> {
         let keys = self.tables.iter().flat_map(|other| &other.foreign_keys);
         let referenced =
             keys.filter(|key| is_referenced(key, info)).flat_map(|key| key.referenced.columns.clone());
-        Ok(Wish {
+        Ok(DescribeRequest {
             columns: self.columns(place)?,
             rows: Some(rows),
             seed: self.planner.request.seed,
@@ -312,7 +312,7 @@ impl<'a> Design<'a> {
             plain: self.planner.request.plain,
             uses_all_keys: !self.planner.request.modelled.is_empty(),
             referenced: referenced.collect(),
-            ..Wish::default()
+            ..DescribeRequest::default()
         })
     }
 
@@ -384,8 +384,8 @@ impl<'a> Design<'a> {
 }
 
 /// Bytes of so many rows of each table.
-fn bytes_of(weights: &[Weight], rows: &[u64]) -> f64 {
-    weights.iter().zip(rows).map(|(weight, rows)| weight.times(*rows)).sum()
+fn bytes_of(per_table: &[RowBytes], rows: &[u64]) -> f64 {
+    per_table.iter().zip(rows).map(|(row_bytes, rows)| row_bytes.times(*rows)).sum()
 }
 
 /// `table.column=specification` cut at the dot before the column.
@@ -397,7 +397,7 @@ fn table_and_column(text: &str) -> Option<(&str, &str)> {
 
 impl Planner<'_> {
     /// Bytes of the table's rows, by the method that will load it.
-    async fn measured(&self, designed: &Designed<'_>, together: Vec<String>) -> Result<Weight, FillError> {
+    async fn measured(&self, designed: &Designed<'_>, together: Vec<String>) -> Result<RowBytes, FillError> {
         let recorded = designed.recorded(String::new());
         let plan = self.plan_of(designed.info.clone(), &recorded, together).await?;
         let block_size = self.survey.server.geometry.block_size();
@@ -413,9 +413,9 @@ impl Planner<'_> {
         };
         if self.request.append && !are_built {
             let (sizes, indexes) = sample.growth(self.connection, block_size).await?;
-            return Ok(Weight::of_growth(sizes, designed.rows, &indexes));
+            return Ok(RowBytes::of_growth(sizes, designed.rows, &indexes));
         }
         let sizes = sample.sizes(self.connection, block_size).await?;
-        Ok(Weight::even(sizes, designed.rows))
+        Ok(RowBytes::even(sizes, designed.rows))
     }
 }

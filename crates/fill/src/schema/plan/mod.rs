@@ -6,10 +6,10 @@
 //! 1. [`tables`] reads the tables, [`order`] puts them in order, [`cycles`] has some foreign keys created later, [`amounts`]
 //!    gives each its share of the rows;
 //! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known;
-//! 3. for a size, [`Sample`](crate::plan::Sample) loads some rows into temporary tables and measures what they and their indexes take, and
-//!    the rows are described again for the numbers that follow;
-//! 4. each table gets a [`Plan`] of its own, and what can be made after its rows is [`postponed`]. Then COPY may load tables
-//!    [`whole`], side by side.
+//! 3. for a size, [`Sample`](crate::plan::Sample) loads some rows into temporary tables and measures the space that
+//!    they and their indexes take, and the rows are described again for the numbers that follow;
+//! 4. each table gets a [`Plan`] of its own, and keys and indexes that can be made after its rows are [`postponed`].
+//!    Then COPY may load tables [`whole`], side by side.
 
 mod amounts;
 mod cycles;
@@ -18,7 +18,7 @@ mod order;
 mod postponed;
 mod resumed;
 mod tables;
-mod weight;
+mod row_bytes;
 mod whole;
 
 use connect::Connection;

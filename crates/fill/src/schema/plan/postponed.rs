@@ -87,7 +87,7 @@ impl Candidate {
 }
 
 impl Schedule {
-    /// Chooses what is postponed, from the candidates of all tables in their order. An index is not
+    /// Chooses the postponed keys and indexes, from the candidates of all tables in their order. An index is not
     /// postponed if a foreign key that needs it is not.
     pub(super) fn of(candidates: &[Vec<Candidate>]) -> Self {
         let placed =

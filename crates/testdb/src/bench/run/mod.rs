@@ -2,7 +2,7 @@
 
 pub(crate) mod command;
 pub(crate) mod databases;
-pub(crate) mod lab;
+pub(crate) mod bench_server;
 pub(crate) mod tmpfs;
 
 use failure::Classified;
@@ -16,7 +16,7 @@ use crate::bench::outcome::Figures;
 use crate::bench::plan::{BenchPlan, Cell, choose};
 use crate::bench::request::{BenchRequest, Site, Work};
 use crate::bench::run::command::{Ended, Output, TestCommand};
-use crate::bench::run::lab::{Active, Content, Lab};
+use crate::bench::run::bench_server::{Active, Content, BenchServer};
 use crate::bench::run::tmpfs::Volatile;
 use crate::bench::variant::{Means, Missing, Variant};
 use connect::Target;
@@ -76,7 +76,7 @@ pub struct Failure {
     pub output: String,
 }
 
-/// Is told of everything, in order.
+/// Observer of a bench: gets all events in order.
 pub trait BenchObserver {
     /// The stage before the trials.
     fn stage(&mut self, text: &str);
@@ -90,7 +90,7 @@ pub trait BenchObserver {
     fn failed(&mut self, failure: &Failure);
     /// Settings are being restored and databases dropped.
     fn putting_back(&mut self);
-    /// Everything is restored, and somebody has to run sync on the server's host
+    /// Everything is restored, and the user has to run sync on the server's host
     /// ([`SYNC_BY_HAND`](server::settings::SYNC_BY_HAND)).
     fn wants_sync(&mut self);
 }
@@ -112,15 +112,15 @@ pub fn run<'a>(
     Box::pin(async move {
         let (stop, stopped) = stop();
         let work = async {
-            let begin = pin!(Lab::begin(site.target, &request.content, &stopped));
-            let lab = match until_stopped(site.target, stopped.told(), begin, || {}).await {
-                interruption::Ended::Done(lab) => lab?,
-                interruption::Ended::Stopped(Some(Ok(lab))) => lab,
+            let begin = pin!(BenchServer::begin(site.target, &request.content, &stopped));
+            let server = match until_stopped(site.target, stopped.told(), begin, || {}).await {
+                interruption::Ended::Done(server) => server?,
+                interruption::Ended::Stopped(Some(Ok(server))) => server,
                 interruption::Ended::Stopped(_) => return Err(BenchError::InterruptedEarly),
             };
             let stopped = stopped.clone();
             let mut bench =
-                Bench { site, request, lab, volatile: None, stopped, failed: Vec::new(), has_judged: false };
+                Bench { site, request, server, volatile: None, stopped, failed: Vec::new(), has_judged: false };
             let result = Box::pin(caught(bench.work(missing, observer))).await;
             observer.putting_back();
             Box::pin(bench.finish(result, observer)).await
@@ -132,9 +132,9 @@ pub fn run<'a>(
 struct Bench<'a> {
     site: &'a Site<'a>,
     request: &'a BenchRequest,
-    lab: Lab<'a>,
+    server: BenchServer<'a>,
     /// The server in memory, if there is one.
-    volatile: Option<Lab<'a>>,
+    volatile: Option<BenchServer<'a>>,
     stopped: Stopped,
     failed: Vec<Variant>,
     /// Whether a judged trial is complete.
@@ -142,7 +142,7 @@ struct Bench<'a> {
 }
 
 /// Result of a trial.
-enum Came {
+enum TrialResult {
     Done(Figures, Active, Option<Box<Outcome>>),
     Failed { how: String, output: String },
 }
@@ -168,12 +168,12 @@ impl<'a> Bench<'a> {
             }
             observer.begins(number, trials, cell);
             match self.trial(number, cell).await {
-                Ok(Came::Done(figures, active, outcome)) => {
+                Ok(TrialResult::Done(figures, active, outcome)) => {
                     let is_judged = round > 0 || !self.request.warm_up;
                     self.has_judged |= is_judged;
                     observer.done(&Done { cell, number, is_judged, figures, active, outcome });
                 }
-                Ok(Came::Failed { how, output }) => self.fail(cell.variant, how, output, observer)?,
+                Ok(TrialResult::Failed { how, output }) => self.fail(cell.variant, how, output, observer)?,
                 Err(error) if error.is_interrupt() || cell.variant == Variant::NORMAL => return Err(error),
                 // The next normal trial finds out whether it is the server.
                 Err(error) => self.fail(cell.variant, error.to_string(), String::new(), observer)?,
@@ -201,7 +201,7 @@ impl<'a> Bench<'a> {
         mut missing: Vec<Missing>,
         observer: &mut dyn BenchObserver,
     ) -> Result<BenchPlan, BenchError> {
-        let normal = self.lab.normal().clone();
+        let normal = self.server.normal().clone();
         if let Some(name) = normal.off() {
             let why = format!(
                 "the server already runs with {name} = off, so variant normal is not durable: turn {name} on first"
@@ -212,7 +212,7 @@ impl<'a> Bench<'a> {
         if !matches!(self.request.content, Content::Empty) {
             observer.stage("making a template, and measuring its size");
         }
-        let template_size = self.lab.make_template().await?;
+        let template_size = self.server.make_template().await?;
         if wanted.has(Means::Tmpfs)
             && let Err(why) = self.start_in_memory(template_size, observer).await?
         {
@@ -227,13 +227,13 @@ impl<'a> Bench<'a> {
         let mut copying = None;
         if choice.has(Means::Template) {
             observer.stage("measuring each way to copy the template");
-            copying = self.lab.measure_copying().await?.cloned();
-            if let Some(lab) = &mut self.volatile {
-                lab.measure_copying().await?;
+            copying = self.server.measure_copying().await?.cloned();
+            if let Some(server) = &mut self.volatile {
+                server.measure_copying().await?;
             }
         }
         if choice.has(Means::Dangerous) {
-            self.lab.allow_danger(self.site.place.clone(), self.site.journals).await?;
+            self.server.allow_danger(self.site.place.clone(), self.site.journals).await?;
         }
         let clients = match &self.request.work {
             Work::Command(..) => vec![None],
@@ -262,10 +262,10 @@ impl<'a> Bench<'a> {
             Ok(volatile) => volatile,
             Err(why) => return Ok(Err(why)),
         };
-        let mut lab = Lab::begin(&target, &self.request.content, &self.stopped).await?;
-        lab.make_template().await?;
-        lab.allow_danger(ServerRef::Own("testdb-bench".to_owned()), &journals).await?;
-        self.volatile = Some(lab);
+        let mut server = BenchServer::begin(&target, &self.request.content, &self.stopped).await?;
+        server.make_template().await?;
+        server.allow_danger(ServerRef::Own("testdb-bench".to_owned()), &journals).await?;
+        self.volatile = Some(server);
         Ok(Ok(()))
     }
 
@@ -275,46 +275,46 @@ impl<'a> Bench<'a> {
         observer: &mut dyn BenchObserver,
     ) -> Result<Result<(), String>, BenchError> {
         observer.stage("making an unlogged template");
-        let made = self.lab.make_unlogged_template().await?;
+        let made = self.server.make_unlogged_template().await?;
         match &mut self.volatile {
-            Some(lab) if made.is_ok() => lab.make_unlogged_template().await,
+            Some(server) if made.is_ok() => server.make_unlogged_template().await,
             _ => Ok(made),
         }
     }
 
     /// Makes the database, measures, and drops it.
-    async fn trial(&mut self, number: usize, cell: Cell) -> Result<Came, BenchError> {
-        let came = self.on_a_database(number, cell).await;
-        let interrupted = matches!(&came, Err(error) if error.is_interrupt());
+    async fn trial(&mut self, number: usize, cell: Cell) -> Result<TrialResult, BenchError> {
+        let result = self.on_a_database(number, cell).await;
+        let interrupted = matches!(&result, Err(error) if error.is_interrupt());
         // In the end all are dropped together.
         if !interrupted {
-            let lab = self.lab_of(cell.variant);
+            let server = self.server_of(cell.variant);
             // DROP DATABASE is a checkpoint of the whole cluster, which without fsync forgets to sync other databases.
             if cell.variant.has(Means::Dangerous) {
-                lab.set(Variant::NORMAL).await?;
+                server.set(Variant::NORMAL).await?;
             }
-            lab.drop(number).await?;
+            server.drop(number).await?;
         }
-        came
+        result
     }
 
-    async fn on_a_database(&mut self, number: usize, cell: Cell) -> Result<Came, BenchError> {
+    async fn on_a_database(&mut self, number: usize, cell: Cell) -> Result<TrialResult, BenchError> {
         let variant = cell.variant;
         let (target, prepare, active) = self
             .unless_stopped(async |bench| {
-                let lab = bench.lab_of(variant);
-                lab.set(variant).await?;
-                let (target, prepare) = lab.make(variant, number).await?;
-                let active = lab.assert(variant, &target).await?;
+                let server = bench.server_of(variant);
+                server.set(variant).await?;
+                let (target, prepare) = server.make(variant, number).await?;
+                let active = server.assert(variant, &target).await?;
                 Ok((target, prepare, active))
             })
             .await?;
-        let done = |work, outcome| Came::Done(Figures { prepare, work }, active, outcome);
+        let done = |work, outcome| TrialResult::Done(Figures { prepare, work }, active, outcome);
         match &self.request.work {
             Work::Command(command, output) => {
                 match self.command(command, output, &target, number, cell).await? {
                     Ended::Well(seconds) => Ok(done(seconds, None)),
-                    Ended::Badly { how, output } => Ok(Came::Failed { how, output }),
+                    Ended::Badly { how, output } => Ok(TrialResult::Failed { how, output }),
                 }
             }
             Work::Tps(base, _) => {
@@ -329,7 +329,7 @@ impl<'a> Bench<'a> {
                     }
                     (_, why) => {
                         let how = why.unwrap_or_else(|| "clients were lost".to_owned());
-                        Ok(Came::Failed { how, output: String::new() })
+                        Ok(TrialResult::Failed { how, output: String::new() })
                     }
                 }
             }
@@ -384,8 +384,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn lab_of(&self, variant: Variant) -> &Lab<'a> {
-        self.volatile.as_ref().filter(|_| variant.has(Means::Tmpfs)).unwrap_or(&self.lab)
+    fn server_of(&self, variant: Variant) -> &BenchServer<'a> {
+        self.volatile.as_ref().filter(|_| variant.has(Means::Tmpfs)).unwrap_or(&self.server)
     }
 
     /// Does work that may be interrupted. Statements of interrupted work are ended before
@@ -408,8 +408,8 @@ impl<'a> Bench<'a> {
             Err(BenchError::Interrupted) if !self.has_judged => Err(BenchError::InterruptedEarly),
             result => result,
         };
-        let record = self.lab.record().map(Box::new);
-        match self.lab.finish().await {
+        let record = self.server.record().map(Box::new);
+        match self.server.finish().await {
             Ok(wants_sync) => {
                 if wants_sync {
                     observer.wants_sync();

@@ -20,8 +20,8 @@ pub(crate) struct Choice<'a> {
     left: Vec<Left>,
 }
 
-/// The fate of a sequence.
-enum Fate {
+/// How the plan changes a sequence.
+enum SequenceChange {
     /// It changes with the table that owns it.
     Follows,
     /// It changes with the table that owns it, but must not: it is changed back.
@@ -106,7 +106,7 @@ impl<'a> Choice<'a> {
     /// Refuses a request because of problems that the user can solve.
     fn refuse_unfit(&self) -> Result<(), UnlogError> {
         let tables = self.tables.iter().map(|oid| self.by_oid[oid]);
-        let sequences = self.sequences().filter(|sequence| matches!(self.fate(sequence), Fate::Changes));
+        let sequences = self.sequences().filter(|sequence| matches!(self.sequence_change(sequence), SequenceChange::Changes));
         let changed: Vec<&Relation> = tables.chain(sequences).collect();
         for relation in &changed {
             if let Some(owner) = &relation.other_owner {
@@ -139,29 +139,29 @@ impl<'a> Choice<'a> {
         sequences.filter(|relation| self.is_to_change(relation))
     }
 
-    fn fate(&self, sequence: &Relation) -> Fate {
+    fn sequence_change(&self, sequence: &Relation) -> SequenceChange {
         if !self.has_unlogged_sequences() {
-            return Fate::Stays(Why::NoUnloggedSequences);
+            return SequenceChange::Stays(Why::NoUnloggedSequences);
         }
         let is_wanted = self.request.sequences && !sequence.is_kept;
         let owner = sequence.owned_by.and_then(|owner| self.by_oid.get(&owner));
         match owner {
             Some(owner) if self.tables.contains(&owner.oid) => {
                 if is_wanted {
-                    Fate::Follows
+                    SequenceChange::Follows
                 } else {
-                    Fate::GoesBack
+                    SequenceChange::GoesBack
                 }
             }
-            Some(owner) if owner.is_kept => Fate::Stays(Why::OwnerStays(owner.object.clone())),
+            Some(owner) if owner.is_kept => SequenceChange::Stays(Why::OwnerStays(owner.object.clone())),
             // That of a partitioned table changes: its partitions' rows take their numbers from it.
             Some(owner) if owner.kind != 'p' && owner.persistence == self.request.direction.from() => {
-                Fate::Stays(Why::OwnerStays(owner.object.clone()))
+                SequenceChange::Stays(Why::OwnerStays(owner.object.clone()))
             }
             _ => match why_unchangeable(sequence) {
-                Some(why) => Fate::Stays(why),
-                None if is_wanted => Fate::Changes,
-                None => Fate::Stays(Why::Kept),
+                Some(why) => SequenceChange::Stays(why),
+                None if is_wanted => SequenceChange::Changes,
+                None => SequenceChange::Stays(Why::Kept),
             },
         }
     }
@@ -215,11 +215,11 @@ impl<'a> Choice<'a> {
         let mut left = std::mem::take(&mut self.left);
         let mut following = 0;
         for sequence in self.sequences() {
-            match self.fate(sequence) {
-                Fate::Follows => following += 1,
-                Fate::GoesBack => steps.push(set(sequence, direction.opposite())),
-                Fate::Changes => steps.push(set(sequence, direction)),
-                Fate::Stays(why) => left.push(Left { object: sequence.object.clone(), why }),
+            match self.sequence_change(sequence) {
+                SequenceChange::Follows => following += 1,
+                SequenceChange::GoesBack => steps.push(set(sequence, direction.opposite())),
+                SequenceChange::Changes => steps.push(set(sequence, direction)),
+                SequenceChange::Stays(why) => left.push(Left { object: sequence.object.clone(), why }),
             }
         }
         let after = |relation: &&Relation| {

@@ -253,7 +253,7 @@ impl UnlogPlan {
 /// Makes a plan. Nothing is changed.
 ///
 /// # Errors
-/// If the request cannot be fulfilled, naming what stands in its way; if a query fails.
+/// If the request cannot be fulfilled, with the obstacle; if a query fails.
 pub fn plan<'a>(
     target: &'a Target,
     request: &'a UnlogRequest,

@@ -1,4 +1,4 @@
-//! Messages of the server ("54.7 Message Formats"). They borrow what was received; rows and columns are read
+//! Messages of the server ("54.7 Message Formats"). They borrow the received bytes; rows and columns are read
 //! when they are asked for.
 
 use connect::ServerError;

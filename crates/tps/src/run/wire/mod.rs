@@ -24,7 +24,7 @@ pub use message::{Columns, Copied, Message, Row, TransactionStatus};
 use outgoing::Outgoing;
 
 /// A session. Compose messages, [`send`](Self::send) them, and whenever its socket is readable
-/// [`receive`](Self::receive) and take what has come with [`next`](Self::next). Dropping it ends the session.
+/// [`receive`](Self::receive) and take the messages with [`next`](Self::next). Dropping it ends the session.
 ///
 /// Errors are [`ConnectError::Lost`] with the server's last message, or [`ConnectError::Protocol`];
 /// after either, the session can only be dropped. An error of a statement is a [`Message`].
@@ -125,9 +125,9 @@ impl Wire {
         !self.outgoing.unsent().is_empty() || self.stream.has_unsent()
     }
 
-    /// Receives bytes without waiting, and sends what could not be sent before. Then take all
+    /// Receives bytes without waiting, and sends the unsent rest. Then take all
     /// messages with [`Self::next`]. False if no more bytes can have arrived meanwhile. Otherwise a
-    /// caller that is told of each arrival only once (edge-triggered epoll) has to call it again.
+    /// caller that epoll notifies only once (edge-triggered) has to call it again.
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ use tokio::runtime::Builder;
 use self::args::{CHANGES, UP_TO};
 use self::shape::ReadShape;
 use crate::app::conduct::{self, Begun, Recording, Shown};
-use crate::app::failure::{Failure, Unhappy, Usage};
+use crate::app::failure::{Failure, BadResult, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::json;
 use crate::app::printer::Printer;
@@ -135,7 +135,7 @@ fn judged(outcome: &Outcome, asked: &SizesRequest) -> Result<(), Failure> {
     } else {
         String::new()
     };
-    Err(Unhappy::Missed(vec![format!("no way is known to restore within {rto} (--rto){more}")]).into())
+    Err(BadResult::Missed(vec![format!("no way is known to restore within {rto} (--rto){more}")]).into())
 }
 
 /// Prints progress. The document begins once there is a server.

@@ -10,7 +10,7 @@ use crate::app::conduct::on_server;
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 use crate::app::printer::Printer;
-use crate::app::target::{self, Meant};
+use crate::app::target::{self, ServerKind};
 use crate::app::version::VERSION;
 use crate::cmd::backup::args::RehearseArgs;
 
@@ -47,7 +47,7 @@ pub(super) fn read(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadSh
     }
     let server = &arguments.server;
     let is_database = server.dbname.is_some() || server.address.embedded.instance.is_some();
-    if !is_database && target::meant(server)? == Meant::Own {
+    if !is_database && target::server_kind(server)? == ServerKind::Own {
         return Ok(ReadShape { shape: Shape::pgbench(), major });
     }
     of_database(arguments, printer)

@@ -27,7 +27,7 @@ pub(super) fn caution(asked: &SizesRequest) -> String {
     }
 }
 
-/// Measured costs, forecasts, and what was verified.
+/// Measured costs, forecasts, and the verified properties.
 pub(super) fn results(outcome: &Outcome, plan: &Plan, asked: &SizesRequest) -> Vec<String> {
     if outcome.forecasts.is_empty() {
         return Vec::new();

@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 use server::interruption::{Ended, Stopped, stop, until_stopped};
 
 use crate::app::conduct::{Begun, Recording, Shown, disturbances, on_server};
-use crate::app::failure::{Failure, Unhappy, Usage};
+use crate::app::failure::{Failure, BadResult, Usage};
 use crate::app::json;
 use crate::cmd::fill::{clear_abandoned, records};
 use server::{Survey, settle};
@@ -148,7 +148,7 @@ impl Ladder<'_> {
         });
         match until_stopped(&self.chosen.target, interrupted(self.printer), climbing, || stop.tell()).await {
             Ended::Done(climbed) | Ended::Stopped(Some(climbed)) => climbed,
-            Ended::Stopped(None) => Err(Unhappy::Stopped.into()),
+            Ended::Stopped(None) => Err(BadResult::Stopped.into()),
         }
     }
 
@@ -157,7 +157,7 @@ impl Ladder<'_> {
         settle(self.connection, self.survey.environment.server_is_local == Some(true)).await?;
         let plan: Plan = fill::plan(self.survey, self.connection, &rung.request, false).await?;
         let conduct = Conduct {
-            sight: fill::sight(self.survey, self.connection, &plan).await?,
+            volume_monitor: fill::volume_monitor(self.survey, self.connection, &plan).await?,
             records: Some(records(self.home)),
             ..Conduct::default()
         };

@@ -138,7 +138,7 @@ fn columns(plan: &SchemaPlan) -> String {
     text
 }
 
-/// Why a fill ended before all tables were filled, and what to do next.
+/// The reason why a fill ended before all tables were filled, and the next step for the user.
 pub(super) fn stopped(reason: &StopReason, outcome: &SchemaOutcome, plan: &SchemaPlan) -> String {
     let filled = plan.tables.iter().filter(|table| table.plan().is_none()).count() + outcome.tables.len();
     let of = plan.tables.len();

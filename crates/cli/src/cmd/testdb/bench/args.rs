@@ -17,7 +17,7 @@ use crate::app::args::{
 use crate::app::duration::seconds;
 use crate::app::failure::Usage;
 use crate::app::input;
-use crate::app::target::{Meant, meant};
+use crate::app::target::{ServerKind, server_kind};
 
 /// Environment variables that name a server or a role; `pgrig testdb new` sets some of them.
 const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"];
@@ -186,7 +186,7 @@ impl BenchArgs {
     /// settings.
     pub(crate) fn server(&self) -> ServerChoice {
         let mut server = self.server.clone();
-        let is_own = matches!(meant(&server), Ok(Meant::Own));
+        let is_own = matches!(server_kind(&server), Ok(ServerKind::Own));
         let embedded = &mut server.address.embedded;
         if is_own && embedded.instance.is_none() {
             embedded.instance = Some(Self::INSTANCE.to_owned());

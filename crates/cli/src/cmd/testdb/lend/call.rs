@@ -11,7 +11,7 @@ use testdb::lend::{CallError, Client};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::app::args::{ServerAddress, ServerChoice};
-use crate::app::failure::{Broken, Context, Failure, Usage};
+use crate::app::failure::{MachineFailure, Context, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::target::spec;
 use crate::cmd::testdb::lend::args::KeeperArgs;
@@ -28,7 +28,7 @@ const KEEPERS: u32 = 10;
 pub(crate) const DBNAME_VARIABLE: &str = "PGRIG_TESTDB_DBNAME";
 
 /// Calls the keeper of one server.
-pub(crate) struct Caller<'a> {
+pub(crate) struct KeeperClient<'a> {
     place: KeeperPlace,
     keeper: Option<&'a KeeperArgs>,
     idle: Duration,
@@ -36,7 +36,7 @@ pub(crate) struct Caller<'a> {
     runtime: Runtime,
 }
 
-impl<'a> Caller<'a> {
+impl<'a> KeeperClient<'a> {
     /// `idle` is the time after which a started keeper ends without work.
     pub(crate) fn new(
         server: &ServerChoice,
@@ -58,7 +58,7 @@ impl<'a> Caller<'a> {
         &self,
         ask: &impl AsyncFn(&mut Client) -> Result<T, CallError>,
     ) -> Result<T, Failure> {
-        let mut gone = Gone::default();
+        let mut ended = EndedKeepers::default();
         loop {
             let answer = self.runtime.block_on(async {
                 match Client::connect(&self.place.socket()).await {
@@ -73,7 +73,7 @@ impl<'a> Caller<'a> {
             match answer {
                 None => self.start()?,
                 Some((keeper, Err(error @ CallError::Gone(_)))) => {
-                    if gone.count(keeper) >= KEEPERS {
+                    if ended.count(keeper) >= KEEPERS {
                         let log = self.place.log();
                         let told =
                             format!("the keeper ended {KEEPERS} times: read its log {}", log.display());
@@ -165,12 +165,12 @@ impl<'a> Caller<'a> {
 
 /// Keepers that have ended before they answered.
 #[derive(Default)]
-struct Gone {
+struct EndedKeepers {
     last: Option<i32>,
     keepers: u32,
 }
 
-impl Gone {
+impl EndedKeepers {
     /// Counts a keeper by its process ID. Returns the number of different ones in a row.
     fn count(&mut self, keeper: i32) -> u32 {
         if self.last.replace(keeper) != Some(keeper) {
@@ -214,7 +214,7 @@ impl Starting {
             if said.is_empty() { format!("the keeper ended before it answered: {ended}") } else { said };
         match ended.code() {
             Some(2) => Err(Usage(said).into()),
-            _ => Err(Broken(said).into()),
+            _ => Err(MachineFailure(said).into()),
         }
     }
 }
@@ -246,8 +246,8 @@ mod tests {
 
     #[test]
     fn a_keeper_may_take_its_time_to_end() {
-        let mut gone = Gone::default();
-        let counts = [1, 1, 1, 2, 2, 3].map(|keeper| gone.count(keeper));
+        let mut ended = EndedKeepers::default();
+        let counts = [1, 1, 1, 2, 2, 3].map(|keeper| ended.count(keeper));
         assert_eq!(counts, [1, 1, 1, 2, 2, 3]);
     }
 }

@@ -14,13 +14,13 @@ use pgserver::{Home, Instance, Spec};
 use testdb::lend::{Format, LendRequest, List, Owner, OwnerName, Which};
 
 use crate::app::args::ServerChoice;
-use crate::app::failure::{Broken, Context, Failure, Usage};
+use crate::app::failure::{MachineFailure, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
-use crate::app::target::{Meant, existing, meant};
+use crate::app::target::{ServerKind, existing, server_kind};
 use crate::cmd::testdb::fail_in_eval;
 use crate::cmd::testdb::lend::args::{DropArgs, KeepArgs, LeaseFormat, LendAction, ListArgs, NewArgs};
-use call::Caller;
+use call::KeeperClient;
 
 /// The effect of a crash on unlogged tables.
 const EMPTIED: &str = "unlogged: a crash of the server empties these tables";
@@ -63,8 +63,8 @@ fn lend(arguments: &NewArgs, printer: &Printer) -> Result<(), Failure> {
         seconds: arguments.time.map(|time| time.0.as_secs() + u64::from(time.0.subsec_nanos() > 0)),
         keep: arguments.keep,
     };
-    let caller = Caller::new(&arguments.server, Some(&arguments.keeper), LENDS, printer)?;
-    let lease = caller.call(&async |client| client.lend(&request).await)?;
+    let keeper = KeeperClient::new(&arguments.server, Some(&arguments.keeper), LENDS, printer)?;
+    let lease = keeper.call(&async |client| client.lend(&request).await)?;
     if arguments.unlogged {
         printer.say(EMPTIED);
     }
@@ -93,7 +93,7 @@ fn is_absent(server: &ServerChoice) -> Result<bool, Failure> {
         existing(&home, name)?;
     }
     let name = option.clone().unwrap_or_else(|| Spec::default().name);
-    Ok(meant(server)? == Meant::Own && !Instance::list(&home)?.iter().any(|one| one.name() == name))
+    Ok(server_kind(server)? == ServerKind::Own && !Instance::list(&home)?.iter().any(|one| one.name() == name))
 }
 
 fn no_database(name: &str) -> Failure {
@@ -105,8 +105,8 @@ fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
     let list = if is_absent(&arguments.server)? {
         List { databases: Vec::new(), settings: Vec::new() }
     } else {
-        let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
-        caller.call(&async |client| client.list().await)?
+        let keeper = KeeperClient::new(&arguments.server, None, LOOKS, printer)?;
+        keeper.call(&async |client| client.list().await)?
     };
     if arguments.json {
         return Ok(Printer::json(&json::pretty(&list)?)?);
@@ -119,9 +119,9 @@ fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
     if is_absent(&arguments.server)? {
         return Err(no_database(&arguments.names[0]));
     }
-    let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
+    let keeper = KeeperClient::new(&arguments.server, None, LOOKS, printer)?;
     for name in &arguments.names {
-        let lease = caller.call(&async |client| client.keep(name).await)?;
+        let lease = keeper.call(&async |client| client.keep(name).await)?;
         printer
             .say(format!("kept {}; to drop it, run pgrig testdb drop {name}", lease.url_without_password()));
     }
@@ -137,7 +137,7 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
         printer.say(NOTHING);
         return Ok(());
     }
-    let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
+    let keeper = KeeperClient::new(&arguments.server, None, LOOKS, printer)?;
     let which = [
         (arguments.all, Which::All),
         (arguments.templates, Which::Templates),
@@ -145,12 +145,12 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
     ];
     let Some((_, which)) = which.into_iter().find(|(given, _)| *given) else {
         for name in &arguments.names {
-            caller.call(&async |client| client.drop(name).await)?;
+            keeper.call(&async |client| client.drop(name).await)?;
             printer.say(format!("dropped {name}"));
         }
         return Ok(());
     };
-    let dropped = caller.call(&async |client| client.drop_many(which).await)?;
+    let dropped = keeper.call(&async |client| client.drop_many(which).await)?;
     for name in &dropped.dropped {
         printer.say(format!("dropped {name}"));
     }
@@ -159,7 +159,7 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
     }
     match dropped.failed.as_slice() {
         [] => Ok(()),
-        [(_, error), ..] => Err(Broken(format!(
+        [(_, error), ..] => Err(MachineFailure(format!(
             "pgrig could not drop {}: {error}",
             counted(dropped.failed.len() as u64, "database")
         ))

@@ -11,7 +11,7 @@ use testdb::lend::KeeperId;
 
 use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Context, Failure};
-use crate::app::target::{self, Meant, meant};
+use crate::app::target::{self, ServerKind, server_kind};
 
 /// `PGRIG_HOME/testdb/<keeper>/`: directory of the keeper's own socket, its log, and the lock that
 /// it holds as long as it runs.
@@ -30,7 +30,7 @@ impl KeeperPlace {
         let home = Home::locate()?;
         let mut server = choice.clone();
         let mut named = None;
-        if meant(choice)? == Meant::Named {
+        if server_kind(choice)? == ServerKind::Named {
             let target = target::named(choice)?.with_database("");
             match own_instance(&home, &target) {
                 // The environment of a database that was lent names the server.

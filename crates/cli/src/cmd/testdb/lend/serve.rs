@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 use tokio::sync::Notify;
 
 use crate::app::args::ServerChoice;
-use crate::app::failure::{Context, Failure, Unhappy, Usage};
+use crate::app::failure::{Context, Failure, BadResult, Usage};
 use crate::app::interrupt::{self, interrupted_telling};
 use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::pooler;
@@ -81,7 +81,7 @@ fn foreground(arguments: &ServeArgs, printer: &Printer) -> Result<(), Failure> {
     }
     let rules = Rules { idle: None, ..rules(arguments) };
     let work = Work { place, rules, offers, public: Some(public) };
-    if work.run(printer)? { Err(Unhappy::Ended.into()) } else { Ok(()) }
+    if work.run(printer)? { Err(BadResult::Ended.into()) } else { Ok(()) }
 }
 
 fn rules(arguments: &ServeArgs) -> Rules {

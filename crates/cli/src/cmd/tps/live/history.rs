@@ -11,7 +11,7 @@ const SHORTEST: f64 = 0.3;
 
 /// A run that has not ended.
 pub(crate) struct History {
-    aim: Aim,
+    run_limit: RunLimit,
     /// Latency limit for which transactions are skipped; none if none are skipped.
     limit: Option<Duration>,
     /// A point for each second.
@@ -27,7 +27,7 @@ pub(crate) struct History {
 }
 
 /// Limit at which the run ends.
-enum Aim {
+enum RunLimit {
     /// This many seconds, ramp and warm-up included.
     Time(f64),
     /// This many transactions.
@@ -58,9 +58,9 @@ pub(crate) struct Progress {
 impl History {
     pub(crate) fn new(request: &Request) -> Self {
         let before = request.ramp + request.warmup;
-        let aim = match request.length {
-            Length::Time(time) => Aim::Time((before + time).as_secs_f64()),
-            Length::Transactions(each) => Aim::Transactions(each.saturating_mul(request.clients as u64)),
+        let run_limit = match request.length {
+            Length::Time(time) => RunLimit::Time((before + time).as_secs_f64()),
+            Length::Transactions(each) => RunLimit::Transactions(each.saturating_mul(request.clients as u64)),
         };
         let phase = match () {
             () if !request.ramp.is_zero() => Phase::Ramp,
@@ -68,7 +68,7 @@ impl History {
             () => Phase::Measured,
         };
         let limit = request.skipped(0).map(|skipped| skipped.limit);
-        Self { aim, limit, points: Vec::new(), counts: Counts::default(), phase, at: 0.0, is_over: false }
+        Self { run_limit, limit, points: Vec::new(), counts: Counts::default(), phase, at: 0.0, is_over: false }
     }
 
     /// Adds a second.
@@ -93,12 +93,12 @@ impl History {
     }
 
     pub(crate) fn progress(&self) -> Progress {
-        match self.aim {
-            Aim::Time(whole) => {
+        match self.run_limit {
+            RunLimit::Time(whole) => {
                 let remaining = (whole - self.at).max(0.0);
                 Progress { share: (self.at / whole).min(1.0), remaining: Some(remaining) }
             }
-            Aim::Transactions(whole) => {
+            RunLimit::Transactions(whole) => {
                 let is_measured = self.phase == Phase::Measured;
                 let done = if is_measured { self.counts.due() } else { 0 };
                 let share = (done as f64 / whole.max(1) as f64).min(1.0);

@@ -24,17 +24,17 @@ const LINE_INTERVAL: u64 = 5;
 pub(crate) struct Live<'a> {
     printer: &'a Printer,
     view: Mutex<View>,
-    lull: Mutex<Lull>,
+    idle: Mutex<IdlePeriod>,
 }
 
-/// A time without finished transactions.
-struct Lull {
+/// A period without finished transactions.
+struct IdlePeriod {
     lasts: f64,
     /// When the next line about it is due.
     told_at: f64,
 }
 
-impl Lull {
+impl IdlePeriod {
     const NONE: Self = Self { lasts: 0.0, told_at: 30.0 };
 
     /// Adds a second in which so many transactions ended. Returns a line if one is due; lines come
@@ -80,7 +80,7 @@ impl<'a> Live<'a> {
             },
             (ProgressStyle::Bar | ProgressStyle::Lines, _) => lines(),
         };
-        Self { printer, view: Mutex::new(view), lull: Mutex::new(Lull::NONE) }
+        Self { printer, view: Mutex::new(view), idle: Mutex::new(IdlePeriod::NONE) }
     }
 
     /// Prints a line, above the picture if there is one.
@@ -100,7 +100,7 @@ impl Observer for Live<'_> {
     fn second(&self, second: &Second) {
         let counts = &second.counts;
         let ended = counts.succeeded + counts.all_failed() + counts.skipped;
-        let told = self.lull.lock().ok().and_then(|mut lull| lull.add(second.length, ended));
+        let told = self.idle.lock().ok().and_then(|mut idle| idle.add(second.length, ended));
         if let Some(told) = told {
             self.tell(&told);
         }
@@ -154,14 +154,14 @@ mod tests {
 
     #[test]
     fn a_lull_is_told_sparsely() {
-        let mut lull = Lull::NONE;
-        let told = |lull: &mut Lull, seconds: u32, ended: u64| {
-            (1..=seconds).filter(|_| lull.add(1.0, ended).is_some()).count()
+        let mut idle = IdlePeriod::NONE;
+        let told = |idle: &mut IdlePeriod, seconds: u32, ended: u64| {
+            (1..=seconds).filter(|_| idle.add(1.0, ended).is_some()).count()
         };
-        assert_eq!(told(&mut lull, 29, 0), 0);
-        assert_eq!(told(&mut lull, 1, 0), 1);
-        assert_eq!(told(&mut lull, 90, 0), 2, "at 60 and at 120");
-        assert_eq!(told(&mut lull, 1, 5), 0);
-        assert_eq!(told(&mut lull, 30, 0), 1);
+        assert_eq!(told(&mut idle, 29, 0), 0);
+        assert_eq!(told(&mut idle, 1, 0), 1);
+        assert_eq!(told(&mut idle, 90, 0), 2, "at 60 and at 120");
+        assert_eq!(told(&mut idle, 1, 5), 0);
+        assert_eq!(told(&mut idle, 30, 0), 1);
     }
 }

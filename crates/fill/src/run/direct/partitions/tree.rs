@@ -1,4 +1,4 @@
-//! A partitioned table as the server keeps it: its partitions at all levels, and the one that each row goes to.
+//! A partitioned table as the server keeps it: its partitions at all levels, and the partition of each row.
 
 use std::collections::HashMap;
 

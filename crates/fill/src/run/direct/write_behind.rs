@@ -1,4 +1,4 @@
-//! Pages that a thread has built are written behind its back, so that it makes the next ones meanwhile.
+//! Write-behind: a second thread writes the pages that a thread has built, while that one builds the next pages.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
@@ -10,7 +10,7 @@ use super::fork::{Buffer, Fork};
 const BUFFERS: usize = 2;
 
 /// Writes pages, in the order in which they were given, on a thread of its own.
-pub(super) struct Behind<'f> {
+pub(super) struct WriteBehind<'f> {
     full: Sender<Pages<'f>>,
     free: Receiver<Buffer>,
 }
@@ -29,9 +29,9 @@ struct Pages<'f> {
 ///
 /// # Errors
 /// Those of `make`, and those of the writes. All writes have ended when it returns.
-pub(super) fn writing_behind<'f>(
+pub(super) fn with_write_behind<'f>(
     written: impl Fn(u64) + Send,
-    make: impl FnOnce(&Behind<'f>) -> Result<(), Failure>,
+    make: impl FnOnce(&WriteBehind<'f>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     thread::scope(|scope| {
         let (full, to_write) = channel();
@@ -40,15 +40,15 @@ pub(super) fn writing_behind<'f>(
             again.send(Buffer::default()).expect("the receiver is in this function");
         }
         let writer = scope.spawn(move || write_all(&to_write, &again, &written));
-        let behind = Behind { full, free };
-        let outcome = make(&behind);
-        drop(behind);
+        let write_behind = WriteBehind { full, free };
+        let outcome = make(&write_behind);
+        drop(write_behind);
         // A write that failed is the reason why `make` ended early.
         ended(writer).and(outcome)
     })
 }
 
-impl<'f> Behind<'f> {
+impl<'f> WriteBehind<'f> {
     /// Has `build` fill so many bytes, and then writes them at this block; with them so many rows of the fill are
     /// written. Returns false if an earlier write has failed: then there is nothing more to do.
     pub(super) fn write(

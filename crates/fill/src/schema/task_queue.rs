@@ -49,8 +49,8 @@ impl Task {
     }
 }
 
-/// The tasks that are left.
-pub(super) struct Agenda {
+/// Tasks that no lane has begun, and tables in work.
+pub(super) struct TaskQueue {
     state: Mutex<TaskState>,
     changed: Notify,
 }
@@ -64,7 +64,7 @@ struct TaskState {
     has_failed: bool,
 }
 
-impl Agenda {
+impl TaskQueue {
     /// The tables in their order (if filled side by side, the largest ones first), then the foreign
     /// keys.
     pub(super) fn of(plan: &SchemaPlan) -> Self {

@@ -1,4 +1,4 @@
-//! Observes server and machine at intervals, and keeps the observations.
+//! Samples the server and the machine at intervals, and keeps the observations.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +7,8 @@ use tokio::time::sleep_until;
 
 use crate::watch::host::{Counters, Host};
 use crate::watch::notes::{self, Unseen};
-use crate::watch::server::{Blind, Look, Server};
-use crate::watch::spell::{Checkpoints, Maintenances};
+use crate::watch::server::{ObserveError, Look, Server};
+use crate::watch::period::{Checkpoints, Maintenances};
 use crate::watch::waits::Waits;
 use crate::watch::{WatchPhase, Watched, WatchedSecond};
 use connect::ConnectError;
@@ -19,8 +19,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// irregular, so that it is not in step with the sessions.
 const WAITS: std::ops::Range<u64> = 50..150;
 
-/// Observations so far. Times are seconds since the beginning of the diary.
-pub(super) struct Diary {
+/// Samples server and machine. Times are seconds since the sampler was created.
+pub(super) struct Sampler {
     server: Option<Server>,
     host: Host,
     jobs: usize,
@@ -44,14 +44,14 @@ struct Seen {
     look: Option<Look>,
 }
 
-impl Diary {
+impl Sampler {
     pub(super) async fn new(server: Result<Server, ConnectError>, jobs: usize) -> Self {
         let directory = match &server {
             Ok(server) => server.data_directory().await,
             Err(_) => None,
         };
         let unseen = match &server {
-            Ok(server) => Unseen { others: server.blind_role().map(str::to_owned), why: None },
+            Ok(server) => Unseen { others: server.restricted_role().map(str::to_owned), why: None },
             Err(error) => Unseen { others: None, why: Some(error.to_string()) },
         };
         Self {
@@ -70,7 +70,7 @@ impl Diary {
     }
 
     /// Observes until the run is over, or until the receiver of the result is gone.
-    pub(super) async fn keep(mut self, mut parts: watch::Receiver<WatchPhase>) -> Watched {
+    pub(super) async fn run(mut self, mut parts: watch::Receiver<WatchPhase>) -> Watched {
         let mut next_look = Instant::now();
         let mut next_waits = next_look;
         loop {
@@ -137,11 +137,11 @@ impl Diary {
     }
 
     /// The value of an answer. If there is none, the first reason for that is kept.
-    fn seen<T>(&mut self, answer: Result<T, Blind>) -> Option<T> {
+    fn seen<T>(&mut self, answer: Result<T, ObserveError>) -> Option<T> {
         match answer {
             Ok(answer) => return Some(answer),
-            Err(Blind::Once(why)) => self.unseen.why.get_or_insert(why),
-            Err(Blind::Forever(why)) => {
+            Err(ObserveError::Transient(why)) => self.unseen.why.get_or_insert(why),
+            Err(ObserveError::SessionLost(why)) => {
                 self.server = None;
                 self.unseen.why.get_or_insert(why)
             }

@@ -1,4 +1,4 @@
-//! Events that last for a while, found by observing every second.
+//! Periods of checkpoints and of maintenance, found by an observation each second.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use crate::watch::server::{Look, Maintenance};
 /// Events less than this apart count as one, seconds: twice the interval of observations.
 const NEAR: f64 = 2.0;
 
-/// An event that lasts for a while.
+/// Time span of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spell {
+pub struct Period {
     /// Its beginning, seconds since measuring began; below 0 if it began before.
     pub from: f64,
     /// Its end; none if it still lasted when measuring ended.
@@ -23,8 +23,8 @@ pub struct Maintained {
     pub who: String,
     /// The table, as the server names it.
     pub relation: String,
-    /// Times at which it ran.
-    pub(crate) spells: Vec<Spell>,
+    /// Periods in which it ran.
+    pub(crate) periods: Vec<Period>,
 }
 
 /// Finds checkpoints.
@@ -32,14 +32,14 @@ pub struct Maintained {
 pub(super) struct Checkpoints {
     last: Option<String>,
     working_since: Option<f64>,
-    spells: Vec<Spell>,
+    periods: Vec<Period>,
 }
 
 /// Finds vacuums and the like.
 #[derive(Debug, Default)]
-pub(super) struct Maintenances(BTreeMap<(String, String), Vec<Spell>>);
+pub(super) struct Maintenances(BTreeMap<(String, String), Vec<Period>>);
 
-impl Spell {
+impl Period {
     /// For people: `from 12 s to 39 s`. Measuring took `length` seconds.
     pub(super) fn words(&self, length: f64) -> String {
         match self.until {
@@ -75,7 +75,7 @@ impl Checkpoints {
         if self.last.as_ref().is_some_and(|last| *last != look.last_checkpoint) {
             let seen = self.working_since.take();
             let began = look.last_checkpoint_ago.map(|ago| at - ago).or(seen);
-            self.spells.push(Spell { from: began.unwrap_or(at), until: Some(at) });
+            self.periods.push(Period { from: began.unwrap_or(at), until: Some(at) });
         }
         self.last = Some(look.last_checkpoint.clone());
         self.working_since = look.checkpointing.then(|| self.working_since.unwrap_or(at));
@@ -83,10 +83,10 @@ impl Checkpoints {
 
     /// Checkpoints of the measured part. A busy checkpointer counts only if two observations find
     /// it busy: it sometimes does small work between checkpoints.
-    pub(super) fn measured(mut self, began: f64, ended: f64) -> Vec<Spell> {
+    pub(super) fn measured(mut self, began: f64, ended: f64) -> Vec<Period> {
         let working = self.working_since.filter(|since| ended - since >= NEAR);
-        self.spells.extend(working.map(|from| Spell { from, until: None }));
-        self.spells.iter().filter_map(|spell| spell.within(began, ended)).collect()
+        self.periods.extend(working.map(|from| Period { from, until: None }));
+        self.periods.iter().filter_map(|period| period.within(began, ended)).collect()
     }
 }
 
@@ -96,38 +96,38 @@ impl Maintenances {
         let is_seen = |(who, relation): &(String, String)| {
             look.maintenance.iter().any(|seen| seen.who == *who && seen.relation == *relation)
         };
-        for (key, spells) in &mut self.0 {
-            let open = spells.last_mut().filter(|spell| spell.until.is_none());
+        for (key, periods) in &mut self.0 {
+            let open = periods.last_mut().filter(|period| period.until.is_none());
             if let Some(open) = open.filter(|_| !is_seen(key)) {
                 open.until = Some(at);
             }
         }
         for seen in &look.maintenance {
-            let spells = self.of(seen);
-            if spells.last().is_none_or(|spell| spell.until.is_some()) {
-                spells.push(Spell { from: at, until: None });
+            let periods = self.of(seen);
+            if periods.last().is_none_or(|period| period.until.is_some()) {
+                periods.push(Period { from: at, until: None });
             }
         }
     }
 
     /// Adds maintenance that ended at `at` and that observations may have missed.
     pub(super) fn finished(&mut self, maintenance: &Maintenance, at: f64) {
-        let spells = self.of(maintenance);
-        if !spells.iter().any(|spell| spell.is_near(at)) {
-            spells.push(Spell { from: at, until: Some(at) });
+        let periods = self.of(maintenance);
+        if !periods.iter().any(|period| period.is_near(at)) {
+            periods.push(Period { from: at, until: Some(at) });
         }
     }
 
     /// Maintenance of the measured part.
     pub(super) fn measured(self, began: f64, ended: f64) -> Vec<Maintained> {
-        let all = self.0.into_iter().map(|((who, relation), spells)| {
-            let spells = spells.iter().filter_map(|spell| spell.within(began, ended)).collect();
-            Maintained { who, relation, spells }
+        let all = self.0.into_iter().map(|((who, relation), periods)| {
+            let periods = periods.iter().filter_map(|period| period.within(began, ended)).collect();
+            Maintained { who, relation, periods }
         });
-        all.filter(|maintained| !maintained.spells.is_empty()).collect()
+        all.filter(|maintained| !maintained.periods.is_empty()).collect()
     }
 
-    fn of(&mut self, maintenance: &Maintenance) -> &mut Vec<Spell> {
+    fn of(&mut self, maintenance: &Maintenance) -> &mut Vec<Period> {
         self.0.entry((maintenance.who.clone(), maintenance.relation.clone())).or_default()
     }
 }
@@ -153,8 +153,8 @@ mod tests {
         }
     }
 
-    fn spell(from: f64, until: impl Into<Option<f64>>) -> Spell {
-        Spell { from, until: until.into() }
+    fn period(from: f64, until: impl Into<Option<f64>>) -> Period {
+        Period { from, until: until.into() }
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
             };
             found.look(f64::from(at), &last);
         }
-        assert_eq!(found.measured(2.0, 60.0), [spell(10.0, 37.0)]);
+        assert_eq!(found.measured(2.0, 60.0), [period(10.0, 37.0)]);
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
             // At 5 the checkpointer does something small.
             found.look(f64::from(at), &look("0/1", None, at == 5 || at >= 50, &[]));
         }
-        assert_eq!(found.measured(0.0, 60.0), [spell(50.0, None)]);
+        assert_eq!(found.measured(0.0, 60.0), [period(50.0, None)]);
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
             let last = if at < 30 { "0/1" } else { "0/2" };
             found.look(f64::from(at), &look(last, None, (20..30).contains(&at), &[]));
         }
-        assert_eq!(found.measured(0.0, 60.0), [spell(20.0, 30.0)]);
+        assert_eq!(found.measured(0.0, 60.0), [period(20.0, 30.0)]);
     }
 
     #[test]
@@ -201,32 +201,32 @@ mod tests {
             tables.extend((20..25).contains(&at).then_some("middle"));
             found.look(f64::from(at), &look("", None, false, &tables));
         }
-        let of = |relation: &str, spells: &[Spell]| Maintained {
+        let of = |relation: &str, periods: &[Period]| Maintained {
             who: "autovacuum".to_owned(),
             relation: relation.to_owned(),
-            spells: spells.to_vec(),
+            periods: periods.to_vec(),
         };
         let known = Maintenance { who: "autovacuum".to_owned(), relation: "middle".to_owned() };
         found.finished(&known, 25.5);
         found.finished(&known, 40.0);
         found.finished(&known, 40.2);
         let expected =
-            [of("all", &[spell(-10.0, None)]), of("middle", &[spell(10.0, 15.0), spell(30.0, 30.0)])];
+            [of("all", &[period(-10.0, None)]), of("middle", &[period(10.0, 15.0), period(30.0, 30.0)])];
         assert_eq!(found.measured(10.0, 59.0), expected);
     }
 
     #[test]
-    fn spells_read_as_people_say_it() {
-        for (spell, words, seconds) in [
-            (spell(12.0, 39.2), "from 12 s to 39 s", 27.2),
-            (spell(20.0, None), "from 20 s on", 40.0),
-            (spell(-7.0, 12.0), "until 12 s", 12.0),
-            (spell(11.7, 12.1), "at 12 s", 0.4),
-            (spell(-7.0, None), "all the time", 60.0),
-            (spell(0.1, 59.9), "all the time", 59.8),
+    fn periods_are_formatted_for_people() {
+        for (period, words, seconds) in [
+            (period(12.0, 39.2), "from 12 s to 39 s", 27.2),
+            (period(20.0, None), "from 20 s on", 40.0),
+            (period(-7.0, 12.0), "until 12 s", 12.0),
+            (period(11.7, 12.1), "at 12 s", 0.4),
+            (period(-7.0, None), "all the time", 60.0),
+            (period(0.1, 59.9), "all the time", 59.8),
         ] {
-            assert_eq!(spell.words(60.0), words);
-            assert!((spell.seconds(60.0) - seconds).abs() < 1e-9);
+            assert_eq!(period.words(60.0), words);
+            assert!((period.seconds(60.0) - seconds).abs() < 1e-9);
         }
     }
 }

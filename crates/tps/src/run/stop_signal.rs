@@ -9,13 +9,13 @@ use tokio::sync::Notify;
 
 /// A signal that is raised once and stays raised. It can be checked, awaited in a runtime, and
 /// waited for as a file descriptor.
-pub(crate) struct Alarm {
+pub(crate) struct StopSignal {
     raised: AtomicBool,
     event: OwnedFd,
     notify: Notify,
 }
 
-impl Alarm {
+impl StopSignal {
     pub(crate) fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { raised: AtomicBool::new(false), event, notify: Notify::new() })
@@ -41,7 +41,7 @@ impl Alarm {
     }
 }
 
-impl AsFd for Alarm {
+impl AsFd for StopSignal {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }

@@ -9,9 +9,9 @@ const SPLIT_IN_HALVES: f64 = 1.8;
 /// An index whose keys ascend grows as CREATE INDEX builds it, up to this factor.
 const ASCENDING: f64 = 1.15;
 
-/// Bytes of rows, once measured.
+/// Bytes that rows of a table take, as measured with a sample.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Weight {
+pub(super) struct RowBytes {
     /// Of each row, with entries of indexes that grow evenly.
     per_row: f64,
     /// Of each row, in indexes over one ascending column.
@@ -25,7 +25,7 @@ pub(super) struct Weight {
     chunk_rows: f64,
 }
 
-impl Weight {
+impl RowBytes {
     /// Of a table that was measured with so many rows.
     pub(super) fn even(sizes: Sizes, rows: u64) -> Self {
         Self { per_row: sizes.total() as f64 / rows.max(1) as f64, ..Self::default() }
@@ -33,21 +33,21 @@ impl Weight {
 
     /// Of a table whose rows come to others.
     pub(super) fn of_growth(sizes: Sizes, rows: u64, indexes: &[IndexGrowth]) -> Self {
-        let mut weight = Self::even(sizes, rows);
+        let mut row_bytes = Self::even(sizes, rows);
         let rows = rows.max(1) as f64;
         for index in indexes.iter().filter(|index| index.is_btree && index.packed > 0) {
             let (grown, packed) = (index.grown as f64 / rows, index.packed as f64 / rows);
             if !index.comes_after {
                 let entry = index.entry.filter(|_| index.is_unique).unwrap_or_else(|| entry_size(packed));
-                let splits = if index.is_unique { &mut weight.splits } else { &mut weight.doubtful };
+                let splits = if index.is_unique { &mut row_bytes.splits } else { &mut row_bytes.doubtful };
                 splits.push(Splits::of(index.bytes as f64, index.entries, entry, &index.leaves));
-                weight.per_row -= grown;
+                row_bytes.per_row -= grown;
             } else if index.keys == 1 && grown < packed * ASCENDING {
-                weight.ascending += grown;
-                weight.per_row -= grown;
+                row_bytes.ascending += grown;
+                row_bytes.per_row -= grown;
             }
         }
-        weight
+        row_bytes
     }
 
     /// Tells how the plan loads chunks.

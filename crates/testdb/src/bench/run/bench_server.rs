@@ -72,7 +72,7 @@ pub(crate) fn dangerous() -> ToChange {
 }
 
 /// See the module's documentation.
-pub(crate) struct Lab<'a> {
+pub(crate) struct BenchServer<'a> {
     databases: Databases,
     content: &'a Content,
     /// Set if any variant is dangerous.
@@ -90,7 +90,7 @@ struct Templates {
     copying: Option<Measured>,
 }
 
-impl<'a> Lab<'a> {
+impl<'a> BenchServer<'a> {
     /// Prepares the server: first drops the leftovers of a killed bench.
     pub(crate) async fn begin(
         target: &Target,

@@ -1,8 +1,8 @@
-//! Errors noticed as they arrive. The driver hands a failed COPY's error over only when the COPY is
-//! ended, so a sender would push gigabytes at a server that has long given up; and a session's last
-//! words ("terminating connection …") are lost if the driver meets the closed socket in the same turn.
-//! So the incoming stream is followed message by message ("54.7 Message Formats"), read-only. The process that the other
-//! side says it is (`BackendKeyData`), which the driver keeps for itself, is noticed, too.
+//! Observes the messages of a connection, and records errors as they arrive. The driver returns the error of a failed COPY
+//! only at the end of the COPY, so a sender would send gigabytes to a server that no longer reads them; and the driver loses
+//! the message that ends a session ("terminating connection …") if it finds the socket closed in the same turn.
+//! So [`StreamObserver`] parses the incoming stream message by message ("54.7 Message Formats"), without changing it. It also
+//! records the process ID of the server process (`BackendKeyData`), which the driver does not expose.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use super::error::ServerError;
-use super::open::note_heard;
-use super::traffic::{Speech, Traffic};
+use super::open::note_received;
+use super::traffic::{Outgoing, Traffic};
 
 /// A message's type and length.
 const HEADER: usize = 5;
@@ -20,7 +20,7 @@ const MOST_KEPT: usize = 64 << 10;
 
 /// The last error that the server sent on a connection, and the connection's traffic.
 #[derive(Debug, Default)]
-pub(super) struct Overheard {
+pub(super) struct Observed {
     any: AtomicBool,
     last: Mutex<Option<ServerError>>,
     /// The process ID in `BackendKeyData`; 0 before that message.
@@ -28,7 +28,7 @@ pub(super) struct Overheard {
     pub(super) traffic: Traffic,
 }
 
-impl Overheard {
+impl Observed {
     /// Whether an error came since the last [`Self::forget`].
     pub(super) fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
@@ -40,7 +40,7 @@ impl Overheard {
     }
 
     /// The last error, if it is one that ends the session.
-    pub(super) fn last_words(&self) -> Option<ServerError> {
+    pub(super) fn fatal_error(&self) -> Option<ServerError> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().filter(|error| error.severity != "ERROR").cloned()
     }
@@ -50,30 +50,30 @@ impl Overheard {
         Some(self.process.load(Ordering::Acquire)).filter(|process| *process != 0)
     }
 
-    fn tell(&self, error: ServerError) {
+    fn record(&self, error: ServerError) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         self.any.store(true, Ordering::Release);
     }
 }
 
-/// Follows one stream in both directions.
+/// Parses the traffic of one stream in both directions.
 #[derive(Debug)]
-pub(super) struct Ear {
-    overheard: Arc<Overheard>,
-    speech: Speech,
+pub(super) struct StreamObserver {
+    observed: Arc<Observed>,
+    outgoing: Outgoing,
     header: [u8; HEADER],
     header_length: usize,
     /// Bytes of the current message that are still to come.
     left: usize,
-    /// The type of the current message and what came of it so far, if it is an error or `BackendKeyData`.
+    /// The type of the current message and its bytes so far, if it is an error or `BackendKeyData`.
     kept: Option<(u8, Vec<u8>)>,
 }
 
-impl Ear {
-    pub(super) fn new(overheard: Arc<Overheard>) -> Self {
+impl StreamObserver {
+    pub(super) fn new(observed: Arc<Observed>) -> Self {
         Self {
-            overheard,
-            speech: Speech::default(),
+            observed,
+            outgoing: Outgoing::default(),
             header: [0; HEADER],
             header_length: 0,
             left: 0,
@@ -82,11 +82,11 @@ impl Ear {
     }
 
     /// Takes the next bytes of the stream.
-    pub(super) fn hear(&mut self, mut bytes: &[u8]) {
-        note_heard();
-        self.overheard.traffic.received();
+    pub(super) fn received(&mut self, mut bytes: &[u8]) {
+        note_received();
+        self.observed.traffic.received();
         while !bytes.is_empty() {
-            bytes = if self.header_length < HEADER { self.hear_header(bytes) } else { self.hear_body(bytes) };
+            bytes = if self.header_length < HEADER { self.take_header(bytes) } else { self.take_body(bytes) };
             if self.header_length == HEADER && self.left == 0 {
                 self.finish();
             }
@@ -94,11 +94,11 @@ impl Ear {
     }
 
     /// Takes note of an attempt to send these bytes; `written` is its outcome.
-    pub(super) fn spoke(&mut self, bytes: &[u8], written: &Poll<io::Result<usize>>) {
+    pub(super) fn sent(&mut self, bytes: &[u8], written: &Poll<io::Result<usize>>) {
         match written {
-            Poll::Ready(Ok(count)) => self.speech.say(&bytes[..*count], &self.overheard.traffic),
+            Poll::Ready(Ok(count)) => self.outgoing.sent(&bytes[..*count], &self.observed.traffic),
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.overheard.traffic.held_up(),
+            Poll::Pending => self.observed.traffic.held_up(),
         }
     }
 
@@ -111,7 +111,7 @@ impl Ear {
         }
     }
 
-    fn hear_header<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+    fn take_header<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let count = bytes.len().min(HEADER - self.header_length);
         let (taken, rest) = bytes.split_at(count);
         self.header[self.header_length..][..count].copy_from_slice(taken);
@@ -120,12 +120,12 @@ impl Ear {
             // The length counts itself.
             self.left = (u32::from_be_bytes(*length) as usize).saturating_sub(4);
             self.kept = matches!(*kind, b'E' | b'K').then(|| (*kind, Vec::new()));
-            self.overheard.traffic.heard(*kind);
+            self.observed.traffic.message_received(*kind);
         }
         rest
     }
 
-    fn hear_body<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+    fn take_body<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let (taken, rest) = bytes.split_at(bytes.len().min(self.left));
         self.left -= taken.len();
         if let Some((_, kept)) = self.kept.as_mut().filter(|(_, kept)| kept.len() < MOST_KEPT) {
@@ -137,10 +137,10 @@ impl Ear {
     fn finish(&mut self) {
         self.header_length = 0;
         match self.kept.take() {
-            Some((b'E', body)) => self.overheard.tell(ServerError::parse(&body)),
+            Some((b'E', body)) => self.observed.record(ServerError::parse(&body)),
             Some((_, body)) => {
                 if let Some(process) = body.first_chunk() {
-                    self.overheard.process.store(i32::from_be_bytes(*process), Ordering::Release);
+                    self.observed.process.store(i32::from_be_bytes(*process), Ordering::Release);
                 }
             }
             None => {}
@@ -160,15 +160,15 @@ mod tests {
     #[test]
     fn where_a_message_ends() {
         let notice = message(b'N', &[1; 300]);
-        for heard in 1..notice.len() {
-            let mut ear = Ear::new(Arc::default());
-            ear.hear(&message(b'Z', b"I"));
-            assert_eq!(ear.missing(), 0);
-            ear.hear(&notice[..heard]);
-            let missing = if heard < HEADER { HEADER - heard } else { notice.len() - heard };
-            assert_eq!(ear.missing(), missing, "{heard}");
-            ear.hear(&notice[heard..]);
-            assert_eq!(ear.missing(), 0);
+        for received in 1..notice.len() {
+            let mut observer = StreamObserver::new(Arc::default());
+            observer.received(&message(b'Z', b"I"));
+            assert_eq!(observer.missing(), 0);
+            observer.received(&notice[..received]);
+            let missing = if received < HEADER { HEADER - received } else { notice.len() - received };
+            assert_eq!(observer.missing(), missing, "{received}");
+            observer.received(&notice[received..]);
+            assert_eq!(observer.missing(), 0);
         }
     }
 
@@ -177,11 +177,11 @@ mod tests {
         let key = [0, 0, 0x12, 0x34, 9, 9, 9, 9];
         let stream = [message(b'R', &[0; 4]), message(b'K', &key), message(b'Z', b"I")].concat();
         for size in 1..stream.len() {
-            let overheard = Arc::new(Overheard::default());
-            let mut ear = Ear::new(Arc::clone(&overheard));
-            assert_eq!(overheard.process(), None);
-            stream.chunks(size).for_each(|bytes| ear.hear(bytes));
-            assert_eq!(overheard.process(), Some(0x1234), "{size}");
+            let observed = Arc::new(Observed::default());
+            let mut observer = StreamObserver::new(Arc::clone(&observed));
+            assert_eq!(observed.process(), None);
+            stream.chunks(size).for_each(|bytes| observer.received(bytes));
+            assert_eq!(observed.process(), Some(0x1234), "{size}");
         }
     }
 
@@ -191,16 +191,16 @@ mod tests {
         let stream =
             [message(b'Z', b"I"), message(b'n', b""), message(b'E', error), message(b'Z', b"I")].concat();
         for size in 1..stream.len() {
-            let overheard = Arc::new(Overheard::default());
-            let mut ear = Ear::new(Arc::clone(&overheard));
-            stream.chunks(size).for_each(|bytes| ear.hear(bytes));
-            assert_eq!(ear.missing(), 0);
-            assert!(overheard.any());
-            assert_eq!(overheard.last_words(), None, "an ERROR does not end the session");
-            overheard.forget();
-            assert!(!overheard.any());
-            ear.hear(&message(b'E', b"VFATAL\0C57P01\0Mterminating\0\0"));
-            let last = overheard.last_words().unwrap();
+            let observed = Arc::new(Observed::default());
+            let mut observer = StreamObserver::new(Arc::clone(&observed));
+            stream.chunks(size).for_each(|bytes| observer.received(bytes));
+            assert_eq!(observer.missing(), 0);
+            assert!(observed.any());
+            assert_eq!(observed.fatal_error(), None, "an ERROR does not end the session");
+            observed.forget();
+            assert!(!observed.any());
+            observer.received(&message(b'E', b"VFATAL\0C57P01\0Mterminating\0\0"));
+            let last = observed.fatal_error().unwrap();
             assert_eq!((last.code.code(), last.message.as_str(), last.hint), ("57P01", "terminating", None));
         }
     }

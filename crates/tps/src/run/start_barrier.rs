@@ -1,4 +1,4 @@
-//! The parts of a run meet on the server, and agree on the second at which they begin.
+//! Synchronises the parts of a run: they agree through the server on the second at which they begin.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::error::TpsError;
 use crate::observer::Observer;
 use crate::plan::Plan;
 use crate::request::Part;
-use crate::run::partners::Partners;
+use crate::run::part_monitor::PartMonitor;
 use crate::run::server_clock::instant_of;
 use crate::signals::{START, Sign, Signals};
 
@@ -26,21 +26,21 @@ const THREADS: Duration = Duration::from_millis(20);
 /// Time for which a part waits without a word.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// A part's session at the meeting.
-pub(super) struct Meeting {
+/// The session of a part that waits for the others.
+pub(super) struct StartBarrier {
     pub(super) part: Part,
     pub(super) signals: Signals,
     clock: Statement,
 }
 
-impl Meeting {
-    /// Connects, and takes the part's place.
+impl StartBarrier {
+    /// Connects, and registers the part.
     ///
     /// # Errors
     /// If the server cannot be asked, a pooler moves sessions, another process is this part, or another part has other
     /// options.
     pub(super) async fn arrive(target: &Target, plan: &Plan, part: &Part) -> Result<Self, TpsError> {
-        let signals = Signals::connect(target, part.meeting()).await?;
+        let signals = Signals::connect(target, part.lock_name()).await?;
         let clock = signals.said(ClockReading::prepare(&signals.connection)).await?;
         if !signals.said(signals.take(Sign::Present(part.number))).await? {
             return Err(TpsError::PartTaken { number: part.number, of: part.of });
@@ -56,7 +56,7 @@ impl Meeting {
     ///
     /// # Errors
     /// If parts are missing after the time limit, or the session is lost.
-    pub(super) async fn begin(self, observer: &dyn Observer) -> Result<(Partners, Instant), TpsError> {
+    pub(super) async fn begin(self, observer: &dyn Observer) -> Result<(PartMonitor, Instant), TpsError> {
         let Part { number, of, patience, .. } = self.part;
         let signals = &self.signals;
         signals.said(signals.take(Sign::Ready(number))).await?;
@@ -93,14 +93,14 @@ impl Meeting {
         Ok(())
     }
 
-    async fn begin_at(self, second: i64) -> Result<(Partners, Instant), TpsError> {
+    async fn begin_at(self, second: i64) -> Result<(PartMonitor, Instant), TpsError> {
         let reading = self.signals.said(self.read_clock()).await?;
         let agreed = nearest(second, reading.time);
         let begin = instant_of(&reading, agreed, LATE_LEAD);
         tokio::time::sleep_until(begin.checked_sub(THREADS).unwrap_or(begin).into()).await;
-        // The next meeting of this name must not take the part as ready.
+        // The next barrier with this name must not take the part as ready.
         self.signals.said(self.signals.give_up(Sign::Ready(self.part.number))).await?;
-        Ok((Partners::watch(self, reading, agreed), begin))
+        Ok((PartMonitor::watch(self, reading, agreed), begin))
     }
 
     /// Reads the server's clock.

@@ -1,4 +1,4 @@
-//! The other parts of a run while it goes on: whether all are still there, and the server's clock.
+//! Monitors the other parts during a run: whether their sessions are still present, and the server's clock.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -12,7 +12,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::outcome::Parted;
 use crate::run::lock;
-use crate::run::meeting::Meeting;
+use crate::run::start_barrier::StartBarrier;
 use crate::signals::{Sign, Signs};
 
 /// Time between two looks at the other parts.
@@ -24,8 +24,8 @@ const LAST_LOOKS: Duration = Duration::from_millis(100);
 /// A part that has ended stays until the others have, and at most for this time: each other part looks twice meanwhile.
 const STAY: Duration = Duration::from_secs(5);
 
-/// A part's session, which looks at the others.
-pub(super) struct Partners {
+/// Handle of the task that monitors the other parts.
+pub(super) struct PartMonitor {
     readings: Arc<Mutex<Vec<ClockReading>>>,
     parted: Option<oneshot::Receiver<Parted>>,
     over: oneshot::Sender<()>,
@@ -34,17 +34,17 @@ pub(super) struct Partners {
     pub(super) agreed: i64,
 }
 
-impl Partners {
-    /// Starts to look. `reading` is that of the clock at the start.
-    pub(super) fn watch(meeting: Meeting, reading: ClockReading, agreed: i64) -> Self {
+impl PartMonitor {
+    /// Starts the task. `reading` is the reading of the clock at the start.
+    pub(super) fn watch(barrier: StartBarrier, reading: ClockReading, agreed: i64) -> Self {
         let readings = Arc::new(Mutex::new(vec![reading]));
         let (tell, parted) = oneshot::channel();
         let (over, ended) = oneshot::channel();
-        let lookout = Lookout { meeting, readings: Arc::clone(&readings), done: BTreeSet::new() };
-        Self { readings, parted: Some(parted), over, task: tokio::spawn(lookout.keep(tell, ended)), agreed }
+        let monitor_task = MonitorTask { barrier, readings: Arc::clone(&readings), done: BTreeSet::new() };
+        Self { readings, parted: Some(parted), over, task: tokio::spawn(monitor_task.keep(tell, ended)), agreed }
     }
 
-    /// Resolves when another part left before its end, or cannot be seen any more. Never resolves a second time.
+    /// Resolves when another part leaves before its end, or when pgrig can no longer observe the parts. Never resolves a second time.
     pub(super) async fn parted(&mut self) -> Parted {
         let parted = match self.parted.as_mut() {
             Some(parted) => parted.await.ok(),
@@ -57,13 +57,13 @@ impl Partners {
         }
     }
 
-    /// Leaves the meeting after the run ended in order: the others learn of it first.
+    /// Ends the session after the run ended in order: the other parts first see that this part is done.
     pub(super) async fn leave(self) {
         let _ = self.over.send(());
         let _ = self.task.await;
     }
 
-    /// Leaves the meeting at once: the others notice that this part is gone.
+    /// Ends the session at once: the other parts see that this part is gone.
     pub(super) fn abandon(self) {
         self.task.abort();
     }
@@ -74,15 +74,15 @@ impl Partners {
     }
 }
 
-/// The task of [`Partners`].
-struct Lookout {
-    meeting: Meeting,
+/// The task of [`PartMonitor`].
+struct MonitorTask {
+    barrier: StartBarrier,
     readings: Arc<Mutex<Vec<ClockReading>>>,
     /// Parts that have ended in order.
     done: BTreeSet<usize>,
 }
 
-impl Lookout {
+impl MonitorTask {
     async fn keep(mut self, tell: oneshot::Sender<Parted>, ended: oneshot::Receiver<()>) {
         let mut ended = pin!(ended);
         let looking = tokio::select! {
@@ -96,14 +96,14 @@ impl Lookout {
         self.stay().await;
     }
 
-    /// Looks at the others until one is gone.
+    /// Observes the other parts until one is gone.
     async fn look_on(&mut self) -> Parted {
         let mut looks = tokio::time::interval(LOOKS);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut read = Instant::now();
         loop {
             looks.tick().await;
-            match self.meeting.signals.said(self.meeting.signals.signs()).await {
+            match self.barrier.signals.said(self.barrier.signals.signs()).await {
                 Ok(signs) => {
                     let gone = self.gone(&signs);
                     if !gone.is_empty() {
@@ -114,7 +114,7 @@ impl Lookout {
             }
             if read.elapsed() >= READINGS {
                 read = Instant::now();
-                match self.meeting.signals.said(self.meeting.read_clock()).await {
+                match self.barrier.signals.said(self.barrier.read_clock()).await {
                     Ok(reading) => lock(&self.readings).push(reading),
                     Err(error) => return Parted::Unseen(error.to_string()),
                 }
@@ -124,24 +124,24 @@ impl Lookout {
 
     /// Parts that are neither there nor have ended in order.
     fn gone(&mut self, signs: &Signs) -> Vec<usize> {
-        let of = self.meeting.part.of;
+        let of = self.barrier.part.of;
         self.done.extend((1..=of).filter(|number| signs.has(Sign::Done(*number))));
         let missing = signs.without(of, Sign::Present);
         missing.into_iter().filter(|number| !self.done.contains(number)).collect()
     }
 
-    /// Tells the others that this part has ended, and stays until they have, or know.
+    /// Signals to the other parts that this part has ended, and stays connected until they have ended or have seen the signal.
     async fn stay(mut self) {
         let since = Instant::now();
-        let own = self.meeting.part.number;
-        if !matches!(self.meeting.signals.said(self.meeting.signals.take(Sign::Done(own))).await, Ok(true)) {
+        let own = self.barrier.part.number;
+        if !matches!(self.barrier.signals.said(self.barrier.signals.take(Sign::Done(own))).await, Ok(true)) {
             return;
         }
         while since.elapsed() < STAY {
-            let Ok(signs) = self.meeting.signals.said(self.meeting.signals.signs()).await else { return };
+            let Ok(signs) = self.barrier.signals.said(self.barrier.signals.signs()).await else { return };
             let gone = self.gone(&signs);
             self.done.extend(gone);
-            if self.done.len() >= self.meeting.part.of {
+            if self.done.len() >= self.barrier.part.of {
                 return;
             }
             tokio::time::sleep(LAST_LOOKS).await;

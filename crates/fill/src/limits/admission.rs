@@ -1,4 +1,4 @@
-//! The budget with a clock and a real volume, shared by the streams.
+//! Admission of chunks: the budget with a clock and real volumes, shared by the streams.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,8 +22,8 @@ const LARGE_WAL_INTERVAL: Duration = Duration::from_secs(1);
 /// Size from which `pg_wal` counts as large, bytes.
 const LARGE_WAL: u64 = 16 << 30;
 
-/// Callback for every event as it happens, in order. It must not call the governor.
-pub type Tell<'a> = dyn Fn(&Event) + Send + Sync + 'a;
+/// Callback for every event as it happens, in order. It must not call the [`AdmissionControl`].
+pub type OnEvent<'a> = dyn Fn(&Event) + Send + Sync + 'a;
 
 /// Whether a chunk may begin.
 #[derive(Debug, PartialEq)]
@@ -34,25 +34,25 @@ pub enum Admission {
     Stop(StopReason),
 }
 
-/// pgrig's view of a server's volumes during a fill.
-pub struct Sight {
+/// Reads the space of a server's volumes during a fill, and knows the space that has to stay free.
+pub struct VolumeMonitor {
     rule: SpaceRule,
-    gauge: Gauge,
+    reader: VolumeReader,
 }
 
-/// How far a fill is from its end by space. Bytes of the tables' volume.
+/// Space that a fill may still take on the tables' volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outlook {
+pub struct RemainingSpace {
     /// Bytes that are free now.
     pub free: u64,
     /// Bytes that chunks may still take, their keys included.
     pub to_go: u64,
 }
 
-impl Sight {
-    /// The view of these volumes; `rule` determines the space that has to stay free on them.
+impl VolumeMonitor {
+    /// Monitors these volumes; `rule` determines the space that has to stay free on them.
     pub fn new(volumes: &Volumes, rule: SpaceRule) -> Self {
-        Self { rule, gauge: Gauge::new(volumes) }
+        Self { rule, reader: VolumeReader::new(volumes) }
     }
 
     /// A warning for the user before a fill begins, if any.
@@ -62,7 +62,7 @@ impl Sight {
 
     /// The tables' volume.
     pub fn volume(&self) -> &Volume {
-        &self.gauge.heap
+        &self.reader.heap
     }
 
     /// The space that now stays free on the tables' volume, with the reason: `--reserve` or the server's need,
@@ -71,47 +71,47 @@ impl Sight {
     /// # Errors
     /// If the volume cannot be read.
     pub fn kept(&mut self, limits: &Limits) -> Result<Headroom, LimitsError> {
-        Ok(budget::kept(limits, &self.rule, &self.gauge.read()?))
+        Ok(budget::kept(limits, &self.rule, &self.reader.read()?))
     }
 }
 
-/// Lets chunks begin as long as limits and space allow.
-pub struct Governor<'a> {
+/// Admits chunks as long as limits and space allow.
+pub struct AdmissionControl<'a> {
     /// Time of the first possible row; time counts from then.
     began: OnceLock<Instant>,
     state: Mutex<Watched>,
-    tell: &'a Tell<'a>,
+    tell: &'a OnEvent<'a>,
 }
 
 struct Watched {
     budget: Budget,
-    gauge: Option<Gauge>,
+    reader: Option<VolumeReader>,
     read_at: Instant,
     told: usize,
 }
 
-impl<'a> Governor<'a> {
-    /// Time counts from the first request for a chunk. `sight` is none if pgrig cannot see the
+impl<'a> AdmissionControl<'a> {
+    /// Time counts from the first request for a chunk. `volume_monitor` is none if pgrig cannot see the
     /// server's volumes; `owed` is the space that chunks of an earlier run still need.
     ///
     /// # Errors
     /// If the limits cannot be kept: see [`LimitsError`].
     pub fn new(
         limits: Limits,
-        sight: Option<Sight>,
+        volume_monitor: Option<VolumeMonitor>,
         owed: Owed,
-        tell: &'a Tell<'a>,
+        tell: &'a OnEvent<'a>,
     ) -> Result<Self, LimitsError> {
-        let (gauge, seen) = if let Some(Sight { rule, mut gauge }) = sight {
-            let reading = gauge.read()?;
-            (Some(gauge), Some((rule, reading)))
+        let (reader, seen) = if let Some(VolumeMonitor { rule, mut reader }) = volume_monitor {
+            let reading = reader.read()?;
+            (Some(reader), Some((rule, reading)))
         } else {
-            refuse_blind(&limits)?;
+            refuse_without_volumes(&limits)?;
             (None, None)
         };
         let budget = Budget::new(limits, seen, owed);
         let now = Instant::now();
-        let state = Watched { budget, gauge, read_at: now, told: 0 };
+        let state = Watched { budget, reader, read_at: now, told: 0 };
         Ok(Self { began: OnceLock::new(), state: Mutex::new(state), tell })
     }
 
@@ -122,8 +122,8 @@ impl<'a> Governor<'a> {
     /// If the volume cannot be read.
     pub fn begin(&self) -> Result<(), OutOfSpace> {
         let mut state = self.lock();
-        if let Some(gauge) = &mut state.gauge {
-            let reading = gauge.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
+        if let Some(reader) = &mut state.reader {
+            let reading = reader.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
             state.read_at = Instant::now();
             state.budget.begin(self.now(), reading);
         }
@@ -230,8 +230,8 @@ impl<'a> Governor<'a> {
     /// Announces marks that were crossed since the last reading.
     pub fn look(&self) {
         let mut state = self.lock();
-        let Some(gauge) = state.gauge.as_mut().filter(|_| self.has_begun()) else { return };
-        if let Ok(reading) = gauge.read() {
+        let Some(reader) = state.reader.as_mut().filter(|_| self.has_begun()) else { return };
+        if let Ok(reading) = reader.read() {
             state.read_at = Instant::now();
             state.budget.observe(self.now(), reading);
         }
@@ -245,27 +245,27 @@ impl<'a> Governor<'a> {
     /// Reads the volumes again and again, from the first rows to the end of the last step, so that
     /// marks are announced as they are crossed. `seen` gets each time the distance to the point at
     /// which the fill stops, if pgrig can see the volumes.
-    pub async fn watch(&self, seen: impl Fn(Outlook)) -> Infallible {
+    pub async fn watch(&self, seen: impl Fn(RemainingSpace)) -> Infallible {
         loop {
             if !self.has_begun() {
                 tokio::time::sleep(READ_INTERVAL).await;
                 continue;
             }
-            let outlook = {
+            let remaining = {
                 let mut state = self.lock();
                 // Where this matters, the next chunk meets it too.
                 let _ = self.refresh(&mut state);
                 self.tell_news(&mut state);
-                state.budget.outlook()
+                state.budget.remaining_space()
             };
-            outlook.map(&seen);
+            remaining.map(&seen);
             tokio::time::sleep(READ_INTERVAL).await;
         }
     }
 
     /// Free on the tables' volume now, bytes; none where that cannot be seen.
     pub fn free(&self) -> Option<u64> {
-        let space = self.lock().gauge.as_ref()?.heap.space();
+        let space = self.lock().reader.as_ref()?.heap.space();
         space.ok().map(|space| space.free)
     }
 
@@ -275,10 +275,10 @@ impl<'a> Governor<'a> {
     }
 
     fn refresh(&self, state: &mut Watched) -> Result<(), OutOfSpace> {
-        let Some(gauge) = &mut state.gauge else { return Ok(()) };
+        let Some(reader) = &mut state.reader else { return Ok(()) };
         let now = Instant::now();
         if now.duration_since(state.read_at) >= READ_INTERVAL {
-            let reading = gauge.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
+            let reading = reader.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
             state.read_at = now;
             state.budget.observe(self.now(), reading);
         }
@@ -301,8 +301,8 @@ impl<'a> Governor<'a> {
     }
 }
 
-/// Refuses limits that need a view of the volumes, if there is none.
-fn refuse_blind(limits: &Limits) -> Result<(), LimitsError> {
+/// Refuses limits that pgrig cannot apply without reading the volumes.
+fn refuse_without_volumes(limits: &Limits) -> Result<(), LimitsError> {
     let unseen = |flag, instead| Err(LimitsError::Unseen { flag, instead });
     match limits.space {
         SpaceLimit::UntilFree(_) => return unseen("--until-free", "give a SIZE, --rows or --for instead"),
@@ -318,14 +318,14 @@ fn refuse_blind(limits: &Limits) -> Result<(), LimitsError> {
 }
 
 /// Reads the volumes.
-struct Gauge {
+struct VolumeReader {
     heap: Volume,
     others: Vec<Volume>,
     pg_wal: Option<PathBuf>,
     held: Option<(Instant, u64)>,
 }
 
-impl Gauge {
+impl VolumeReader {
     fn new(volumes: &Volumes) -> Self {
         let (_, distinct) = FileVolumes::of(volumes);
         Self {
