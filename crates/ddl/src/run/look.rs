@@ -18,6 +18,7 @@ use crate::parts::Parts;
 use crate::run::blockers::{Blockers, used};
 use crate::run::counters::Counters;
 use crate::run::databases::Databases;
+use crate::run::events;
 use crate::run::facts;
 use crate::run::failure;
 use crate::run::named::within;
@@ -96,8 +97,7 @@ impl<'a> Look<'a> {
         let pid = session.pid().await?;
         let watcher = Watcher::new(Session::open(target).await?, pid);
         let beside = Watcher::new(Session::open(outside).await?, pid);
-        // Only a superuser may; it corroborates what the files prove.
-        let _ = failure::refused(session.run(include_str!("../sql/rewritten.sql")).await)?;
+        events::begin(&session).await?;
         let sampler = Sampler::begin(outside, target.dbname()).await?;
         let counters = Counters::default();
         let made = BTreeSet::new();
@@ -160,7 +160,7 @@ impl<'a> Look<'a> {
         if is_own {
             self.session.run("BEGIN").await?;
         }
-        self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
+        events::forget(&self.session).await?;
         let vacuums = self.vacuums(statement).await?;
         let before = self.reading().await?;
         let target = self.oid_of(statement.target()).await?;
@@ -240,7 +240,7 @@ impl<'a> Look<'a> {
     /// Runs a statement outside of transactions, and reads its locks whenever it waits. `did_run` tells whether it ran in a transaction before,
     /// which was rolled back: its code ends transactions, and with each the counters of its session.
     async fn alone(&mut self, statement: &Statement, did_run: bool) -> Result<Looked, ConnectError> {
-        self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
+        events::forget(&self.session).await?;
         let vacuums = self.vacuums(statement).await?;
         let counted = if did_run { self.counted().await? } else { None };
         let before = self.relations().await?.with_counters(counted.as_ref());
@@ -276,11 +276,15 @@ impl<'a> Look<'a> {
         if statement.is_vacuum() {
             add_vacuumed(&mut held, statement, &vacuumed, &works);
         }
-        if Parts::of(&statement.sql).drops_indexes_concurrently() {
+        let parts = Parts::of(&statement.sql);
+        if parts.drops_indexes_concurrently() {
             held.forget_exclusive_on_indexes([&before, &after]);
         }
         let excluding = facts::excluding(&self.session, statement, &works).await?;
-        let locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
+        let mut locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
+        if parts.drops_index_concurrently() {
+            events::dropped(&self.session).await?.add_dead(&mut locks, &before);
+        }
         let unknown_locks = refused.or_else(|| uncounted(statement, &vacuumed, &works));
         drop_work_on_empty(&mut works, [&before, &after], &self.was_there);
         let effects = Effects {

@@ -7,6 +7,7 @@ mod copies;
 mod cost;
 mod counters;
 mod databases;
+mod events;
 mod facts;
 mod failure;
 mod fill;

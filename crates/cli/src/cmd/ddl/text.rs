@@ -476,15 +476,22 @@ fn scans(number: i64) -> String {
 
 /// Locks of one mode, with the relations.
 fn grouped_locks(locks: &[Lock]) -> Vec<String> {
-    let mut modes: BTreeMap<(LockMode, Option<&str>), Vec<&str>> = BTreeMap::new();
+    let mut modes: BTreeMap<(LockMode, String), Vec<&str>> = BTreeMap::new();
     for lock in locks.iter().filter(|lock| !lock.is_new) {
-        modes.entry((lock.mode, lock.blocks())).or_default().push(&lock.relation);
+        modes.entry((lock.mode, remark(lock))).or_default().push(&lock.relation);
     }
-    let line = |((mode, blocked), names): (&(LockMode, Option<&str>), &Vec<&str>)| {
-        let blocks = blocked.map_or(String::new(), |blocked| format!(" (blocks {blocked})"));
-        format!("{mode} on {}{blocks}", listed(names))
+    let line = |((mode, remark), names): (&(LockMode, String), &Vec<&str>)| {
+        format!("{mode} on {}{remark}", listed(names))
     };
     modes.iter().rev().map(line).collect()
+}
+
+/// A remark on a lock in parentheses, after a blank; empty if there is none.
+fn remark(lock: &Lock) -> String {
+    if lock.is_dead {
+        return " (at its end, when no session uses it any more)".to_owned();
+    }
+    lock.blocks().map_or_else(String::new, |blocked| format!(" (blocks {blocked})"))
 }
 
 fn listed(names: &[&str]) -> String {
