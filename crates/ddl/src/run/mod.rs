@@ -31,6 +31,7 @@ mod space;
 mod stall;
 mod suit;
 pub(crate) mod unsuited;
+mod vacuum;
 mod watch;
 mod workers;
 mod zone;

@@ -23,6 +23,7 @@ mod statements;
 mod suited;
 mod support;
 mod tablespaces;
+mod vacuums;
 mod ways;
 mod workers;
 mod zones;
