@@ -2,6 +2,7 @@
 
 mod better;
 mod directions;
+mod encodings;
 mod enums;
 mod forecasts;
 mod frameworks;
