@@ -205,7 +205,8 @@ pub(crate) mod tests {
     use crate::script::Script;
 
     pub(crate) fn found(class: Class, kind: WorkKind) -> Effects {
-        let lock = Lock { relation: "t".to_owned(), kind: Kind::Table, mode: LockMode::Share, is_new: false };
+        let (relation, mode) = ("t".to_owned(), LockMode::Share);
+        let lock = Lock { relation, kind: Kind::Table, mode, is_new: false, is_dead: false };
         let proof = Proof { file: None, read: None, is_event: false, is_vacuumed: false };
         Effects {
             class,

@@ -6,7 +6,7 @@ use crate::outcome::Effects;
 impl Effects {
     /// The strongest lock that it takes on a relation that others may use.
     pub fn strongest(&self) -> Option<LockMode> {
-        self.locks.iter().filter(|lock| !lock.is_new).map(|lock| lock.mode).max()
+        self.locks.iter().filter(|lock| !lock.is_new && !lock.is_dead).map(|lock| lock.mode).max()
     }
 
     /// The strongest lock that is held while it runs: one that it takes, or one of its transaction's.

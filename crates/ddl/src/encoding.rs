@@ -1,7 +1,7 @@
-//! The encoding of the client: UTF-8 whatever a migration says, because pgrig reads its files as UTF-8, and sends them so.
+//! The encoding of the client: UTF-8 whatever a migration or schema says, because pgrig reads its files as UTF-8, and sends them so.
 
-use crate::outside::words;
-use crate::script::Statement;
+use crate::script::{Statement, StatementKind, without};
+use crate::setting::{self, Setting};
 
 /// Makes a session's texts UTF-8 again, if a body of a function has changed that.
 pub(crate) const RESTORE: &str = "SELECT pg_catalog.set_config('client_encoding', 'UTF8', false) \
@@ -10,54 +10,40 @@ pub(crate) const RESTORE: &str = "SELECT pg_catalog.set_config('client_encoding'
 /// The setting.
 const NAME: &str = "client_encoding";
 /// Values with which the texts stay UTF-8, without their signs. pgrig's sessions have UTF8 by default.
-const UTF8: [&str; 3] = ["utf8", "unicode", "default"];
+const UTF8: [&str; 2] = ["utf8", "unicode"];
 
 /// Whether a statement does nothing but set another encoding: SET client_encoding, SET NAMES, or a call of `set_config`.
 pub(crate) fn is_another(sql: &str) -> bool {
-    let words = words(sql);
-    let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != ";").collect();
-    let value = match words.as_slice() {
-        ["set", "session" | "local", rest @ ..] | ["set", rest @ ..] => of_set(rest),
-        ["select", "pg_catalog", ".", rest @ ..] | ["select", rest @ ..] => of_call(rest),
-        _ => None,
-    };
-    value.is_some_and(|value| !is_utf8(value))
+    let setting = Setting::of(sql).filter(|setting| setting.name == NAME);
+    setting.and_then(|setting| setting.value).is_some_and(|value| !is_utf8(&value))
+}
+
+/// The SQL of a schema without these statements, and a warning about each. Lines keep their numbers. SQL that cannot be cut stays as it is.
+pub(crate) fn of_schema(schema: &str, origin: &str) -> (String, Vec<String>) {
+    let mut warnings = Vec::new();
+    let kept = without(schema, |sql, line| {
+        let is_skipped = is_another(sql);
+        if is_skipped {
+            let (sql, file) = (sql.trim().to_owned(), Some(origin.to_owned()));
+            warnings.push(warning(&Statement { sql, file, line, kind: StatementKind::Session }));
+        }
+        is_skipped
+    });
+    kept.map_or_else(|| (schema.to_owned(), Vec::new()), |kept| (kept, warnings))
 }
 
 /// The warning about a statement that is skipped for it.
 pub(crate) fn warning(statement: &Statement) -> String {
     format!(
-        "{}: pgrig skipped {}, because it reads migrations as UTF-8, and sends them so",
+        "{}: pgrig skipped {}, because it reads SQL as UTF-8, and sends it so",
         statement.place(),
         statement.in_one_line()
     )
 }
 
-/// The value, by the words after SET.
-fn of_set<'a>(words: &[&'a str]) -> Option<&'a str> {
-    match words {
-        ["names", value] => Some(*value),
-        [name, "to" | "=", value] if name.trim_matches('"') == NAME => Some(*value),
-        _ => None,
-    }
-}
-
-/// The value, by the words of a call.
-fn of_call<'a>(words: &[&'a str]) -> Option<&'a str> {
-    match words {
-        ["set_config", "(", name, ",", value, ",", _, ")"]
-            if name.trim_matches('\'') == NAME && value.contains('\'') =>
-        {
-            Some(*value)
-        }
-        _ => None,
-    }
-}
-
 /// Whether a value, as a word or a literal, names UTF-8: the server takes `UTF-8` and `utf_8`, too (encnames.c: `clean_encoding_name`).
 fn is_utf8(value: &str) -> bool {
-    let text = value.split_once('\'').map_or(value, |(_, text)| text);
-    let name: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
+    let name: String = setting::text(value).chars().filter(char::is_ascii_alphanumeric).collect();
     UTF8.contains(&name.as_str())
 }
 
@@ -100,7 +86,19 @@ mod tests {
     fn such_a_statement_is_skipped_with_a_warning() {
         let script = Script::read("SELECT 1;\nSET NAMES 'LATIN1';\nSELECT 2", Some("1.sql")).unwrap();
         assert_eq!(script.statements.iter().map(|one| one.line).collect::<Vec<_>>(), [1, 3]);
-        let wanted = "1.sql, line 2: pgrig skipped SET NAMES 'LATIN1', because it reads migrations as UTF-8, and sends them so";
+        let wanted = "1.sql, line 2: pgrig skipped SET NAMES 'LATIN1', because it reads SQL as UTF-8, and sends it so";
         assert_eq!(script.warnings, [wanted]);
+    }
+
+    #[test]
+    fn a_schema_has_its_other_statements_on_their_lines() {
+        let (kept, warnings) =
+            of_schema("BEGIN;\nSET\n  client_encoding = 'LATIN1';\nCREATE TABLE t ();\nCOMMIT;\n", "s.sql");
+        assert_eq!(kept.lines().position(|line| line.contains("CREATE TABLE")), Some(3), "{kept}");
+        assert!(!kept.contains("LATIN1"), "{kept}");
+        let wanted = "s.sql, line 2: pgrig skipped SET client_encoding = 'LATIN1', because it reads SQL as UTF-8, and sends it so";
+        assert_eq!(warnings, [wanted]);
+        let whole = "SELECT 'a";
+        assert_eq!(of_schema(whole, "s.sql"), (whole.to_owned(), Vec::new()));
     }
 }

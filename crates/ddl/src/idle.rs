@@ -1,37 +1,26 @@
 //! Settings that end a session which pauses in a transaction: pgrig pauses there, to read locks and counters.
 
-use crate::script::{Statement, StatementKind};
+use crate::script::Statement;
+use crate::setting::{self, Setting};
 
 /// These settings. `transaction_timeout` (from PostgreSQL 17 on) counts pgrig's pauses, too.
 const SETTINGS: [&str; 3] =
     ["idle_in_transaction_session_timeout", "idle_session_timeout", "transaction_timeout"];
 
-/// The setting of a statement that limits the pauses of its session; none for other statements. SET to 0 is no limit. RESET sets the server's
+/// The setting of a statement that limits the pauses of its session; none for other statements. The value 0 is no limit. RESET sets the server's
 /// default, which may be one.
 pub(crate) fn limited(statement: &Statement) -> Option<&'static str> {
-    if statement.kind != StatementKind::Session {
+    let set = Setting::of(&statement.sql)?;
+    if set.value.as_deref().is_some_and(is_zero) {
         return None;
     }
-    let line = statement.in_one_line().to_ascii_lowercase().replace('"', "").replace('=', " = ");
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let name = match &words[..] {
-        ["set", "local" | "session", name, "to" | "=", value @ ..]
-        | ["set", name, "to" | "=", value @ ..]
-            if !is_zero(value) =>
-        {
-            name
-        }
-        ["reset", name] => name,
-        _ => return None,
-    };
-    SETTINGS.into_iter().find(|setting| setting == name)
+    SETTINGS.into_iter().find(|setting| *setting == set.name)
 }
 
 /// Whether a value, with or without a unit, is 0.
-fn is_zero(value: &[&str]) -> bool {
-    let value = value.concat();
-    let digits: String =
-        value.trim_matches('\'').chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+fn is_zero(value: &str) -> bool {
+    let text = setting::text(value);
+    let digits: String = text.trim().chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
     digits.parse::<f64>().is_ok_and(|number| number <= 0.0)
 }
 
@@ -60,6 +49,12 @@ mod tests {
             ("SHOW transaction_timeout", None),
             ("SET lock_timeout = '2s'", None),
             ("SELECT 'SET transaction_timeout = 5'", None),
+            ("SELECT set_config('idle_in_transaction_session_timeout', '5s', true);", Some(SETTINGS[0])),
+            ("select pg_catalog.set_config('Idle_Session_Timeout', '1min', false)", Some(SETTINGS[1])),
+            ("SELECT set_config('transaction_timeout', NULL, false)", Some(SETTINGS[2])),
+            ("SELECT set_config('transaction_timeout', '0', false)", None),
+            ("SELECT set_config('lock_timeout', '2s', false)", None),
+            ("SELECT set_config(name, '5s', false) FROM pg_settings", None),
         ] {
             let script = Script::read(sql, None).unwrap();
             assert_eq!(limited(&script.statements[0]), wanted, "{sql}");

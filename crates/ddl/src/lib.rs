@@ -14,7 +14,7 @@
 //! - `ways`: the better way in words, by the class and by the actions of the text. `better`: statements that do the same with weaker locks,
 //!   made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`); measured in the same way.
 //! - `rowless`: partitions without generated rows, whose statements have no forecast.
-//! - `encoding`: the texts are UTF-8, whatever encoding a migration sets; `run/zone` warns if a time zone decides on a rewrite.
+//! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` warns if a time zone decides on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
 //!
@@ -43,6 +43,7 @@ mod rowless;
 mod run;
 mod schema;
 mod script;
+mod setting;
 mod statement;
 mod ways;
 

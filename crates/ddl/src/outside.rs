@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use dump::{Piece, Reader};
 use sql::Kind;
 
 use crate::error::ScriptError;
-use crate::script::{Script, tokens};
+use crate::script::{Script, tokens, without};
 
 /// Words for roles in CREATE, ALTER and DROP.
 const ROLES: [&str; 3] = ["group", "role", "user"];
@@ -303,21 +302,14 @@ pub(crate) fn subscription(schema: &str) -> Option<(u64, String)> {
 /// The SQL of a schema without the statements that have effects outside of the database, and warnings about them. Lines keep their numbers. None
 /// if the SQL cannot be cut.
 pub(crate) fn inside(schema: &str, origin: &str) -> Option<(String, Vec<String>)> {
-    let mut reader = Reader::new(schema.as_bytes());
-    let mut kept = String::with_capacity(schema.len());
     let mut skipped: Vec<Outside> = Vec::new();
-    loop {
-        let Some(piece) = reader.next().ok()? else { return Some((kept, warnings(&skipped, origin))) };
-        let text = String::from_utf8_lossy(piece.bytes());
-        let outside = if matches!(piece, Piece::Statement(_)) { Outside::of(&text) } else { None };
-        match outside {
-            Some(outside) => {
-                skipped.push(outside);
-                kept.extend(std::iter::repeat_n('\n', text.matches('\n').count()));
-            }
-            None => kept.push_str(&text),
-        }
-    }
+    let kept = without(schema, |sql, _| {
+        let outside = Outside::of(sql);
+        let is_skipped = outside.is_some();
+        skipped.extend(outside);
+        is_skipped
+    })?;
+    Some((kept, warnings(&skipped, origin)))
 }
 
 /// Warnings about skipped statements of a schema.

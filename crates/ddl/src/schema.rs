@@ -10,6 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use model::{Model, Privacy, Table};
 use serde::Serialize;
 
+use crate::encoding;
 use crate::error::DdlError;
 use crate::lacking;
 use crate::outside;
@@ -98,8 +99,9 @@ impl Schema {
         if let Some((line, command)) = outside::subscription(text) {
             return Err(DdlError::Subscription { origin: origin.to_owned(), line, command });
         }
-        let sql = sql_of_script(&without_transactions(text)).map_err(of_schema(origin))?;
-        let (sql, unseen) = match outside::inside(&sql, origin) {
+        let (text, mut unseen) = encoding::of_schema(text, origin);
+        let sql = sql_of_script(&without_transactions(&text)).map_err(of_schema(origin))?;
+        let (sql, skipped) = match outside::inside(&sql, origin) {
             // The body of a DO or an extension may make mappings. The last statement of a file may lack its semicolon.
             Some((kept, warnings)) => {
                 (format!("{kept}\n;\n{}", include_str!("sql/drop_mappings.sql")), warnings)
@@ -107,6 +109,7 @@ impl Schema {
             // The server refuses it.
             None => (sql, Vec::new()),
         };
+        unseen.extend(skipped);
         Ok(Self {
             origin: origin.to_owned(),
             sql,

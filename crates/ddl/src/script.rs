@@ -147,6 +147,23 @@ impl Script {
     }
 }
 
+/// SQL without the statements that are skipped, by their texts and the lines on which they begin. Lines keep their numbers. None if the SQL
+/// cannot be cut.
+pub(crate) fn without(sql: &str, mut is_skipped: impl FnMut(&str, u64) -> bool) -> Option<String> {
+    let mut reader = Reader::new(sql.as_bytes());
+    let mut kept = String::with_capacity(sql.len());
+    loop {
+        let Some(piece) = reader.next().ok()? else { return Some(kept) };
+        let is_statement = matches!(piece, Piece::Statement(_));
+        let text = String::from_utf8_lossy(piece.bytes()).into_owned();
+        if is_statement && is_skipped(&text, reader.line()) {
+            kept.extend(std::iter::repeat_n('\n', text.matches('\n').count()));
+        } else {
+            kept.push_str(&text);
+        }
+    }
+}
+
 /// A piece, apart from the reader's buffer.
 enum Owned {
     Nothing,

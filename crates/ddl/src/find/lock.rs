@@ -120,7 +120,7 @@ impl Held {
     }
 
     /// Leaves out ACCESS EXCLUSIVE on indexes. DROP INDEX and REINDEX with CONCURRENTLY take it on an index that no session uses any more,
-    /// at their very end (dependency.c: `AcquireDeletionLock`; index.c: `index_drop`): nobody waits for it, and a reading meets it by chance.
+    /// at their very end (index.c: `index_drop`; dependency.c: `AcquireDeletionLock`): nobody waits for it, and a reading meets it by chance.
     pub(crate) fn forget_exclusive_on_indexes(&mut self, known: [&Relations; 2]) {
         let is_index = |oid: u32| {
             let relation = known.iter().find_map(|relations| relations.get(oid));
@@ -159,11 +159,31 @@ impl Held {
                     kind: relation.kind,
                     mode: *mode,
                     is_new: !was_there,
+                    is_dead: false,
                 });
             }
         }
         sort(&mut locks);
         locks
+    }
+
+    /// Adds ACCESS EXCLUSIVE of this reading, the last one of a DROP INDEX CONCURRENTLY, on its index to the locks of the statement, in the place of
+    /// the weaker one. The index of a temporary table is dropped at once.
+    pub(crate) fn add_dead(&self, locks: &mut Vec<Lock>, before: &Relations) {
+        let is_exclusive = |modes: &&Vec<LockMode>| modes.contains(&LockMode::AccessExclusive);
+        for (oid, _) in self.0.iter().filter(|(_, modes)| is_exclusive(modes)) {
+            let index = before.get(*oid).filter(|one| one.kind == Kind::Index && !one.is_temporary);
+            let Some(Relation { name, kind, .. }) = index else { continue };
+            locks.retain(|lock| lock.relation != *name);
+            locks.push(Lock {
+                relation: name.clone(),
+                kind: *kind,
+                mode: LockMode::AccessExclusive,
+                is_new: false,
+                is_dead: true,
+            });
+        }
+        sort(locks);
     }
 
     /// The locks that block readers or writers: the strongest mode on each relation. Locks on indexes are not among them, because their
@@ -179,6 +199,7 @@ impl Held {
                 kind: relation.kind,
                 mode: strongest,
                 is_new: false,
+                is_dead: false,
             })
         };
         let mut locks: Vec<Lock> = self.0.iter().filter_map(lock).collect();
@@ -214,12 +235,14 @@ pub struct Lock {
     pub mode: LockMode,
     /// Whether the statement, or an earlier one of its transaction, has made the relation, or it is temporary: nobody else can wait for it.
     pub is_new: bool,
+    /// Whether DROP INDEX CONCURRENTLY takes it at its end, on an index that no session uses any more: nobody waits for it.
+    pub is_dead: bool,
 }
 
 impl Lock {
     /// The work of others that it blocks, as text for people; none if it blocks neither reads nor writes of rows.
     pub fn blocks(&self) -> Option<&'static str> {
-        self.mode.blocks_on(self.kind)
+        if self.is_dead { None } else { self.mode.blocks_on(self.kind) }
     }
 }
 
@@ -272,6 +295,21 @@ mod tests {
         };
         assert_eq!(locks(&[(2, LockMode::AccessExclusive)]), locks(&[]));
         assert_eq!(locks(&[(1, LockMode::AccessExclusive)])[0].mode, LockMode::AccessExclusive);
+    }
+
+    #[test]
+    fn the_last_lock_on_a_dead_index_blocks_nobody() {
+        let relations = relations();
+        let weak = held(&[(1, LockMode::ShareUpdateExclusive), (2, LockMode::ShareUpdateExclusive)]);
+        let mut locks = weak.since(&Held::default(), [&relations, &relations], &BTreeSet::new());
+        let last = [(1, LockMode::ShareUpdateExclusive), (2, LockMode::AccessExclusive)];
+        held(&last).add_dead(&mut locks, &relations);
+        let shown = locks.iter().map(|lock| (lock.relation.as_str(), lock.mode, lock.is_dead, lock.blocks()));
+        let wanted = [
+            ("t_i", LockMode::AccessExclusive, true, None),
+            ("t", LockMode::ShareUpdateExclusive, false, None),
+        ];
+        assert_eq!(shown.collect::<Vec<_>>(), wanted);
     }
 
     #[test]

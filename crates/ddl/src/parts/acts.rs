@@ -64,21 +64,36 @@ impl Acts {
 
     /// Reads the ALTER TABLE that begins there, if one does.
     fn read(&mut self, parts: &Parts<'_>, place: usize) {
-        let Some(first) = first_action(parts, place) else { return };
-        let is = |place: &usize, text: &str| parts.tokens[*place].text == text;
-        let end = parts.outer(first).find(|place| is(place, ";")).unwrap_or(parts.tokens.len());
-        let commas = parts.outer(first).take_while(|place| *place < end).filter(|place| is(place, ","));
-        let mut from = first;
-        for to in commas.chain([end]) {
+        for (from, to) in parts.actions(place) {
             self.acts.extend(of_action(parts, from, to));
             self.actions += 1;
-            from = to + 1;
         }
     }
 }
 
+impl Parts<'_> {
+    /// The actions of the ALTER TABLE that begins there, each with its first place and the place after it; none if none begins there.
+    pub(super) fn actions(&self, place: usize) -> Vec<(usize, usize)> {
+        let Some(first) = first_action(self, place) else { return Vec::new() };
+        let is = |place: &usize, text: &str| self.tokens[*place].text == text;
+        let end = self.outer(first).find(|place| is(place, ";")).unwrap_or(self.tokens.len());
+        let commas = self.outer(first).take_while(|place| *place < end).filter(|place| is(place, ","));
+        let (mut actions, mut from) = (Vec::new(), first);
+        for to in commas.chain([end]) {
+            actions.push((from, to));
+            from = to + 1;
+        }
+        actions
+    }
+
+    /// Whether a column gets another type there, after its name.
+    pub(super) fn sets_type(&self, at: usize) -> bool {
+        self.begins(at, &["type"]) || self.begins(at, &["set", "data", "type"])
+    }
+}
+
 /// The place after the table of the ALTER TABLE that begins there; none if none does.
-pub(super) fn first_action(parts: &Parts<'_>, place: usize) -> Option<usize> {
+fn first_action(parts: &Parts<'_>, place: usize) -> Option<usize> {
     if !parts.begins(place, &["alter", "table"]) {
         return None;
     }
@@ -140,10 +155,8 @@ fn of_column(parts: &Parts<'_>, at: usize) -> Option<Act> {
     let after = at + 1 + usize::from(parts.begins(at, &["column"]));
     if parts.begins(after, &["set", "not", "null"]) {
         Some(Act::SetNotNull)
-    } else if parts.begins(after, &["type"]) || parts.begins(after, &["set", "data", "type"]) {
-        Some(Act::Type)
     } else {
-        None
+        parts.sets_type(after).then_some(Act::Type)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Columns whose values ALTER TABLE … TYPE computes with an expression.
 
 use super::Parts;
-use super::acts::first_action;
 
 /// Words and signs of timestamp and timestamptz, and of a cast to them.
 const OF_TYPE: [&str; 10] =
@@ -11,14 +10,7 @@ impl Parts<'_> {
     /// The columns to which ALTER TABLE gives another type with a USING that is more than the column, or a cast of it to timestamp or
     /// timestamptz. Names as the server has them.
     pub(crate) fn computed_columns(&self) -> Vec<String> {
-        let Some(first) = first_action(self, 0) else { return Vec::new() };
-        let commas = self.outer(first).filter(|place| self.tokens[*place].text == ",");
-        let (mut columns, mut from) = (Vec::new(), first);
-        for to in commas.chain([self.tokens.len()]) {
-            columns.extend(self.computed(from, to));
-            from = to + 1;
-        }
-        columns
+        self.actions(0).into_iter().filter_map(|(from, to)| self.computed(from, to)).collect()
     }
 
     /// The column of the action that is there, if it is such a one.
@@ -28,7 +20,7 @@ impl Parts<'_> {
         }
         let at = from + 1 + usize::from(self.begins(from + 1, &["column"]));
         let column = self.folded(at)?;
-        if !self.begins(at + 1, &["type"]) && !self.begins(at + 1, &["set", "data", "type"]) {
+        if !self.sets_type(at + 1) {
             return None;
         }
         let mut places = self.outer(at + 2).take_while(|place| *place < to);

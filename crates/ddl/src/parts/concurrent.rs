@@ -5,7 +5,12 @@ use super::{Parts, names};
 impl Parts<'_> {
     /// Whether it is DROP INDEX or REINDEX with CONCURRENTLY.
     pub(crate) fn drops_indexes_concurrently(&self) -> bool {
-        self.begins(0, &["drop", "index", "concurrently"]) || self.reindexes_concurrently()
+        self.drops_index_concurrently() || self.reindexes_concurrently()
+    }
+
+    /// Whether it is DROP INDEX CONCURRENTLY.
+    pub(crate) fn drops_index_concurrently(&self) -> bool {
+        self.begins(0, &["drop", "index", "concurrently"])
     }
 
     /// CONCURRENTLY stands behind the kind of the object, or is an option in parentheses.

@@ -9,8 +9,8 @@ use server::{Session, quote};
 
 use crate::encoding;
 use crate::find::{
-    Class, Counted, Held, Kind, Known, Lock, LockMode, Read, Relation, Relations, Work, WorkKind,
-    add_uncounted, drop_work_on_empty, shown_relation, works,
+    Class, Counted, Held, Kind, Known, Lock, Read, Relation, Relations, Work, WorkKind, add_uncounted,
+    drop_work_on_empty, shown_relation, works,
 };
 use crate::outcome::{Attached, Effects, Failed, Obstacles};
 use crate::parted;
@@ -18,12 +18,14 @@ use crate::parts::Parts;
 use crate::run::blockers::{Blockers, used};
 use crate::run::counters::Counters;
 use crate::run::databases::Databases;
+use crate::run::events;
 use crate::run::facts;
 use crate::run::failure;
 use crate::run::named::within;
 use crate::run::pace::Pace;
 use crate::run::rules::Rules;
 use crate::run::space::Sampler;
+use crate::run::vacuum;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
 use crate::run::workers::Workers;
 use crate::script::{Statement, StatementKind};
@@ -31,13 +33,6 @@ use crate::script::{Statement, StatementKind};
 /// Times between two readings of the locks of a statement that runs outside of transactions. Such a statement waits as much longer for each
 /// transaction that holds it up.
 const PACE: Pace = Pace { shortest: Duration::from_millis(2), longest: Duration::from_millis(20) };
-/// Time in which the server has counted a VACUUM: before PostgreSQL 15 a process of its own collects the counters, up
-/// to 0.5 s late (pgstat.c: PGSTAT_STAT_INTERVAL).
-const COUNTED: Duration = Duration::from_millis(1500);
-/// The first release that counts a VACUUM at once.
-const IN_TIME: u32 = 150_000;
-/// Time between two readings of these counters.
-const COUNTED_POLL: Duration = Duration::from_millis(50);
 
 /// A statement that was looked at.
 pub(crate) enum Looked {
@@ -96,8 +91,7 @@ impl<'a> Look<'a> {
         let pid = session.pid().await?;
         let watcher = Watcher::new(Session::open(target).await?, pid);
         let beside = Watcher::new(Session::open(outside).await?, pid);
-        // Only a superuser may; it corroborates what the files prove.
-        let _ = failure::refused(session.run(include_str!("../sql/rewritten.sql")).await)?;
+        events::begin(&session).await?;
         let sampler = Sampler::begin(outside, target.dbname()).await?;
         let counters = Counters::default();
         let made = BTreeSet::new();
@@ -160,8 +154,8 @@ impl<'a> Look<'a> {
         if is_own {
             self.session.run("BEGIN").await?;
         }
-        self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
-        let vacuums = self.vacuums(statement).await?;
+        events::forget(&self.session).await?;
+        let vacuums = vacuum::counters(&self.watcher, statement).await?;
         let before = self.reading().await?;
         let target = self.oid_of(statement.target()).await?;
         let parts = Parts::of(&statement.sql);
@@ -202,7 +196,7 @@ impl<'a> Look<'a> {
             took += committed;
         }
         let wal = self.watcher.wal().await? - wal;
-        let vacuumed = self.vacuumed(vacuums, true).await?;
+        let vacuumed = vacuum::counted(&self.watcher, vacuums, true, &BTreeMap::new()).await?;
         let known = known(statement, counted, &vacuumed);
         let mut works = works(&before.relations, &after.relations, known);
         drop_work_on_empty(&mut works, [&before.relations, &after.relations], &self.was_there);
@@ -240,8 +234,8 @@ impl<'a> Look<'a> {
     /// Runs a statement outside of transactions, and reads its locks whenever it waits. `did_run` tells whether it ran in a transaction before,
     /// which was rolled back: its code ends transactions, and with each the counters of its session.
     async fn alone(&mut self, statement: &Statement, did_run: bool) -> Result<Looked, ConnectError> {
-        self.session.run("SELECT pg_catalog.set_config('pgrig.rewritten', '', false)").await?;
-        let vacuums = self.vacuums(statement).await?;
+        events::forget(&self.session).await?;
+        let vacuums = vacuum::counters(&self.watcher, statement).await?;
         let counted = if did_run { self.counted().await? } else { None };
         let before = self.relations().await?.with_counters(counted.as_ref());
         let target = self.oid_of(statement.target()).await?;
@@ -264,7 +258,8 @@ impl<'a> Look<'a> {
         let wal = self.watcher.wal().await? - wal;
         let after = self.relations().await?;
         let is_disturbed = did_run || vacuums.is_some();
-        let vacuumed = self.vacuumed(vacuums, tables.len() == 1).await?;
+        let toast = vacuum::toast(statement, &before);
+        let vacuumed = vacuum::counted(&self.watcher, vacuums, tables.len() == 1, &toast).await?;
         let counted = if counted.is_some() { self.counted().await? } else { None };
         let after = after.with_counters(counted.as_ref());
         let is_counted = counted.is_some();
@@ -274,14 +269,18 @@ impl<'a> Look<'a> {
             add_uncounted(&mut works, &held.tables(&before), &before);
         }
         if statement.is_vacuum() {
-            add_vacuumed(&mut held, statement, &vacuumed, &works);
+            vacuum::add_locks(&mut held, statement, &vacuumed, &works, &before);
         }
-        if Parts::of(&statement.sql).drops_indexes_concurrently() {
+        let parts = Parts::of(&statement.sql);
+        if parts.drops_indexes_concurrently() {
             held.forget_exclusive_on_indexes([&before, &after]);
         }
         let excluding = facts::excluding(&self.session, statement, &works).await?;
-        let locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
-        let unknown_locks = refused.or_else(|| uncounted(statement, &vacuumed, &works));
+        let mut locks = held.since(&Held::default(), [&before, &after], &BTreeSet::new());
+        if parts.drops_index_concurrently() {
+            events::dropped(&self.session).await?.add_dead(&mut locks, &before);
+        }
+        let unknown_locks = refused.or_else(|| vacuum::unknown(statement, &vacuumed, &works));
         drop_work_on_empty(&mut works, [&before, &after], &self.was_there);
         let effects = Effects {
             class: Class::of(&works, target, &before, waits > 0),
@@ -377,35 +376,6 @@ impl<'a> Look<'a> {
         Ok(Some(found).filter(|oid| *oid != 0))
     }
 
-    /// Counters of VACUUM and ANALYZE, before a statement of these.
-    async fn vacuums(&self, statement: &Statement) -> Result<Option<BTreeMap<u32, i64>>, ConnectError> {
-        if !statement.is_vacuum() {
-            return Ok(None);
-        }
-        Ok(Some(self.watcher.vacuums().await?.into_iter().collect()))
-    }
-
-    /// Tables whose counters have gone up since. Waits until the server has counted: several tables of one statement come one by one
-    /// where it counts late.
-    async fn vacuumed(
-        &self,
-        before: Option<BTreeMap<u32, i64>>,
-        is_single: bool,
-    ) -> Result<BTreeSet<u32>, ConnectError> {
-        let Some(before) = before else { return Ok(BTreeSet::new()) };
-        let is_late = !is_single && self.watcher.version().await? < IN_TIME;
-        let began = Instant::now();
-        loop {
-            let now = self.watcher.vacuums().await?;
-            let more = |(oid, number): &(u32, i64)| before.get(oid).is_some_and(|earlier| earlier < number);
-            let vacuumed: BTreeSet<u32> = now.iter().filter(|one| more(one)).map(|(oid, _)| *oid).collect();
-            if (!vacuumed.is_empty() && !is_late) || began.elapsed() > COUNTED {
-                return Ok(vacuumed);
-            }
-            tokio::time::sleep(COUNTED_POLL).await;
-        }
-    }
-
     pub(crate) async fn end(self) {
         self.sampler.close().await;
         self.beside.close().await;
@@ -438,26 +408,6 @@ fn concerned(works: &[Work], locks: &[Lock], before: &Relations) -> BTreeSet<u32
 fn attachment((part, whole): (u32, u32), before: &Relations) -> Option<Attached> {
     let within = |oid: u32| before.0.keys().copied().filter(|table| before.is_within(*table, oid)).collect();
     Some(Attached { name: before.get(part)?.name.clone(), tables: within(part), others: within(whole) })
-}
-
-/// Adds the locks of VACUUM on each table. It goes from table to table in transactions of its own (vacuum.c: `vacuum_rel`), and readings see
-/// the lock on the first one.
-fn add_vacuumed(held: &mut Held, statement: &Statement, vacuumed: &BTreeSet<u32>, works: &[Work]) {
-    let is_full = statement.is_full_vacuum();
-    let mode = if is_full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
-    for oid in vacuumed {
-        held.add(*oid, mode);
-    }
-    // The server does not count VACUUM FULL.
-    let rewritten = works.iter().filter(|work| is_full && work.kind == WorkKind::Rewrite);
-    rewritten.for_each(|work| held.add(work.table, mode));
-}
-
-/// Why the locks of VACUUM are not all known, if the server has counted none of its tables.
-fn uncounted(statement: &Statement, vacuumed: &BTreeSet<u32>, works: &[Work]) -> Option<String> {
-    let is_seen = !vacuumed.is_empty() || works.iter().any(|work| work.kind == WorkKind::Rewrite);
-    (statement.is_vacuum() && !is_seen)
-        .then(|| "the server counted no VACUUM of a table (track_counts must be on)".to_owned())
 }
 
 /// Whether a statement names a partitioned table, or builds indexes that are parts of one.

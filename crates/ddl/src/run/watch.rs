@@ -68,10 +68,10 @@ impl Watcher {
         Ok(self.session.row(query, &[]).await?.get("at"))
     }
 
-    /// VACUUMs and ANALYZEs of each table that the server has counted, by OID.
+    /// VACUUMs and ANALYZEs of each table and TOAST table that the server has counted, by OID.
     pub(crate) async fn vacuums(&self) -> Result<Vec<(u32, i64)>, ConnectError> {
         let query = "SELECT oid, pg_catalog.pg_stat_get_vacuum_count(oid) + pg_catalog.pg_stat_get_analyze_count(oid) AS number \
-                     FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384";
+                     FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm', 't') AND oid >= 16384";
         let rows = self.session.rows(query, &[]).await?;
         Ok(rows.iter().map(|row| (row.get("oid"), row.get("number"))).collect())
     }

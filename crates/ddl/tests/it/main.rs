@@ -2,6 +2,7 @@
 
 mod better;
 mod directions;
+mod encodings;
 mod enums;
 mod forecasts;
 mod frameworks;
@@ -23,6 +24,7 @@ mod statements;
 mod suited;
 mod support;
 mod tablespaces;
+mod vacuums;
 mod ways;
 mod workers;
 mod zones;

@@ -11,8 +11,34 @@ fn strongest(outcome: &Outcome, number: usize) -> Option<LockMode> {
     outcome.statements[number - 1].found.as_ref().unwrap().strongest()
 }
 
+/// index_drop (index.c) takes ACCESS EXCLUSIVE on the index in its last transaction, after its last wait. The server tells of it by sql_drop.
 #[test]
-fn an_index_that_is_dropped_concurrently_has_no_exclusive_lock() {
+fn the_last_lock_of_an_index_that_is_dropped_concurrently_is_read() {
+    let migration = "CREATE INDEX orders_i ON orders (customer_id);
+        DROP INDEX CONCURRENTLY orders_i;
+        CREATE INDEX orders_i ON orders (customer_id);
+        DROP INDEX orders_i;
+        DROP INDEX CONCURRENTLY IF EXISTS orders_i;";
+    let exclusive = |outcome: &Outcome, number: usize| -> Vec<(String, bool)> {
+        let found = outcome.statements[number - 1].found.as_ref().unwrap();
+        let strong = found.locks.iter().filter(|lock| lock.mode == LockMode::AccessExclusive);
+        strong.map(|lock| (lock.relation.clone(), lock.is_dead)).collect()
+    };
+    for release in RELEASES {
+        let outcome = measured(&server(release), &of_shop(migration)).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        assert_eq!(exclusive(&outcome, 2), [("orders_i".to_owned(), true)], "{release}: {outcome:#?}");
+        assert_eq!(outcome.statements[1].found.as_ref().unwrap().blocks(), None, "{release}");
+        // Its locks block others, and it finds them in its transaction.
+        let plain = [("orders".to_owned(), false), ("orders_i".to_owned(), false)];
+        assert_eq!(exclusive(&outcome, 4), plain, "{release}: {outcome:#?}");
+        assert!(exclusive(&outcome, 5).is_empty(), "{release}: {outcome:#?}");
+    }
+}
+
+#[test]
+fn an_index_that_is_dropped_concurrently_has_no_exclusive_lock_that_blocks() {
     for release in RELEASES {
         let server = server(release);
         // The moment of a reading decides whether it meets the last lock.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use ddl::Amount;
 use ddl::Effects;
-use ddl::find::{Class, Kind, Lock, LockMode, WorkKind};
+use ddl::find::{Class, LockMode, WorkKind};
 
 use crate::support::{measured, request, server};
 
@@ -75,7 +75,7 @@ fn lines() -> Vec<Line> {
 }
 
 /// `class | work | locks`, as the file has it.
-fn found(found: &Effects, is_vacuum: bool) -> String {
+fn found(found: &Effects) -> String {
     let mut works: BTreeMap<WorkKind, Vec<&str>> = BTreeMap::new();
     found.works.iter().for_each(|work| works.entry(work.kind).or_default().push(&work.relation));
     let work = |(kind, names): (&WorkKind, &Vec<&str>)| {
@@ -88,9 +88,7 @@ fn found(found: &Effects, is_vacuum: bool) -> String {
     };
     let works: Vec<String> = works.iter().map(work).collect();
     let mut locks: BTreeMap<LockMode, Vec<&str>> = BTreeMap::new();
-    // VACUUM neither waits for locks on indexes and TOAST tables nor keeps them while it waits.
-    let is_passing = |lock: &&Lock| is_vacuum && matches!(lock.kind, Kind::Index | Kind::Toast);
-    let others = found.locks.iter().filter(|lock| !lock.is_new && !is_passing(lock));
+    let others = found.locks.iter().filter(|lock| !lock.is_new);
     others.for_each(|lock| locks.entry(lock.mode).or_default().push(&lock.relation));
     let locks: Vec<String> =
         locks.iter().rev().map(|(mode, names)| format!("{mode} {}", names.join(", "))).collect();
@@ -125,7 +123,7 @@ fn classes_and_locks_are_those_of_the_source() {
             for work in measured.works.iter().filter(|work| work.kind == WorkKind::Rewrite) {
                 assert_eq!(work.proof.is_event, by_alter, "{release}: {}: {work:?}", line.statement);
             }
-            let measured = found(measured, line.statement.starts_with("VACUUM"));
+            let measured = found(measured);
             if measured != line.expected {
                 let _ = writeln!(different, "{release}: {} | {measured}", line.statement);
             }

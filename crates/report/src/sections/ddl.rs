@@ -150,9 +150,10 @@ fn class_name(class: &str) -> String {
 }
 
 /// The work of others that a lock blocks (documentation, "Table-Level Locks"); none if it blocks neither reads nor writes of rows. No session
-/// writes the rows of a materialized view.
+/// writes the rows of a materialized view, and none uses an index that is dropped concurrently.
 fn blocks(lock: &Value) -> Option<&'static str> {
     match text(&lock["mode"]).as_str() {
+        _ if lock["is_dead"] == true => None,
         "ACCESS-EXCLUSIVE" => Some("reads and writes"),
         _ if lock["kind"] == "materialized-view" => None,
         "EXCLUSIVE" | "SHARE-ROW-EXCLUSIVE" | "SHARE" => Some("writes"),

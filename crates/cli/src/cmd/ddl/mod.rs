@@ -1,6 +1,7 @@
 //! `pgrig ddl`: request → run → run document and table.
 
 pub(crate) mod args;
+mod details;
 mod gate;
 mod hints;
 mod limits;

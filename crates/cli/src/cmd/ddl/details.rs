@@ -1,0 +1,334 @@
+//! The lines of each statement: proof, locks, waits, costs, forecast and better way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use ddl::find::{Lock, LockMode, Work, WorkKind};
+use ddl::{Alternative, AtSize, Boundary, Figure, Outcome, Space, Spread, Stall, StatementOutcome, Wait};
+use measure::human::{bytes, counted, grouped, time};
+
+use super::rowless;
+use super::text::{cut, sentence, shown_bytes};
+
+/// Least bytes of files that are more than changes of catalogs.
+const SPACE: u64 = 1 << 20;
+/// Statements of a better way that are shown, beside those that failed.
+const STEPS: usize = 12;
+/// Relations that are named for each lock or work.
+const RELATIONS: usize = 6;
+
+/// Locks and proof of a statement.
+pub(super) fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
+    let mut text = format!("{}  {}", one.number, cut(&one.statement.in_one_line(), 76));
+    if let Some(failed) = &one.failed {
+        let _ = write!(text, "\n   failed  {}", failed.message);
+        if let Some(remedy) = &failed.remedy {
+            let _ = write!(text, "\n   remedy  {}", sentence(remedy));
+        }
+        return Some(text);
+    }
+    let found = one.found.as_ref()?;
+    for work in grouped_works(&found.works) {
+        let _ = write!(text, "\n   proof   {work}");
+    }
+    if found.works.is_empty() {
+        let _ = write!(
+            text,
+            "\n   proof   {}",
+            if found.is_alone {
+                "no table or index has a new file"
+            } else {
+                "no table or index has a new file, and no table was scanned"
+            }
+        );
+    }
+    for lock in grouped_locks(&found.locks) {
+        let _ = write!(text, "\n   lock    {lock}");
+    }
+    for lock in grouped_locks(&found.inherited) {
+        let _ = write!(text, "\n   kept    {lock}");
+    }
+    let is_without = found.locks.iter().all(|lock| lock.is_new) && found.inherited.is_empty();
+    if let Some(why) = &found.unknown_locks {
+        let _ = write!(
+            text,
+            "\n   lock    {}: {why}",
+            if is_without { "not known" } else { "others are not known" }
+        );
+    } else if is_without {
+        text.push_str(if found.is_alone {
+            "\n   lock    none was seen"
+        } else {
+            "\n   lock    no new lock on an existing table (its transaction may hold some already)"
+        });
+    }
+    if let (Some(held), true) = (one.held(), found.strongest_held().is_some())
+        && !found.is_alone
+    {
+        let _ = write!(text, "\n   held    {}", time(held));
+    }
+    if found.is_alone {
+        text.push_str("\n   runs    outside of a transaction");
+        if found.waits > 0 {
+            let _ = write!(text, "; waited for open transactions {}", counted(found.waits as u64, "time"));
+        }
+    }
+    for (name, stall) in [("stall", &one.stall), ("queue", &one.blocked)] {
+        if let Some(stall) = stall {
+            let _ = write!(text, "\n   {name}   {}", waits(stall));
+        }
+    }
+    if let Some(space) = space(found.space) {
+        let _ = write!(text, "\n   space   {space}");
+    }
+    text += &costs(one);
+    text += &forecast(one, of);
+    for alternative in of.alternatives.iter().filter(|other| other.number == one.number) {
+        text += &better(one, alternative);
+    }
+    Some(text)
+}
+
+/// Disk space at its peak, if it is more than changes of catalogs take.
+fn space(space: Space) -> Option<String> {
+    let files = (space.files >= SPACE).then(|| format!("{} of files", bytes(space.files)));
+    let temporary = space.temporary.filter(|temporary| *temporary > 0);
+    let temporary = temporary.map(|temporary| format!("{} of temporary files", bytes(temporary)));
+    let parts: Vec<String> = files.into_iter().chain(temporary).collect();
+    (!parts.is_empty()).then(|| format!("{} more at its peak", parts.join(" and ")))
+}
+
+/// A better way beside the statement, each with its sums and its longest stall.
+fn better(one: &StatementOutcome, alternative: &Alternative) -> String {
+    let mut text = String::new();
+    if alternative.needs_own_migration {
+        text.push_str("\n   needs   a migration of its own, without a transaction, for the better way");
+    }
+    let mut left_out = 0;
+    for (number, step) in alternative.statements.iter().enumerate() {
+        if number >= STEPS && step.failed.is_none() {
+            left_out += 1;
+            continue;
+        }
+        let line = cut(&step.statement.in_one_line(), 66);
+        let _ = write!(text, "\n   {}  {line}", if number == 0 { "better" } else { "      " });
+        if let Some(failed) = &step.failed {
+            let _ = write!(text, "\n           failed: {}", failed.message);
+            continue;
+        }
+        let _ = write!(text, "\n           {}", in_short(std::slice::from_ref(step)));
+    }
+    if left_out > 0 {
+        let _ = write!(
+            text,
+            "\n           and {}: --json FILE writes all of them",
+            counted(left_out, "more statement")
+        );
+    }
+    if alternative.statements.iter().all(|step| step.failed.is_none()) {
+        let _ = write!(text, "\n   in all  {}", in_short(&alternative.statements));
+        let _ = write!(text, "\n   before  {}", in_short(std::slice::from_ref(one)));
+    }
+    text
+}
+
+/// Seconds, WAL, stall and the strongest lock of some statements.
+fn in_short(statements: &[StatementOutcome]) -> String {
+    let largest = || statements.iter().filter_map(StatementOutcome::largest);
+    let seconds: f64 = largest().filter_map(AtSize::seconds).map(|seconds| seconds.median).sum();
+    let wal: f64 = largest().filter_map(AtSize::wal).map(|wal| wal.median).sum();
+    let stalls = statements.iter().filter_map(|one| one.stall.as_ref()?.longest());
+    let stall = stalls.map(|wait| wait.seconds).reduce(f64::max);
+    let strongest = statements.iter().filter_map(|one| one.found.as_ref()?.strongest_held()).max();
+    let stall = stall.map_or(String::new(), |stall| format!(", stall {}", time(stall)));
+    let lock = strongest.map_or(String::new(), |mode| format!(", {mode}"));
+    format!("{}, WAL {}{stall}{lock}", time(seconds), shown_bytes(wal))
+}
+
+/// Cost at each size, if there are several.
+fn costs(one: &StatementOutcome) -> String {
+    let mut text = String::new();
+    let sizes: BTreeSet<u64> = one.measured.iter().map(|at| at.bytes).collect();
+    for at in one.measured.iter().filter(|_| sizes.len() > 1) {
+        if let (Some(seconds), Some(wal)) = (at.seconds(), at.wal()) {
+            let _ = write!(
+                text,
+                "\n   cost    {} at {}, WAL {}",
+                spread(seconds),
+                bytes(at.bytes),
+                shown_bytes(wal.median)
+            );
+        }
+    }
+    text
+}
+
+/// The longest waits of a reader and a writer.
+fn waits(stall: &Stall) -> String {
+    let wait = |name: &str, wait: &Option<Wait>| match wait {
+        Some(wait) if wait.lock > 0.0 => {
+            format!("{name} {} ({} of it for locks, {})", time(wait.seconds), time(wait.lock), wait.name)
+        }
+        Some(wait) => format!("{name} {}", time(wait.seconds)),
+        None => format!("no {name}"),
+    };
+    let counts_for = stall.counts_for.map_or(String::new(), |number| {
+        format!("; longer waits for a kept lock count for statement {number}")
+    });
+    let failed = stall.failed.as_ref().map_or(String::new(), |failed| format!("; it failed: {failed}"));
+    format!("{}, {}{counts_for}{failed}", wait("reader", &stall.read), wait("writer", &stall.write))
+}
+
+/// The forecast of a statement.
+fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
+    let Some(forecast) = &one.forecast else { return rowless::forecast(one).unwrap_or_default() };
+    let is_quick = one.measured.len() == 1;
+    let figure = |figure: &Figure, shown: &dyn Fn(f64) -> String| match figure {
+        Figure::Value { value, low, high } => {
+            format!("{} ({} to {})", shown(*value), shown(*low), shown(*high))
+        }
+        Figure::Beyond { boundary, measure } => beyond(*boundary, of.up_to(one, *measure), is_quick),
+        Figure::TooFewSizes if is_quick => "not known: leave out --quick to measure several sizes".to_owned(),
+        Figure::TooFewSizes => {
+            "not known: the tables are so small that all measured sizes are alike; give --size, or \
+             --rows TABLE=ROWS"
+                .to_owned()
+        }
+        Figure::TooSmall => {
+            "not known: it hardly grows between the measured sizes; give a larger --up-to".to_owned()
+        }
+        Figure::NotMeasured => "not known: it was not measured".to_owned(),
+    };
+    let (seconds, wal) = (figure(&forecast.seconds, &time), figure(&forecast.wal, &shown_bytes));
+    let size = bytes(forecast.bytes);
+    let width = size.len() + 3;
+    let mut text = format!("\n   at {size}  {seconds}\n   {:>width$}  WAL {wal}", "");
+    if let Figure::Value { value, .. } = forecast.space
+        && value >= SPACE as f64
+    {
+        let space = figure(&forecast.space, &shown_bytes);
+        let _ = write!(text, "\n   {:>width$}  {space} of files more at its peak", "");
+    }
+    if let Some(temporary) = &forecast.temporary {
+        let shown = figure(temporary, &shown_bytes);
+        let _ = write!(text, "\n   {:>width$}  temporary files {shown}", "");
+    }
+    text
+}
+
+/// Why there is no figure beyond a boundary, and the size that gives one.
+fn beyond(boundary: Boundary, up_to: u64, is_quick: bool) -> String {
+    // A single size never gives one.
+    let how = if is_quick { "leave out --quick, and give" } else { "give" };
+    format!(
+        "not known: from about {} on, the work exceeds {}; to measure that, {how} --up-to {}",
+        bytes(boundary.at),
+        boundary.cause.name(),
+        bytes(up_to).replace(' ', ""),
+    )
+}
+
+fn spread(seconds: Spread) -> String {
+    format!("{} ({} to {})", time(seconds.median), time(seconds.low), time(seconds.high))
+}
+
+/// Work of one kind, with the relations and the counts of each relation.
+fn grouped_works(works: &[Work]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let is_counted =
+        |work: &&Work| matches!(work.kind, WorkKind::Rows | WorkKind::Scan) && work.proof.read.is_some();
+    let counted: Vec<&Work> = works.iter().filter(is_counted).collect();
+    let others: Vec<Work> = works.iter().filter(|work| !is_counted(work)).cloned().collect();
+    lines.extend(works_of_kinds(&others));
+    lines.extend(counted.iter().take(RELATIONS).flat_map(|work| works_of_kinds(std::slice::from_ref(*work))));
+    if let Some(more) = counted.len().checked_sub(RELATIONS).filter(|more| *more > 0) {
+        let rows: i64 =
+            counted[RELATIONS..].iter().filter_map(|work| work.proof.read).map(|read| read.returned).sum();
+        lines.push(format!("{} rows read of {more} more", grouped(u64::try_from(rows).unwrap_or_default())));
+    }
+    lines
+}
+
+/// Work of one kind, with the relations and the proof of the first.
+fn works_of_kinds(works: &[Work]) -> Vec<String> {
+    let kinds = [WorkKind::Rewrite, WorkKind::Copy, WorkKind::IndexBuild, WorkKind::Rows, WorkKind::Scan];
+    let of_kind = |kind: WorkKind| works.iter().filter(move |work| work.kind == kind);
+    let groups = kinds.into_iter().filter(|kind| of_kind(*kind).next().is_some());
+    groups
+        .map(|kind| {
+            let names: Vec<&str> = of_kind(kind).map(|work| work.relation.as_str()).collect();
+            let first = of_kind(kind).next().map(|work| work.proof);
+            let read = first.and_then(|proof| proof.read);
+            let count = |number: i64| grouped(u64::try_from(number).unwrap_or_default());
+            let rows = |number: i64| counted(u64::try_from(number).unwrap_or_default(), "row");
+            let proof = match (kind, read) {
+                (WorkKind::Rewrite, _) => "new file for".to_owned(),
+                (WorkKind::Copy, _) => "new file in another tablespace for".to_owned(),
+                (WorkKind::IndexBuild, _) => "new file for index".to_owned(),
+                (WorkKind::Rows, Some(read)) => format!(
+                    "{} inserted, {} updated, {} deleted in",
+                    rows(read.inserted),
+                    count(read.updated),
+                    count(read.deleted)
+                ),
+                (WorkKind::Rows, None) => {
+                    "a lock for writes (ROW EXCLUSIVE), and no counters from the server, for".to_owned()
+                }
+                (WorkKind::Scan, Some(read)) if read.scans > 0 => {
+                    format!("{} read by {} of", rows(read.returned), scans(read.scans))
+                }
+                (WorkKind::Scan, Some(_)) => {
+                    "as many index entries read (90 % or more) as rows in".to_owned()
+                }
+                (WorkKind::Scan, None) => "the server counted a VACUUM or ANALYZE of".to_owned(),
+            };
+            let event = if first.is_some_and(|proof| proof.is_event) { " (event table_rewrite)" } else { "" };
+            format!("{proof} {}{event}", listed(&names))
+        })
+        .collect()
+}
+
+fn scans(number: i64) -> String {
+    if number == 1 { "a sequential scan".to_owned() } else { format!("{number} sequential scans") }
+}
+
+/// Locks of one mode, with the relations.
+fn grouped_locks(locks: &[Lock]) -> Vec<String> {
+    let mut modes: BTreeMap<(LockMode, String), Vec<&str>> = BTreeMap::new();
+    for lock in locks.iter().filter(|lock| !lock.is_new) {
+        modes.entry((lock.mode, remark(lock))).or_default().push(&lock.relation);
+    }
+    let line = |((mode, remark), names): (&(LockMode, String), &Vec<&str>)| {
+        format!("{mode} on {}{remark}", listed(names))
+    };
+    modes.iter().rev().map(line).collect()
+}
+
+/// A remark on a lock in parentheses, after a blank; empty if there is none.
+fn remark(lock: &Lock) -> String {
+    if lock.is_dead {
+        return " (at its end, when no session uses it any more)".to_owned();
+    }
+    lock.blocks().map_or_else(String::new, |blocked| format!(" (blocks {blocked})"))
+}
+
+fn listed(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(RELATIONS);
+    let shown = names.iter().take(RELATIONS).copied().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use ddl::Cause;
+
+    use super::*;
+
+    #[test]
+    fn the_advice_beyond_a_boundary_measures_several_sizes() {
+        let boundary = Boundary { cause: Cause::MaintenanceWorkMem, at: 148_000_000 };
+        let of = |is_quick| beyond(boundary, 1_600_000_000, is_quick);
+        assert!(of(false).ends_with("exceeds maintenance_work_mem; to measure that, give --up-to 1.60GB"));
+        assert!(of(true).ends_with("to measure that, leave out --quick, and give --up-to 1.60GB"));
+    }
+}
