@@ -49,7 +49,7 @@ mod transaction;
 mod verify;
 
 pub use capture::{Aggregates, Drawing, TIMEOUT, capture, draw, drawing, statements};
-pub use describe::{Described, SequenceTaken, DescribeRequest, describe};
+pub use describe::{DescribeRequest, Described, SequenceTaken, describe};
 pub use error::CatalogError;
 pub use formula::formula;
 pub use info::{

@@ -12,8 +12,8 @@ use tokio_postgres::{AsyncMessage, CancelToken, Client};
 
 use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, ServerError, why_lost};
 use super::handover::{RawConnection, StreamHandle};
-use super::open::Registered;
 use super::observe::Observed;
+use super::open::Registered;
 use super::rejection::cause;
 use super::route::Route;
 use super::socket::ResolvedAddress;

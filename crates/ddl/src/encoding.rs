@@ -86,7 +86,8 @@ mod tests {
     fn such_a_statement_is_skipped_with_a_warning() {
         let script = Script::read("SELECT 1;\nSET NAMES 'LATIN1';\nSELECT 2", Some("1.sql")).unwrap();
         assert_eq!(script.statements.iter().map(|one| one.line).collect::<Vec<_>>(), [1, 3]);
-        let wanted = "1.sql, line 2: pgrig skipped SET NAMES 'LATIN1', because it reads SQL as UTF-8, and sends it so";
+        let wanted =
+            "1.sql, line 2: pgrig skipped SET NAMES 'LATIN1', because it reads SQL as UTF-8, and sends it so";
         assert_eq!(script.warnings, [wanted]);
     }
 

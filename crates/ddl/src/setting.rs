@@ -87,10 +87,8 @@ mod tests {
             ("UPDATE t SET a = 1", None),
             ("", None),
         ] {
-            let wanted = wanted.map(|(name, value)| Setting {
-                name: name.to_owned(),
-                value: value.map(str::to_owned),
-            });
+            let wanted = wanted
+                .map(|(name, value)| Setting { name: name.to_owned(), value: value.map(str::to_owned) });
             assert_eq!(Setting::of(sql), wanted, "{sql}");
         }
     }

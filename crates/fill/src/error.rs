@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::cause::Cause;
 use crate::limits::{LimitsError, Shortage};
 use crate::probe::ProbeError;
-use crate::remains::{StartOver, Remains};
+use crate::remains::{Remains, StartOver};
 use crate::request::InitStep;
 use crate::run::direct::NotDirect;
 use catalog::CatalogError;

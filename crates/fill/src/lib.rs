@@ -42,11 +42,13 @@ pub use cause::Cause;
 pub use error::FillError;
 pub use outcome::Outcome;
 pub use part_work::{FillId, PartWork};
-pub use plan::{Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, volume_monitor};
+pub use plan::{
+    Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, volume_monitor,
+};
 pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
 };
-pub use remains::{StartOver, Remains, Replaced};
+pub use remains::{Remains, Replaced, StartOver};
 pub use request::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, Part,
     PartitionMethod, Partitions, Persistence, Request, Subject, Triggers,

@@ -43,14 +43,17 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
         let best = predictors
             .iter()
             .filter(|predictor| {
-                open.contains(&predictor.of) && !open.contains(&predictor.by) && depths[predictor.by] < MOST_LINKS
+                open.contains(&predictor.of)
+                    && !open.contains(&predictor.by)
+                    && depths[predictor.by] < MOST_LINKS
             })
             .map(|predictor| (predictor, predictor.information(columns, rows)))
             .max_by(|one, other| one.1.total_cmp(&other.1));
         let next = match best {
             Some((predictor, information)) if information > LEAST => {
                 let leader = &columns[predictor.by];
-                let pairs = predictor.usable(leader).map(|(place, share)| (place, -1, round(share))).collect();
+                let pairs =
+                    predictor.usable(leader).map(|(place, share)| (place, -1, round(share))).collect();
                 let follows = Follows { column: leader.name.clone(), how: How::Pairs { pairs } };
                 depths[predictor.of] = depths[predictor.by] + 1;
                 columns[predictor.of].nulls_follow = Some(follows);
@@ -59,7 +62,9 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
             // Nothing tells of the others: the one that tells most of them leads.
             _ => {
                 let tells = |at: usize| -> f64 {
-                    let of = predictors.iter().filter(|predictor| predictor.by == at && open.contains(&predictor.of));
+                    let of = predictors
+                        .iter()
+                        .filter(|predictor| predictor.by == at && open.contains(&predictor.of));
                     of.map(|predictor| predictor.information(columns, rows)).sum()
                 };
                 let by_what_it_tells = |one: &usize, other: &usize| tells(*one).total_cmp(&tells(*other));
@@ -79,8 +84,10 @@ fn predictors(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, 
         return Vec::new();
     };
     let enough = combinations.iter().filter(|(.., share)| *share == 0.0 || share * rows.all as f64 >= k);
-    let mut found =
-        [Predictor { of: one, by: other, shares: Vec::new() }, Predictor { of: other, by: one, shares: Vec::new() }];
+    let mut found = [
+        Predictor { of: one, by: other, shares: Vec::new() },
+        Predictor { of: other, by: one, shares: Vec::new() },
+    ];
     for (value, with, share) in enough {
         for (predictor, own, other) in [(0, value, with), (1, with, value)] {
             let predictor = &mut found[predictor];
@@ -97,7 +104,10 @@ fn predictors(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, 
         predictor.shares.sort_by(|one, other| other.1.total_cmp(&one.1));
         predictor.shares.truncate(MOST_PAIRS);
     }
-    found.into_iter().filter(|predictor| predictor.of != predictor.by && !predictor.shares.is_empty()).collect()
+    found
+        .into_iter()
+        .filter(|predictor| predictor.of != predictor.by && !predictor.shares.is_empty())
+        .collect()
 }
 
 /// Share of the rows with the column's frequent value at this place, or with NULL.

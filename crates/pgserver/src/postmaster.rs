@@ -5,7 +5,7 @@ use crate::error::OnPath;
 use crate::files::{free_bytes, name_of, poll};
 use crate::initdb::clean_environment;
 use crate::pidfile::PidFile;
-use crate::spawn::{ParentThread, OnParentDeath, detach, spawn_with_parent_thread};
+use crate::spawn::{OnParentDeath, ParentThread, detach, spawn_with_parent_thread};
 use crate::{Binaries, Error, Event, Events, Lifetime, Result, control, diagnose, process};
 use nix::sys::signal::Signal;
 use std::fs::{self, File};

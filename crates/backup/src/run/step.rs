@@ -64,7 +64,8 @@ impl Measured {
     }
 
     fn add_server_cpu(&mut self, seconds: Option<f64>) {
-        self.server_cpu = self.server_cpu.map_or(seconds, |before| Some(before + seconds.unwrap_or_default()));
+        self.server_cpu =
+            self.server_cpu.map_or(seconds, |before| Some(before + seconds.unwrap_or_default()));
     }
 }
 

@@ -158,7 +158,8 @@ impl<'a> Design<'a> {
     ) -> Result<Described, CatalogError> {
         let given = Given::read(client, info, &request.columns).await?;
         let mut slots = slots(info, &given, request)?;
-        for slot in slots.iter_mut().filter(|slot| request.referenced.iter().any(|name| name == slot.name())) {
+        for slot in slots.iter_mut().filter(|slot| request.referenced.iter().any(|name| name == slot.name()))
+        {
             slot.give_values(request.rows);
         }
         let own: Vec<String> = slots.iter().filter_map(|slot| slot.own_key().map(str::to_owned)).collect();

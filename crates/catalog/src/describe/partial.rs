@@ -9,7 +9,7 @@ use failure::Classified;
 use rowgen::{Column, Table, Values};
 use tokio_postgres::Client;
 
-use super::{Described, Design, DescribeRequest};
+use super::{DescribeRequest, Described, Design};
 use crate::error::CatalogError;
 use crate::info::{CheckInfo, ColumnInfo, KeyInfo, TableInfo};
 use crate::mentioned::columns_in;

@@ -1,7 +1,7 @@
 //! Tables and requests that are refused, each with what is wrong and the remedy, and nothing left behind.
 
 use crate::support::{given, on_each_release};
-use catalog::{Described, Scope, TableInfo, DescribeRequest, describe, verify};
+use catalog::{DescribeRequest, Described, Scope, TableInfo, describe, verify};
 use testkit::assert_says;
 
 #[test]
@@ -93,7 +93,8 @@ fn what_the_role_may_not() {
 
         database.sql("DO $$BEGIN EXECUTE format('REVOKE TEMP ON DATABASE %I FROM PUBLIC', current_database()); END$$").await;
         let info = TableInfo::read(limited.client(), "own", Scope::Idle).await.unwrap();
-        let described = describe(limited.client(), &info, &DescribeRequest::default(), Scope::Idle).await.unwrap();
+        let described =
+            describe(limited.client(), &info, &DescribeRequest::default(), Scope::Idle).await.unwrap();
         let warnings = verify(limited.client(), &info, &described, Scope::Idle).await.unwrap().warnings;
         assert_says(
             &warnings.join(""),
@@ -250,7 +251,8 @@ fn columns_that_cannot_be_given() {
         );
         // A sample must not move the table's own sequence.
         let info = TableInfo::read(database.client(), "t", Scope::Idle).await.unwrap();
-        let request = DescribeRequest { columns: given(&["d=null"]), first_row: 100, ..DescribeRequest::default() };
+        let request =
+            DescribeRequest { columns: given(&["d=null"]), first_row: 100, ..DescribeRequest::default() };
         let described: Described = describe(database.client(), &info, &request, Scope::Idle).await.unwrap();
         verify(database.client(), &info, &described, Scope::Idle).await.unwrap();
         assert_eq!(database.value("SELECT last_value FROM t_e_seq").await, "100");

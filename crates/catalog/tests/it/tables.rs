@@ -2,7 +2,7 @@
 //! constraints hold, so a COPY that succeeds is the proof.
 
 use crate::support::on_each_release;
-use catalog::{Scope, TableInfo, DescribeRequest, describe};
+use catalog::{DescribeRequest, Scope, TableInfo, describe};
 use testkit::assert_says;
 
 #[test]
@@ -255,7 +255,8 @@ fn keys_of_every_form() {
             &["public.k_few has room for 60 rows, not 61", "3 values of a × 2 values of b × 10 values of c"],
         );
         let info = TableInfo::read(database.client(), "k_few", Scope::Idle).await.unwrap();
-        let described = describe(database.client(), &info, &DescribeRequest::default(), Scope::Idle).await.unwrap();
+        let described =
+            describe(database.client(), &info, &DescribeRequest::default(), Scope::Idle).await.unwrap();
         assert_eq!(described.most_rows.unwrap().rows, 60);
         if database.release >= 18 {
             database
@@ -297,11 +298,15 @@ fn appended_rows_go_on_after_those_present() {
         database.load(&info, &half).await;
         request.present = Some(serde_json::from_str(&stored).unwrap());
         request.first_row = whole.first_row;
-        assert_eq!(describe(database.client(), &info, &request, Scope::Idle).await.unwrap().table, whole.table);
+        assert_eq!(
+            describe(database.client(), &info, &request, Scope::Idle).await.unwrap().table,
+            whole.table
+        );
         // Going on with numbered rows: the same values as in one go.
         database.sql("TRUNCATE ids").await;
         database.fill("ids", 100).await.unwrap();
-        let request = DescribeRequest { first_row: 100, rows: Some(50), seed: 42, ..DescribeRequest::default() };
+        let request =
+            DescribeRequest { first_row: 100, rows: Some(50), seed: 42, ..DescribeRequest::default() };
         assert_eq!(database.fill_requested("ids", &request).await.unwrap().first_row, 100);
         assert_eq!(database.value("SELECT max(id) FROM ids").await, "150");
         for _ in 0..2 {
@@ -318,9 +323,11 @@ fn appended_rows_go_on_after_those_present() {
                 "TRUNCATE public.pairs",
             ],
         );
-        let request = DescribeRequest { first_row: 300, rows: Some(100), seed: 42, ..DescribeRequest::default() };
+        let request =
+            DescribeRequest { first_row: 300, rows: Some(100), seed: 42, ..DescribeRequest::default() };
         database.fill_requested("pairs", &request).await.unwrap();
-        let request = DescribeRequest { first_row: 380, rows: Some(50), seed: 42, ..DescribeRequest::default() };
+        let request =
+            DescribeRequest { first_row: 380, rows: Some(50), seed: 42, ..DescribeRequest::default() };
         let error = database.fill_requested("pairs", &request).await.unwrap_err().to_string();
         assert_says(&error, &["public.pairs has room for 20 rows, not 50"]);
     });

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::app::failure::{Failure, BadResult};
+use crate::app::failure::{BadResult, Failure};
 use crate::app::printer::Printer;
 use crate::app::{fault, interrupt};
 

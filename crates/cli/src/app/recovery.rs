@@ -13,10 +13,10 @@ use server::settings::{
 use tokio::runtime::{Builder, Runtime};
 
 use crate::app::args::ServerChoice;
-use crate::app::failure::{MachineFailure, Failure, BadResult};
+use crate::app::failure::{BadResult, Failure, MachineFailure};
 use crate::app::interrupt;
 use crate::app::printer::Printer;
-use crate::app::target::{self, ServerKind, server_kind, options};
+use crate::app::target::{self, ServerKind, options, server_kind};
 
 /// Time to wait for a server that does not answer: it must not delay a verb for another server.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -95,7 +95,9 @@ pub(crate) fn put_back_own(
                 Some(JournalState::Dead(journal)) => restore_own(target, &journal, printer),
                 _ => Ok(()),
             },
-            JournalState::Elsewhere(journal) => Err(MachineFailure(elsewhere(&journal.record, &journal.path)).into()),
+            JournalState::Elsewhere(journal) => {
+                Err(MachineFailure(elsewhere(&journal.record, &journal.path)).into())
+            }
             JournalState::Dead(journal) => restore_own(target, &journal, printer),
             _ => Ok(()),
         },

@@ -11,7 +11,7 @@ use server::{DataDirectory, DifferingSetting, Restarter, differing_settings, run
 use tps::matrix::ServerFacts;
 
 use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
-use crate::app::failure::{MachineFailure, Failure, Usage};
+use crate::app::failure::{Failure, MachineFailure, Usage};
 use crate::app::printer::Printer;
 use crate::app::{pooler, recovery};
 

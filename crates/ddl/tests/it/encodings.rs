@@ -19,7 +19,10 @@ fn a_schema_that_sets_an_encoding_has_its_own_names() {
         let request = request(schema, migration, Amount::Rows(100));
         let warnings = &request.schema.unseen;
         assert_eq!(warnings.len(), 2, "{warnings:?}");
-        assert_says(&warnings[0], &["the test's schema, line 1: ", "SET client_encoding = 'LATIN1'", "UTF-8"]);
+        assert_says(
+            &warnings[0],
+            &["the test's schema, line 1: ", "SET client_encoding = 'LATIN1'", "UTF-8"],
+        );
         assert_says(&warnings[1], &["the test's schema, line 5: ", "set_config", "UTF-8"]);
         let outcome = measured(&server(release), &request).unwrap();
         assert_eq!(outcome.failed().count(), 0, "{release}: {:#?}", outcome.statements);

@@ -17,7 +17,8 @@ fn a_vacuum_locks_indexes_and_toast_tables() {
     // No column of it can be long, so it has no TOAST table; and it has no index.
     let log = [(LockMode::ShareUpdateExclusive, "orders_log")];
     for release in RELEASES {
-        let migration = "VACUUM orders; VACUUM (SKIP_LOCKED) orders; VACUUM (ANALYZE) orders; VACUUM orders_log;";
+        let migration =
+            "VACUUM orders; VACUUM (SKIP_LOCKED) orders; VACUUM (ANALYZE) orders; VACUUM orders_log;";
         let outcome = measured(&server(release), &of_shop(migration)).unwrap();
         let wanted = [&orders[..], &orders, &orders, &log];
         for (one, wanted) in outcome.statements.iter().zip(wanted) {

@@ -7,7 +7,7 @@ use super::event::{Event, EventKind, StopReason};
 use super::file_volumes::FileVolumes;
 use super::headroom::{Headroom, SpaceRule};
 use super::refusal::{AS_ASKED, LimitsError, OutOfSpace, VolumeRole};
-use super::{ChunkSpace, Group, Limits, Mark, RemainingSpace, Owed, Percent, Shortage, SpaceLimit};
+use super::{ChunkSpace, Group, Limits, Mark, Owed, Percent, RemainingSpace, Shortage, SpaceLimit};
 use server::volume::Space;
 
 /// Time between two readings of a volume that has no room.

@@ -4,19 +4,19 @@
 //! decides with both, chunk by chunk, and knows neither clock nor volume; an [`AdmissionControl`] gives it those
 //! and serves the streams.
 
+mod admission;
 mod budget;
 mod event;
 mod file_volumes;
-mod admission;
 mod headroom;
 mod refusal;
 mod shortage;
 
 use std::time::Duration;
 
+pub use admission::{Admission, AdmissionControl, OnEvent, RemainingSpace, VolumeMonitor};
 pub use budget::{Reading, Ticket};
 pub use event::{Event, EventKind, StopReason};
-pub use admission::{Admission, AdmissionControl, RemainingSpace, VolumeMonitor, OnEvent};
 pub use headroom::{Headroom, SpaceRule, WalFacts, WalUse};
 pub use refusal::{LimitsError, OutOfSpace, VolumeRole};
 use serde::{Serialize, Serializer};

@@ -44,7 +44,7 @@ pub use sizes::{Calculation, Prediction, Sizes};
 pub(crate) use splits::{Splits, entry_size};
 
 use crate::error::FillError;
-use crate::limits::{VolumeMonitor, SpaceRule, WalFacts};
+use crate::limits::{SpaceRule, VolumeMonitor, WalFacts};
 use crate::request::{Amount, Request, Subject};
 use crate::run::direct::{DataDirectory, NotDirect};
 use catalog::TableInfo;

@@ -16,7 +16,7 @@ use super::by_set::BySet;
 use super::filler::{Filler, InCycle};
 use super::load_chunk::LoadedParts;
 use super::rate::RateMeter;
-use super::{Conduct, Observer, direct, failed, admission_control};
+use super::{Conduct, Observer, admission_control, direct, failed};
 use crate::cause::Cause;
 use crate::error::FillError;
 use crate::limits::Event;
@@ -54,8 +54,8 @@ pub(crate) fn run_cycle<'a>(
         for (at, (Member { plan, conduct, observer, later }, tell)) in
             members.into_iter().zip(&tells).enumerate()
         {
-            let control =
-                admission_control(plan, conduct.limits, conduct.volume_monitor, tell).map_err(|error| (at, error))?;
+            let control = admission_control(plan, conduct.limits, conduct.volume_monitor, tell)
+                .map_err(|error| (at, error))?;
             let mut filler = Filler::new(target, plan, control, None, false, conduct.records, observer);
             filler.is_unsampled = conduct.is_unsampled;
             filler.makes = conduct.makes;

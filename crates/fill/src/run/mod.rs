@@ -61,7 +61,7 @@ pub(crate) use self::prepare::{begin_ledger, continue_ledger};
 pub(crate) use self::queue::Queue;
 use crate::cause::Cause;
 use crate::error::FillError;
-use crate::limits::{Event, AdmissionControl, Limits, RemainingSpace, VolumeMonitor, OnEvent};
+use crate::limits::{AdmissionControl, Event, Limits, OnEvent, RemainingSpace, VolumeMonitor};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::probe::{ProbeKind, ProbePoint};
@@ -143,7 +143,8 @@ fn admission_control<'a>(
     tell: &'a OnEvent<'a>,
 ) -> Result<Option<AdmissionControl<'a>>, FillError> {
     let in_chunks = in_chunks(plan);
-    let control = in_chunks.then(|| AdmissionControl::new(limits, volume_monitor, plan.owed(), tell)).transpose()?;
+    let control =
+        in_chunks.then(|| AdmissionControl::new(limits, volume_monitor, plan.owed(), tell)).transpose()?;
     if let Some(control) = control.as_ref().filter(|_| !plan.may_be_full()) {
         // The rehearsal, which has the locks of the tables to be dropped, knows what they give back.
         let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };

@@ -7,7 +7,7 @@ use connect::Connection;
 use server::Survey;
 
 use crate::error::FillError;
-use crate::limits::{Event, EventKind, Limits, Mark, VolumeMonitor, StopReason};
+use crate::limits::{Event, EventKind, Limits, Mark, StopReason, VolumeMonitor};
 use crate::plan::{Plan, volume_monitor};
 use crate::run::Arrival;
 

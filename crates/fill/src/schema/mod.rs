@@ -10,7 +10,6 @@
 //!   Tables of a cycle are one task.
 //! - `parts`: several processes load the rows; the last one to end carries out the steps after them.
 
-mod task_queue;
 mod create;
 mod limits;
 mod outcome;
@@ -19,6 +18,7 @@ mod plan;
 mod record;
 mod request;
 mod run;
+mod task_queue;
 
 pub use create::create_schema;
 pub use limits::SchemaLimits;

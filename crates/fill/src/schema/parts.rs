@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 
-use super::task_queue::TaskQueue;
 use super::limits::Clock;
 use super::outcome::{FilledTable, SchemaOutcome};
 use super::plan::{PlannedTable, SchemaPlan, plan_schema};
 use super::record;
 use super::run::{SchemaRun, create, failed};
+use super::task_queue::TaskQueue;
 use crate::error::FillError;
 use crate::ledger::Ledger;
 use crate::limits::Limits;

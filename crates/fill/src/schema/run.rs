@@ -9,11 +9,11 @@ use failure::{Class, Classified};
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, Shared, join_all};
 
-use super::task_queue::{TaskQueue, Task};
 use super::limits::{Clock, SchemaLimits};
 use super::outcome::{FilledTable, SchemaOutcome};
 use super::plan::{LANES, PlannedTable, SchemaPlan};
 use super::record;
+use super::task_queue::{Task, TaskQueue};
 use crate::error::FillError;
 use crate::outcome::Outcome;
 use crate::plan::Plan;

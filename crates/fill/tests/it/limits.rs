@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use connect::Connection;
 use fill::limits::{
-    Admission, ChunkSpace, Event, EventKind, AdmissionControl, Limits, LimitsError, Mark, Owed, Percent, VolumeMonitor,
-    SpaceLimit, SpaceRule, StopReason, WalFacts, WalUse,
+    Admission, AdmissionControl, ChunkSpace, Event, EventKind, Limits, LimitsError, Mark, Owed, Percent,
+    SpaceLimit, SpaceRule, StopReason, VolumeMonitor, WalFacts, WalUse,
 };
 use pgserver::{Major, Profile, Spec};
 use server::volume::{Volume, Volumes};
@@ -60,7 +60,8 @@ fn streams_fill_to_the_brim_together_and_go_on_when_the_volume_grows() {
             events.lock().unwrap().push(event.clone());
         };
         let volume = Volume::of(mount.path()).unwrap();
-        let control = AdmissionControl::new(limits, Some(volume_monitor(mount)), Owed::default(), &tell).unwrap();
+        let control =
+            AdmissionControl::new(limits, Some(volume_monitor(mount)), Owed::default(), &tell).unwrap();
         control.begin().unwrap();
         let stream = async |name: &str| {
             for number in 0.. {
@@ -131,12 +132,14 @@ fn what_needs_sight_is_refused_without() {
 fn a_volume_that_is_full_already_is_refused_and_none_is_left_to_the_clock() {
     on_each(16, |mount| {
         let chunk = ChunkSpace { heap: 100 * MB, ..ChunkSpace::default() };
-        let control = AdmissionControl::new(Limits::default(), Some(volume_monitor(mount)), Owed::default(), &|_| ());
+        let control =
+            AdmissionControl::new(Limits::default(), Some(volume_monitor(mount)), Owed::default(), &|_| ());
         let refused = control.unwrap().refuse_full(chunk, 0).unwrap_err();
         assert!(matches!(refused, LimitsError::NoRoom { needed, .. } if needed == chunk.heap), "{refused}");
         let over = Limits { duration: Some(Duration::ZERO), ..Limits::default() };
         let chunk = ChunkSpace { heap: MB, ..ChunkSpace::default() };
-        let control = AdmissionControl::new(over, Some(volume_monitor(mount)), Owed::default(), &|_| ()).unwrap();
+        let control =
+            AdmissionControl::new(over, Some(volume_monitor(mount)), Owed::default(), &|_| ()).unwrap();
         let admission = run(control.before_chunk(chunk)).unwrap();
         assert_eq!(admission, Admission::Stop(StopReason::Duration { seconds: 0.0 }));
     });
@@ -166,7 +169,10 @@ fn what_holds_wal_back_is_seen() {
             let volumes = Volumes::of(client, &server.data_dir(), None, None).await.unwrap().unwrap();
             let kept = |facts: &WalFacts, wal| {
                 let mut volume_monitor = VolumeMonitor::new(&volumes, SpaceRule::new(&volumes, facts, wal));
-                (volume_monitor.kept(&Limits::default()).unwrap(), Limits::default().warning(Some(&volume_monitor)))
+                (
+                    volume_monitor.kept(&Limits::default()).unwrap(),
+                    Limits::default().warning(Some(&volume_monitor)),
+                )
             };
             let (few, _) = kept(&facts, WalUse::Little);
             let (logged, warning) = kept(&facts, WalUse::Full);
@@ -212,7 +218,8 @@ fn a_server_that_was_filled_to_the_brim_goes_on() {
             let facts = WalFacts::ask(client).await.unwrap();
             let volume_monitor = VolumeMonitor::new(&volumes, SpaceRule::new(&volumes, &facts, wal));
             let limits = Limits { space: SpaceLimit::Brim { reserve: 0 }, ..Limits::default() };
-            let control = AdmissionControl::new(limits, Some(volume_monitor), Owed::default(), &|_| ()).unwrap();
+            let control =
+                AdmissionControl::new(limits, Some(volume_monitor), Owed::default(), &|_| ()).unwrap();
             let load = format!("INSERT INTO t SELECT id, '' FROM generate_series(1, {rows}) AS g (id)");
             let fill = async |stream: &Connection| {
                 let mut chunks = 0;

@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 
 use crate::support::{Server, expressions, on_each_release, request, statements};
 use micro::{
-    Body, Finding, Kind, MicroError, Observer, Outcome, RunProgress, Plan, Request, Role, Round, Suite, explain,
-    run, shipped,
+    Body, Finding, Kind, MicroError, Observer, Outcome, Plan, Request, Role, Round, RunProgress, Suite,
+    explain, run, shipped,
 };
 
 /// Keeps everything.

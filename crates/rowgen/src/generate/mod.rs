@@ -34,9 +34,7 @@ pub(crate) use self::topic::{Form, NUMBERS as TOPIC_NUMBERS};
 pub(crate) use self::unique::LONGEST as UNIQUE_TEXT;
 use crate::random::{Draw, Stream};
 use crate::value::Value;
-use crate::{
-    Column, Keys, Kind, Payload, Pick, Reference, Side, Table, Turn, Units, Values, Weighted,
-};
+use crate::{Column, Keys, Kind, Payload, Pick, Reference, Side, Table, Turn, Units, Values, Weighted};
 
 /// A column's values, with parts that are computed before the first row.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::error::SettingsError;
 use super::private;
 use super::record::Record;
-use crate::process::{ProcessState, Process};
+use crate::process::{Process, ProcessState};
 
 /// Attempts to get a lock: a process that cleans up may hold it for a moment.
 const TRIES: u32 = 100;
@@ -213,7 +213,9 @@ fn find(path: &Path) -> io::Result<Option<JournalState>> {
     };
     match state {
         ProcessState::Runs => Ok(Some(JournalState::Live(record))),
-        ProcessState::Unknown => Ok(Some(JournalState::Elsewhere(Unclaimed { path: path.to_owned(), record }))),
+        ProcessState::Unknown => {
+            Ok(Some(JournalState::Elsewhere(Unclaimed { path: path.to_owned(), record })))
+        }
         ProcessState::Gone => claim(path, record, Some(file)),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::bench::run::command::{Output, TestCommand};
 use crate::bench::run::bench_server::Content;
+use crate::bench::run::command::{Output, TestCommand};
 use crate::bench::run::tmpfs::Tmpfs;
 use crate::bench::variant::Variant;
 use connect::Target;

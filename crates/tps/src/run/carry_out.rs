@@ -158,7 +158,8 @@ impl Client {
             _ => None,
         };
         let prepared = &mut session.prepared;
-        let complete = answer.read(&mut session.wire, receive, &mut memory.variables, || prepared.parsed())?;
+        let complete =
+            answer.read(&mut session.wire, receive, &mut memory.variables, || prepared.parsed())?;
         if complete.is_some() {
             prepared.answered();
         }
@@ -178,7 +179,9 @@ impl Client {
                 self.transaction.pipeline = Some(0);
                 Ok(self.end_command(common, clock, command, command + 1))
             }
-            (At::RollingBack(command, outcome), None) => Ok(self.retry_or_give_up(common, clock, command, outcome)),
+            (At::RollingBack(command, outcome), None) => {
+                Ok(self.retry_or_give_up(common, clock, command, outcome))
+            }
             (At::RollingBack(..), Some(problem)) => {
                 Err(Lost::by_machine(format!("could not roll back after an error: {problem}")))
             }

@@ -304,7 +304,8 @@ impl Client {
             if let Some((script, command)) = at {
                 common.tally().command((script, command), |command| command.failures += 1);
                 let at = (script, self.target);
-                let phase = common.tally().ended(at, TransactionOutcome::Other, self.transaction.tries - 1, None);
+                let phase =
+                    common.tally().ended(at, TransactionOutcome::Other, self.transaction.tries - 1, None);
                 self.count(phase);
             }
             if has_no_session

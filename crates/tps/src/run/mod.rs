@@ -1,17 +1,17 @@
 //! Carries a plan out: connects, has jobs do the work, collects their counts, and ends them.
 
-pub(crate) mod stop_signal;
 mod answer;
 mod carry_out;
 mod client;
 pub(crate) mod clock;
 mod job;
-mod start_barrier;
 pub(crate) mod pace;
 mod part_monitor;
 mod server_clock;
 mod session;
 mod shell;
+mod start_barrier;
+pub(crate) mod stop_signal;
 pub(crate) mod tally;
 mod targets;
 mod waiter;
@@ -36,12 +36,12 @@ use crate::observer::{Debugged, Observer};
 use crate::outcome::{End, LostClient, Moves, Outcome, Parted};
 use crate::plan::Plan;
 use crate::request::{Connecting, Request};
-use crate::run::stop_signal::StopSignal;
 use crate::run::job::{Start, work};
-use crate::run::start_barrier::StartBarrier;
 use crate::run::pace::Timetable;
 use crate::run::part_monitor::PartMonitor;
 use crate::run::session::{AbortHandle, Session};
+use crate::run::start_barrier::StartBarrier;
+use crate::run::stop_signal::StopSignal;
 use crate::run::tally::{Collected, Collector, Tally};
 use crate::run::targets::Targets;
 use connect::Target;
@@ -104,7 +104,8 @@ impl Run {
             let names = 0..commands.commands().len();
             names.map(|command| format!("pgrig_{script}_{command}")).collect()
         });
-        let stop_signal = StopSignal::new().map_err(|source| TpsError::Machine { what: "make an event", source })?;
+        let stop_signal =
+            StopSignal::new().map_err(|source| TpsError::Machine { what: "make an event", source })?;
         Ok(Self {
             tallies: (0..jobs.min(clients))
                 .map(|_| Tally::new(&plan.scripts, statements, phase, targets.len()))
@@ -241,7 +242,8 @@ pub fn run<'a>(
             ready = get_ready(&run, observer) => ready?,
         };
         let (tell, mut messages) = mpsc::channel(MOST_UNREAD);
-        let (job_threads, timetable) = JobThreads::start(Arc::clone(&run), starts(plan, sessions, &tell), first)?;
+        let (job_threads, timetable) =
+            JobThreads::start(Arc::clone(&run), starts(plan, sessions, &tell), first)?;
         drop(tell);
         let mut collector =
             Collector::new(timetable, &plan.scripts, &plan.request, (run.tallies.len(), targets.len()));

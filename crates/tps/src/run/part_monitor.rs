@@ -41,7 +41,13 @@ impl PartMonitor {
         let (tell, parted) = oneshot::channel();
         let (over, ended) = oneshot::channel();
         let monitor_task = MonitorTask { barrier, readings: Arc::clone(&readings), done: BTreeSet::new() };
-        Self { readings, parted: Some(parted), over, task: tokio::spawn(monitor_task.keep(tell, ended)), agreed }
+        Self {
+            readings,
+            parted: Some(parted),
+            over,
+            task: tokio::spawn(monitor_task.keep(tell, ended)),
+            agreed,
+        }
     }
 
     /// Resolves when another part leaves before its end, or when pgrig can no longer observe the parts. Never resolves a second time.

@@ -9,21 +9,21 @@
 //! The observer has a session of its own. It never makes a run fail: observations that are not
 //! possible are left out, and a note says so.
 
-mod sampler;
 mod host;
 mod notes;
-mod server;
 mod period;
+mod sampler;
+mod server;
 mod waits;
 
 use ::server::machine;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use self::sampler::Sampler;
 pub use self::host::{DiskUsed, ProcessorsUsed, Used};
-use self::server::Server;
 pub use self::period::{Maintained, Period};
+use self::sampler::Sampler;
+use self::server::Server;
 use connect::Target;
 
 /// Sessions and server to watch.

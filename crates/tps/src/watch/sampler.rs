@@ -7,8 +7,8 @@ use tokio::time::sleep_until;
 
 use crate::watch::host::{Counters, Host};
 use crate::watch::notes::{self, Unseen};
-use crate::watch::server::{ObserveError, Look, Server};
 use crate::watch::period::{Checkpoints, Maintenances};
+use crate::watch::server::{Look, ObserveError, Server};
 use crate::watch::waits::Waits;
 use crate::watch::{WatchPhase, Watched, WatchedSecond};
 use connect::ConnectError;

@@ -71,9 +71,14 @@ impl Server {
     pub(super) async fn open(target: &Target, watching: &Watching) -> Result<Self, ConnectError> {
         let connection = target.clone().with_application_name(APPLICATION_NAME).connect().await?;
         match Self::prepare(&connection).await {
-            Ok((restricted_role, [state, maintenance, waits])) => {
-                Ok(Self { connection, watching: watching.clone(), restricted_role, state, maintenance, waits })
-            }
+            Ok((restricted_role, [state, maintenance, waits])) => Ok(Self {
+                connection,
+                watching: watching.clone(),
+                restricted_role,
+                state,
+                maintenance,
+                waits,
+            }),
             Err(error) => Err(connection.explain(error).await),
         }
     }
@@ -126,7 +131,8 @@ impl Server {
 
     /// Waits of the run's sessions, with the number of sessions for each.
     pub(super) async fn waits(&self) -> Result<Vec<(String, u64)>, ObserveError> {
-        let rows = self.answered(self.connection.client.query(&self.waits, &[&self.watching.clients])).await?;
+        let rows =
+            self.answered(self.connection.client.query(&self.waits, &[&self.watching.clients])).await?;
         let sessions =
             |row: &tokio_postgres::Row| u64::try_from(row.get::<_, i64>("sessions")).unwrap_or_default();
         Ok(rows.iter().map(|row| (row.get("event"), sessions(row))).collect())
@@ -151,8 +157,11 @@ impl Server {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 let error = self.connection.explain(error).await;
-                let kind =
-                    if matches!(error, ConnectError::Query { .. }) { ObserveError::Transient } else { ObserveError::SessionLost };
+                let kind = if matches!(error, ConnectError::Query { .. }) {
+                    ObserveError::Transient
+                } else {
+                    ObserveError::SessionLost
+                };
                 Err(kind(error.to_string()))
             }
             Err(_) => Err(ObserveError::SessionLost(format!("no answer for {} s", PATIENCE.as_secs()))),

@@ -5,7 +5,7 @@ use failure::Classified;
 use std::future::Future;
 
 use bytes::Bytes;
-use catalog::{CatalogError, Described, Scope, TableInfo, DescribeRequest, describe, verify};
+use catalog::{CatalogError, DescribeRequest, Described, Scope, TableInfo, describe, verify};
 use connect::{Connection, Target};
 use futures_util::SinkExt;
 use rowgen::{ColumnSpec, Constants, Encoder, Format};
@@ -65,11 +65,20 @@ impl Database {
         rows: u64,
         columns: &[&str],
     ) -> Result<Described, CatalogError> {
-        let request = DescribeRequest { columns: given(columns), rows: Some(rows), seed: 42, ..DescribeRequest::default() };
+        let request = DescribeRequest {
+            columns: given(columns),
+            rows: Some(rows),
+            seed: 42,
+            ..DescribeRequest::default()
+        };
         self.fill_requested(table, &request).await
     }
 
-    pub(crate) async fn fill_requested(&self, table: &str, request: &DescribeRequest) -> Result<Described, CatalogError> {
+    pub(crate) async fn fill_requested(
+        &self,
+        table: &str,
+        request: &DescribeRequest,
+    ) -> Result<Described, CatalogError> {
         let info = TableInfo::read(self.client(), table, Scope::Idle).await?;
         let described = describe(self.client(), &info, request, Scope::Idle).await?;
         let warnings = verify(self.client(), &info, &described, Scope::Idle).await?.warnings;

@@ -8,7 +8,7 @@ use measure::merge::{Merged, merge};
 use pgserver::Home;
 
 use crate::app::command_line;
-use crate::app::failure::{MachineFailure, Context, Failure};
+use crate::app::failure::{Context, Failure, MachineFailure};
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use measure::Run;
 
-use crate::app::failure::{MachineFailure, Context, Failure, Usage};
+use crate::app::failure::{Context, Failure, MachineFailure, Usage};
 use crate::app::printer::Printer;
 
 /// The file of one run; saved as a whole each time, so that a reader never sees half a document.

@@ -21,7 +21,7 @@ use tokio::process::Command;
 use tokio::runtime::Builder;
 
 use crate::app::command_line::without_passwords;
-use crate::app::failure::{MachineFailure, Context, Failure, BadResult, Usage};
+use crate::app::failure::{BadResult, Context, Failure, MachineFailure, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::passwords::{self, Words};
 use crate::app::printer::Printer;

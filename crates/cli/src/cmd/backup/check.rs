@@ -10,7 +10,7 @@ use backup::check::restore::Restored;
 use backup::check::{self, Outcome, Plan, Verdict};
 use measure::human::{bytes, counted, grouped};
 
-use crate::app::failure::{Failure, BadResult};
+use crate::app::failure::{BadResult, Failure};
 use crate::app::json;
 use crate::app::numbers::clock;
 use crate::app::output::{Existing, refuse_unwritable, whole};

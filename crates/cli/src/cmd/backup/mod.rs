@@ -21,7 +21,7 @@ use server::machine::cores;
 use tokio::runtime::Builder;
 
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
-use crate::app::failure::{Failure, BadResult};
+use crate::app::failure::{BadResult, Failure};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;

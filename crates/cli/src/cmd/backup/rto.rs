@@ -6,7 +6,7 @@ use std::time::Duration;
 use backup::{Outcome, Plan, Summary};
 use measure::human::time;
 
-use crate::app::failure::{Failure, BadResult};
+use crate::app::failure::{BadResult, Failure};
 use crate::app::numbers::duration;
 
 /// Trials with which a median has an interval.

@@ -12,7 +12,7 @@ use measure::Run;
 use measure::compare::{Comparison, Difference, Sides};
 use serde_json::{Value, json};
 
-use crate::app::failure::{Context, Failure, BadResult, Usage};
+use crate::app::failure::{BadResult, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::plain::plain;

@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 
 use crate::app::args::ServerChoice;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
-use crate::app::failure::{MachineFailure, Failure, BadResult, Usage};
+use crate::app::failure::{BadResult, Failure, MachineFailure, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;

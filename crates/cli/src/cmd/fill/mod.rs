@@ -73,7 +73,9 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
         spent.set(Box::pin(fill(arguments, request, home, chosen, printer)).await?);
         Ok(())
     })?;
-    if let Some(line) = spent.get().and_then(|spent: TimeSpent| text::whole_command(&spent, printer.elapsed())) {
+    if let Some(line) =
+        spent.get().and_then(|spent: TimeSpent| text::whole_command(&spent, printer.elapsed()))
+    {
         printer.say(line);
     }
     Ok(())

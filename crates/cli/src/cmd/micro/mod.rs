@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use connect::Connection;
 use measure::{Series, Trial, Unit};
-use micro::{self, Calibration, Ended, Observer, Outcome, RunProgress, Plan, Request, Round};
+use micro::{self, Calibration, Ended, Observer, Outcome, Plan, Request, Round, RunProgress};
 use pgserver::Home;
 use server::Survey;
 use server::disturbance::Checkpoints;

@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 
 use self::args::{CaptureArgs, ModelAction, ModelArgs, ShowArgs};
 use crate::app::conduct::on_server;
-use crate::app::failure::{MachineFailure, Context, Failure, Usage};
+use crate::app::failure::{Context, Failure, MachineFailure, Usage};
 use crate::app::input;
 use crate::app::output::{Existing, refuse_unwritable, whole};
 use crate::app::printer::Printer;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::app::failure::{MachineFailure, Context, Failure, Usage};
+use crate::app::failure::{Context, Failure, MachineFailure, Usage};
 use crate::app::output::{Existing, refuse_unwritable, whole};
 use crate::app::plain::plain;
 use crate::app::printer::Printer;

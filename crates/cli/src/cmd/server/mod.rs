@@ -15,7 +15,7 @@ use pgserver::{
 };
 
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
-use crate::app::failure::{MachineFailure, Context, Failure};
+use crate::app::failure::{Context, Failure, MachineFailure};
 use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::table::trimmed;

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use measure::{Run, Status};
 use tps::{Exchange, Part, Plan};
 
-use crate::app::failure::{MachineFailure, Failure, BadResult, Usage};
+use crate::app::failure::{BadResult, Failure, MachineFailure, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::merged::merge_parts;

@@ -18,7 +18,7 @@ use tokio::runtime::Builder;
 use tps::{Outcome, Parsed, Plan, TPS};
 
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
-use crate::app::failure::{Failure, BadResult, Usage};
+use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;

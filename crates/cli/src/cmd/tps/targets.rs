@@ -12,7 +12,7 @@ use crate::app::failure::{Failure, Usage};
 use crate::app::pooler;
 use crate::app::printer::Printer;
 use crate::app::table::{align_right, new_table, trimmed};
-use crate::app::target::{Chosen, ServerKind, server_kind, named};
+use crate::app::target::{Chosen, ServerKind, named, server_kind};
 use crate::cmd::tps::args::TpsArgs;
 use crate::cmd::tps::text::percent;
 

@@ -24,7 +24,7 @@ use crate::run::resume::same_tables;
 use crate::sql::absent::{Skipped, adapted};
 use crate::sql::ddl;
 use crate::sql::emptied::has_rows;
-use catalog::{CatalogError, Described, Scope, SequenceTaken, TableInfo, DescribeRequest, describe, verify};
+use catalog::{CatalogError, DescribeRequest, Described, Scope, SequenceTaken, TableInfo, describe, verify};
 use connect::Connection;
 use server::quote::{identifier, qualified, shown_qualified};
 use server::{Survey, ask, run_sql, schema_for_tables};

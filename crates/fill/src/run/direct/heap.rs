@@ -8,12 +8,12 @@ use rowgen::{Body, TupleEncoder, Tuples};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Failure;
-use super::write_behind::{WriteBehind, with_write_behind};
 use super::data_directory::DataDirectory;
 use super::fork::Fork;
 use super::pieces::{InTurn, Piece, Pieces, Stop};
 use super::placing::{Placed, Placing};
 use super::toast::{Chunk, FILLFACTOR, Toast, Toasting};
+use super::write_behind::{WriteBehind, with_write_behind};
 use crate::run::rows::Batch;
 
 /// Approximate size of a piece of rows, bytes; it is written at once. Its tuples and pages stay in

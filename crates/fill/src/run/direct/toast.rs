@@ -10,13 +10,13 @@ use page::{
 use rowgen::Tuples;
 use tokio_postgres::Row;
 
-use super::write_behind::WriteBehind;
 use super::data_directory::DataDirectory;
 use super::fork::Fork;
 use super::index::{Gathered, IndexFile, next};
 use super::pieces::Stop;
 use super::placing::{Bodies, Placed};
 use super::relation::{self, Relation};
+use super::write_behind::WriteBehind;
 use super::{Direct, Failure, NotDirect};
 use server::Session;
 

@@ -1,7 +1,7 @@
 //! Describes the rows of every table in order, so that the keys of earlier tables are known from
 //! their descriptions.
 
-use catalog::{CatalogError, Described, Planned, Scope, TableInfo, DescribeRequest, describe, verify};
+use catalog::{CatalogError, DescribeRequest, Described, Planned, Scope, TableInfo, describe, verify};
 use measure::human::counted;
 use rowgen::{ColumnSpec, Format};
 
@@ -83,7 +83,9 @@ impl Designed<'_> {
     /// Bytes that all rows take, if that was measured.
     pub(super) fn bytes(&self) -> Option<u64> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
-        self.row_bytes.as_ref().map(|row_bytes| (row_bytes.times(self.rows) as u64).saturating_sub(self.beyond))
+        self.row_bytes
+            .as_ref()
+            .map(|row_bytes| (row_bytes.times(self.rows) as u64).saturating_sub(self.beyond))
     }
 
     /// The record of this table.
@@ -173,8 +175,11 @@ impl<'a> Design<'a> {
         if share > 1.0 + TOLERANCE {
             return Err(FillError::SchemaTooSmall { size, about });
         }
-        let doubt: f64 =
-            per_table.iter().zip(&designed).map(|(row_bytes, designed)| row_bytes.doubt(designed.rows as f64)).sum();
+        let doubt: f64 = per_table
+            .iter()
+            .zip(&designed)
+            .map(|(row_bytes, designed)| row_bytes.doubt(designed.rows as f64))
+            .sum();
         let mut beyond = size / (MARGIN + 1);
         if let Some(last) = last.filter(|_| doubt > 0.0) {
             let (rows, row_bytes) = (designed[last].rows, &per_table[last]);
@@ -291,7 +296,12 @@ impl<'a> Design<'a> {
         self.planner.request.rules.iter().any(|rule| is_named(info, &rule.table))
     }
 
-    fn describe_request(&self, place: usize, rows: u64, before: &[Designed<'a>]) -> Result<DescribeRequest, FillError> {
+    fn describe_request(
+        &self,
+        place: usize,
+        rows: u64,
+        before: &[Designed<'a>],
+    ) -> Result<DescribeRequest, FillError> {
         let info = &self.tables[self.order[place].table];
         let is_parent =
             |other: &&Designed<'_>| info.foreign_keys.iter().any(|key| is_referenced(key, other.info));

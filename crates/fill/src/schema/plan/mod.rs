@@ -17,8 +17,8 @@ mod design;
 mod order;
 mod postponed;
 mod resumed;
-mod tables;
 mod row_bytes;
+mod tables;
 mod whole;
 
 use connect::Connection;

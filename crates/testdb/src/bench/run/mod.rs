@@ -1,8 +1,8 @@
 //! Runs trial after trial, and restores everything afterwards.
 
+pub(crate) mod bench_server;
 pub(crate) mod command;
 pub(crate) mod databases;
-pub(crate) mod bench_server;
 pub(crate) mod tmpfs;
 
 use failure::Classified;
@@ -15,8 +15,8 @@ use crate::bench::error::BenchError;
 use crate::bench::outcome::Figures;
 use crate::bench::plan::{BenchPlan, Cell, choose};
 use crate::bench::request::{BenchRequest, Site, Work};
+use crate::bench::run::bench_server::{Active, BenchServer, Content};
 use crate::bench::run::command::{Ended, Output, TestCommand};
-use crate::bench::run::bench_server::{Active, Content, BenchServer};
 use crate::bench::run::tmpfs::Volatile;
 use crate::bench::variant::{Means, Missing, Variant};
 use connect::Target;
@@ -119,8 +119,15 @@ pub fn run<'a>(
                 interruption::Ended::Stopped(_) => return Err(BenchError::InterruptedEarly),
             };
             let stopped = stopped.clone();
-            let mut bench =
-                Bench { site, request, server, volatile: None, stopped, failed: Vec::new(), has_judged: false };
+            let mut bench = Bench {
+                site,
+                request,
+                server,
+                volatile: None,
+                stopped,
+                failed: Vec::new(),
+                has_judged: false,
+            };
             let result = Box::pin(caught(bench.work(missing, observer))).await;
             observer.putting_back();
             Box::pin(bench.finish(result, observer)).await

@@ -106,7 +106,9 @@ impl<'a> Choice<'a> {
     /// Refuses a request because of problems that the user can solve.
     fn refuse_unfit(&self) -> Result<(), UnlogError> {
         let tables = self.tables.iter().map(|oid| self.by_oid[oid]);
-        let sequences = self.sequences().filter(|sequence| matches!(self.sequence_change(sequence), SequenceChange::Changes));
+        let sequences = self
+            .sequences()
+            .filter(|sequence| matches!(self.sequence_change(sequence), SequenceChange::Changes));
         let changed: Vec<&Relation> = tables.chain(sequences).collect();
         for relation in &changed {
             if let Some(owner) = &relation.other_owner {

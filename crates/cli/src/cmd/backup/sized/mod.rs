@@ -20,7 +20,7 @@ use tokio::runtime::Builder;
 use self::args::{CHANGES, UP_TO};
 use self::shape::ReadShape;
 use crate::app::conduct::{self, Begun, Recording, Shown};
-use crate::app::failure::{Failure, BadResult, Usage};
+use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::json;
 use crate::app::printer::Printer;

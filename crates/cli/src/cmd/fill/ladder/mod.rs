@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 use server::interruption::{Ended, Stopped, stop, until_stopped};
 
 use crate::app::conduct::{Begun, Recording, Shown, disturbances, on_server};
-use crate::app::failure::{Failure, BadResult, Usage};
+use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::json;
 use crate::cmd::fill::{clear_abandoned, records};
 use server::{Survey, settle};

@@ -11,7 +11,7 @@ use testdb::lend::{CallError, Client};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::app::args::{ServerAddress, ServerChoice};
-use crate::app::failure::{MachineFailure, Context, Failure, Usage};
+use crate::app::failure::{Context, Failure, MachineFailure, Usage};
 use crate::app::printer::Printer;
 use crate::app::target::spec;
 use crate::cmd::testdb::lend::args::KeeperArgs;

@@ -14,7 +14,7 @@ use pgserver::{Home, Instance, Spec};
 use testdb::lend::{Format, LendRequest, List, Owner, OwnerName, Which};
 
 use crate::app::args::ServerChoice;
-use crate::app::failure::{MachineFailure, Context, Failure, Usage};
+use crate::app::failure::{Context, Failure, MachineFailure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::target::{ServerKind, existing, server_kind};
@@ -93,7 +93,8 @@ fn is_absent(server: &ServerChoice) -> Result<bool, Failure> {
         existing(&home, name)?;
     }
     let name = option.clone().unwrap_or_else(|| Spec::default().name);
-    Ok(server_kind(server)? == ServerKind::Own && !Instance::list(&home)?.iter().any(|one| one.name() == name))
+    Ok(server_kind(server)? == ServerKind::Own
+        && !Instance::list(&home)?.iter().any(|one| one.name() == name))
 }
 
 fn no_database(name: &str) -> Failure {

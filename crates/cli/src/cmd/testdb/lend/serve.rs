@@ -17,7 +17,7 @@ use tokio::runtime::Builder;
 use tokio::sync::Notify;
 
 use crate::app::args::ServerChoice;
-use crate::app::failure::{Context, Failure, BadResult, Usage};
+use crate::app::failure::{BadResult, Context, Failure, Usage};
 use crate::app::interrupt::{self, interrupted_telling};
 use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::pooler;

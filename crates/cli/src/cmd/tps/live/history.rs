@@ -68,7 +68,15 @@ impl History {
             () => Phase::Measured,
         };
         let limit = request.skipped(0).map(|skipped| skipped.limit);
-        Self { run_limit, limit, points: Vec::new(), counts: Counts::default(), phase, at: 0.0, is_over: false }
+        Self {
+            run_limit,
+            limit,
+            points: Vec::new(),
+            counts: Counts::default(),
+            phase,
+            at: 0.0,
+            is_over: false,
+        }
     }
 
     /// Adds a second.
