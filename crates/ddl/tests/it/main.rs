@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program.
 
 mod better;
+mod defaults;
 mod directions;
 mod enums;
 mod forecasts;
