@@ -75,9 +75,10 @@ impl Rule {
     }
 }
 
-/// The rules at this moment, in a session with an empty `search_path`.
-pub(crate) async fn rules(session: &Session) -> Result<Vec<Rule>, ConnectError> {
-    let rows = session.rows(include_str!("../sql/rules.sql"), &[]).await?;
+/// The rules at this moment, in a session with an empty `search_path`. Partitions have none that they take over from their parents, but `attached`,
+/// OIDs, do.
+pub(crate) async fn rules(session: &Session, attached: &[u32]) -> Result<Vec<Rule>, ConnectError> {
+    let rows = session.rows(include_str!("../sql/rules.sql"), &[&attached]).await?;
     Ok(rows.iter().map(Rule::of).collect())
 }
 
@@ -121,7 +122,7 @@ impl Rules {
         session.run(begin).await?;
         session.run("SET LOCAL search_path = ''; SET LOCAL statement_timeout = 0").await?;
         session.run("SET LOCAL DateStyle = 'ISO, YMD'").await?;
-        self.add(rules(session).await?);
+        self.add(rules(session, &self.standing).await?);
         let bounds = session.rows(include_str!("../sql/bounds.sql"), &[&self.standing]).await?;
         for row in &bounds {
             self.add_bounds(row.get("oid"), row.get("condition"), row.get("columns"));

@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one program.
 
+mod attached;
 mod better;
 mod defaults;
 mod directions;
