@@ -6,12 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect::{ConnectError, Target};
+use connect::{ConnectError, SqlState, Target};
 use server::Session;
 use server::quote::literal;
 
 use super::bounds::Bounds;
-use super::failure;
 use super::fill::is_given;
 use super::rehearse::{Table, Tables};
 use crate::outcome::StatementOutcome;
@@ -242,8 +241,11 @@ async fn outside(
 ) -> Result<Option<Outside>, ConnectError> {
     let is_list = old[0] == old[1];
     let query = counted.query(is_list);
-    let rows = session.rows(&query, &[&old[0], &old[1], &all[0], &all[1]]).await;
-    let Ok(rows) = failure::refused(rows)? else { return Ok(None) };
+    let is_of_data = |state: &SqlState| state.code().starts_with("22");
+    let rows = match session.rows(&query, &[&old[0], &old[1], &all[0], &all[1]]).await {
+        Err(error) if error.sqlstate().is_some_and(is_of_data) => return Ok(None),
+        rows => rows?,
+    };
     // A specification reads a time in UTC, as the session writes it, and no offset.
     let without_offset = |text: String| text.trim_end_matches("+00").to_owned();
     let outside = |row: &tokio_postgres::Row| Outside {

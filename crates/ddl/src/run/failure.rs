@@ -21,9 +21,9 @@ pub(crate) fn is_of_statement(error: &ConnectError) -> bool {
 }
 
 /// Separates the server's refusal of a statement (inner) from a lost connection (outer).
-pub(crate) fn refused<T>(run: Result<T, ConnectError>) -> Result<Result<T, ConnectError>, ConnectError> {
+pub(crate) fn refused(run: Result<(), ConnectError>) -> Result<Result<(), ConnectError>, ConnectError> {
     match run {
-        Ok(done) => Ok(Ok(done)),
+        Ok(()) => Ok(Ok(())),
         Err(error) if is_of_statement(&error) => Ok(Err(error)),
         Err(error) => Err(error),
     }

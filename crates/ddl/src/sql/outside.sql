@@ -1,10 +1,10 @@
 -- Values of a partition key: $1 and $2 have the lower and upper bounds of the partitions before the migration, $3 and $4 those of all partitions
 -- (NULL: MINVALUE, MAXVALUE). "low" and "high" are the ends of the longest stretch that partitions before the migration cover without a
--- gap; "outside" are values that lie in no partition. TYPE, STEP and TAIL are replaced: the type that counts, the distance of the
+-- gap; "outside" are values that lie in no partition. Only an unqualified unnest takes several arrays (parse_clause.c: transformRangeFunction). TYPE, STEP and TAIL are replaced: the type that counts, the distance of the
 -- values outside, and that of "high" from the bound.
 WITH old AS (
     SELECT low::TYPE AS low, high::TYPE AS high
-      FROM pg_catalog.unnest($1::text[], $2::text[]) AS o (low, high)
+      FROM unnest($1::text[], $2::text[]) AS o (low, high)
      WHERE low IS NOT NULL AND high IS NOT NULL
 ), marked AS (
     SELECT low, high,
@@ -16,7 +16,7 @@ WITH old AS (
 ), ends AS (
     SELECT pg_catalog.min(low::TYPE) AS bottom, pg_catalog.max(high::TYPE) AS top,
            pg_catalog.bool_or(low IS NULL) AS is_open_below, pg_catalog.bool_or(high IS NULL) AS is_open_above
-      FROM pg_catalog.unnest($3::text[], $4::text[]) AS a (low, high)
+      FROM unnest($3::text[], $4::text[]) AS a (low, high)
 )
 SELECT longest.low::text AS low, (longest.high - TAIL)::text AS high,
        ARRAY(SELECT (CASE WHEN is_open_above THEN bottom - n * STEP ELSE top + n * STEP END)::text

@@ -5,15 +5,16 @@ use testkit::{RELEASES, block_on};
 
 use crate::support::{measured, request, server};
 
-/// pgrig chooses no values outside of bounds of this type.
+/// pgrig chooses no values outside of bounds for a column with a CHECK.
 const SCHEMA: &str = "
-    CREATE TABLE events (id int NOT NULL, at float8 NOT NULL) PARTITION BY RANGE (at);
-    CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM (0) TO (1000);
-    CREATE TABLE events_2 PARTITION OF events FOR VALUES FROM (1000) TO (2000);
+    CREATE TABLE events (id int NOT NULL, at date NOT NULL, CONSTRAINT late CHECK (at > '2000-01-01')) PARTITION BY RANGE (at);
+    CREATE TABLE events_2024 PARTITION OF events FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+    CREATE TABLE events_2025 PARTITION OF events FOR VALUES FROM ('2025-01-01') TO ('2026-01-01');
     CREATE TABLE events_default PARTITION OF events DEFAULT;
-    CREATE TABLE other (id int NOT NULL, at float8 NOT NULL);
+    CREATE TABLE other (id int NOT NULL, at date NOT NULL, CONSTRAINT late CHECK (at > '2000-01-01'));
 ";
-const ADD: &str = "CREATE TABLE events_4 PARTITION OF events FOR VALUES FROM (3000) TO (4000)";
+const ADD: &str =
+    "CREATE TABLE events_2027 PARTITION OF events FOR VALUES FROM ('2027-01-01') TO ('2028-01-01')";
 
 fn default_partition() -> Rowless {
     Rowless {
@@ -37,7 +38,7 @@ fn a_default_partition_without_rows_is_told_where_a_statement_works_on_it() {
          COMMIT;
          ALTER TABLE events ADD b float8 DEFAULT random();
          ALTER TABLE other ADD a int, ADD b float8;
-         ALTER TABLE events ATTACH PARTITION other FOR VALUES FROM (5000) TO (6000);
+         ALTER TABLE events ATTACH PARTITION other FOR VALUES FROM ('2028-01-01') TO ('2029-01-01');
          TRUNCATE events_default;"
     );
     for release in RELEASES {
@@ -62,7 +63,7 @@ fn a_default_partition_without_rows_is_told_where_a_statement_works_on_it() {
 #[test]
 fn values_outside_the_bounds_fill_the_default_partition() {
     let server = server(18);
-    let columns = vec!["events.at=uniform(1500,2900)".to_owned()];
+    let columns = vec!["events.at=uniform(2025-06-01,2026-12-31)".to_owned()];
     let with_values = Request { columns, ..request(SCHEMA, ADD, Amount::Rows(1000)) };
     let outcome = measured(&server, &with_values).unwrap();
     assert_eq!(rowless(&outcome, 1), [], "{outcome:#?}");
@@ -82,9 +83,9 @@ fn a_default_partition_that_is_empty_in_the_original_is_measured() {
         });
         measured(&server, &Request { schema, ..request("", ADD, Amount::Rows(500)) }).unwrap()
     };
-    let empty = outcome("n");
+    let empty = outcome("date '2024-01-01' + n");
     assert_eq!(rowless(&empty, 1), [], "{empty:#?}");
-    // Up to 2500.
-    let full = outcome("n * 5");
+    // Up to 2026.
+    let full = outcome("date '2024-06-01' + n * 3 / 2");
     assert_eq!(rowless(&full, 1), [default_partition()], "{full:#?}");
 }

@@ -22,8 +22,8 @@ pub(crate) fn planned(default: &PlannedDefault) -> String {
     let percent = share * 100.0;
     // The share of the original may be small.
     let shown = if percent < 1.0 { format!("{percent:.2}") } else { format!("{percent:.0}") };
-    let source = if *is_assumed { "pgrig assumes this share" } else { "as in the original" };
-    format!("{shown} % of the rows of {table} for its default partition {partition} ({source})")
+    let source = if *is_assumed { "assumed share" } else { "share in the original" };
+    format!("{shown} % of the rows of {table} in {partition} ({source})")
 }
 
 /// The line in the place of a forecast.
