@@ -13,7 +13,8 @@
 //!   [`Effort::Quick`], the run of `look` is also the timed one); `stall` measures the waits of readers and writers meanwhile.
 //! - `ways`: the better way in words, by the class and by the actions of the text. `better`: statements that do the same with weaker locks,
 //!   made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`); measured in the same way.
-//! - `rowless`: partitions without generated rows, whose statements have no forecast.
+//! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, whose statements have
+//!   no forecast.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` warns if a time zone decides on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
@@ -54,7 +55,7 @@ pub use outcome::{
     Alternative, AtSize, Baseline, Cost, Effects, Failed, Outcome, ProbeKind, Probed, Space, Spread, Stall,
     StatementOutcome, Stopped, TableAt, Wait,
 };
-pub use plan::{Plan, PlannedSize, PlannedTable};
+pub use plan::{Plan, PlannedDefault, PlannedSize, PlannedTable};
 pub use probing::{ProbeScript, Probing};
 pub use request::{Amount, Effort, Probes, Request, TableSize};
 pub use rowless::Rowless;

@@ -11,8 +11,10 @@ pub struct Plan {
     pub empty: Vec<String>,
     /// Sizes at which is measured, ascending.
     pub sizes: Vec<PlannedSize>,
-    /// Constraints of the migration that the rows satisfy, as SQL, and `column=specification` of columns that it casts.
+    /// Constraints of the migration that the rows satisfy, as SQL, and `column=specification` of columns that it casts, and of keys of default partitions.
     pub suited: Vec<String>,
+    /// Default partitions that get rows, because a statement works on them.
+    pub defaults: Vec<PlannedDefault>,
     /// Settings of the original that the migration's session gets.
     pub settings: Vec<(String, String)>,
     /// Seconds that all takes, at speeds that pgrig assumes.
@@ -31,6 +33,19 @@ pub struct PlannedTable {
     pub rows: u64,
     /// Its size with indexes, about.
     pub bytes: u64,
+}
+
+/// A default partition that gets rows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlannedDefault {
+    /// Its name for people.
+    pub partition: String,
+    /// Name of its table for people.
+    pub table: String,
+    /// Its share of the table's rows, above 0 and below 1.
+    pub share: f64,
+    /// Whether pgrig assumes the share, because nothing tells that of the original.
+    pub is_assumed: bool,
 }
 
 /// A size at which is measured.

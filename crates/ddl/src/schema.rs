@@ -79,6 +79,9 @@ pub struct Schema {
     /// Partitions that have no rows in the original, `schema.name`.
     #[serde(skip)]
     pub(crate) bare: BTreeSet<String>,
+    /// The share of its table's rows that each default partition has in the original, 0 to 1, by `schema.name`; none if it is not known.
+    #[serde(skip)]
+    pub(crate) shares: BTreeMap<String, f64>,
     /// Settings of the original, which the server that measures gets as far as possible.
     pub settings: BTreeMap<String, String>,
     /// Major version of the original's server; none if the schema is a file of SQL.
@@ -117,6 +120,7 @@ impl Schema {
             rows: BTreeMap::new(),
             bytes: BTreeMap::new(),
             bare: BTreeSet::new(),
+            shares: BTreeMap::new(),
             settings: BTreeMap::new(),
             major: None,
             unseen,
@@ -162,6 +166,7 @@ impl Schema {
             let mut schema = Self::of_model(&model, &format!("database {database}"))?;
             schema.settings = settings(connection).await?;
             schema.bare = bare(connection).await?;
+            schema.shares = shares(connection).await?;
             schema.unseen = facts.unseen;
             schema.unseen.extend(lacking::of_database(connection, database, &schema.sql).await?);
             schema.sql = lacking::schemas(connection).await? + &schema.sql;
@@ -229,6 +234,14 @@ async fn settings(connection: &Connection) -> Result<BTreeMap<String, String>, C
 async fn bare(connection: &Connection) -> Result<BTreeSet<String>, ConnectError> {
     match connection.client.query(include_str!("sql/bare.sql"), &[]).await {
         Ok(rows) => Ok(rows.iter().map(|row| row.get("name")).collect()),
+        Err(error) => Err(connection.explain(error).await),
+    }
+}
+
+/// The shares of default partitions.
+async fn shares(connection: &Connection) -> Result<BTreeMap<String, f64>, ConnectError> {
+    match connection.client.query(include_str!("sql/shares.sql"), &[]).await {
+        Ok(rows) => Ok(rows.iter().map(|row| (row.get("name"), row.get("share"))).collect()),
         Err(error) => Err(connection.explain(error).await),
     }
 }

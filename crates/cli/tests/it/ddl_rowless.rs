@@ -6,13 +6,28 @@ use testkit::assert_says;
 
 use crate::support::Rig;
 
+/// pgrig chooses no values outside of bounds for a column with a CHECK.
 const SCHEMA: &str = "
-    CREATE TABLE events (id int NOT NULL, at date NOT NULL) PARTITION BY RANGE (at);
+    CREATE TABLE events (id int NOT NULL, at date NOT NULL, CONSTRAINT late CHECK (at > '2000-01-01')) PARTITION BY RANGE (at);
     CREATE TABLE events_2024 PARTITION OF events FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
     CREATE TABLE events_default PARTITION OF events DEFAULT;
 ";
 const ADD: &str =
     "CREATE TABLE events_2027 PARTITION OF events FOR VALUES FROM ('2027-01-01') TO ('2028-01-01')";
+
+#[test]
+fn the_plan_names_the_share_of_a_default_partition() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, SCHEMA.replace(", CONSTRAINT late CHECK (at > '2000-01-01')", "")).unwrap();
+    let mut command = rig.command("ddl --quick --rows 1000 --instance ddl");
+    command.args(["-c", ADD, "--schema-file"]).arg(&schema);
+    let ran = command.output().unwrap();
+    let text = [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_says(&text, &["10 % of the rows of events in events_default (assumed share)"]);
+    assert!(!text.contains("has no generated rows"), "{text}");
+}
 
 /// A gate of a time that is not measured does not pass; one of the class is checked.
 #[test]

@@ -16,6 +16,7 @@ use crate::error::DdlError;
 use crate::outcome::TableAt;
 use crate::request::{Amount, Request};
 use crate::run::Site;
+use crate::run::defaults::DefaultRows;
 use crate::run::suit::{self, Addition};
 
 /// Rows of tables that reference nothing, where the user gives a size.
@@ -33,8 +34,10 @@ pub(crate) struct Filler<'a> {
     pub(crate) empty: Vec<String>,
     /// Rules of the migration that the rows keep.
     pub(crate) additions: Vec<Addition>,
-    /// Specifications for types that the migration gives.
+    /// Specifications for types that the migration gives, and for default partitions.
     pub(crate) specs: Vec<String>,
+    /// Rows for default partitions.
+    pub(crate) defaults: Vec<DefaultRows>,
 }
 
 /// Scales of the fills.
@@ -223,14 +226,7 @@ impl Filler<'_> {
             _ => SchemaAmount::Rules,
         };
         let mut columns = self.request.columns.clone();
-        let is_given = |spec: &str| {
-            let column = |text: &str| text.split('=').next().unwrap_or_default().trim().to_owned();
-            let spec = column(spec);
-            columns
-                .iter()
-                .map(|text| column(text))
-                .any(|given| spec == given || spec.ends_with(&format!(".{given}")))
-        };
+        let is_given = |spec: &&String| is_given(&self.request.columns, spec);
         let suiting: Vec<String> = self.specs.iter().filter(|spec| !is_given(spec)).cloned().collect();
         columns.extend(suiting);
         let sql = self.request.schema.sql.clone() + &suit::script(&self.additions);
@@ -244,6 +240,14 @@ impl Filler<'_> {
             ..SchemaRequest::of_script(sql, amount)
         }
     }
+}
+
+/// Whether a specification is one of a column for which these, of the user, have another.
+pub(crate) fn is_given(columns: &[String], spec: &str) -> bool {
+    let column = |text: &str| text.split('=').next().unwrap_or_default().trim().to_owned();
+    let spec = column(spec);
+    let mut given = columns.iter().map(|text| column(text));
+    given.any(|given| spec == given || spec.ends_with(&format!(".{given}")))
 }
 
 /// The scale at which tables of which some have so many rows are sighted.

@@ -2,11 +2,13 @@
 //! statement in a copy of the largest, and times them in further copies of each.
 
 mod blockers;
+mod bounds;
 mod clock;
 mod copies;
 mod cost;
 mod counters;
 mod databases;
+mod defaults;
 mod events;
 mod facts;
 mod failure;
@@ -51,6 +53,7 @@ use server::{DataDirectory, Restarter, Session};
 use self::clock::{Clock, Speeds, Work, class_of};
 use self::copies::Copies;
 use self::databases::Databases;
+use self::defaults::DefaultRows;
 use self::fill::{Filled, Filler, Scales};
 use self::minimal::Minimal;
 use self::rehearse::{Shape, Table, Tables, changed};
@@ -312,11 +315,14 @@ impl Measurement<'_> {
         for warning in &unsuited {
             observer.warned(warning);
         }
+        let looked = (&tables, statements.as_slice());
+        let defaults = defaults::rows(&empty, self.request, looked, added.beside()).await?;
         site.databases.drop(&empty).await?;
-        let specs = before.casts.specs(&after.casts, &tables, &changed);
+        let mut specs = before.casts.specs(&after.casts, &tables, &changed);
+        specs.extend(defaults.iter().map(|one| one.spec.clone()));
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
         let (at, request) = (self.site, self.request);
-        let recipe = Filler { site: at, request, skipped, empty: empty_ones, additions, specs };
+        let recipe = Filler { site: at, request, skipped, empty: empty_ones, additions, specs, defaults };
         let name = |oid: &u32| tables.get(tables.get(*oid)?.root()).map(Table::shown);
         let work = |found: &Effects| (class_of(found), found.tables.iter().filter_map(name).collect());
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
@@ -369,6 +375,7 @@ impl Measurement<'_> {
                 rows: table.rows,
                 bytes: table.predicted,
             });
+        let is_kept = |one: &&DefaultRows| recipe.specs.contains(&one.spec);
         let bytes = planned.map_or(0.0, fill::bytes);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a prediction")]
         let size = |(part, runs): &(f64, usize)| PlannedSize { bytes: (bytes * part) as u64, runs: *runs };
@@ -382,6 +389,7 @@ impl Measurement<'_> {
                 .map(|addition| addition.add.clone())
                 .chain(recipe.specs.clone())
                 .collect(),
+            defaults: recipe.defaults.iter().filter(is_kept).map(|one| one.planned.clone()).collect(),
             settings,
             seconds: 0,
             // A fill has the SQL from --ddl.

@@ -216,7 +216,7 @@ impl Shape {
     pub(crate) async fn read(target: &Target) -> Result<Self, ConnectError> {
         let session = Session::open(target).await?;
         session.run("SET search_path = ''").await?;
-        let rules = rules::rules(&session).await?;
+        let rules = rules::rules(&session, &[]).await?;
         let columns = session.rows(include_str!("../sql/columns.sql"), &[]).await?;
         let casts = Casts::of(&columns);
         session.close().await;

@@ -1,12 +1,13 @@
 //! The rules that the rows of tables keep while the migration runs: after each statement, because it may remove those that it has
 //! added.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use connect::ConnectError;
 use server::Session;
 use tokio_postgres::Row;
 
+use crate::run::defaults;
 use crate::run::rehearse::Tables;
 
 /// A rule of a table's rows, or of the values of a domain.
@@ -74,9 +75,10 @@ impl Rule {
     }
 }
 
-/// The rules at this moment, in a session with an empty `search_path`.
-pub(crate) async fn rules(session: &Session) -> Result<Vec<Rule>, ConnectError> {
-    let rows = session.rows(include_str!("../sql/rules.sql"), &[]).await?;
+/// The rules at this moment, in a session with an empty `search_path`. Partitions have none that they take over from their parents, but `attached`,
+/// OIDs, do.
+pub(crate) async fn rules(session: &Session, attached: &[u32]) -> Result<Vec<Rule>, ConnectError> {
+    let rows = session.rows(include_str!("../sql/rules.sql"), &[&attached]).await?;
     Ok(rows.iter().map(Rule::of).collect())
 }
 
@@ -89,18 +91,21 @@ pub(crate) struct Rules {
     seen: BTreeMap<(u32, Option<String>, String), Rule>,
     /// Columns of the partition keys, by the OID of the partition.
     keys: BTreeMap<u32, Vec<String>>,
+    /// Bounds of the partitions beside a default partition, by its OID.
+    beside: BTreeMap<u32, BTreeSet<String>>,
 }
 
 impl Rules {
     pub(crate) fn new(tables: &Tables) -> Self {
         let standing = tables.filled().map(|(oid, _)| oid).collect();
-        Self { standing, seen: BTreeMap::new(), keys: BTreeMap::new() }
+        Self { standing, seen: BTreeMap::new(), keys: BTreeMap::new(), beside: BTreeMap::new() }
     }
 
     /// Forgets them, because the migration begins anew.
     pub(crate) fn clear(&mut self) {
         self.seen.clear();
         self.keys.clear();
+        self.beside.clear();
     }
 
     /// Adds the rules that a session of the migration sees. Changes neither its settings nor the locks of its transaction.
@@ -116,10 +121,14 @@ impl Rules {
         };
         session.run(begin).await?;
         session.run("SET LOCAL search_path = ''; SET LOCAL statement_timeout = 0").await?;
-        self.add(rules(session).await?);
+        session.run("SET LOCAL DateStyle = 'ISO, YMD'").await?;
+        self.add(rules(session, &self.standing).await?);
         let bounds = session.rows(include_str!("../sql/bounds.sql"), &[&self.standing]).await?;
         for row in &bounds {
             self.add_bounds(row.get("oid"), row.get("condition"), row.get("columns"));
+        }
+        for (default, beside) in defaults::beside(session).await? {
+            self.beside.entry(default).or_default().extend(beside.bounds);
         }
         session.run(end).await
     }
@@ -149,6 +158,11 @@ impl Rules {
         of_table.filter_map(|rule| Some((rule.name.clone()?, rule.columns.clone()))).collect()
     }
 
+    /// The bounds that partitions beside default partitions have after any statement, by the OID of the default partition.
+    pub(crate) fn beside(&self) -> &BTreeMap<u32, BTreeSet<String>> {
+        &self.beside
+    }
+
     /// The columns of the partition keys that decide on the rows of a table; none if it is no default partition, and is not attached.
     pub(crate) fn keys(&self, table: u32) -> &[String] {
         self.keys.get(&table).map_or(&[][..], Vec::as_slice)
@@ -175,7 +189,7 @@ mod tests {
     }
 
     fn none() -> Rules {
-        Rules { standing: Vec::new(), seen: BTreeMap::new(), keys: BTreeMap::new() }
+        Rules { standing: Vec::new(), seen: BTreeMap::new(), keys: BTreeMap::new(), beside: BTreeMap::new() }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 -- session has an empty search_path, so that all names have their schema. NOT NULL of a parent holds for its children, too: a child
 -- cannot drop it ("inherited"). "id" is that of a rule of a table, also after its columns were renamed, or its unique index became a
 -- constraint. "kind" ascends from the rules that need no other one to foreign keys, which need a unique index; "number" ascends with the
--- creation.
+-- creation. $1 has the OIDs of tables that were no partitions before the migration: a partition takes over keys and foreign keys of its parent, which
+-- hold for the rows of those when they are attached. A foreign key to a partitioned table has a copy for each of its partitions.
 SELECT a.attrelid AS oid, 'column ' || a.attnum AS id, NULL::text AS domain,
        'ALTER COLUMN ' || pg_catalog.quote_ident(a.attname) || ' SET NOT NULL' AS action, NULL::text AS index,
        EXISTS (SELECT FROM pg_catalog.pg_inherits h
@@ -18,7 +19,10 @@ SELECT k.conrelid, CASE WHEN k.contype IN ('p', 'u') THEN 'index ' || k.conindid
        CASE k.contype WHEN 'c' THEN 1 WHEN 'f' THEN 3 ELSE 2 END, k.oid, k.conname::text,
        ARRAY(SELECT a.attname::text FROM pg_catalog.pg_attribute a WHERE a.attrelid = k.conrelid AND a.attnum = ANY (k.conkey))
   FROM pg_catalog.pg_constraint k
- WHERE k.contype IN ('p', 'u', 'c', 'f', 'x') AND k.conparentid = 0 AND k.conrelid >= 16384
+ WHERE k.contype IN ('p', 'u', 'c', 'f', 'x') AND k.conrelid >= 16384
+   AND (k.conparentid = 0
+        OR (k.conrelid = ANY ($1)
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint p WHERE p.oid = k.conparentid AND p.conrelid = k.conrelid)))
 UNION ALL
 SELECT 0::oid, 'constraint ' || oid, pg_catalog.format_type(contypid, NULL),
        pg_catalog.regexp_replace(pg_catalog.pg_get_constraintdef(oid), ' NOT VALID$', ''), NULL, false,
@@ -43,4 +47,4 @@ SELECT i.indrelid, 'index ' || i.indexrelid, NULL, pg_catalog.pg_get_indexdef(i.
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
  WHERE i.indisunique AND i.indrelid >= 16384 AND c.relkind IN ('i', 'I')
    AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
-   AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = i.indexrelid)
+   AND (i.indrelid = ANY ($1) OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = i.indexrelid))

@@ -1,6 +1,8 @@
 //! The integration tests of this crate, one program.
 
+mod attached;
 mod better;
+mod defaults;
 mod directions;
 mod encodings;
 mod enums;

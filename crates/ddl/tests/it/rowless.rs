@@ -5,12 +5,13 @@ use testkit::{RELEASES, block_on};
 
 use crate::support::{measured, request, server};
 
+/// pgrig chooses no values outside of bounds for a column with a CHECK.
 const SCHEMA: &str = "
-    CREATE TABLE events (id int NOT NULL, at date NOT NULL) PARTITION BY RANGE (at);
+    CREATE TABLE events (id int NOT NULL, at date NOT NULL, CONSTRAINT late CHECK (at > '2000-01-01')) PARTITION BY RANGE (at);
     CREATE TABLE events_2024 PARTITION OF events FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
     CREATE TABLE events_2025 PARTITION OF events FOR VALUES FROM ('2025-01-01') TO ('2026-01-01');
     CREATE TABLE events_default PARTITION OF events DEFAULT;
-    CREATE TABLE other (id int NOT NULL, at date NOT NULL);
+    CREATE TABLE other (id int NOT NULL, at date NOT NULL, CONSTRAINT late CHECK (at > '2000-01-01'));
 ";
 const ADD: &str =
     "CREATE TABLE events_2027 PARTITION OF events FOR VALUES FROM ('2027-01-01') TO ('2028-01-01')";

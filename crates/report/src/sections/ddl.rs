@@ -2,6 +2,7 @@
 
 mod better;
 mod forecast;
+mod rowless;
 mod waits;
 
 use measure::{Run, Trial, Unit};
@@ -32,6 +33,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     }
     let mut overview = Section::new("Statements", costs(&statements));
     overview.first = Some(("All statements".to_owned(), overview_table(&statements)));
+    overview.text = rowless::sentences(&statements);
     overview.tables = proofs(&statements).into_iter().collect();
     let mut sections = vec![overview, locks(&statements)];
     sections.extend(waits::sections(&statements, run.request["probes"]["blocker"]["secs"].as_f64()));
@@ -50,6 +52,8 @@ struct Statement<'a> {
     stall: Option<&'a Value>,
     blocked: Option<&'a Value>,
     forecast: Option<&'a Value>,
+    /// The partitions without generated rows on which it works.
+    rowless: Option<&'a [Value]>,
     /// The statements of each better way in its place.
     alternatives: Vec<&'a [Value]>,
 }
@@ -81,6 +85,7 @@ impl<'a> Statement<'a> {
             stall: part("stall", "stall"),
             blocked: part("stall-blocked", "stall"),
             forecast: part("forecast", "forecast"),
+            rowless: part("rowless", "partitions").and_then(Value::as_array).map(Vec::as_slice),
             alternatives: alternatives
                 .filter_map(|one| Some(one.what["statements"].as_array()?.as_slice()))
                 .collect(),

@@ -9,6 +9,7 @@ mod page;
 mod pictures;
 mod plots;
 mod private;
+mod rowless;
 
 use report::Document;
 

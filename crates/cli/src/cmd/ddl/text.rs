@@ -81,6 +81,9 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     for rule in plan.suited.iter().take(NAMED) {
         let _ = write!(text, "\n  values       {}", cut(rule, 66));
     }
+    for default in &plan.defaults {
+        let _ = write!(text, "\n  values       {}", rowless::planned(default));
+    }
     if !plan.settings.is_empty() {
         let set: Vec<String> = plan.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let _ = write!(text, "\n  settings     {}", set.join(", "));

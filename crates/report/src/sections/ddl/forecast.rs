@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Size, Statement};
+use super::{Size, Statement, rowless};
 use crate::document::median;
 use crate::plot::scale::Spread;
 use crate::plot::{Axis, Chart, Line, Lines, Plot, Table};
@@ -185,6 +185,12 @@ fn not_drawn(one: &Statement, cost: &Cost, is_drawn: bool) -> Option<String> {
 fn forecasts(statements: &[Statement]) -> Option<(String, Table)> {
     let mut table = Table::new(&["statement", "tables", "time", "90 % interval", "WAL", "90 % interval"]);
     for one in statements {
+        if let Some(reason) = one.rowless.and_then(rowless::reason) {
+            let why = reason.as_str();
+            let cells = ["any size", "not known", why, "not known", why];
+            table.rows.push(std::iter::once(one.name()).chain(cells.map(str::to_owned)).collect());
+            continue;
+        }
         let Some(forecast) = one.forecast.filter(|_| one.found.is_some()) else { continue };
         let cells = |cost: &Cost| {
             let figure = &forecast[cost.forecast];

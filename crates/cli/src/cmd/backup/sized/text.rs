@@ -239,8 +239,8 @@ mod tests {
     fn forecast(way: &str, restore: Figure) -> Forecast {
         let known = Figure::Value { value: 1.0, low: 1.0, high: 1.0 };
         let way = way.parse().unwrap();
-        let (size, backup) = (known, known);
-        Forecast { way, bytes: 1, size, price: None, backup, restore, day: None, held: None, rto: None }
+        let (size, backup, disk) = (known, known, known);
+        Forecast { way, bytes: 1, size, price: None, backup, restore, disk, day: None, held: None, rto: None }
     }
 
     #[test]

@@ -1,0 +1,55 @@
+//! Statements of a migration that work on partitions without generated rows.
+
+use measure::Event;
+use report::{Document, html, markdown, redacted};
+use serde_json::json;
+
+use crate::{changed, document};
+
+/// A document whose statement 8 works on such a partition.
+fn of(is_default: bool, columns: &[&str]) -> Document {
+    changed("ddl", |run| {
+        let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with("8: ")).unwrap();
+        trial.events.retain(|event| event.what["event"] != "forecast");
+        let partitions = json!([{ "partition": "rest", "is_default": is_default, "columns": columns }]);
+        let what = json!({ "event": "rowless", "partitions": partitions });
+        let text = "partitions without generated rows".to_owned();
+        trial.events.push(Event { at: 0.0, text, what });
+    })
+}
+
+/// The row of statement 8 in the table of forecasts.
+fn forecast(text: &str) -> &str {
+    let table = text.split("### Forecasts\n").nth(1).unwrap();
+    table.lines().find(|line| line.starts_with("| 8: ")).unwrap()
+}
+
+#[test]
+fn a_pull_request_shows_that_the_time_is_not_known() {
+    let text = markdown(&[of(true, &["items.at"])]);
+    let reason = "the default partition rest has no generated rows";
+    assert!(text.contains("The time in the original is not known of statement 8, ALTER TABLE"), "{text}");
+    let advice = "give values outside the bounds of all other partitions with --column 'items.at=SPEC'.";
+    assert!(text.contains(&format!("{reason}. To measure it, {advice}")), "{text}");
+    let row = forecast(&text);
+    let end = format!("| any size | not known | {reason} | not known | {reason} |");
+    assert!(row.ends_with(&end), "{row}");
+    assert!(!markdown(&[document("ddl")]).contains("generated rows"));
+}
+
+#[test]
+fn a_page_shows_it_too_and_each_column_of_the_key() {
+    let page = html(&[of(false, &[])]);
+    let says = "the partition rest has no generated rows. To measure it, give values within its bounds with";
+    assert!(page.contains(says), "{page}");
+    let both = markdown(&[of(true, &["items.at", "items.kind"])]);
+    assert!(both.contains("--column 'items.at=SPEC' and --column 'items.kind=SPEC'."), "{both}");
+}
+
+#[test]
+fn a_redacted_document_shows_it_without_names() {
+    let redacted = redacted(&[of(true, &["items.at"])]).unwrap();
+    let text = markdown(&redacted);
+    assert!(text.contains("has no generated rows"), "{text}");
+    assert!(!text.contains("partition rest ") && !text.contains("items.at"), "{text}");
+}
