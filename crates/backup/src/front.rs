@@ -64,6 +64,7 @@ mod tests {
             price: None,
             backup: figure(backup),
             restore: figure(restore),
+            disk: Figure::NotMeasured,
             day: None,
             held: None,
             rto: None,

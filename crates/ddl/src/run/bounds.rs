@@ -61,22 +61,22 @@ fn value(text: &str) -> Option<(Option<String>, &str)> {
 mod tests {
     use super::*;
 
-    fn range(low: Option<&str>, high: Option<&str>) -> Option<Bounds> {
-        Some(Bounds::Range([low, high].map(|end| end.map(str::to_owned))))
+    fn range(low: Option<&str>, high: Option<&str>) -> Bounds {
+        Bounds::Range([low, high].map(|end| end.map(str::to_owned)))
     }
 
-    fn list(values: &[&str]) -> Option<Bounds> {
-        Some(Bounds::List(values.iter().map(|value| (*value).to_owned()).collect()))
+    fn list(values: &[&str]) -> Bounds {
+        Bounds::List(values.iter().map(|value| (*value).to_owned()).collect())
     }
 
     #[test]
     fn bounds_of_one_column_are_read() {
         let dates = "FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')";
-        assert_eq!(Bounds::of(dates), range(Some("2024-01-01"), Some("2025-01-01")));
-        assert_eq!(Bounds::of("FOR VALUES FROM (MINVALUE) TO (10)"), range(None, Some("10")));
-        assert_eq!(Bounds::of("FOR VALUES FROM ('-5') TO (MAXVALUE)"), range(Some("-5"), None));
-        assert_eq!(Bounds::of("FOR VALUES IN (1, 2)"), list(&["1", "2"]));
-        assert_eq!(Bounds::of("FOR VALUES IN ('it''s', 'a, (b)', NULL)"), list(&["it's", "a, (b)"]));
+        assert_eq!(Bounds::of(dates), Some(range(Some("2024-01-01"), Some("2025-01-01"))));
+        assert_eq!(Bounds::of("FOR VALUES FROM (MINVALUE) TO (10)"), Some(range(None, Some("10"))));
+        assert_eq!(Bounds::of("FOR VALUES FROM ('-5') TO (MAXVALUE)"), Some(range(Some("-5"), None)));
+        assert_eq!(Bounds::of("FOR VALUES IN (1, 2)"), Some(list(&["1", "2"])));
+        assert_eq!(Bounds::of("FOR VALUES IN ('it''s', 'a, (b)', NULL)"), Some(list(&["it's", "a, (b)"])));
     }
 
     #[test]

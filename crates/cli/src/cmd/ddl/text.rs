@@ -11,6 +11,7 @@ use ddl::{
 use measure::human::{bytes, counted, grouped, time};
 
 use super::details::details;
+use super::rowless;
 use crate::app::table::{align_right, new_table, trimmed};
 
 /// Tables of a plan that are named.
