@@ -173,33 +173,33 @@ mod tests {
     }
 
     #[test]
-    fn the_process_is_heard_however_the_bytes_are_cut() {
+    fn the_process_is_read_however_the_bytes_are_cut() {
         let key = [0, 0, 0x12, 0x34, 9, 9, 9, 9];
         let stream = [message(b'R', &[0; 4]), message(b'K', &key), message(b'Z', b"I")].concat();
         for size in 1..stream.len() {
             let observed = Arc::new(Observed::default());
-            let mut observer = StreamObserver::new(Arc::clone(&observed));
+            let mut reader = StreamObserver::new(Arc::clone(&observed));
             assert_eq!(observed.process(), None);
-            stream.chunks(size).for_each(|bytes| observer.received(bytes));
+            stream.chunks(size).for_each(|bytes| reader.received(bytes));
             assert_eq!(observed.process(), Some(0x1234), "{size}");
         }
     }
 
     #[test]
-    fn errors_are_heard_however_the_bytes_are_cut() {
+    fn errors_are_read_however_the_bytes_are_cut() {
         let error = b"SFEHLER\0VERROR\0C53100\0Mcould not extend file\0HCheck free disk space.\0\0";
         let stream =
             [message(b'Z', b"I"), message(b'n', b""), message(b'E', error), message(b'Z', b"I")].concat();
         for size in 1..stream.len() {
             let observed = Arc::new(Observed::default());
-            let mut observer = StreamObserver::new(Arc::clone(&observed));
-            stream.chunks(size).for_each(|bytes| observer.received(bytes));
-            assert_eq!(observer.missing(), 0);
+            let mut reader = StreamObserver::new(Arc::clone(&observed));
+            stream.chunks(size).for_each(|bytes| reader.received(bytes));
+            assert_eq!(reader.missing(), 0);
             assert!(observed.any());
             assert_eq!(observed.fatal_error(), None, "an ERROR does not end the session");
             observed.forget();
             assert!(!observed.any());
-            observer.received(&message(b'E', b"VFATAL\0C57P01\0Mterminating\0\0"));
+            reader.received(&message(b'E', b"VFATAL\0C57P01\0Mterminating\0\0"));
             let last = observed.fatal_error().unwrap();
             assert_eq!((last.code.code(), last.message.as_str(), last.hint), ("57P01", "terminating", None));
         }
