@@ -9,6 +9,9 @@ const TRIM: f64 = 0.5;
 const JITTER: (f64, f64) = (0.1, 0.25);
 /// Steps by which a bound moves at most, unless that is less than the least share.
 const STEPS: f64 = 2.0;
+/// Most by which a rare value moves towards one neighbour, in distances to the other one: not into the void between all values and one that
+/// means something else, such as 9999-12-31.
+const REACH: f64 = 16.0;
 
 /// A value as a number on its type's scale.
 #[derive(Clone, Debug)]
@@ -85,6 +88,10 @@ pub(crate) fn replace_rare(
         // The least and the greatest value move inwards: a CHECK may end there.
         let (low, high) = match (nearest(low, below, f64::max), nearest(high, above, f64::min)) {
             (None, None) => (own - 16.0 * step, own + 16.0 * step),
+            (Some(low), Some(high)) => {
+                let reach = REACH * (own - low).min(high - own);
+                (low.max(own - reach), high.min(own + reach))
+            }
             (low, high) => (low.unwrap_or(own), high.unwrap_or(own)),
         };
         let moved = low + (high - low) * rng.f64().mul_add(0.9, 0.05);
@@ -174,6 +181,16 @@ fn is_real(kind: &Kind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rare_value_stays_near_its_nearer_neighbour() {
+        let number = |at: i64| Number::read(&Kind::Int4, &at.to_string()).unwrap();
+        for seed in 0..200 {
+            let mut common = [(number(-1_000_000), 0.2), (number(10), 0.001), (number(14), 0.2)];
+            replace_rare(&mut Rng::with_seed(seed), 0.01, &Kind::Int4, &mut common, &[], 1.0);
+            assert!((-54.0..14.0).contains(&common[1].0.at), "{}", common[1].0.text);
+        }
+    }
 
     #[test]
     fn moved_bounds_have_the_unit_of_the_original() {

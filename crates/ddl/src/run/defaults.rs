@@ -187,16 +187,22 @@ struct Counted {
     step: &'static str,
     /// The distance of the last value within a range from its upper bound.
     tail: &'static str,
+    /// The length of a range: the number of its values, or of its seconds.
+    span: &'static str,
 }
 
 impl Counted {
     fn of(type_name: &str) -> Option<Self> {
-        let of = |name, step, tail| Some(Self { name, step, tail });
+        let whole = |name| Some(Self { name, step: "1", tail: "1", span: "(longest.high - longest.low)" });
+        let time = |name| {
+            let (step, tail) = ("interval '1 day'", "interval '1 microsecond'");
+            Some(Self { name, step, tail, span: "EXTRACT(epoch FROM longest.high - longest.low)" })
+        };
         match type_name {
-            "smallint" | "integer" | "bigint" | "numeric" => of("numeric", "1", "1"),
-            "date" => of("date", "1", "1"),
-            "timestamp without time zone" => of("timestamp", "interval '1 day'", "interval '1 microsecond'"),
-            "timestamp with time zone" => of("timestamptz", "interval '1 day'", "interval '1 microsecond'"),
+            "smallint" | "integer" | "bigint" | "numeric" => whole("numeric"),
+            "date" => whole("date"),
+            "timestamp without time zone" => time("timestamp"),
+            "timestamp with time zone" => time("timestamptz"),
             _ => None,
         }
     }
@@ -210,7 +216,9 @@ impl Counted {
         };
         let query = include_str!("../sql/outside.sql");
         // The comment names them, too.
-        query.replace("TYPE", self.name).replace("STEP", self.step).replace("TAIL", tail)
+        [("TYPE", self.name), ("STEP", self.step), ("TAIL", tail), ("SPAN", self.span)]
+            .into_iter()
+            .fold(query.to_owned(), |query, (place, text)| query.replace(place, text))
     }
 }
 
@@ -218,17 +226,20 @@ impl Counted {
 struct Outside {
     low: String,
     high: String,
+    /// Different values from `low` to `high` that the rows of other partitions have.
+    within: i32,
     values: Vec<String>,
 }
 
 impl Outside {
-    /// All values from `low` to `high`, equally often, and those outside.
+    /// Values from `low` to `high`, equally often, and those outside. Their number is given: with `-1`, the range would grow with the rows.
     fn range(&self, share: f64) -> String {
         let each = share / self.values.len() as f64;
         let common: Vec<String> =
             self.values.iter().map(|value| format!("{}*{each}", literal(value))).collect();
         let (low, high) = (literal(&self.low), literal(&self.high));
-        format!("statistics(-1,0,common({}),histogram({low},{high}))", common.join(","))
+        let different = self.values.len() + usize::try_from(self.within).unwrap_or_default();
+        format!("statistics({different},0,common({}),histogram({low},{high}))", common.join(","))
     }
 }
 
@@ -251,6 +262,7 @@ async fn outside(
     let outside = |row: &tokio_postgres::Row| Outside {
         low: without_offset(row.get("low")),
         high: without_offset(row.get("high")),
+        within: row.get("within"),
         values: row.get::<_, Vec<String>>("outside").into_iter().map(without_offset).collect(),
     };
     Ok(rows.first().map(outside))
@@ -288,8 +300,9 @@ mod tests {
     #[test]
     fn the_values_outside_have_their_share() {
         let values = texts(&["2026-01-02", "2026-01-03"]);
-        let outside = Outside { low: "2024-01-01".to_owned(), high: "2025-12-31".to_owned(), values };
-        let spec = "statistics(-1,0,common('2026-01-02'*0.25,'2026-01-03'*0.25),\
+        let outside =
+            Outside { low: "2024-01-01".to_owned(), high: "2025-12-31".to_owned(), within: 9, values };
+        let spec = "statistics(11,0,common('2026-01-02'*0.25,'2026-01-03'*0.25),\
                     histogram('2024-01-01','2025-12-31'))";
         assert_eq!(outside.range(0.5), spec);
         let listed = list(&texts(&["a", "it's"]), &texts(&["other"]), 0.5);
@@ -306,7 +319,7 @@ mod tests {
     fn all_places_of_the_query_are_filled() {
         for (type_name, is_list) in [("integer", false), ("date", true), ("timestamp with time zone", true)] {
             let query = Counted::of(type_name).unwrap().query(is_list);
-            assert!(["TYPE", "STEP", "TAIL"].iter().all(|place| !query.contains(place)), "{query}");
+            assert!(["TYPE", "STEP", "TAIL", "SPAN"].iter().all(|place| !query.contains(place)), "{query}");
         }
         assert!(Counted::of("double precision").is_none());
     }

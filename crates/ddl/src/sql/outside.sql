@@ -1,7 +1,8 @@
 -- Values of a partition key: $1 and $2 have the lower and upper bounds of the partitions before the migration, $3 and $4 those of all partitions
 -- (NULL: MINVALUE, MAXVALUE). "low" and "high" are the ends of the longest stretch that partitions before the migration cover without a
--- gap; "outside" are values that lie in no partition. Only an unqualified unnest takes several arrays (parse_clause.c: transformRangeFunction). TYPE, STEP and TAIL are replaced: the type that counts, the distance of the
--- values outside, and that of "high" from the bound.
+-- gap; "within" is the number of values from "low" to "high", at most 10000; "outside" are values that lie in no partition. Only an unqualified
+-- unnest takes several arrays (parse_clause.c: transformRangeFunction). TYPE, STEP, TAIL and SPAN are replaced: the type that counts, the
+-- distance of the values outside, that of "high" from the bound, and the length of the stretch as a number.
 WITH old AS (
     SELECT low::TYPE AS low, high::TYPE AS high
       FROM unnest($1::text[], $2::text[]) AS o (low, high)
@@ -19,6 +20,7 @@ WITH old AS (
       FROM unnest($3::text[], $4::text[]) AS a (low, high)
 )
 SELECT longest.low::text AS low, (longest.high - TAIL)::text AS high,
+       pg_catalog.floor(LEAST(10000, GREATEST(1, SPAN)))::int AS within,
        ARRAY(SELECT (CASE WHEN is_open_above THEN bottom - n * STEP ELSE top + n * STEP END)::text
                FROM pg_catalog.generate_series(1, 20) n) AS outside
   FROM longest, ends

@@ -242,7 +242,9 @@ fn stretches<T: Copy + PartialOrd>(
         let end = (bounds.width)(low, high) + if is_last { bounds.step } else { 0.0 };
         let mut left = end;
         let mut parts = Vec::new();
-        while let Some((value, share)) = common.next_if(|(value, _)| *value < high || is_last) {
+        // Frequent values above the last bucket are no part of it: all other values lie within the buckets.
+        let is_within = |value: T| value < high || (is_last && value <= high);
+        while let Some((value, share)) = common.next_if(|(value, _)| is_within(*value)) {
             let before = if value > low { (bounds.width)(low, value) } else { 0.0 };
             parts.push((low, before));
             atoms.push(atom((value, share)));
@@ -316,6 +318,18 @@ mod tests {
 
     fn distinct(values: &[i64]) -> usize {
         values.iter().collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    #[test]
+    fn frequent_values_outside_of_the_buckets_widen_none() {
+        let values = units(&[(-900_000, 0.1), (900_000, 0.1)], &[0, 100, 200]);
+        let statistics = Statistics { distinct: 150.0, correlation: 0.0, values };
+        let wide = Units { low: -1_000_000, high: 1_000_000 };
+        let describing = Describing::new(&statistics, Stream::new(3, &["t", "c"]), 10_000, wide);
+        for row in 0..10_000 {
+            let Made::Units(made) = describing.value(row) else { panic!("a real number") };
+            assert!((0..=200).contains(&made) || made.abs() == 900_000, "{made}");
+        }
     }
 
     #[test]

@@ -287,6 +287,36 @@ fn copies_heirs(version: &str) {
     }
 }
 
+/// Frequent values far outside of all others, such as a date that means "no end".
+#[test]
+fn frequent_values_outside_of_the_histogram_widen_no_bucket() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE original");
+    server.execute("CREATE DATABASE copy");
+    let (original, copy) = (server.database("original"), server.database("copy"));
+    original.execute(
+        "CREATE TABLE contracts (id int PRIMARY KEY, until date NOT NULL, price float8, code int);
+         INSERT INTO contracts
+         SELECT i, CASE WHEN i % 3 = 0 THEN date '9999-12-31' ELSE date '2020-01-01' + i % 1500 END,
+                CASE WHEN i % 4 = 0 THEN 1e9 ELSE i % 977 END, CASE WHEN i % 5 = 0 THEN -1000000 ELSE i % 1300 END
+           FROM generate_series(1, 20000) i;
+         ANALYZE contracts",
+    );
+    let model = captured(&rig, "");
+    rig.done(&format!("fill --model {model} --instance default -d copy -q"));
+    for between in [
+        "until > '2024-12-31' AND until < '9999-12-31'",
+        "price > 1000 AND price < 1e9",
+        "code < -50 AND code > -1000000",
+    ] {
+        let query = format!("SELECT count(*) FROM contracts WHERE {between}");
+        assert_eq!(copy.number(&query), 0, "{between}");
+    }
+    let ends = copy.number("SELECT count(*) FROM contracts WHERE until = '9999-12-31'");
+    assert!((6_000..7_400).contains(&ends), "{ends}");
+}
+
 #[test]
 fn inheritance_and_partitions_are_copied_13() {
     copies_heirs("--pg-version 13");
