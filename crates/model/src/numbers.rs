@@ -30,6 +30,11 @@ impl Number {
         Some(Self { at, text: text.to_owned() })
     }
 
+    /// Whether it is `infinity` or `-infinity`, at no distance from others.
+    pub(crate) fn is_infinite(&self, kind: &Kind) -> bool {
+        kind.infinities().is_some() && self.text.ends_with("infinity")
+    }
+
     /// The value nearest to `to` that is a whole number of steps away from `from`.
     fn near(kind: &Kind, from: f64, to: f64, step: f64) -> Option<Self> {
         if is_real(kind) {

@@ -79,8 +79,24 @@ impl Kind {
         Some(Units { low, high })
     }
 
+    /// `-infinity` and `infinity` as units, for types that have them: the numbers by which the server stores them (`DATEVAL_NOEND`,
+    /// `DT_NOEND`). They are no values that can be counted, and lie outside of [`units`](Self::units).
+    pub fn infinities(&self) -> Option<[i64; 2]> {
+        match self {
+            Self::Date => Some([i64::from(i32::MIN), i64::from(i32::MAX)]),
+            Self::Timestamp | Self::TimestampTz => Some([i64::MIN, i64::MAX]),
+            _ => None,
+        }
+    }
+
+    /// Whether the type has this value, infinite ones included.
+    pub(crate) fn has(&self, units: i64) -> bool {
+        self.units().is_some_and(|all| all.contains(units))
+            || self.infinities().is_some_and(|both| both.contains(&units))
+    }
+
     /// The units of a value in the type's input syntax, as the server prints it with `DateStyle = ISO` in UTC; decimals
-    /// below the unit are rounded. None if it has none, as `infinity`.
+    /// below the unit are rounded. None if it has none, such as `NaN`.
     pub fn read_units(&self, text: &str) -> Option<i64> {
         let rounded = || {
             let (whole, fraction) = text.split_once('.')?;

@@ -14,13 +14,20 @@ const DENSE: f64 = 0.9;
 impl Maker<'_> {
     pub(super) fn numbers(&mut self, kind: &Kind, statistics: &Statistics) -> Values {
         let read = |text: &String| Number::read(kind, text);
-        let mut common: Vec<(Number, f64)> =
+        let common: Vec<(Number, f64)> =
             statistics.common.iter().filter_map(|(value, share)| Some((read(value)?, *share))).collect();
-        common.sort_by(|(one, _), (other, _)| one.at.total_cmp(&other.at));
         let mut bounds: Vec<Number> = statistics.bounds.iter().filter_map(read).collect();
         bounds.sort_by(|one, other| one.at.total_cmp(&other.at));
         if common.is_empty() && bounds.len() < 2 {
             return Values::Any { distinct: -1.0, common: Vec::new(), lengths: None };
+        }
+        // They say nothing of a person, and take no part in the arithmetic.
+        let (infinite, mut common): (Vec<_>, Vec<_>) =
+            common.into_iter().partition(|(number, _)| number.is_infinite(kind));
+        common.sort_by(|(one, _), (other, _)| one.at.total_cmp(&other.at));
+        bounds.retain(|bound| !bound.is_infinite(kind));
+        if bounds.len() == 1 {
+            bounds.clear();
         }
         if !matches!(kind, Kind::Bool | Kind::Enum { .. }) {
             let step = step(kind, common.iter().map(|(number, _)| number).chain(&bounds));
@@ -48,6 +55,8 @@ impl Maker<'_> {
             move_bounds(self.rng, kind, &mut bounds, step, of_bucket.min(1.0), is_rare);
         }
         common.dedup_by(|one, other| one.0.at.total_cmp(&other.0.at).is_eq());
+        common.extend(infinite);
+        common.sort_by(|(one, _), (other, _)| one.at.total_cmp(&other.at));
         let distinct = if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct };
         Values::Statistics {
             distinct,

@@ -150,8 +150,11 @@ impl Describing {
         };
         match (low, self.scale) {
             (Number::Real(low), _) => Made::Real(low + offset),
-            (Number::Units(low), Scale::Units(units)) =>
-            {
+            (Number::Units(low), Scale::Units(units)) => {
+                // A frequent value may be infinite, outside of the range.
+                if width <= 0.0 {
+                    return Made::Units(low);
+                }
                 #[expect(clippy::cast_possible_truncation, reason = "less than a piece's width")]
                 Made::Units(low.saturating_add(offset as i64).clamp(units.low, units.high))
             }
@@ -285,10 +288,11 @@ fn stretches<T: Copy + PartialOrd>(
 
 /// Greatest common divisor of all differences: the unit that values are rounded to.
 fn step(buckets: &Buckets<i64>) -> i64 {
-    let values = buckets.bounds.iter().chain(buckets.common.iter().map(|(value, _)| value));
-    let Some(&first) = buckets.bounds.first().or(buckets.common.first().map(|(value, _)| value)) else {
-        return 1;
-    };
+    // The extremes stand for infinity, which is no multiple of anything.
+    let extremes = [i64::MIN, i64::MAX, i64::from(i32::MIN), i64::from(i32::MAX)];
+    let common = buckets.common.iter().map(|(value, _)| *value).filter(|value| !extremes.contains(value));
+    let mut values = buckets.bounds.iter().copied().chain(common);
+    let Some(first) = values.next() else { return 1 };
     let divisor = values.fold(0, |divisor, value| gcd(divisor, value.abs_diff(first)));
     i64::try_from(divisor).unwrap_or(1).max(1)
 }

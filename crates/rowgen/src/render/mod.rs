@@ -39,6 +39,11 @@ pub(crate) fn value(kind: &Kind, value: Value<'_>, out: &mut Vec<u8>) {
 
 /// Appends a number of the kind's units.
 fn units(kind: &Kind, units: i64, out: &mut Vec<u8>) {
+    match kind.infinities() {
+        Some([low, _]) if units == low => return out.extend(b"-infinity"),
+        Some([_, high]) if units == high => return out.extend(b"infinity"),
+        _ => {}
+    }
     match kind {
         Kind::Bool => out.push(if units == 0 { b'f' } else { b't' }),
         Kind::Numeric(None) => {

@@ -1,6 +1,6 @@
 //! Converts arguments to units of the column's type.
 
-use jiff::civil::{Date, DateTime, Time};
+use jiff::civil::{Date, DateTime, Time, date};
 use jiff::{Span, SpanRelativeTo, Timestamp};
 
 use super::SpecError;
@@ -10,9 +10,17 @@ use crate::units::{DAY, decimals};
 /// The time 2000-01-01 00:00 UTC, microseconds since 1970.
 const EPOCH: i64 = 946_684_800_000_000;
 
+/// Days of 400 years.
+const ERA: i64 = 146_097;
+
 /// A value of the type, in units.
 pub(super) fn value(kind: &Kind, text: &str) -> Result<i64, SpecError> {
     let expected = || wrong(text, expected(kind));
+    match (kind.infinities(), text) {
+        (Some([low, _]), "-infinity") => return Ok(low),
+        (Some([_, high]), "infinity") => return Ok(high),
+        _ => {}
+    }
     match kind {
         Kind::Bool => match text {
             "false" | "f" => Ok(0),
@@ -117,13 +125,26 @@ fn decimal(text: &str, places: i16) -> Option<i64> {
 
 /// Microseconds from 2000-01-01 00:00; a text without a time zone is in UTC.
 fn timestamp(text: &str) -> Option<i64> {
-    let local = || {
-        let local =
-            text.parse::<DateTime>().ok().or_else(|| Some(text.parse::<Date>().ok()?.at(0, 0, 0, 0)))?;
-        local.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
-    };
-    let moment = text.parse::<Timestamp>().ok().or_else(local)?;
-    Some(moment.as_microsecond() - EPOCH)
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Some(moment.as_microsecond() - EPOCH);
+    }
+    // No time zone, or a moment that jiff's Timestamp has no room for: it ends a day before the year 10000.
+    let (text, eras) = within_this_era(text.strip_suffix("+00").unwrap_or(text))?;
+    let local = text.parse::<DateTime>().ok().or_else(|| Some(text.parse::<Date>().ok()?.at(0, 0, 0, 0)))?;
+    let since = local.duration_since(date(2000, 1, 1).at(0, 0, 0, 0)).as_micros();
+    i64::try_from(since + i128::from(eras) * i128::from(ERA * DAY)).ok()
+}
+
+/// A date with a year of five digits or more (the server has years up to 294276), moved by whole times of 400 years to one of four
+/// digits, and how many times.
+fn within_this_era(text: &str) -> Option<(String, i64)> {
+    let year = text.split_once('-').map_or("", |(year, _)| year);
+    if year.len() < 5 || !year.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some((text.to_owned(), 0));
+    }
+    let number: i64 = year.parse().ok().filter(|number| *number < 300_000)?;
+    let moved = 2_000 + number % 400;
+    Some((format!("{moved}{}", &text[year.len()..]), (number - moved) / 400))
 }
 
 /// Microseconds from midnight.

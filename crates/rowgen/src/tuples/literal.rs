@@ -68,9 +68,7 @@ pub(super) fn payload(kind: &Kind, text: &str, out: &mut Vec<u8>) -> Option<()> 
             shape::payload(kind, text, out)
         }
         kind => {
-            let units =
-                units(kind, text).filter(|units| kind.units().is_some_and(|all| all.contains(*units)));
-            write_units(kind, units?, out);
+            write_units(kind, units(kind, text).filter(|units| kind.has(*units))?, out);
             Some(())
         }
     }
@@ -218,6 +216,11 @@ fn whole(text: &str) -> Option<i64> {
 }
 
 pub(super) fn units(kind: &Kind, text: &str) -> Option<i64> {
+    match (kind.infinities(), text) {
+        (Some([low, _]), "-infinity") => return Some(low),
+        (Some([_, high]), "infinity") => return Some(high),
+        _ => {}
+    }
     match kind {
         Kind::Bool => match text {
             "f" | "false" => Some(0),

@@ -67,6 +67,25 @@ fn times_have_steps_and_spans() {
     }
 }
 
+/// As the server counts: `SELECT date '20010-02-28' - date '2000-01-01'`.
+#[test]
+fn dates_reach_as_far_as_the_server_s() {
+    for date in ["0001-01-01", "9999-12-30", "9999-12-31", "10000-01-01", "20010-02-28", "294276-12-31"] {
+        assert_eq!(rows(&Kind::Date, &format!("timeseries({date}, 1d)"))[0], date);
+        let time = format!("{date} 23:59:59.000001");
+        assert_eq!(rows(&Kind::Timestamp, &format!("timeseries({time}, 1d)"))[0], time);
+        let common = format!("statistics(1,0,common('{time}+00'*1),histogram())");
+        assert_eq!(rows(&Kind::TimestampTz, &common)[0], format!("{time}+00"));
+    }
+    let endless = "statistics(2,1,common('-infinity'*0.5,infinity*0.5),histogram())";
+    for kind in [Kind::Date, Kind::Timestamp, Kind::TimestampTz] {
+        let mut rows = rows(&kind, endless);
+        rows.sort();
+        rows.dedup();
+        assert_eq!(rows, ["-infinity", "infinity"]);
+    }
+}
+
 #[test]
 fn lists() {
     let weighted = |value: &str, weight| Weighted { value: value.into(), weight };

@@ -287,34 +287,56 @@ fn copies_heirs(version: &str) {
     }
 }
 
-/// Frequent values far outside of all others, such as a date that means "no end".
-#[test]
-fn frequent_values_outside_of_the_histogram_widen_no_bucket() {
+/// Frequent values far outside of all others, such as a date that means "no end", and infinite ones. By pages and by COPY.
+fn copies_values_that_mean_no_end(server: &str, method: &str) {
     let rig = Rig::new();
-    let server = rig.server("");
+    let server = rig.server(server);
     server.execute("CREATE DATABASE original");
     server.execute("CREATE DATABASE copy");
     let (original, copy) = (server.database("original"), server.database("copy"));
     original.execute(
-        "CREATE TABLE contracts (id int PRIMARY KEY, until date NOT NULL, price float8, code int);
+        "CREATE TABLE contracts (id int PRIMARY KEY, until date NOT NULL, price float8, code int, ends timestamptz, since date, far timestamp);
          INSERT INTO contracts
          SELECT i, CASE WHEN i % 3 = 0 THEN date '9999-12-31' ELSE date '2020-01-01' + i % 1500 END,
-                CASE WHEN i % 4 = 0 THEN 1e9 ELSE i % 977 END, CASE WHEN i % 5 = 0 THEN -1000000 ELSE i % 1300 END
+                CASE WHEN i % 4 = 0 THEN 1e9 ELSE i % 977 END, CASE WHEN i % 5 = 0 THEN -1000000 ELSE i % 1300 END,
+                CASE WHEN i % 2 = 0 THEN 'infinity' ELSE timestamptz '2024-01-01 00:00Z' + i % 1500 * interval '1 hour' END,
+                CASE WHEN i % 10 = 0 THEN '-infinity' WHEN i = 7 THEN 'infinity' ELSE date '2001-01-01' + i % 900 END,
+                CASE WHEN i % 2 = 0 THEN timestamp '20010-02-28 11:00:00' ELSE '9999-12-31 23:59:59' END
            FROM generate_series(1, 20000) i;
          ANALYZE contracts",
     );
-    let model = captured(&rig, "");
-    rig.done(&format!("fill --model {model} --instance default -d copy -q"));
+    let model = captured(&rig, "--aggregates");
+    rig.done(&format!("fill --model {model} --instance default -d copy -q --method {method}"));
     for between in [
         "until > '2024-12-31' AND until < '9999-12-31'",
         "price > 1000 AND price < 1e9",
         "code < -50 AND code > -1000000",
+        "isfinite(ends) AND (ends < '2023-12-31' OR ends > '2024-03-05')",
+        "isfinite(since) AND since NOT BETWEEN '2000-12-31' AND '2003-07-01'",
+        "far NOT IN ('20010-02-28 11:00:00', '9999-12-31 23:59:59')",
     ] {
         let query = format!("SELECT count(*) FROM contracts WHERE {between}");
         assert_eq!(copy.number(&query), 0, "{between}");
     }
-    let ends = copy.number("SELECT count(*) FROM contracts WHERE until = '9999-12-31'");
-    assert!((6_000..7_400).contains(&ends), "{ends}");
+    for (condition, wanted) in [
+        ("until = '9999-12-31'", 6_667),
+        ("ends = 'infinity'", 10_000),
+        ("since = '-infinity'", 2_000),
+        ("far > '10000-01-01'", 10_000),
+    ] {
+        let there = copy.number(&format!("SELECT count(*) FROM contracts WHERE {condition}"));
+        assert!((there - wanted).abs() <= wanted / 20, "{condition}: {there}, not {wanted}");
+    }
+}
+
+#[test]
+fn values_that_mean_no_end_are_copied_13() {
+    copies_values_that_mean_no_end("--pg-version 13", "copy");
+}
+
+#[test]
+fn values_that_mean_no_end_are_copied_18() {
+    copies_values_that_mean_no_end("--pg-version 18", "direct");
 }
 
 #[test]
