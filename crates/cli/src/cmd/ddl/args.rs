@@ -30,13 +30,8 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 ///
 /// pgrig creates your tables in new databases on its own PostgreSQL. At three sizes, it fills the tables that
 /// the migration uses, and runs the migration on copies. For each statement it reports the class (catalog
-/// only, scan, rewrite …) with the proof, the locks, the seconds and the bytes of WAL. It forecasts the
-/// seconds and the WAL for the size of the original, or for that of --size or --rows. A changed file
-/// (relfilenode) proves a rewrite, and the server's counters of the statement's own transaction prove a scan.
-/// At the end, pgrig drops the databases. It never runs the migration on the database that -d names. The
-/// seconds are those of this machine. Expect the same classes, locks and WAL on other servers with the same
-/// major version and settings. To measure on the version of your server, give --pg-version, and --instance
-/// with a new name: --pg-version 15 --instance ddl15.
+/// only, scan, rewrite …) with the proof, the locks, the seconds and the bytes of WAL. It never runs the
+/// migration on the database that -d names.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(profile_help("stock"))),
     after_help = "Classes: catalog only, wait, scan, scan of another table,\n\

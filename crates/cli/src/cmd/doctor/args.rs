@@ -19,11 +19,11 @@ const PROFILE: &str =
 const SETTING: &str =
     "Report as if the instance started with this setting, for example work_mem=64MB; may be repeated";
 
-/// Show which commands work on this machine and with this server
+/// Show which verbs work on this machine and with this server
 ///
 /// doctor prints the directory of pgrig's files, the free disk space, the downloaded versions of PostgreSQL, the
-/// server that other commands would use with the same options, and the commands that work on it. It changes nothing,
-/// creates no instance, and starts no server, even with --instance.
+/// server that other verbs would use with the same options, and the verbs that work on it. It changes nothing, creates
+/// no instance, and starts no server, even with --instance.
 #[derive(Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)),
     mut_arg("pg_version", |version| version.help(VERSION)), mut_arg("pg_bin", |programs| programs.help(PROGRAMS)),

@@ -39,12 +39,8 @@ pub(crate) enum ModelAction {
     /// pgrig compares each value in pg_stats (a field). ANALYZE reads a random sample, so its results vary.
     /// pgrig therefore runs ANALYZE five times on the copy, and takes the median of each field. With
     /// --analyze-original, it also runs ANALYZE eleven times on the original, and takes the mean; otherwise
-    /// it takes the present statistics of the original. A field agrees if the difference is at most its
-    /// tolerance: 3·√2 standard deviations over the ANALYZE runs of the original (without --analyze-original,
-    /// of the copy). For a share of the rows (such as null_frac), the standard error that follows from ANALYZE's sample size takes the place of this standard deviation, if it is
-    /// larger. The tolerance is at least 1 % of
-    /// the original's value (for a correlation, 0.01). A decile of a histogram agrees if at most 2 % of the
-    /// rows lie between the two values.
+    /// it takes the present statistics of the original. A field agrees if the difference is at most a
+    /// tolerance, which depends on how much the results of the ANALYZE runs vary.
     ///
     /// ORIGINAL and COPY are each a database name, a URI or a keyword string; ORIGINAL can also be a model file. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
