@@ -66,6 +66,14 @@ fn ddl_creates_a_table_and_fills_it() {
     let ran = fill_new(&rig, sql, "--rows 1000");
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert_eq!(server.number("SELECT count(*) FROM things"), 1000);
+    for (schema, column) in [("one", "k"), ("two", "t.k"), ("three", "three.t.k")] {
+        let sql = "CREATE TABLE t (id int PRIMARY KEY, k int)";
+        let ran = fill_new(&rig, sql, &format!("--rows 10 --schema {schema} --column {column}=uniform(7,7)"));
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        assert_eq!(server.number(&format!("SELECT count(*) FROM {schema}.t WHERE k = 7")), 10);
+    }
+    let ran = fill_new(&rig, "CREATE TABLE t (id int)", "--rows 10 --column other.id=uniform(7,7)");
+    assert!(ran.stderr.contains("public.t has no column other.id"), "{ran:#?}");
     let again = fill_new(&rig, sql, "--rows 1000");
     assert_eq!(again.code, Some(2), "{again:#?}");
     assert!(again.stderr.contains("already exists (SQLSTATE 42710)"), "{again:#?}");
