@@ -51,6 +51,22 @@ fn an_error_of_the_server_shows_its_message_and_sqlstate() {
     assert!(ran.stderr.contains(said) && !ran.stderr.contains("db error"), "{ran:#?}");
 }
 
+/// The SQL is used twice: for one table, and for all of a schema.
+#[test]
+fn ddl_may_be_standard_input() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    for (name, sql) in [
+        ("one", "CREATE TABLE one (id int PRIMARY KEY)"),
+        ("two", "CREATE TABLE two (id int PRIMARY KEY); CREATE TABLE three (id int)"),
+    ] {
+        let input = std::fs::File::open(file(&rig, "input.sql", sql)).unwrap();
+        let ran = Ran::from(rig.command("fill --ddl - --rows 10").stdin(input).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        assert_eq!(server.number(&format!("SELECT count(*) FROM {name}")), 10);
+    }
+}
+
 #[test]
 fn ddl_creates_a_table_and_fills_it() {
     let rig = Rig::new();

@@ -70,7 +70,7 @@ impl LendAction {
 pub(crate) struct NewArgs {
     /// Make the template from this file: plain SQL, SQL compressed with gzip or zstd, or a pg_dump archive (needs
     /// pg_restore)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, aliases = ["schema-file", "ddl"], value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
     /// Make the template from this database of the server, and again when that database changes. With neither --from nor --template, the lent database is empty
@@ -221,7 +221,7 @@ pub(crate) struct ServeArgs {
 
     /// Make a template from this file, as testdb new does; may be repeated. A request without a source gets a copy of the
     /// first --from, otherwise of the first --template, otherwise an empty database
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, aliases = ["schema-file", "ddl"], value_name = "FILE")]
     pub(crate) from: Vec<PathBuf>,
 
     /// Make a template from this database of the server; may be repeated
