@@ -162,7 +162,8 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
 fn suggested(error: &Error) -> Option<&str> {
     match error.get(ContextKind::SuggestedSubcommand)? {
         ContextValue::String(one) => Some(one),
-        ContextValue::Strings(several) => several.first().map(String::as_str),
+        // The most similar one is last.
+        ContextValue::Strings(several) => several.last().map(String::as_str),
         _ => None,
     }
 }
