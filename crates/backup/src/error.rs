@@ -22,18 +22,15 @@ pub enum BackupError {
         problem: String,
     },
     /// There are no client programs.
-    #[error(
-        "pg_dump, pg_restore and psql are not installed: install PostgreSQL's client programs of version {server} or later (Debian: \
-         postgresql-client-{server}), or give their directory: --bin DIR"
-    )]
+    #[error("pg_dump, pg_restore and psql are not installed: {}, or give their directory: --bin DIR", install(*server))]
     NoPrograms {
         /// Major version of the server.
         server: u16,
     },
     /// The client programs are older than the server, which they refuse.
     #[error(
-        "pg_dump {version} in {path} cannot read a server of version {server}: install client programs of version \
-         {server} or later (Debian: postgresql-client-{server}), or give their directory: --bin DIR", path = .path.display()
+        "pg_dump {version} in {path} cannot read a server of version {server}: {}, or give their directory: --bin DIR{}",
+        install(*server), older_instance(*own), path = .path.display()
     )]
     TooOld {
         /// Directory of the programs.
@@ -42,6 +39,8 @@ pub enum BackupError {
         version: String,
         /// Major version of the server.
         server: u16,
+        /// Their major version, if the user may choose pgrig's own PostgreSQL of that version instead.
+        own: Option<u16>,
     },
     /// None of the ways is possible.
     #[error("pgrig can make no backup here: {}", .0.join("; "))]
@@ -163,6 +162,36 @@ pub enum BackupError {
     },
 }
 
+/// How to install client programs of this major version; 0 is any.
+fn install(server: u16) -> String {
+    if server == 0 {
+        return "install PostgreSQL's client programs (Debian: postgresql-client)".to_owned();
+    }
+    format!(
+        "install PostgreSQL's client programs of version {server} or later (Debian: postgresql-client-{server}; if your release \
+         lacks this package, it is on apt.postgresql.org)"
+    )
+}
+
+/// The way to an instance for these programs.
+fn older_instance(own: Option<u16>) -> String {
+    own.map_or_else(String::new, |major| {
+        format!(
+            ", or rehearse on another instance of pgrig's own PostgreSQL: --pg-version {major} --instance pg{major}"
+        )
+    })
+}
+
+impl BackupError {
+    /// The same, where the version of the server is not the user's choice.
+    pub(crate) fn of_fixed_version(self) -> Self {
+        match self {
+            Self::TooOld { path, version, server, .. } => Self::TooOld { path, version, server, own: None },
+            error => error,
+        }
+    }
+}
+
 impl Classified for BackupError {
     fn class(&self) -> Class {
         match self {
@@ -214,5 +243,25 @@ pub(crate) trait OnPath<T> {
 impl<T> OnPath<T> for std::io::Result<T> {
     fn on(self, action: &'static str, path: &std::path::Path) -> Result<T, BackupError> {
         self.map_err(|source| BackupError::Io { action, path: path.to_owned(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_are_too_old_get_packages_and_an_instance_that_exist() {
+        let old = |own| BackupError::TooOld {
+            path: PathBuf::from("/usr/bin"),
+            version: "15.19".to_owned(),
+            server: 18,
+            own,
+        };
+        let said = old(Some(15)).to_string();
+        assert!(said.contains("postgresql-client-18; if your release lacks"), "{said}");
+        assert!(said.contains("apt.postgresql.org") && said.ends_with(": --pg-version 15 --instance pg15"), "{said}");
+        assert!(old(Some(15)).of_fixed_version().to_string().ends_with("--bin DIR"));
+        assert!(BackupError::NoPrograms { server: 0 }.to_string().contains("(Debian: postgresql-client),"));
     }
 }

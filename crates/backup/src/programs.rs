@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use pgserver::Major;
 use serde::Serialize;
 
 use crate::error::BackupError;
@@ -86,7 +87,8 @@ impl Programs {
     }
 
     fn too_old(&self, server: u16) -> BackupError {
-        BackupError::TooOld { path: self.dir.clone(), version: self.version.clone(), server }
+        let own = Major::from_number(self.major).map(Major::number);
+        BackupError::TooOld { path: self.dir.clone(), version: self.version.clone(), server, own }
     }
 
     /// Path of a program in the directory; it need not exist (see [`Self::has`]).

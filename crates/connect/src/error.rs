@@ -87,7 +87,7 @@ pub enum ConnectError {
     )]
     NoSystemRoots(String),
     /// No host was named, and no local server listens.
-    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}. Start a local server on that port, name a server with -h HOST and -p PORT, or use pgrig's own PostgreSQL: {own}", searched(.directories))]
+    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}. Start a local server on that port, or name a server with -h HOST and -p PORT. To use pgrig's own PostgreSQL, {own}", searched(.directories))]
     NoSocket {
         /// The port looked for.
         port: u16,

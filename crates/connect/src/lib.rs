@@ -70,7 +70,7 @@ pub use transport::{TlsInfo, Transport};
 pub const APPLICATION_NAME: &str = "pgrig";
 
 /// The variables that name a server (rather than say how to talk to one).
-const SERVER_VARIABLES: [&str; 5] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"];
+pub const SERVER_VARIABLES: [&str; 5] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"];
 
 /// Looks up an environment variable.
 type Env<'e> = &'e dyn Fn(&str) -> Option<String>;

@@ -166,16 +166,14 @@ pub enum Error {
         by_programs: bool,
     },
     /// Another live pgrig process owns the instance.
-    #[error(
-        "pgrig process {pid} uses instance {instance}, and stops the instance when the process ends. Wait for that \
-         process; if it is the keeper of pgrig testdb, run pgrig testdb drop --all; or use another instance (--instance \
-         OTHER); or run pgrig server start, which keeps a server for all commands"
-    )]
+    #[error("{}", in_use(instance, *pid, *is_keeper))]
     InUse {
         /// The instance.
         instance: String,
         /// The process that holds it.
         pid: u32,
+        /// Whether that process is the keeper of `pgrig testdb` in the background.
+        is_keeper: bool,
     },
     /// Another process has held the lock for longer than any start takes, and has not written its
     /// name into the lock file.
@@ -423,6 +421,22 @@ impl<T, E: Into<io::Error>> OnPath<T> for std::result::Result<T, E> {
     fn on(self, action: &'static str, path: &Path) -> Result<T> {
         self.map_err(|source| Error::Io { action, path: path.to_owned(), source: source.into() })
     }
+}
+
+fn in_use(instance: &str, pid: u32, is_keeper: bool) -> String {
+    if !is_keeper {
+        return format!(
+            "pgrig process {pid} uses instance {instance}, and stops the instance when the process ends. Wait for that \
+             process, or use another instance (--instance OTHER). To run several commands at the same time, run pgrig \
+             server start before the first of them"
+        );
+    }
+    let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
+    format!(
+        "the keeper of pgrig testdb (process {pid}) uses instance {instance}: run pgrig testdb drop --all{named}, which \
+         drops all databases of pgrig testdb and ends the keeper; or wait: the keeper ends ten minutes after its last \
+         request, if no database is lent. To use both, run pgrig server start{named} before pgrig testdb new"
+    )
 }
 
 fn io_remedy(action: &str, source: &io::Error) -> &'static str {

@@ -63,7 +63,7 @@ impl InUse {
                 Some(Holder { pid, purpose }) => {
                     let patience = if purpose == Purpose::Owning { GRACE } else { PATIENCE };
                     if waited > patience {
-                        return Err(Error::InUse { instance, pid });
+                        return Err(Error::InUse { instance, pid, is_keeper: is_keeper(pid) });
                     }
                     if purpose != Purpose::Owning && !told {
                         told = true;
@@ -110,6 +110,12 @@ pub(crate) fn holder(dir: &Path) -> Option<Holder> {
     if file.is_held().ok()? { signed(&file) } else { None }
 }
 
+/// Whether the process is the keeper of `pgrig testdb` in the background, by its command line.
+fn is_keeper(pid: u32) -> bool {
+    let words = process::words(pid);
+    ["testdb", "serve", "--background"].iter().all(|word| words.iter().any(|given| given == word))
+}
+
 /// The process named in the file, if it can be the lock's holder. (A killed process leaves its name
 /// behind.)
 fn signed(file: &LockFile) -> Option<Holder> {
@@ -121,6 +127,7 @@ fn signed(file: &LockFile) -> Option<Holder> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn an_owner_is_named_and_a_dead_one_is_not_in_the_way() {
@@ -134,6 +141,26 @@ mod tests {
         drop(held);
         assert_eq!(holder(dir.path()), None);
         InUse::acquire(dir.path(), Purpose::Starting, &|_| ()).unwrap();
+    }
+
+    #[test]
+    fn a_keeper_is_named_with_the_command_that_ends_it() {
+        let words = ["-c", "read line", "testdb", "serve", "--background", "600s"];
+        let mut keeper = Command::new("sh").args(words).stdin(Stdio::piped()).spawn().unwrap();
+        // The new process has its own command line only once it runs sh.
+        while !is_keeper(keeper.id()) {
+            std::thread::yield_now();
+        }
+        assert!(!is_keeper(std::process::id()));
+        keeper.kill().unwrap();
+        keeper.wait().unwrap();
+        let in_use = |instance: &str| {
+            Error::InUse { instance: instance.to_owned(), pid: 7, is_keeper: true }.to_string()
+        };
+        let said = in_use("default");
+        assert!(said.starts_with("the keeper of pgrig testdb (process 7) uses instance default"), "{said}");
+        assert!(said.contains("run pgrig testdb drop --all,"), "{said}");
+        assert!(in_use("other").contains("run pgrig testdb drop --all --instance other,"));
     }
 
     #[test]

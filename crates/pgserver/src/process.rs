@@ -22,6 +22,13 @@ fn is_zombie(pid: u32) -> bool {
     state.is_some_and(|state| state.starts_with(['Z', 'X']))
 }
 
+/// The words of its command line; none if they cannot be seen.
+pub(crate) fn words(pid: u32) -> Vec<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    words.filter(|word| !word.is_empty()).collect()
+}
+
 /// Sends a signal. It is no error if the process has ended.
 pub(crate) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = pid_of(pid) {

@@ -262,6 +262,9 @@ pub(crate) enum ServerAction {
     /// Restart an instance with the same profile and settings; if it is stopped, start it
     Restart(InstanceName),
     /// Show all instances, or the one that --instance names
+    ///
+    /// For a stopped instance, the profile and the settings are those of the next `server start`. Commands that start an instance for
+    /// themselves with a profile of their own do not change them: `ddl`, and `testdb bench` without --instance, use stock.
     Status {
         /// Show only this instance [default: all]
         #[arg(long, value_name = "NAME")]

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use measure::human::bytes;
 
@@ -27,6 +28,22 @@ pub(crate) fn file(path: &Path) -> Result<String, String> {
             _ => error.to_string(),
         })
         .and_then(text)
+}
+
+/// Reads a text file; `-` is standard input, which is read once and kept.
+pub(crate) fn file_or_stdin(path: &Path) -> Result<String, String> {
+    static STDIN: OnceLock<Result<String, String>> = OnceLock::new();
+    if is_stdin(path) { STDIN.get_or_init(|| text(io::stdin())).clone() } else { file(path) }
+}
+
+/// Whether the name means standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The name of a file in messages.
+pub(crate) fn shown(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// Reads a text to its end, without a byte order mark.

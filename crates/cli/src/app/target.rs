@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use connect::{ConnectError, ConnectOptions, Connection, Target, recipe, resolve};
+use connect::{
+    ConnectError, ConnectOptions, Connection, SERVER_VARIABLES, Target, recipe, resolve,
+};
 use pgserver::{Home, Instance, Running, Spec};
 use server::settings::{Restart, ServerRef};
 use server::{DataDirectory, DifferingSetting, Restarter, differing_settings, runs_on};
@@ -133,10 +135,19 @@ pub(crate) fn named(choice: &ServerChoice) -> Result<Target, Failure> {
     let resolved = resolve(&options(choice), &env);
     Ok(resolved.map_err(|error| {
         let instance = own_instead(choice, "-d then names one of its databases");
-        error.with_own(format!(
-            "{instance}, or leave out all connection options and database names, and unset PGHOST, PGPORT and PGDATABASE"
-        ))
+        error.with_own(format!("{instance}, or leave out all connection options and database names{}", and_unset()))
     })?)
+}
+
+/// The variables to unset, so that a command without options uses pgrig's own server.
+fn and_unset() -> String {
+    let is_set = |name: &&str| env(name).is_some_and(|value| !value.is_empty());
+    let set: Vec<&str> = SERVER_VARIABLES.into_iter().filter(is_set).collect();
+    match set.as_slice() {
+        [] => String::new(),
+        [one] => format!(", and unset {one}"),
+        [others @ .., last] => format!(", and unset {} and {last}", others.join(", ")),
+    }
 }
 
 /// The option that selects pgrig's own server, and the options to replace. `databases` says how its databases are named.

@@ -1,5 +1,8 @@
 //! Adds remedies to errors of the command line.
 
+mod intended;
+mod number;
+
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -9,6 +12,7 @@ use server::quote::shell_word;
 
 use crate::app::command_line::without_passwords;
 use crate::cmd::line::Cli;
+use crate::cmd::mistakes::number::{negative, number, unit};
 use crate::cmd::tps::args::instead_of;
 
 /// Words that users give instead of a verb, with the command that they mean.
@@ -30,10 +34,7 @@ const INSTEAD: [(&[&str], &str); 19] = [
         &["list", "ls", "status", "ps"],
         "use pgrig runs list (saved runs), pgrig server status (instances) or pgrig testdb list (databases for tests)",
     ),
-    (
-        &["start", "stop", "restart", "url", "logs", "psql", "fetch", "download", "install", "prune"],
-        "use pgrig server start, stop, restart, url, logs, psql, fetch or prune",
-    ),
+    (&["download", "install", "prune"], "use pgrig server fetch or prune"),
     (
         &["verify", "verifybackup", "pg_verifybackup", "checkbackup"],
         "pgrig backup check FILE checks whether a backup is whole; pgrig doctor shows which verbs work here",
@@ -66,9 +67,6 @@ const INSTEAD: [(&[&str], &str); 19] = [
         "pgrig server psql -- -c 'SQL' runs SQL",
     ),
 ];
-/// Units that belong to the number before them.
-const UNITS: [&str; 9] = ["b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"];
-
 /// The error with its remedy, where one is known.
 pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
     let words: Vec<String> =
@@ -77,7 +75,9 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         ErrorKind::InvalidSubcommand => verb(&words, &error),
         ErrorKind::UnknownArgument => argument(&words, &error),
         ErrorKind::InvalidValue => help(&words, &error).or_else(|| without_value(&words, &error)),
-        ErrorKind::ValueValidation => sql_file(&words, &error).or_else(|| number(&error)),
+        ErrorKind::ValueValidation => {
+            intended::help(&words).or_else(|| sql_file(&words, &error)).or_else(|| number(&error))
+        }
         ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing(&words),
         ErrorKind::InvalidUtf8 => not_text(arguments),
         ErrorKind::ArgumentConflict => two_amounts(&error),
@@ -133,9 +133,15 @@ fn with_dashes(words: &[String], word: &str) -> String {
 /// The remedy for a word that is not a verb, if the intended verb is known.
 fn verb(words: &[String], error: &Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    if let Some(meant) = intended::of_server(words, word) {
+        return Some(format!("there is no command {word}: run {meant}\n"));
+    }
     let known = |(words, _): &&(&[&str], &str)| words.contains(&word.to_ascii_lowercase().as_str());
     if let Some((_, instead)) = INSTEAD.iter().find(known) {
         return Some(format!("there is no command {word}: {instead}\n"));
+    }
+    if let Some(meant) = intended::after_help(words) {
+        return Some(format!("there is no command {word}: did you mean {meant}?\n"));
     }
     let path = path(words);
     if let Some(suggested) = suggested(error) {
@@ -156,7 +162,8 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
 fn suggested(error: &Error) -> Option<&str> {
     match error.get(ContextKind::SuggestedSubcommand)? {
         ContextValue::String(one) => Some(one),
-        ContextValue::Strings(several) => several.first().map(String::as_str),
+        // The most similar one is last.
+        ContextValue::Strings(several) => several.last().map(String::as_str),
         _ => None,
     }
 }
@@ -203,7 +210,8 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
         let option = with_equals(words, argument)?;
         Some(format!("unexpected argument {argument}: write {option}={argument}\n"))
     };
-    option_of_pgbench(words, argument)
+    intended::help(words)
+        .or_else(|| option_of_pgbench(words, argument))
         .or_else(equals)
         .or_else(|| unit(words, argument))
         .or_else(|| negative(words, argument))
@@ -225,6 +233,13 @@ fn of_elsewhere(words: &[String], argument: &str) -> Option<String> {
             let at = words.iter().position(|word| is_verb(word))?;
             let moved = shown(&[&words[at..], &words[..at]].concat());
             Some(format!("write {option} after the command: pgrig {moved}\n"))
+        }
+        ("-i" | "--initialize", [first, ..]) if first.starts_with('-') => {
+            Some(intended::initialize(words))
+        }
+        ("-f" | "--file", [fill, ..]) if fill == "fill" => {
+            let file = intended::value_of(words, argument).unwrap_or_else(|| "FILE".to_owned());
+            Some(format!("pgrig fill has no {argument}; to name a file of SQL, give --ddl {}\n", shell_word(&file)))
         }
         ("-c" | "--clients" | "-j" | "--jobs", [fill, ..]) if fill == "fill" => {
             Some(format!("pgrig fill has no {argument}: --streams N sets the number of connections that load rows\n"))
@@ -315,7 +330,7 @@ fn misplaced(words: &[String], argument: &str) -> Option<String> {
         (command, [testdb, bench, ..])
             if testdb == "testdb" && bench == "bench" && !command.starts_with('-') =>
         {
-            Some(format!("write -- before the command to measure: {}\n", with_dashes(words, command)))
+            Some(format!("write -- before the command to measure: {}\n", intended::bench(words, command)))
         }
         (database, [verb, ..])
             if ["doctor", "blockio"].contains(&verb.as_str()) && !database.starts_with('-') =>
@@ -331,48 +346,6 @@ fn help(words: &[String], error: &Error) -> Option<String> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
     let is_help = option.starts_with("--host") && words.last().is_some_and(|word| word == "-h");
     is_help.then(|| "-h needs the host of a server; for help, give --help or -?\n".to_owned())
-}
-
-/// The remedy for a negative number, which looks like an option.
-fn negative(words: &[String], argument: &str) -> Option<String> {
-    let digits = argument.strip_prefix('-')?;
-    let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
-    let at = words.iter().position(|word| word.starts_with(argument)).filter(|_| is_number)?;
-    let of_option = at.checked_sub(1).and_then(|before| out_of_range(words, before));
-    Some(of_option.unwrap_or_else(|| format!("{} is negative: give a number above 0\n", words[at])))
-}
-
-/// The error of the option at this place if the next word is its value.
-fn out_of_range(words: &[String], option: usize) -> Option<String> {
-    let value = words[option + 1].as_str();
-    let text = error_of_value(words, option, value)?;
-    // Parsers of numbers from 0 on do not read a sign.
-    if !text.contains("': give a whole number\n") {
-        return Some(text);
-    }
-    Some(match error_of_value(words, option, "0") {
-        Some(of_zero) => of_zero
-            .replace("invalid value '0'", &format!("invalid value '{value}'"))
-            .replace(": 0 is out", &format!(": {value} is out")),
-        None => text.replace("': give a whole number\n", "': give a whole number, 0 or more\n"),
-    })
-}
-
-/// The error if the option at this place has this value instead of the next word, unless the value is valid.
-fn error_of_value(words: &[String], option: usize, value: &str) -> Option<String> {
-    let name = &words[option];
-    let joined = match name.strip_prefix('-')? {
-        _ if name.contains('=') => return None,
-        long if long.starts_with('-') => format!("{name}={value}"),
-        _ => format!("{name}{value}"),
-    };
-    let mut again = words.to_vec();
-    again.splice(option..=option + 1, [joined]);
-    let arguments = std::iter::once("pgrig".to_owned()).chain(again);
-    let error = Cli::command().try_get_matches_from(arguments).err()?;
-    let is_of_value = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
-    let text = is_of_value.then(|| number(&error).unwrap_or_else(|| error.to_string()))?;
-    Some(text.trim_start_matches("error: ").to_owned())
 }
 
 /// The remedy where one of several arguments is needed, or the second one of two.
@@ -478,14 +451,6 @@ fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {
     Some(format!("pgrig tps has no {option}: {instead}\n"))
 }
 
-/// The remedy for a unit that is separated from its number.
-fn unit(words: &[String], unit: &str) -> Option<String> {
-    let at = words.iter().position(|word| word == unit)?;
-    let number = words.get(at.checked_sub(1)?)?;
-    let is_unit = UNITS.contains(&unit.to_ascii_lowercase().as_str()) && number.parse::<f64>().is_ok();
-    is_unit.then(|| format!("write {number}{unit} without a space\n"))
-}
-
 /// The remedy for a file of SQL in the place of the size.
 fn sql_file(words: &[String], error: &Error) -> Option<String> {
     let Some(ContextValue::String(file)) = error.get(ContextKind::InvalidValue) else { return None };
@@ -493,27 +458,6 @@ fn sql_file(words: &[String], error: &Error) -> Option<String> {
     let is_fill = words.first().is_some_and(|verb| verb == "fill");
     (is_sql && is_fill)
         .then(|| format!("unexpected argument {file}; to name a file of SQL, give --ddl {file}\n"))
-}
-
-/// A better message for an invalid number than Rust's.
-fn number(error: &Error) -> Option<String> {
-    let text = error.to_string();
-    if let Some((before, range)) = text.split_once(" is not in ") {
-        let range = range.lines().next().unwrap_or_default();
-        let rest = &text[before.len() + " is not in ".len() + range.len()..];
-        let (low, high) = range.split_once("..=")?;
-        let before = before.trim_start_matches("error: ");
-        return Some(format!("{before} is out of range: give {low} to {high}{rest}"));
-    }
-    let instead = [
-        ("invalid digit found in string", "give a whole number"),
-        ("cannot parse integer from empty string", "give a whole number"),
-        ("number would be zero for non-zero type", "give 1 or more"),
-        ("number too large to fit in target type", "the number is too large"),
-        ("invalid float literal", "give a number"),
-    ];
-    let (words, better) = instead.into_iter().find(|(words, _)| text.contains(words))?;
-    Some(text.replace(words, better).trim_start_matches("error: ").to_owned())
 }
 
 #[cfg(test)]

@@ -234,7 +234,7 @@ fn a_recovery_that_lacks_wal_or_passes_its_target_has_no_result() {
             "copy: the hash of each logged table is that of the target time",
             "none is there",
             "as the tool stores it), which is replayed in",
-            "restore of copy: the tool also fetches the WAL of a day",
+            "copy, restore: the tool also fetches the WAL of a day",
         ],
     );
     for (store, restore, says) in [

@@ -183,13 +183,30 @@ fn locks_that_are_not_known_pass_no_limit() {
     }
 }
 
+#[test]
+fn a_dash_is_standard_input() {
+    let rig = Rig::new();
+    let path = rig.home.path().join("input.sql");
+    let file = path.display();
+    fs::write(&path, "CREATE TABLE t (id int PRIMARY KEY)").unwrap();
+    for (arguments, said) in [
+        (format!("ddl - --ddl {file} --explain"), "CREATE TABLE t (id"),
+        (format!("ddl {file} --schema-file - --explain"), "tables of standard input"),
+    ] {
+        let ran = rig.command(&arguments).stdin(fs::File::open(&path).unwrap()).output().unwrap();
+        let (stdout, stderr) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(ran.status.code(), Some(0), "{arguments}: {stderr}");
+        assert_says(&stdout, &[said]);
+    }
+}
+
 /// A database that psql would look for on a local server, and that has none, may be one of pgrig's own.
 #[test]
 fn a_database_of_no_server_gets_the_remedy_for_pgrig_s_own() {
     let rig = Rig::new();
     let ran = rig.run("ddl -c VACUUM -d shop -p 1");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    assert_says(&ran.stderr, &["cannot read database shop", "-d \"$(pgrig server url shop)\""]);
+    assert_says(&ran.stderr, &["cannot read database shop", "run pgrig server start, then give -d \"$(pgrig server url shop)\""]);
 }
 
 /// Scripts of readers and writers are read before there is a server, and what is in them is refused there.

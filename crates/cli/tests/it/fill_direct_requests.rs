@@ -117,6 +117,9 @@ fn where_nobody_asked_for_it_copy_does_instead_and_the_plan_says_why() {
         rig.done(&format!("fill 5MB --schema s --drop {options}"));
         server.execute("DROP SCHEMA s CASCADE");
     }
+    rig.done("fill 5MB --schema s");
+    let explained = rig.done("fill 5MB --schema s --append --explain").stdout;
+    assert_eq!(explained.matches("the tables exist already").count(), 1, "{explained}");
     // Somebody's server is filled as ever, unless that is asked for.
     let rig = Rig::new().of_others();
     let server = rig.server("");

@@ -51,6 +51,22 @@ fn an_error_of_the_server_shows_its_message_and_sqlstate() {
     assert!(ran.stderr.contains(said) && !ran.stderr.contains("db error"), "{ran:#?}");
 }
 
+/// The SQL is used twice: for one table, and for all of a schema.
+#[test]
+fn ddl_may_be_standard_input() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    for (name, sql) in [
+        ("one", "CREATE TABLE one (id int PRIMARY KEY)"),
+        ("two", "CREATE TABLE two (id int PRIMARY KEY); CREATE TABLE three (id int)"),
+    ] {
+        let input = std::fs::File::open(file(&rig, "input.sql", sql)).unwrap();
+        let ran = Ran::from(rig.command("fill --ddl - --rows 10").stdin(input).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        assert_eq!(server.number(&format!("SELECT count(*) FROM {name}")), 10);
+    }
+}
+
 #[test]
 fn ddl_creates_a_table_and_fills_it() {
     let rig = Rig::new();
@@ -66,6 +82,14 @@ fn ddl_creates_a_table_and_fills_it() {
     let ran = fill_new(&rig, sql, "--rows 1000");
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert_eq!(server.number("SELECT count(*) FROM things"), 1000);
+    for (schema, column) in [("one", "k"), ("two", "t.k"), ("three", "three.t.k")] {
+        let sql = "CREATE TABLE t (id int PRIMARY KEY, k int)";
+        let ran = fill_new(&rig, sql, &format!("--rows 10 --schema {schema} --column {column}=uniform(7,7)"));
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        assert_eq!(server.number(&format!("SELECT count(*) FROM {schema}.t WHERE k = 7")), 10);
+    }
+    let ran = fill_new(&rig, "CREATE TABLE t (id int)", "--rows 10 --column other.id=uniform(7,7)");
+    assert!(ran.stderr.contains("public.t has no column other.id"), "{ran:#?}");
     let again = fill_new(&rig, sql, "--rows 1000");
     assert_eq!(again.code, Some(2), "{again:#?}");
     assert!(again.stderr.contains("already exists (SQLSTATE 42710)"), "{again:#?}");

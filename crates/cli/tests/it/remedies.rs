@@ -59,7 +59,11 @@ fn without_a_local_server_the_way_to_pgrigs_own_is_one_that_the_command_has() {
         assert!(ran.stderr.contains("no PostgreSQL socket .s.PGSQL.1 in "), "pgrig {arguments}: {ran:#?}");
         assert!(ran.stderr.contains(told), "pgrig {arguments}: {ran:#?}");
         assert_eq!(ran.stderr.contains(all), has_all, "pgrig {arguments}: {ran:#?}");
+        assert!(!ran.stderr.contains("unset"), "no variable is set: {ran:#?}");
     }
+    let ran = rig.command("tps -T 1").env("PGPORT", "1").env("PGDATABASE", "shop").output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(said.contains("database names, and unset PGPORT and PGDATABASE"), "{said}");
 }
 
 #[test]

@@ -513,6 +513,17 @@ fn a_server_that_runs_for_the_keeper_alone_outlives_its_loans_no_longer() {
     let refused = rig.run("testdb serve");
     assert_eq!(refused.code, Some(2), "{refused:#?}");
     assert!(refused.stderr.contains("has lent"), "{refused:#?}");
+    for other in ["fill 1MB", "server psql", "server start", "server stop"] {
+        let refused = rig.run(other);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        for said in [
+            "the keeper of pgrig testdb (process ",
+            "run pgrig testdb drop --all, ",
+            "run pgrig server start before pgrig testdb new",
+        ] {
+            assert!(refused.stderr.contains(said), "{other}: {refused:#?}");
+        }
+    }
     rig.done("testdb drop --all");
     until("the server stops with its keeper", || (rig.status()["state"] == "stopped").then_some(()));
 }

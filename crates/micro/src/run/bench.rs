@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
 
-use crate::candidate::Candidate;
+use crate::candidate::{Body, Candidate};
 use crate::error::MicroError;
 use crate::plan::arms::{Timed, arms};
 use crate::plan::finding::Finding;
@@ -315,7 +315,8 @@ impl<'a> Bench<'a> {
             Err(error) => match self.session.connection.explain(error).await {
                 ConnectError::Query { error, .. } => {
                     let table = self.table(number);
-                    Err(refused(told(&error, arm.body.source(rows, &table))))
+                    let is_expression = matches!(arm.body, Body::Expression(_));
+                    Err(refused(told(&error, is_expression, arm.body.source(rows, &table))))
                 }
                 error => Err(error.into()),
             },
@@ -375,8 +376,15 @@ impl<'a> Bench<'a> {
 }
 
 /// The server's message, its place in the user's text, and the remedy.
-fn told(error: &ServerError, source: Option<(&str, usize)>) -> String {
+fn told(error: &ServerError, is_expression: bool, source: Option<(&str, usize)>) -> String {
     let remedy = match error.code {
+        SqlState::UNDEFINED_FUNCTION if is_expression && error.message.contains("integer") => {
+            "; i is an integer (the number of the row): for a date, write date '2020-01-01' + i. If there is no such function, check \
+             the spelling and the server's version, or run CREATE EXTENSION"
+        }
+        SqlState::SYNTAX_ERROR if is_expression && error.message.contains("subquery must return") => {
+            "; for a statement, give --statement 'SELECT 1'"
+        }
         SqlState::FEATURE_NOT_SUPPORTED if error.message.contains("set-returning") => {
             "; an expression must give one value for each row: give a statement, for example --statement 'SELECT count(*) \
              FROM generate_series(1, 1000)'"

@@ -390,3 +390,17 @@ fn a_failed_setup_is_torn_down() {
         assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname = 'made'").await, 0);
     });
 }
+
+#[test]
+fn an_expression_that_is_none_gets_a_remedy() {
+    on_each_release(async |server| {
+        for (text, said) in [
+            ("date_trunc('month', i)", "write date '2020-01-01' + i"),
+            ("select", "for a statement, give --statement 'SELECT 1'"),
+            ("nosuch('x')", "check the spelling"),
+        ] {
+            let error = refused(&server, &expressions(&["i", text])).await;
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    });
+}

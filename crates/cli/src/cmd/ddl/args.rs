@@ -45,7 +45,7 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
     pgrig ddl migration.sql --schema-file app.sql --fail-if class=rewrite")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct DdlArgs {
-    /// Migration files, in order
+    /// Migration files, in order; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
     pub(crate) files: Vec<PathBuf>,
 
@@ -57,8 +57,8 @@ pub(crate) struct DdlArgs {
     #[arg(short = '1', long, help_heading = "Migration")]
     pub(crate) single_transaction: bool,
 
-    /// SQL file that creates the tables as they are before the migration, for example the output of pg_dump --schema-only
-    #[arg(long, value_name = "FILE", conflicts_with = "model", help_heading = "Tables")]
+    /// SQL file that creates the tables as they are before the migration, for example the output of pg_dump --schema-only; - is standard input
+    #[arg(long, aliases = ["ddl", "from"], value_name = "FILE", conflicts_with = "model", help_heading = "Tables")]
     pub(crate) schema_file: Option<PathBuf>,
 
     /// Create and fill the tables of this model (see pgrig model)
@@ -257,10 +257,14 @@ impl DdlArgs {
 
     /// The migration.
     pub(crate) fn script(&self) -> Result<Script, Failure> {
+        let inputs = self.files.iter().chain(&self.schema_file).chain(&self.model);
+        if inputs.filter(|path| input::is_stdin(path)).count() > 1 {
+            return Err(Usage("standard input can be read only once: give - once".to_owned()).into());
+        }
         let mut scripts = Vec::new();
         for path in &self.files {
-            let name = path.display().to_string();
-            let text = input::file(path).map_err(|error| unread(&name, &error))?;
+            let name = input::shown(path);
+            let text = input::file_or_stdin(path).map_err(|error| unread(&name, &error))?;
             let read = Script::read(&text, Some(&name)).and_then(|script| self.in_transactions(script));
             scripts.push(read.map_err(|error| Usage(format!("{name}, {error}")))?);
         }
@@ -296,8 +300,8 @@ impl DdlArgs {
     /// The origin of the tables.
     pub(crate) fn origin(&self) -> Result<Origin, Failure> {
         let read = |option: &str, path: &PathBuf| {
-            let name = path.display().to_string();
-            input::file(path)
+            let name = input::shown(path);
+            input::file_or_stdin(path)
                 .map_err(|error| Usage(format!("cannot read {option} {name}: {error}")))
                 .map(|text| (text, name))
         };

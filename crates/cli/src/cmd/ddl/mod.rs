@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
         });
     measured.map_err(|failure| match failure.error() {
         // Nobody else has that instance.
-        Some(pgserver::Error::InUse { instance, pid }) if instance == DdlArgs::INSTANCE => {
+        Some(pgserver::Error::InUse { instance, pid, .. }) if instance == DdlArgs::INSTANCE => {
             let text = format!(
                 "another pgrig ddl (process {pid}) is running: wait until it ends, or give --instance OTHER"
             );
@@ -161,8 +161,8 @@ fn unread(failure: Failure, choice: &ServerChoice) -> Failure {
             let name = choice.dbname.as_deref().unwrap_or("DBNAME");
             MachineFailure(format!(
                 "no PostgreSQL server listens on a local socket with port {port}, so pgrig cannot read database {name}: \
-                 name the server with -h HOST and -p PORT; for a database of pgrig's own PostgreSQL, give -d \"$(pgrig \
-                 server url {name})\""
+                 name the server with -h HOST and -p PORT; for a database of pgrig's own PostgreSQL, run pgrig server \
+                 start, then give -d \"$(pgrig server url {name})\""
             ))
             .into()
         }

@@ -85,10 +85,10 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) table: Option<String>,
 
-    /// Run this SQL file to create the tables, then fill all of them, or only the one that --table names
+    /// Run this SQL file (- is standard input) to create the tables, then fill all of them, or only the one that --table names
     #[arg(
         long,
-        alias = "schema-file",
+        aliases = ["schema-file", "from"],
         value_name = "FILE",
         help_heading = "Your own tables",
         conflicts_with = "series"

@@ -116,7 +116,7 @@ impl FillArgs {
     /// The SQL of --ddl.
     pub(crate) fn ddl(&self) -> Result<Option<String>, Usage> {
         let read = |path: &PathBuf| {
-            let text = input::file(path)
+            let text = input::file_or_stdin(path)
                 .map_err(|error| Usage(format!("cannot read --ddl {}: {error}", path.display())))?;
             sql_of_script(&text).map_err(|error| Usage(error.to_string()))
         };

@@ -121,7 +121,7 @@ fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
         vec![format!("{} of {}", counted(warm as u64, "round"), counted(outcome.plan.rows, "row"))];
     lines.extend(unmeasurable(outcome, judged, request));
     lines.push(format!(
-        "noise: the first candidate differs from itself by {} ns ({} to {}); pgrig reports no smaller difference",
+        "noise: the first candidate differs from itself by {} ns ({} to {}); pgrig gives no verdict on a smaller difference",
         ns(judged.repeat.value),
         ns(judged.repeat.low),
         ns(judged.repeat.high)

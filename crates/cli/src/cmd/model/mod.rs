@@ -13,14 +13,17 @@ use std::time::Duration;
 
 use catalog::Aggregates;
 use model::{Model, Privacy};
+use pgserver::Spec;
 use tokio::runtime::Builder;
 
 use self::args::{CaptureArgs, ModelAction, ModelArgs, ShowArgs};
+use crate::app::args::{ServerAddress, ServerChoice};
 use crate::app::conduct::on_server;
 use crate::app::failure::{Context, Failure, MachineFailure, Usage};
 use crate::app::input;
 use crate::app::output::{Existing, refuse_unwritable, whole};
 use crate::app::printer::Printer;
+use crate::app::target::{ServerKind, server_kind};
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &ModelArgs, printer: &Printer) -> Result<(), Failure> {
@@ -68,13 +71,29 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         for warning in facts.unseen.iter().cloned().chain(text::warnings(&model)) {
             printer.warn(warning);
         }
-        let summary = text::captured(&model, file, written.len());
+        let summary = text::captured(&model, file, written.len(), other_database(&arguments.server)?);
         if is_to_stdout {
             printer.say(summary);
         } else {
             printer.result(summary)?;
         }
         Ok(())
+    })
+}
+
+/// If `pgrig fill` without options would fill the captured database, whose tables exist: the command that creates another
+/// one, and the options that name that.
+fn other_database(captured: &ServerChoice) -> Result<Option<(&'static str, &'static str)>, Usage> {
+    let ServerChoice { dbname, address: ServerAddress { host, port, username, embedded }, .. } = captured;
+    let is_bare = [dbname, host, port, username].into_iter().all(Option::is_none);
+    let is_default = embedded.instance.as_deref().is_none_or(|name| name == Spec::default().name);
+    let is_first = dbname.as_deref().is_none_or(|name| name == "postgres");
+    Ok(match (server_kind(&ServerChoice::default())?, server_kind(captured)?) {
+        (ServerKind::Named, ServerKind::Named) if is_bare => Some(("createdb copy", "-d copy")),
+        (ServerKind::Own, ServerKind::Own) if is_default && is_first => {
+            Some(("pgrig server psql -- -c 'CREATE DATABASE copy'", "--instance default -d copy"))
+        }
+        _ => None,
     })
 }
 

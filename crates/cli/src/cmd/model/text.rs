@@ -15,8 +15,9 @@ use crate::app::table::{align_right, new_table};
 /// Share of rows changed since ANALYZE from which on statistics count as old.
 const OLD: f64 = 0.1;
 
-/// Summary of a capture, with the next commands.
-pub(super) fn captured(model: &Model, file: &Path, length: usize) -> String {
+/// Summary of a capture, with the next commands: to fill another database, `other` has the command that creates it and
+/// the options that name it.
+pub(super) fn captured(model: &Model, file: &Path, length: usize, other: Option<(&str, &str)>) -> String {
     let columns: usize = model.tables.iter().map(|table| table.columns.len()).sum();
     let rows: u64 = model.tables.iter().map(|table| table.rows).sum();
     let total: u64 = model.tables.iter().map(size).sum();
@@ -33,11 +34,13 @@ pub(super) fn captured(model: &Model, file: &Path, length: usize) -> String {
         return format!("{read}; model on standard output ({size})");
     }
     let name = file.display();
-    format!(
-        "{read}; model {name} ({size})\n\n\
-         look at it: pgrig model show {name}\n\
-         fill as many rows: pgrig fill --model {name}"
-    )
+    let fill = match other {
+        None => format!("fill as many rows: pgrig fill --model {name}"),
+        Some((create, options)) => format!(
+            "fill as many rows into another database:\n  {create}\n  pgrig fill --model {name} {options}"
+        ),
+    };
+    format!("{read}; model {name} ({size})\n\nlook at it: pgrig model show {name}\n{fill}")
 }
 
 fn size(table: &Table) -> u64 {

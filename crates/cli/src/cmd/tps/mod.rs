@@ -1,6 +1,7 @@
 //! `pgrig tps`: request → plan → run → run document and tables.
 
 pub(crate) mod args;
+mod database;
 mod hints;
 pub(crate) mod live;
 pub(crate) mod matrix;
@@ -31,6 +32,9 @@ use crate::cmd::tps::trials::{Ended, Measured, Trials};
 pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(shown) = arguments.shown() {
         return Ok(printer.result(shown?)?);
+    }
+    if let Some(word) = &arguments.database {
+        database::check(word, arguments.time, arguments.latency_limit)?;
     }
     if arguments.matrix.is_asked() {
         if arguments.others().next().is_some() {

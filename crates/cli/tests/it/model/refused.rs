@@ -203,6 +203,24 @@ fn what_cannot_be_is_said() {
     assert!(!rig.home.path().join("shop.model.toml.new").exists());
 }
 
+#[test]
+fn the_hint_to_fill_names_another_database_where_the_tables_exist() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    rig.done("fill 2MB");
+    let model = rig.home.path().join("bank.toml").display().to_string();
+    let captured = rig.done(&format!("model capture -o {model}"));
+    let fill = format!("fill --model {model} --instance default -d copy");
+    for said in ["pgrig server psql -- -c 'CREATE DATABASE copy'", &format!("pgrig {fill}")] {
+        assert!(captured.stdout.contains(said), "{captured:#?}");
+    }
+    let refused = rig.run(&format!("fill --model {model}"));
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("in another database, name it: -d DBNAME"), "{refused:#?}");
+    server.execute("CREATE DATABASE copy");
+    rig.done(&fill);
+}
+
 /// As `-d` does, and not a database on pgrig's own server.
 #[test]
 fn names_of_databases_mean_the_server_that_psql_would_use() {

@@ -21,6 +21,7 @@ use crate::ledger::{self, Unfinished};
 use crate::request::{Amount, InitStep, OwnTable, Request, Subject};
 use crate::run::direct::NotDirect;
 use crate::run::resume::same_tables;
+use crate::schema::is_name_of;
 use crate::sql::absent::{Skipped, adapted};
 use crate::sql::ddl;
 use crate::sql::emptied::has_rows;
@@ -310,6 +311,21 @@ impl Look<'_> {
         self.facts(request, info, rows, stored, until_size).await
     }
 
+    /// The specifications, with the names of the table's columns: the user may write the table's name before them.
+    fn specs_of(&self, info: &TableInfo) -> Vec<ColumnSpec> {
+        let of_table = |spec: &ColumnSpec| {
+            let mut spec = spec.clone();
+            if info.column(&spec.column).is_none()
+                && let Some((table, column)) = spec.column.rsplit_once('.')
+                && is_name_of((&info.schema, &info.name), table)
+            {
+                spec.column = column.to_owned();
+            }
+            spec
+        };
+        self.specs.iter().map(of_table).collect()
+    }
+
     /// Describes so many rows, and has the server judge a sample. For direct pages the server
     /// gives no values, so pgrig gives the values of defaults and sequences too.
     async fn rows(
@@ -321,7 +337,7 @@ impl Look<'_> {
     ) -> Result<DescribedRows, FillError> {
         let client = &self.connection.client;
         let describe_request = DescribeRequest {
-            columns: self.specs.clone(),
+            columns: self.specs_of(info),
             rows,
             seed: self.own.seed,
             plain: self.own.plain,

@@ -12,6 +12,7 @@ use page::Geometry;
 
 use self::direct::Choice;
 pub(crate) use self::method::needs_chunks;
+use self::streams::BUILDERS;
 use super::bulk::{Bulk, ForeignKeys};
 use super::data::Plan;
 use super::facts::{Facts, TablesFacts, VacuumRefused};
@@ -186,12 +187,16 @@ impl Rules<'_> {
     /// A sentence for each decision.
     fn reasons(&self, decided: &Reasoned) -> Vec<String> {
         let Reasoned { method: (method, why), streams, format, is_cached, write_behind } = decided;
-        let mut reasons = Vec::from_iter(why.map(str::to_owned));
-        reasons.extend(self.direct.reason());
+        let direct = self.direct.reason();
+        // A fill by chunks writes no pages, for the same reason.
+        let is_told = |why: &&str| direct.as_ref().is_some_and(|told| told.ends_with(*why));
+        let mut reasons = Vec::from_iter(why.filter(|why| !is_told(why)).map(str::to_owned));
+        reasons.extend(direct);
         if !self.is_own_table() {
             let (streams, why) = streams;
             let plural = if streams.get() == 1 { "" } else { "s" };
-            reasons.push(format!("{streams} stream{plural}: {why}"));
+            let each = if *why == BUILDERS { ", one for each core" } else { "" };
+            reasons.push(format!("{streams} stream{plural}{each}: {why}"));
         }
         if *is_cached {
             reasons.push(

@@ -33,8 +33,8 @@ pub(crate) struct SizedArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["schema_file", "dbname", "host", "port", "username"])]
     pub(crate) model: Option<PathBuf>,
 
-    /// Fill the tables that this SQL file creates, for example the output of pg_dump --schema-only
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dbname", "host", "port", "username"])]
+    /// Fill the tables that this SQL file creates, for example the output of pg_dump --schema-only; - is standard input
+    #[arg(long, aliases = ["ddl", "from"], value_name = "FILE", conflicts_with_all = ["dbname", "host", "port", "username"])]
     pub(crate) schema_file: Option<PathBuf>,
 
     /// For incremental backups: after the full backup, update PERCENT of each table's rows, chosen at random [default: 1]

@@ -80,7 +80,7 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
     let rto = asked.rto.map(|rto| format!("RTO {}", clock(rto)));
     header.extend(rto.as_deref());
     let mut table = new_table(&header);
-    let mut reasons: Vec<String> = Vec::new();
+    let mut reasons: Vec<Reason> = Vec::new();
     for (one, is_front) in forecasts.iter().zip(&front) {
         let mark = if *is_front == Some(true) { "*" } else { "" };
         let mut row: Vec<String> = is_compared.then(|| mark.to_owned()).into_iter().collect();
@@ -93,7 +93,9 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
         let figures =
             [("size", one.size), ("backup", one.backup), ("restore", one.restore), ("disk", one.disk)];
         for (name, figure) in figures {
-            reasons.extend(reason(name, figure, one).filter(|reason| !reasons.contains(reason)));
+            if let Some(why) = reason(name, figure, one) {
+                add_reason(&mut reasons, one.way.to_string(), name, why);
+            }
         }
     }
     let mut text = format!(
@@ -115,8 +117,8 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
     }
     if !reasons.is_empty() {
         text += "\n\nnot known";
-        for reason in &reasons {
-            let _ = write!(text, "\n  {reason}");
+        for Reason { ways, figures, why } in &reasons {
+            let _ = write!(text, "\n  {}, {}: {why}", ways.join(", "), figures.join(" and "));
         }
     }
     if let Some(command) = command(outcome, asked) {
@@ -159,19 +161,39 @@ pub(super) fn shown(figure: Figure, text: &dyn Fn(f64) -> String) -> String {
     }
 }
 
+/// Why figures are not known.
+struct Reason {
+    ways: Vec<String>,
+    /// Their names, the same of each way.
+    figures: Vec<&'static str>,
+    why: String,
+}
+
+/// Adds that a figure of a way is not known; equal reasons stand in one line.
+fn add_reason(reasons: &mut Vec<Reason>, way: String, name: &'static str, why: String) {
+    let same = |reason: &&mut Reason| reason.why == why;
+    if let Some(reason) = reasons.iter_mut().filter(same).find(|reason| reason.ways == [way.as_str()]) {
+        reason.figures.push(name);
+    } else if let Some(reason) = reasons.iter_mut().filter(same).find(|reason| reason.figures == [name]) {
+        reason.ways.push(way);
+    } else {
+        reasons.push(Reason { ways: vec![way], figures: vec![name], why });
+    }
+}
+
 /// Why a figure is not known.
 fn reason(name: &str, figure: Figure, of: &Forecast) -> Option<String> {
     match figure {
         Figure::Value { .. } => None,
         Figure::Beyond { boundary, .. } => Some(format!(
-            "{name}: from about {} on, the work exceeds {}; two of the measured sizes must be larger",
+            "from about {} on, the work exceeds {}; two of the measured sizes must be larger",
             bytes(boundary.at),
             boundary.cause.name()
         )),
         Figure::TooFewSizes | Figure::TooSmall => {
-            Some(format!("{name}: it hardly grows between the measured sizes; give a larger --up-to"))
+            Some("it hardly grows between the measured sizes; give a larger --up-to".to_owned())
         }
-        Figure::NotMeasured => Some(format!("{name} of {}: {}", of.way, lacks(name, of))),
+        Figure::NotMeasured => Some(lacks(name, of).to_owned()),
     }
 }
 
@@ -260,6 +282,31 @@ mod tests {
             "{text}"
         );
         assert_eq!(meaning(&outcome.forecasts[..1], &[None]), "");
+    }
+
+    #[test]
+    fn a_reason_names_its_ways_and_figures() {
+        let mut reasons = Vec::new();
+        for (way, name, why) in [
+            ("custom:gzip", "backup", "from about 12.6 GB on"),
+            ("custom:gzip", "restore", "it hardly grows"),
+            ("base", "restore", "it hardly grows"),
+            ("base", "disk", "it hardly grows"),
+        ] {
+            add_reason(&mut reasons, way.to_owned(), name, why.to_owned());
+        }
+        let shown: Vec<String> = reasons
+            .iter()
+            .map(|one| format!("{}, {}: {}", one.ways.join(", "), one.figures.join(" and "), one.why))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "custom:gzip, backup: from about 12.6 GB on",
+                "custom:gzip, base, restore: it hardly grows",
+                "base, disk: it hardly grows"
+            ]
+        );
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) struct BenchArgs {
 
     /// Load each database from this file: plain SQL, SQL compressed with gzip or zstd, or a
     /// pg_dump archive (needs pg_restore)
-    #[arg(long, aliases = ["schema-file", "dump"], value_name = "FILE")]
+    #[arg(long, aliases = ["schema-file", "ddl", "dump"], value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
     /// Compare these variants, separated by commas, with the variant normal (see below). On a server that is not pgrig's own, dangerous needs

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &BenchArgs, printer: &Printer) -> Result<(), Failur
         });
     measured.map_err(|error| match error.error() {
         // Nobody else has that instance.
-        Some(pgserver::Error::InUse { instance, pid })
+        Some(pgserver::Error::InUse { instance, pid, .. })
             if instance == BenchArgs::INSTANCE && arguments.server.address.embedded.instance.is_none() =>
         {
             let told = format!(

@@ -58,8 +58,9 @@ impl LendAction {
 /// is a password, PGPASSWORD. The database is a copy of a template. pgrig makes the template from the file once, and
 /// again when the file changes. pgrig drops the database when the owning process exits: by default the shell that
 /// called pgrig. The keeper, a process in the background, makes spare copies in advance. It exits when it has had no
-/// request for ten minutes and no database is lent. If it is already running, --pool and --template-age have no effect. The
-/// role needs CREATEDB.
+/// request for ten minutes and no database is lent. If it is already running, --pool and --template-age have no effect. If
+/// the keeper has started pgrig's own PostgreSQL, other commands cannot use that instance until the keeper exits: to use
+/// both, run `pgrig server start` first. The role needs CREATEDB.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     eval \"$(pgrig testdb new --from schema.sql)\"    # dropped when the shell exits\n  \
@@ -69,7 +70,7 @@ impl LendAction {
 pub(crate) struct NewArgs {
     /// Make the template from this file: plain SQL, SQL compressed with gzip or zstd, or a pg_dump archive (needs
     /// pg_restore)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, aliases = ["schema-file", "ddl"], value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
     /// Make the template from this database of the server, and again when that database changes. With neither --from nor --template, the lent database is empty
@@ -220,7 +221,7 @@ pub(crate) struct ServeArgs {
 
     /// Make a template from this file, as testdb new does; may be repeated. A request without a source gets a copy of the
     /// first --from, otherwise of the first --template, otherwise an empty database
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, aliases = ["schema-file", "ddl"], value_name = "FILE")]
     pub(crate) from: Vec<PathBuf>,
 
     /// Make a template from this database of the server; may be repeated

@@ -1,0 +1,72 @@
+//! Words that `tps` reads as the name of a database, and that are meant otherwise.
+
+use std::time::Duration;
+
+use crate::app::failure::Usage;
+
+/// Units of time apart from their number, each as it is written after the number.
+const UNITS: [(&[&str], &str); 4] = [
+    (&["ms", "millisecond", "milliseconds"], "ms"),
+    (&["s", "sec", "secs", "second", "seconds"], "s"),
+    (&["m", "min", "mins", "minute", "minutes"], "min"),
+    (&["h", "hr", "hrs", "hour", "hours"], "h"),
+];
+
+/// Refuses a word in the place of the database that names none. With -d, it does.
+///
+/// # Errors
+/// If the word is SQL, `help`, or the unit of a duration.
+pub(super) fn check(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Result<(), Usage> {
+    match remedy(word, time, limit) {
+        Some(remedy) => Err(Usage(format!("unexpected argument {word}: {remedy}"))),
+        None => Ok(()),
+    }
+}
+
+fn remedy(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Option<String> {
+    let is_connection_string = word.contains('=') || word.contains("://");
+    if word == "help" {
+        return Some("for help, run pgrig help tps; to name a database, give -d help".to_owned());
+    }
+    if word.contains(char::is_whitespace) && (!is_connection_string || word.contains([';', '(', '*'])) {
+        return Some(
+            "to measure SQL, write it into a file, and give -f FILE (-f - reads standard input); to name a database, give -d DBNAME"
+                .to_owned(),
+        );
+    }
+    let lower = word.to_ascii_lowercase();
+    let (_, unit) = UNITS.iter().find(|(names, _)| names.contains(&lower.as_str()))?;
+    // Numbers without a unit are milliseconds for -L, and seconds for -T.
+    let (option, number) = match (*unit, time, limit) {
+        ("ms", _, Some(limit)) => ("-L", limit.as_secs_f64() * 1000.0),
+        (_, Some(time), _) => ("-T", time.as_secs_f64()),
+        (_, None, Some(limit)) => ("-L", limit.as_secs_f64() * 1000.0),
+        (_, None, None) => return None,
+    };
+    Some(format!("write {option} {number}{unit} without a space; to name a database, give -d {word}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_name_no_database_get_a_remedy() {
+        let seconds = |number| Some(Duration::from_secs(number));
+        let millis = |number| Some(Duration::from_millis(number));
+        for (word, time, limit, said) in [
+            ("minutes", seconds(5), None, "write -T 5min without a space"),
+            ("S", seconds(30), millis(20), "write -T 30s without a space"),
+            ("ms", seconds(30), millis(20), "write -L 20ms without a space"),
+            ("help", None, None, "run pgrig help tps"),
+            ("select 1", None, None, "give -f FILE"),
+            ("SELECT * FROM t WHERE id = 1", None, None, "give -f FILE"),
+        ] {
+            let error = check(word, time, limit).unwrap_err().to_string();
+            assert!(error.contains(said), "{word}: {error}");
+        }
+        for word in ["shop", "host=/tmp dbname=shop", "postgresql://localhost/shop", "minutes"] {
+            assert!(check(word, None, None).is_ok(), "{word}");
+        }
+    }
+}
