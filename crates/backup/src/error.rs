@@ -260,7 +260,10 @@ mod tests {
         };
         let said = old(Some(15)).to_string();
         assert!(said.contains("postgresql-client-18; if your release lacks"), "{said}");
-        assert!(said.contains("apt.postgresql.org") && said.ends_with(": --pg-version 15 --instance pg15"), "{said}");
+        assert!(
+            said.contains("apt.postgresql.org") && said.ends_with(": --pg-version 15 --instance pg15"),
+            "{said}"
+        );
         assert!(old(Some(15)).of_fixed_version().to_string().ends_with("--bin DIR"));
         assert!(BackupError::NoPrograms { server: 0 }.to_string().contains("(Debian: postgresql-client),"));
     }

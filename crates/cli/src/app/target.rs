@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use connect::{
-    ConnectError, ConnectOptions, Connection, SERVER_VARIABLES, Target, recipe, resolve,
-};
+use connect::{ConnectError, ConnectOptions, Connection, SERVER_VARIABLES, Target, recipe, resolve};
 use pgserver::{Home, Instance, Running, Spec};
 use server::settings::{Restart, ServerRef};
 use server::{DataDirectory, DifferingSetting, Restarter, differing_settings, runs_on};
@@ -135,7 +133,10 @@ pub(crate) fn named(choice: &ServerChoice) -> Result<Target, Failure> {
     let resolved = resolve(&options(choice), &env);
     Ok(resolved.map_err(|error| {
         let instance = own_instead(choice, "-d then names one of its databases");
-        error.with_own(format!("{instance}, or leave out all connection options and database names{}", and_unset()))
+        error.with_own(format!(
+            "{instance}, or leave out all connection options and database names{}",
+            and_unset()
+        ))
     })?)
 }
 

@@ -238,8 +238,8 @@ fn of_elsewhere(words: &[String], argument: &str) -> Option<String> {
             Some(intended::initialize(words))
         }
         ("-f" | "--file", [fill, ..]) if fill == "fill" => {
-            let file = intended::value_of(words, argument).unwrap_or_else(|| "FILE".to_owned());
-            Some(format!("pgrig fill has no {argument}; to name a file of SQL, give --ddl {}\n", shell_word(&file)))
+            let path = intended::value_of(words, argument).unwrap_or_else(|| "FILE".to_owned());
+            Some(format!("pgrig fill has no {argument}; to name a file of SQL, give --ddl {}\n", shell_word(&path)))
         }
         ("-c" | "--clients" | "-j" | "--jobs", [fill, ..]) if fill == "fill" => {
             Some(format!("pgrig fill has no {argument}: --streams N sets the number of connections that load rows\n"))

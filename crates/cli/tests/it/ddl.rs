@@ -206,7 +206,10 @@ fn a_database_of_no_server_gets_the_remedy_for_pgrig_s_own() {
     let rig = Rig::new();
     let ran = rig.run("ddl -c VACUUM -d shop -p 1");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    assert_says(&ran.stderr, &["cannot read database shop", "run pgrig server start, then give -d \"$(pgrig server url shop)\""]);
+    assert_says(
+        &ran.stderr,
+        &["cannot read database shop", "run pgrig server start, then give -d \"$(pgrig server url shop)\""],
+    );
 }
 
 /// Scripts of readers and writers are read before there is a server, and what is in them is refused there.

@@ -80,8 +80,7 @@ pub async fn restore(
     check_possible(plan, request.bin.as_deref())?;
     let recipe = &found.recipe;
     let version = version(plan, found, request)?;
-    let programs =
-        Programs::find(request.bin.as_deref(), version).map_err(BackupError::of_fixed_version)?;
+    let programs = Programs::find(request.bin.as_deref(), version).map_err(BackupError::of_fixed_version)?;
     if recipe.has_tablespaces {
         return Err(RestoreError::Tablespaces { path: plan.path.clone() });
     }

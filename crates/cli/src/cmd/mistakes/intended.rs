@@ -106,10 +106,7 @@ mod tests {
     #[test]
     fn options_of_bench_go_before_the_dashes() {
         for (line, meant) in [
-            (
-                "testdb bench pytest --from shops.sql",
-                "pgrig testdb bench --from shops.sql -- pytest",
-            ),
+            ("testdb bench pytest --from shops.sql", "pgrig testdb bench --from shops.sql -- pytest"),
             (
                 "testdb bench --rounds 6 pytest -x --no-warm-up --from=a.sql --maxfail 2",
                 "pgrig testdb bench --rounds 6 --no-warm-up --from=a.sql -- pytest -x --maxfail 2",

@@ -34,13 +34,13 @@ pub(super) fn captured(model: &Model, file: &Path, length: usize, other: Option<
         return format!("{read}; model on standard output ({size})");
     }
     let name = file.display();
-    let fill = match other {
+    let next = match other {
         None => format!("fill as many rows: pgrig fill --model {name}"),
         Some((create, options)) => format!(
             "fill as many rows into another database:\n  {create}\n  pgrig fill --model {name} {options}"
         ),
     };
-    format!("{read}; model {name} ({size})\n\nlook at it: pgrig model show {name}\n{fill}")
+    format!("{read}; model {name} ({size})\n\nlook at it: pgrig model show {name}\n{next}")
 }
 
 fn size(table: &Table) -> u64 {

@@ -37,11 +37,10 @@ fn remedy(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Option
     let lower = word.to_ascii_lowercase();
     let (_, unit) = UNITS.iter().find(|(names, _)| names.contains(&lower.as_str()))?;
     // Numbers without a unit are milliseconds for -L, and seconds for -T.
-    let (option, number) = match (*unit, time, limit) {
-        ("ms", _, Some(limit)) => ("-L", limit.as_secs_f64() * 1000.0),
-        (_, Some(time), _) => ("-T", time.as_secs_f64()),
-        (_, None, Some(limit)) => ("-L", limit.as_secs_f64() * 1000.0),
-        (_, None, None) => return None,
+    let (option, number) = match (time, limit) {
+        (Some(time), limit) if *unit != "ms" || limit.is_none() => ("-T", time.as_secs_f64()),
+        (_, Some(limit)) => ("-L", limit.as_secs_f64() * 1000.0),
+        _ => return None,
     };
     Some(format!("write {option} {number}{unit} without a space; to name a database, give -d {word}"))
 }
