@@ -1,11 +1,12 @@
 //! A better way as statements that can be measured, where pgrig can write it. In words, it is in `ways`.
 
+use crate::combined;
 use crate::edge::Edge;
 use crate::find::WorkKind;
 use crate::not_null;
 use crate::outcome::{Effects, StatementOutcome};
 use crate::parted;
-use crate::parts::{Action, Alter, Parts, RuleKind};
+use crate::parts::{Act, Action, Acts, Alter, Parts, RuleKind};
 use crate::script::{Statement, StatementKind};
 use crate::ways::better_way;
 
@@ -46,10 +47,11 @@ pub(crate) fn migration(statements: &[StatementOutcome], version: u32) -> Option
             continue;
         };
         let like = |sql: String, kind: StatementKind| Statement { sql, kind, ..one.statement.clone() };
-        if transaction == Transaction::Open {
-            better.push(like("COMMIT".to_owned(), StatementKind::Transaction), None);
-        }
-        for sql in ways {
+        let commit = before_commit(one, &ways);
+        for (place, sql) in ways.into_iter().enumerate() {
+            if transaction == Transaction::Open && place == commit {
+                better.push(like("COMMIT".to_owned(), StatementKind::Transaction), None);
+            }
             better.push(like(sql, StatementKind::Measured), Some(one.number));
         }
         if transaction == Transaction::Open {
@@ -59,6 +61,14 @@ pub(crate) fn migration(statements: &[StatementOutcome], version: u32) -> Option
     better.of.iter().any(Option::is_some).then_some(better)
 }
 
+/// Number of the statements of a better way that stay in the transaction: on a table that no other session sees, all before the first
+/// VALIDATE.
+fn before_commit(one: &StatementOutcome, ways: &[String]) -> usize {
+    let is_unshared = one.found.as_ref().is_some_and(|found| found.is_unshared);
+    let validates = |sql: &String| Acts::of(sql).has(Act::Validate);
+    if is_unshared { ways.iter().position(validates).unwrap_or_default() } else { 0 }
+}
+
 impl Better {
     fn push(&mut self, statement: Statement, of: Option<usize>) {
         self.statements.push(statement);
@@ -66,9 +76,16 @@ impl Better {
     }
 }
 
-/// Whether a statement shares a transaction that is committed: a better way needs a migration of its own, without a transaction.
+/// Whether a statement shares a transaction that is committed: a better way needs a migration of its own, without a transaction. That of a
+/// table which the transaction has made begins within it.
 pub fn is_in_transaction(statements: &[StatementOutcome], number: usize) -> bool {
-    number > 0 && transaction(statements, number - 1) == Transaction::Open
+    let is_unshared = |one: &StatementOutcome| one.found.as_ref().is_some_and(|found| found.is_unshared);
+    number > 0 && is_committed(statements, number - 1) && !is_unshared(&statements[number - 1])
+}
+
+/// Whether the statement at this place shares a transaction that is committed, and has no savepoints.
+pub(crate) fn is_committed(statements: &[StatementOutcome], place: usize) -> bool {
+    transaction(statements, place) == Transaction::Open
 }
 
 /// The transaction in which a statement is.
@@ -124,7 +141,9 @@ pub(crate) fn written(
         ways.extend(left_by_reindex(found, &parts));
         return Some(ways);
     }
-    let Alter { table, is_only, action } = parts.alter_table()?;
+    let Some(Alter { table, is_only, action }) = parts.alter_table() else {
+        return combined::written(found, &parts, &own);
+    };
     let only = if is_only { "ONLY " } else { "" };
     let alter = |action: String| format!("ALTER TABLE {only}{table} {action}");
     let is_split = matches!(action, Action::Key { .. } | Action::Rule { kind: RuleKind::Reference, .. });
@@ -217,6 +236,7 @@ pub(crate) mod tests {
             unknown_locks: None,
             is_alone: false,
             is_partitioned: false,
+            is_unshared: false,
             partitions: Vec::new(),
             nullable: Vec::new(),
             adds_domain: false,

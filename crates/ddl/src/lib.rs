@@ -12,7 +12,8 @@
 //!   holds statements that run outside transactions, so that their locks can be read; `cost` times them, undisturbed (with
 //!   [`Effort::Quick`], the run of `look` is also the timed one); `stall` measures the waits of readers and writers meanwhile.
 //! - `ways`: the better way in words, by the class and by the actions of the text. `better`: statements that do the same with weaker locks,
-//!   made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`); measured in the same way.
+//!   made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`, of several actions:
+//!   `combined`); measured in the same way. `kept`: DROP TABLE that should come later in its transaction.
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, whose statements have
 //!   no forecast.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` warns if a time zone decides on a rewrite.
@@ -24,6 +25,7 @@
 
 mod better;
 mod blocking;
+mod combined;
 mod directions;
 mod edge;
 mod encoding;
@@ -31,6 +33,7 @@ mod error;
 pub mod find;
 mod forecast;
 mod idle;
+mod kept;
 mod lacking;
 mod not_null;
 mod outcome;
@@ -51,6 +54,7 @@ mod ways;
 pub use better::{better_statements, is_in_transaction};
 pub use error::{DdlError, ProbingError, ScriptError};
 pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
+pub use kept::{Keeper, keepers};
 pub use outcome::{
     Alternative, AtSize, Baseline, Cost, Effects, Failed, Outcome, ProbeKind, Probed, Space, Spread, Stall,
     StatementOutcome, Stopped, TableAt, Wait,

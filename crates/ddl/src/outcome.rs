@@ -92,6 +92,9 @@ pub struct Effects {
     pub is_alone: bool,
     /// Whether it concerns all partitions of a table.
     pub(crate) is_partitioned: bool,
+    /// Whether no other session sees the table that it names: that is temporary, or its transaction has made it.
+    #[serde(skip)]
+    pub(crate) is_unshared: bool,
     /// The partitioned table that it names, and its partitions, each after the one of which it is a part.
     #[serde(skip)]
     pub(crate) partitions: Vec<Node>,

@@ -7,12 +7,23 @@ use crate::outcome::{Attached, Effects, View};
 use crate::parts::{Act, Acts, Parts};
 use crate::script::Statement;
 
+/// Of a foreign key of a table that its transaction has made: only the referenced table has readers and writers.
+const KEY_OF_NEW: &str = "add the foreign key NOT VALID, after the other actions on the new table, and validate it in a later transaction: the \
+                          scan then blocks neither reads nor writes of the referenced table";
+/// Beside an action that builds an index.
+const RULES_BESIDE: &str =
+    "; and add the constraints that need no index NOT VALID, and validate them in a later transaction";
+
 /// A better way of a statement, in words; none if none is known, or the statement blocks nobody on its own tables.
 pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
     if !found.blocks_on_its_tables() {
         return None;
     }
     let parts = Parts::of(&statement.sql);
+    if found.is_unshared {
+        let is_checked = !matches!(found.class, Class::CatalogOnly | Class::Wait);
+        return (is_checked && parts.adds_foreign_key()).then(|| KEY_OF_NEW.to_owned());
+    }
     let way = match found.class {
         Class::IndexBuild => building(found, &parts, &statement.sql)?,
         Class::Scan | Class::ScanOfAnother | Class::SeveralTables => scanning(found, &statement.sql)?,
@@ -20,7 +31,7 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         Class::Rewrite => rewriting(found, &statement.sql)?,
         Class::CatalogOnly | Class::Wait | Class::Rows | Class::Copy => return None,
     };
-    let before = if found.nullable.is_empty() {
+    let before = if found.nullable.is_empty() || found.class != Class::IndexBuild {
         ""
     } else {
         "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction; then "
@@ -50,13 +61,14 @@ fn building(found: &Effects, parts: &Parts<'_>, sql: &str) -> Option<String> {
         }
         (false, _) => return None,
     };
-    // Another action of the statement, which reads the table, too.
-    let beside = if acts.has(Act::SetNotNull) {
+    // Other actions of the statement, which read the table, too.
+    let not_null = if acts.has(Act::SetNotNull) {
         "; and for SET NOT NULL, first add a CHECK constraint NOT VALID, and validate it in a later transaction"
     } else {
         ""
     };
-    Some(format!("{way}{beside}"))
+    let rules = if acts.rules() > 0 { RULES_BESIDE } else { "" };
+    Some(format!("{way}{not_null}{rules}"))
 }
 
 /// The server refuses to build the index of an exclusion constraint with CONCURRENTLY (index.c: `index_concurrently_create_copy`), and skips it
@@ -88,10 +100,15 @@ fn scanning(found: &Effects, sql: &str) -> Option<String> {
         // To check that no row is NULL, it reads the table.
         "first make the columns NOT NULL, with a constraint NOT VALID that is validated in a later transaction: ADD PRIMARY KEY USING INDEX \
          then changes only catalogs"
+    } else if is_own && has(Act::SetNotNull) && acts.rules() > 0 {
+        "for SET NOT NULL, add a CHECK constraint NOT VALID, add the other constraints NOT VALID, too, and validate them in a later transaction, \
+         which blocks neither reads nor writes: SET NOT NULL then scans nothing"
     } else if is_own && has(Act::SetNotNull) {
         "add a CHECK constraint NOT VALID, and validate it in a later transaction, which blocks neither reads nor writes: SET \
          NOT NULL then scans nothing"
-    } else if is_own && [Act::Check, Act::Reference, Act::NotNull].into_iter().any(has) {
+    } else if is_own && acts.rules() > 1 {
+        "add the constraints NOT VALID, and validate them in a later transaction: the scans then block neither reads nor writes"
+    } else if is_own && acts.rules() > 0 {
         "add the constraint NOT VALID, and validate it in a later transaction: the scan then blocks neither reads nor writes"
     } else if is_own && has(Act::Validate) {
         "validate the constraint in a later transaction: the scan then goes on without the lock of the earlier statement"
@@ -215,6 +232,8 @@ mod tests {
             index("ALTER TABLE t ALTER a SET NOT NULL, ALTER b SET DEFAULT 1, ADD UNIQUE (c)").unwrap();
         assert!(both.starts_with("build the index CONCURRENTLY"), "{both}");
         assert!(both.contains("; and for SET NOT NULL, first add a CHECK constraint NOT VALID"), "{both}");
+        let key = index("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u, ADD UNIQUE (c)").unwrap();
+        assert!(key.ends_with(RULES_BESIDE) && !key.contains("SET NOT NULL"), "{key}");
         let single = index("ALTER TABLE t ADD UNIQUE (c)").unwrap();
         assert!(single.ends_with("changes only catalogs"), "{single}");
         let check = "ALTER TABLE pt ADD CONSTRAINT pc CHECK (preferences <> 'zz')";
@@ -224,10 +243,34 @@ mod tests {
         assert_eq!(scan("ALTER TABLE t ALTER checked_at SET DEFAULT 1, ADD \"check\" int"), None);
         let key = scan("ALTER TABLE references_all ADD CONSTRAINT nn NOT NULL checked_at").unwrap();
         assert!(key.starts_with("add the constraint NOT VALID"), "{key}");
+        let several =
+            scan("ALTER TABLE t ADD CHECK (a > 0), ADD FOREIGN KEY (a) REFERENCES u, ADD b int").unwrap();
+        assert!(several.starts_with("add the constraints NOT VALID"), "{several}");
+        let both = scan("ALTER TABLE t ALTER a SET NOT NULL, ADD CHECK (a > 0)").unwrap();
+        assert!(both.contains("SET NOT NULL") && both.contains("the other constraints NOT VALID"), "{both}");
         let stored = "ALTER TABLE stored ADD a uuid DEFAULT gen_random_uuid()";
         assert!(of(stored, Class::Rewrite, WorkKind::Rewrite, false).unwrap().contains("volatile default"));
         let guarded = "DO $$ BEGIN IF true THEN ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0); END IF; END $$";
         assert!(scan(guarded).unwrap().starts_with("add the constraint NOT VALID"));
+    }
+
+    /// Only a foreign key has a lock for which others wait.
+    #[test]
+    fn a_table_that_no_other_session_sees_has_the_way_of_its_foreign_keys() {
+        let of = |sql: &str, class: Class| {
+            let script = Script::read(sql, None).unwrap();
+            let found = Effects { is_unshared: true, ..found(class, WorkKind::Scan) };
+            better_way(&found, &script.statements[0])
+        };
+        let both =
+            "ALTER TABLE t ALTER a SET NOT NULL, ADD PRIMARY KEY (a), ADD FOREIGN KEY (a) REFERENCES u";
+        assert_eq!(of(both, Class::IndexBuild).as_deref(), Some(KEY_OF_NEW));
+        assert_eq!(
+            of("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u", Class::Scan).as_deref(),
+            Some(KEY_OF_NEW)
+        );
+        assert_eq!(of(both, Class::CatalogOnly), None);
+        assert_eq!(of("ALTER TABLE t ALTER a SET NOT NULL, ADD PRIMARY KEY (a)", Class::IndexBuild), None);
     }
 
     /// The column is first added without its constraints, which would be lost else.

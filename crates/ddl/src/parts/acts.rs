@@ -58,6 +58,12 @@ impl Acts {
         self.acts.contains(&act)
     }
 
+    /// Number of constraints that may be NOT VALID at first.
+    pub(crate) fn rules(&self) -> usize {
+        let rules = [Act::Check, Act::Reference, Act::NotNull];
+        self.acts.iter().filter(|act| rules.contains(act)).count()
+    }
+
     pub(crate) fn are_several(&self) -> bool {
         self.actions > 1
     }
@@ -84,6 +90,12 @@ impl Parts<'_> {
             from = to + 1;
         }
         actions
+    }
+
+    /// Whether a constraint there says that the rows are not checked: it is NOT VALID, or NOT ENFORCED (from PostgreSQL 18 on).
+    pub(super) fn is_unchecked(&self, from: usize, to: usize) -> bool {
+        let mut places = self.outer(from).take_while(|place| *place < to);
+        places.any(|place| self.begins(place, &["not", "valid"]) || self.begins(place, &["not", "enforced"]))
     }
 
     /// Whether a column gets another type there, after its name.
@@ -115,7 +127,7 @@ fn body<'a>(parts: &Parts<'a>) -> Option<&'a str> {
     quoted.get(tag + 2..quoted.len() - tag - 2)
 }
 
-fn of_action(parts: &Parts<'_>, at: usize, end: usize) -> Vec<Act> {
+pub(super) fn of_action(parts: &Parts<'_>, at: usize, end: usize) -> Vec<Act> {
     if parts.begins(at, &["validate", "constraint"]) {
         return vec![Act::Validate];
     }
@@ -129,7 +141,7 @@ fn of_action(parts: &Parts<'_>, at: usize, end: usize) -> Vec<Act> {
     let at = at + if is_named { 3 } else { 1 };
     let indexed = ["unique", "primary", "exclude"];
     if let Some(kind) = parts.rule_kind(at) {
-        vec![kind.into()]
+        if parts.is_unchecked(at, end) { Vec::new() } else { vec![kind.into()] }
     } else if is_named || indexed.iter().any(|word| parts.begins(at, &[word])) {
         of_index(parts, at, end).into_iter().collect()
     } else {
@@ -221,6 +233,7 @@ mod tests {
             ("ALTER TABLE pt ADD CONSTRAINT pc CHECK (preferences <> 'zz')", false, &[Act::Check]),
             ("ALTER TABLE t * ADD FOREIGN KEY (a) REFERENCES u", false, &[Act::Reference]),
             ("ALTER TABLE t ADD CONSTRAINT nn NOT NULL checked_at", false, &[Act::NotNull]),
+            ("ALTER TABLE t ADD CHECK (a > 0) NOT VALID, ADD CHECK (b > 0) NOT ENFORCED", true, &[]),
             ("ALTER TABLE t VALIDATE CONSTRAINT unique_check", false, &[Act::Validate]),
             ("ALTER TABLE t ALTER checked_at SET NOT NULL", false, &[Act::SetNotNull]),
             ("ALTER TABLE t ALTER CONSTRAINT type DEFERRABLE", false, &[]),

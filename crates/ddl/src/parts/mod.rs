@@ -3,10 +3,12 @@
 mod acts;
 mod computed;
 mod concurrent;
+mod several;
 
 use sql::Kind;
 
 pub(crate) use acts::{Act, Acts};
+pub(crate) use several::{Part, Several};
 
 use crate::script::tokens;
 
@@ -159,21 +161,24 @@ impl<'a> Parts<'a> {
 
     /// The table and the action of ALTER TABLE, if it has a single one that is known.
     pub(crate) fn alter_table(&self) -> Option<Alter<'a>> {
+        let (table, is_only) = self.altered()?;
+        let [(from, to)] = self.actions(0)[..] else { return None };
+        Some(Alter { table, is_only, action: self.action(from, to)? })
+    }
+
+    /// The table that ALTER TABLE names, and whether it says ONLY; none for other statements.
+    fn altered(&self) -> Option<(&'a str, bool)> {
         if !self.begins(0, &["alter", "table"]) {
             return None;
         }
-        let mut at = 2;
-        if self.begins(at, &["if", "exists"]) {
-            at += 2;
-        }
+        let at = if self.begins(2, &["if", "exists"]) { 4 } else { 2 };
         let is_only = self.begins(at, &["only"]);
-        at += usize::from(is_only);
-        let (table, at) = self.qualified(at)?;
-        if self.outer(at).any(|place| self.tokens[place].text == ",") {
-            return None;
-        }
-        let action = if self.begins(at, &["alter"]) { self.alter_column(at + 1) } else { self.add(at) };
-        Some(Alter { table, is_only, action: action? })
+        Some((self.qualified(at + usize::from(is_only))?.0, is_only))
+    }
+
+    /// The action of ALTER TABLE that is there, if it is known.
+    fn action(&self, from: usize, to: usize) -> Option<Action<'a>> {
+        if self.begins(from, &["alter"]) { self.alter_column(from + 1, to) } else { self.add(from, to) }
     }
 
     /// The table that ALTER TABLE attaches as a partition.
@@ -211,22 +216,24 @@ impl<'a> Parts<'a> {
         self.outer(2).filter(|place| self.begins(*place, &["add"])).filter_map(column).collect()
     }
 
-    /// The columns of the primary key that ALTER TABLE adds, by their names as the server has them; none for other statements.
+    /// The columns of the primary key that ALTER TABLE adds, also beside other actions, by their names as the server has them; none for
+    /// other statements.
     pub(crate) fn primary_key(&self) -> Option<Vec<String>> {
-        let Action::Key { kind: "PRIMARY KEY", columns, .. } = self.alter_table()?.action else {
-            return None;
-        };
-        Some(names(columns).collect())
+        let mut actions = self.actions(0).into_iter().filter_map(|(from, to)| self.action(from, to));
+        actions.find_map(|action| match action {
+            Action::Key { kind: "PRIMARY KEY", columns, .. } => Some(names(columns).collect()),
+            _ => None,
+        })
     }
 
-    fn alter_column(&self, at: usize) -> Option<Action<'a>> {
+    fn alter_column(&self, at: usize, end: usize) -> Option<Action<'a>> {
         let at = at + usize::from(self.begins(at, &["column"]));
         let column = self.name(at)?;
-        let is_all = self.tokens.len() == at + 4;
+        let is_all = end == at + 4;
         (self.begins(at + 1, &["set", "not", "null"]) && is_all).then_some(Action::SetNotNull { column })
     }
 
-    fn add(&self, at: usize) -> Option<Action<'a>> {
+    fn add(&self, at: usize, end: usize) -> Option<Action<'a>> {
         if !self.begins(at, &["add"]) {
             return None;
         }
@@ -236,7 +243,6 @@ impl<'a> Parts<'a> {
             name = Some(self.name(at + 1)?);
             at += 2;
         }
-        let end = self.tokens.len();
         if let Some(kind) = self.rule_kind(at) {
             return Some(Action::Rule { name, kind, rule: self.slice(at, end) });
         }
@@ -256,7 +262,7 @@ impl<'a> Parts<'a> {
                 return Some(Action::Key { name, kind, columns, rest });
             }
         }
-        if name.is_some() { None } else { self.add_column(at) }
+        if name.is_some() { None } else { self.add_column(at, end) }
     }
 
     fn rule_kind(&self, at: usize) -> Option<RuleKind<'a>> {
@@ -272,18 +278,18 @@ impl<'a> Parts<'a> {
     }
 
     /// The clauses after the type come in any order (gram.y: ColQualList); none if one is not known.
-    fn add_column(&self, at: usize) -> Option<Action<'a>> {
+    fn add_column(&self, at: usize, end: usize) -> Option<Action<'a>> {
         let mut at = at + usize::from(self.begins(at, &["column"]));
         if self.begins(at, &["if", "not", "exists"]) {
             at += 3;
         }
         let column = self.name(at)?;
-        let mut place = self.clause_after(at + 1);
+        let mut place = self.clause_after(at + 1, end);
         let plain = self.slice(at + 1, place);
         let (mut collation, mut default, mut is_not_null) = (None, None, false);
-        while place < self.tokens.len() {
+        while place < end {
             place = if self.begins(place, &["default"]) {
-                let after = self.clause_after(place + 1);
+                let after = self.clause_after(place + 1, end);
                 default = Some(self.slice(place + 1, after));
                 after
             } else if self.begins(place, &["collate"]) {
@@ -304,7 +310,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The place of the first clause of a column definition after the type or expression that begins there; else the end.
-    fn clause_after(&self, first: usize) -> usize {
+    fn clause_after(&self, first: usize, end: usize) -> usize {
         let words = [
             "default",
             "collate",
@@ -319,7 +325,7 @@ impl<'a> Parts<'a> {
         ];
         let is_clause =
             |place: &usize| *place > first && words.iter().any(|word| self.begins(*place, &[word]));
-        self.outer(first).find(is_clause).unwrap_or(self.tokens.len())
+        self.outer(first).take_while(|place| *place < end).find(is_clause).unwrap_or(end)
     }
 
     /// Whether these words are there.
@@ -472,6 +478,7 @@ mod tests {
                 "ALTER TABLE ONLY s.t ADD CONSTRAINT k PRIMARY KEY (A, \"B c\") DEFERRABLE",
                 Some(&["a", "B c"][..]),
             ),
+            ("ALTER TABLE t ADD b int DEFAULT 1, ADD PRIMARY KEY (a), ADD UNIQUE (b)", Some(&["a"][..])),
             ("ALTER TABLE t ADD UNIQUE (a)", None),
             ("ALTER TABLE t ADD PRIMARY KEY (a, at WITHOUT OVERLAPS)", None),
             ("ALTER TABLE t ADD PRIMARY KEY USING INDEX i", None),

@@ -204,7 +204,9 @@ impl<'a> Look<'a> {
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
         let worked = works.iter().map(|work| work.table).chain(named);
         let is_temporary = |oid| before.relations.get(oid).is_some_and(|relation| relation.is_temporary);
-        let worked = worked.filter(|oid| !self.made.contains(oid) && !is_temporary(*oid)).collect();
+        let is_unshared = |oid: &u32| self.made.contains(oid) || is_temporary(*oid);
+        let worked = worked.filter(|oid| !is_unshared(oid)).collect();
+        let is_unshared = named.as_ref().is_some_and(is_unshared);
         let kept_on_own = before.locks.strongest_on(&worked);
         let inherited = before.locks.blocking(&self.made, &before.relations);
         let is_made = |oid: &&u32| before.relations.get(**oid).is_none();
@@ -212,6 +214,7 @@ impl<'a> Look<'a> {
         let effects = Effects {
             class: Class::of(&works, target, &before.relations, false),
             is_partitioned: is_partitioned(&works, target, &after.relations),
+            is_unshared,
             partitions: named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations)),
             nullable,
             adds_domain,
@@ -285,6 +288,7 @@ impl<'a> Look<'a> {
         let effects = Effects {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
+            is_unshared: false,
             partitions: Vec::new(),
             nullable: Vec::new(),
             adds_domain: false,

@@ -1,7 +1,7 @@
 //! Locks that a transaction keeps: they block others while its later statements run, whatever these do.
 
 use ddl::find::LockMode;
-use ddl::{Amount, Probes, Request};
+use ddl::{Amount, Probes, Request, keepers};
 use testkit::RELEASES;
 
 use crate::support::{measured, request, server};
@@ -71,6 +71,34 @@ fn a_statement_behind_a_kept_lock_names_the_statement_for_which_the_waits_count(
         assert!(longest(2) > 0.5 && longest(3) < longest(2), "{release}: {:#?}", outcome.statements);
         let counts: Vec<Option<usize>> = [2, 3, 5].map(|number| stall(number).counts_for).to_vec();
         assert_eq!(counts, [None, Some(2), None], "{release}");
+    }
+}
+
+/// Partitions that are dropped with their table are no tables that stay.
+#[test]
+fn a_dropped_table_blocks_those_that_its_foreign_keys_reference() {
+    let schema = format!(
+        "{SCHEMA}
+        CREATE TABLE app.lines (id int PRIMARY KEY, order_id int REFERENCES app.orders);
+        CREATE TABLE app.parted (id int) PARTITION BY RANGE (id);
+        CREATE TABLE app.parted_1 PARTITION OF app.parted DEFAULT;"
+    );
+    let migration = "
+        BEGIN;
+        DROP TABLE app.lines;
+        SELECT pg_sleep(0.5);
+        COMMIT;
+        BEGIN;
+        DROP TABLE app.parted;
+        SELECT pg_sleep(0.5);
+        COMMIT;";
+    for release in RELEASES {
+        let outcome = measured(&server(release), &request(&schema, migration, Amount::Rows(500))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = keepers(&outcome.statements).into_iter().map(|one| (one.numbers, one.tables));
+        let wanted = [(vec![2], vec!["app.orders".to_owned()])];
+        assert_eq!(found.collect::<Vec<_>>(), wanted, "{release}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tables that the migration makes itself, and temporary ones.
 
 use ddl::find::Class;
-use ddl::{Amount, Effects, Outcome, StatementOutcome, better_way};
+use ddl::{Amount, Effects, Outcome, Request, StatementOutcome, better_way, is_in_transaction};
 use testkit::RELEASES;
 
 use crate::support::{measured, request, server};
@@ -95,5 +95,46 @@ fn temporary_tables_block_nobody() {
             assert_eq!((found.blocks(), way), (None, &None), "{release}: {place}: {found:#?}");
             assert!(place == 0 || found.strongest().is_none(), "{release}: {place}: {found:#?}");
         }
+    }
+}
+
+/// Its keys and indexes block nobody, beside a foreign key, too, which blocks writers of the other table.
+#[test]
+fn a_table_of_the_transaction_has_only_the_way_of_its_foreign_key() {
+    let schema = "
+        CREATE TABLE person (id int PRIMARY KEY, name text);
+        CREATE TABLE liked (person_id int NOT NULL REFERENCES person, post_id int NOT NULL);";
+    let migration = "
+        BEGIN;
+        CREATE TABLE actions AS SELECT DISTINCT person_id, post_id FROM liked;
+        DROP TABLE liked;
+        ALTER TABLE actions ALTER person_id SET NOT NULL, ADD PRIMARY KEY (person_id, post_id),
+            ADD CONSTRAINT a_fk FOREIGN KEY (person_id) REFERENCES person;
+        CREATE INDEX actions_post ON actions (post_id);
+        COMMIT;";
+    for release in RELEASES {
+        let request = Request { alternatives: true, ..request(schema, migration, Amount::Rows(500)) };
+        let outcome = measured(&server(release), &request).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let ways: Vec<Option<String>> = found(&outcome).into_iter().map(|(_, way)| way).collect();
+        let key = ways[2].as_deref().unwrap();
+        assert!(key.starts_with("add the foreign key NOT VALID"), "{release}: {key}");
+        assert!(!key.contains("SET NOT NULL") && !key.contains("CONCURRENTLY"), "{release}: {key}");
+        assert_eq!([&ways[0], &ways[1], &ways[3]], [&None; 3], "{release}");
+        assert!(!is_in_transaction(&outcome.statements, 4), "{release}");
+        let numbers: Vec<usize> = outcome.alternatives.iter().map(|one| one.number).collect();
+        assert_eq!(numbers, [4], "{release}");
+        let steps = &outcome.alternatives[0].statements;
+        let written: Vec<String> = steps.iter().map(|step| step.statement.in_one_line()).collect();
+        let wanted = [
+            "ALTER TABLE actions ALTER person_id SET NOT NULL, ADD PRIMARY KEY (person_id, post_id)",
+            "ALTER TABLE actions ADD CONSTRAINT a_fk FOREIGN KEY (person_id) REFERENCES person NOT VALID",
+            "ALTER TABLE actions VALIDATE CONSTRAINT a_fk",
+        ];
+        assert_eq!(written, wanted, "{release}");
+        let effects: Vec<&Effects> = steps.iter().filter_map(|step| step.found.as_ref()).collect();
+        assert_eq!((effects.len(), effects[1].class), (3, Class::CatalogOnly), "{release}: {steps:#?}");
+        assert_eq!(effects[2].blocks(), None, "{release}: {:#?}", effects[2]);
     }
 }

@@ -128,3 +128,53 @@ fn a_not_null_constraint_of_18_is_validated_later() {
         assert!(!blocks || found.class == Class::CatalogOnly, "{step:#?}");
     }
 }
+
+#[test]
+fn constraints_of_one_statement_are_validated_one_by_one() {
+    let schema = "
+        CREATE SCHEMA \"Far away\";
+        CREATE TABLE u (id int PRIMARY KEY);
+        CREATE TABLE \"Far away\".\"T\" (id int PRIMARY KEY, a int, b int, old int);
+        CREATE TABLE t (id int PRIMARY KEY, a int);";
+    let migration = "
+        ALTER TABLE \"Far away\".\"T\" ADD FOREIGN KEY (a) REFERENCES u, ADD CONSTRAINT \"F\" FOREIGN KEY (b) REFERENCES u,
+            ADD CHECK (id > -1), DROP COLUMN old, ALTER a SET DEFAULT 1;
+        ALTER TABLE IF EXISTS t ADD COLUMN IF NOT EXISTS x int, ADD CONSTRAINT c CHECK (x > 0);
+        ALTER TABLE ONLY t ADD CHECK (id > -2), ADD COLUMN y int NOT NULL DEFAULT 0;
+        ALTER TABLE t ADD CHECK (id > -3), ALTER a SET NOT NULL;";
+    let wanted = [
+        (
+            1,
+            "ALTER TABLE \"Far away\".\"T\" ADD CONSTRAINT pgrig_better_1 FOREIGN KEY (a) REFERENCES u NOT VALID, \
+             ADD CONSTRAINT \"F\" FOREIGN KEY (b) REFERENCES u NOT VALID, \
+             ADD CONSTRAINT pgrig_better_1_2 CHECK (id > -1) NOT VALID, DROP COLUMN old, ALTER a SET DEFAULT 1",
+        ),
+        (1, "ALTER TABLE \"Far away\".\"T\" VALIDATE CONSTRAINT pgrig_better_1"),
+        (1, "ALTER TABLE \"Far away\".\"T\" VALIDATE CONSTRAINT \"F\""),
+        (1, "ALTER TABLE \"Far away\".\"T\" VALIDATE CONSTRAINT pgrig_better_1_2"),
+        (2, "ALTER TABLE t ADD COLUMN IF NOT EXISTS x int, ADD CONSTRAINT c CHECK (x > 0) NOT VALID"),
+        (2, "ALTER TABLE t VALIDATE CONSTRAINT c"),
+        (
+            3,
+            "ALTER TABLE ONLY t ADD CONSTRAINT pgrig_better_3 CHECK (id > -2) NOT VALID, ADD COLUMN y int NOT NULL DEFAULT 0",
+        ),
+        (3, "ALTER TABLE ONLY t VALIDATE CONSTRAINT pgrig_better_3"),
+    ];
+    let wanted = wanted.map(|(number, sql)| (number, sql.to_owned()));
+    for release in RELEASES {
+        let request = Request { alternatives: true, ..request(schema, migration, Amount::Rows(2000)) };
+        let outcome = measured(&server(release), &request).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let written = steps(&outcome).map(|(number, step)| (number, step.statement.in_one_line()));
+        assert_eq!(written.collect::<Vec<_>>(), wanted, "{release}");
+        for (_, step) in steps(&outcome) {
+            let found = step.found.as_ref().unwrap_or_else(|| panic!("{release}: {step:#?}"));
+            let blocks = found.strongest().is_some_and(|mode| mode.blocks().is_some());
+            assert!(!blocks || found.class == Class::CatalogOnly, "{release}: {step:#?}");
+        }
+        assert!(way(&outcome, 1).unwrap().starts_with("add the constraints NOT VALID"), "{release}");
+        // In words only.
+        assert!(way(&outcome, 4).unwrap().starts_with("for SET NOT NULL, add a CHECK"), "{release}");
+    }
+}

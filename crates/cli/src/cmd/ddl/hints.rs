@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 use ddl::find::LockMode;
-use ddl::{Effects, Outcome, Statement, StatementOutcome, better_statements, better_way, is_in_transaction};
+use ddl::{
+    Effects, Keeper, Outcome, Statement, StatementOutcome, better_statements, better_way, is_in_transaction,
+    keepers,
+};
 
 use crate::cmd::ddl::limits::{self, Timeout};
 
@@ -42,12 +45,27 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
             },
         ));
     }
+    hints.extend(keepers(&outcome.statements).iter().map(moving));
     let statements: Vec<&Statement> = outcome.statements.iter().map(|one| &one.statement).collect();
     if let Some((number, is_in_transaction)) = wants_timeout {
         hints.extend(limiting(&statements, number, is_in_transaction));
     }
     hints.extend(limits::under(&statements));
     hints
+}
+
+/// The hint to drop tables at the end of a long transaction.
+fn moving(keeper: &Keeper) -> String {
+    let numbers: Vec<String> = keeper.numbers.iter().map(ToString::to_string).collect();
+    let (subject, verb, object) = match &numbers[..] {
+        [one] => (format!("statement {one}"), "blocks", "it"),
+        several => (format!("statements {}", several.join(", ")), "block", "them"),
+    };
+    format!(
+        "hint: {subject} {verb} reads and writes of {} until the end of the transaction, and later statements take most of its time: move \
+         {object} to the end of the transaction, or into a later migration",
+        keeper.tables.join(", ")
+    )
 }
 
 /// The hints to limit the waits of the statement with this number, but not those of later statements that wait for old transactions.
