@@ -96,7 +96,7 @@ mod tests {
     use crate::find::WorkKind;
 
     fn of(sql: &str, class: Class, is_unshared: bool, is_partitioned: bool) -> Vec<String> {
-        let found = Effects { is_unshared, is_partitioned, ..found(class, WorkKind::Scan) };
+        let found = Effects { is_partitioned, is_unshared, ..found(class, WorkKind::Scan) };
         written(&found, &Parts::of(sql), "own").unwrap_or_default()
     }
 

@@ -73,6 +73,7 @@ pub struct StatementOutcome {
 
 /// Effects of a statement.
 #[derive(Clone, Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub struct Effects {
     /// Class of the statement, decided by the heaviest part of its work.
     pub class: Class,
