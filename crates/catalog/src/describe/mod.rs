@@ -229,6 +229,7 @@ impl<'a> Design<'a> {
         for (name, count) in self.slots.iter().filter_map(|slot| slot.values_left(self.request.rows)) {
             assigned.limit(count, None, || format!("sequence {name} has no more values"));
         }
+        self.limit_to_one(&mut assigned, present);
         let Assigned { most, trusted } = assigned;
         if !is_judged || most.as_ref().is_some_and(|most| most.rows == 0) {
             self.refuse_too_many(most.as_ref())?;
