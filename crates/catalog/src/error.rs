@@ -475,6 +475,14 @@ pub enum CatalogError {
         /// The row, as the server prints it.
         row: String,
     },
+    /// The error of a table that is filled among others.
+    #[error("{shown}")]
+    AmongTables {
+        /// The text, with options for several tables.
+        shown: String,
+        /// The error.
+        cause: Box<Self>,
+    },
 }
 
 /// The remedy where a table has room for fewer rows than wanted.
@@ -527,6 +535,7 @@ impl Classified for CatalogError {
             | Self::NotNull { .. }
             | Self::TooLong { .. }
             | Self::Refused { .. } => Class::Request,
+            Self::AmongTables { cause, .. } => cause.class(),
             Self::Server(_) => Class::Machine,
         }
     }
