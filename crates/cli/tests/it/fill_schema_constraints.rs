@@ -30,3 +30,30 @@ fn tables_of_one_row_get_one_row() {
         server.execute("DROP TABLE post, site, site_aggregates, settings");
     }
 }
+
+/// A default that its CHECK refuses is not used. The remedy of another refusal names the table.
+#[test]
+fn defaults_that_their_checks_refuse() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let tables = "create table b(id int primary key, k text default 'zz' constraint c check (k in ('a','b')));
+         create table a(id int primary key, b int references b, token_type int not null default 0);
+         alter table a add constraint types check (token_type = 1 or token_type = 2);";
+    let ddl = script(&rig, tables);
+    for method in ["direct", "copy"] {
+        rig.done(&format!("fill --ddl {ddl} --rows 300 --method {method} -q"));
+        assert_eq!(server.number("SELECT count(DISTINCT token_type) FROM a"), 2, "{method}");
+        assert_eq!(server.number("SELECT count(DISTINCT k) FROM b"), 2, "{method}");
+        assert_valid(&server);
+        server.execute("DROP TABLE a, b");
+    }
+    for (column, remedy) in [
+        ("a.token_type=default", "would violate types, CHECK "),
+        ("a.id=constant(7)", "Give one column of the key unique values with --column 'TABLE.NAME=unique'"),
+    ] {
+        let refused = rig.run(&format!("fill --ddl {ddl} --rows 300 --column {column}"));
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        assert!(refused.stderr.contains(remedy), "{refused:#?}");
+        assert!(!refused.stderr.contains("--column NAME="), "{refused:#?}");
+    }
+}
