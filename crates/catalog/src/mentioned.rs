@@ -38,6 +38,17 @@ pub(super) fn calls_only(text: &str, functions: &[&str]) -> bool {
     !tokens.is_empty() && tokens.iter().enumerate().all(is_fine)
 }
 
+/// The functions that a printed expression calls, without their schemas; none if it cannot be read.
+pub(super) fn functions_in(text: &str) -> Option<Vec<String>> {
+    let tokens = lex(text)?;
+    let calls = tokens.windows(2).filter(|pair| pair[1].0 == Token::Open && !is_keyword(&pair[0]));
+    let name = |pair: &[(Token, Range<usize>)]| match &pair[0].0 {
+        Token::Word { name, .. } => Some(name.clone()),
+        _ => None,
+    };
+    Some(calls.filter_map(name).collect())
+}
+
 /// The strings and numbers that stand in a printed expression, each once.
 pub(super) fn literals_in(text: &str) -> Vec<String> {
     let mut literals: Vec<String> = Vec::new();
@@ -159,6 +170,13 @@ mod tests {
             assert!(!is_constant(text, &all), "{text}");
         }
         assert!(is_null("(NULL::integer)") && is_null("NULL") && !is_null("COALESCE(NULL::integer, 1)"));
+    }
+
+    #[test]
+    fn functions_have_no_schema() {
+        let text = "((app.is_fine(a, b) AND (num_nonnulls(a, b) = 1)) OR (COALESCE(c, lower('f(x)'::text)) = 'x'::text))";
+        assert_eq!(functions_in(text).unwrap(), ["is_fine", "num_nonnulls", "lower"]);
+        assert_eq!(functions_in("'unterminated"), None);
     }
 
     #[test]
