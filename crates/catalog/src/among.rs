@@ -21,9 +21,9 @@ fn with_table(text: &str, table: &str, columns: &[&str]) -> String {
     let Some(at) = text.find(OPTION) else { return text.to_owned() };
     let (problem, remedy) = text.split_at(at);
     let any = remedy.replace("--column NAME=", "--column TABLE.NAME=").replace("'NAME=", "'TABLE.NAME=");
-    let remedy = columns.iter().fold(any, |remedy, column| {
-        remedy.replace(&format!("'{column}="), &format!("'{table}.{column}="))
-    });
+    let remedy = columns
+        .iter()
+        .fold(any, |remedy, column| remedy.replace(&format!("'{column}="), &format!("'{table}.{column}=")));
     format!("{problem}{remedy}")
 }
 

@@ -21,12 +21,8 @@ fn a_default_that_violates_a_check_is_not_used() {
             )
             .await;
         for takes_defaults in [false, true] {
-            let request = DescribeRequest {
-                rows: Some(1_000),
-                seed: 42,
-                takes_defaults,
-                ..DescribeRequest::default()
-            };
+            let request =
+                DescribeRequest { rows: Some(1_000), seed: 42, takes_defaults, ..DescribeRequest::default() };
             database.fill_requested("t", &request).await.unwrap();
             let values = "SELECT count(DISTINCT token_type) = 2 AND count(DISTINCT kind) = 2 AND count(DISTINCT share) > 20
                                  AND count(DISTINCT grade) = 5 AND bool_and(state = 'new' AND n = 7) FROM t";

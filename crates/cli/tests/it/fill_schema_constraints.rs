@@ -36,7 +36,8 @@ fn tables_of_one_row_get_one_row() {
 fn defaults_that_their_checks_refuse() {
     let rig = Rig::new();
     let server = rig.server("");
-    let tables = "create table b(id int primary key, k text default 'zz' constraint c check (k in ('a','b')));
+    let tables =
+        "create table b(id int primary key, k text default 'zz' constraint c check (k in ('a','b')));
          create table a(id int primary key, b int references b, token_type int not null default 0);
          alter table a add constraint types check (token_type = 1 or token_type = 2);";
     let ddl = script(&rig, tables);
