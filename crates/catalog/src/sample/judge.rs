@@ -1,8 +1,8 @@
 //! The server as judge of tuples: which of them fulfil conditions that pgrig does not understand.
 //!
 //! One query casts many tuples to the columns' types and evaluates the conditions. If a tuple raises an error, as a cast
-//! may, a `DO` block judges each by itself and catches the errors: about a tenth of a millisecond a tuple, and many times
-//! that of the query. Both create nothing, and run in a transaction that may be read-only.
+//! may, a `DO` block, which takes longer, judges each by itself and catches the errors. Both create nothing, and run in a
+//! transaction that may be read-only.
 
 use std::time::{Duration, Instant};
 
