@@ -301,7 +301,7 @@ fn is_balanced(tokens: Tokens) -> bool {
 }
 
 /// Without parentheses and casts around the whole.
-fn uncast(mut tokens: Tokens<'_>) -> Tokens<'_> {
+pub(super) fn uncast(mut tokens: Tokens<'_>) -> Tokens<'_> {
     loop {
         tokens = unwrap(tokens);
         let is_operation = top_level(tokens).any(|at| matches!(tokens[at].0, Token::Symbol(_)));

@@ -1,9 +1,14 @@
 //! Defaults and sequences whose values pgrig gives itself, so that no row needs the server.
 
 use rowgen::{Kind, Values};
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
-use super::info::{ColumnInfo, SequenceInfo, Source};
+use super::error::CatalogError;
+use super::info::{CheckInfo, ColumnInfo, SequenceInfo, Source, TableInfo};
+use super::mentioned::columns_in;
 use super::slot::Role;
+use server::quote::identifier;
 
 /// Functions whose value is the present time.
 const TIMES: [&str; 9] = [
@@ -53,6 +58,60 @@ pub(super) fn role(column: &ColumnInfo, kind: &Kind, rows: Option<u64>) -> Optio
         return Some(Role::Free);
     }
     constant(expression).map(Role::Given)
+}
+
+/// The columns whose constant default violates a CHECK on that column alone, or on its domain. PostgreSQL allows such defaults.
+/// The session is in a transaction.
+pub(super) async fn refused(client: &Client, info: &TableInfo) -> Result<Vec<String>, CatalogError> {
+    let all = info.column_names();
+    let of_one_column = |check: &CheckInfo| match columns_in(&check.expression, &all).as_slice() {
+        [column] => Some(((*column).to_owned(), check.expression.clone())),
+        _ => None,
+    };
+    let checks: Vec<(String, String)> = info.checks.iter().filter_map(of_one_column).collect();
+    let is_reference =
+        |column: &ColumnInfo| info.foreign_keys.iter().any(|key| key.columns.contains(&column.name));
+    let mut refused = Vec::new();
+    for column in info.columns.iter().filter(|column| !is_reference(column)) {
+        let of_column = checks.iter().filter(|(name, _)| *name == column.name);
+        let conditions: Vec<&str> = of_column.map(|(_, condition)| condition.as_str()).collect();
+        if let Some(query) = judging(column, &conditions)
+            && is_refused(client, &query).await?
+        {
+            refused.push(column.name.clone());
+        }
+    }
+    Ok(refused)
+}
+
+/// The query that tells whether a column's constant default fulfils these conditions; none if there is nothing to judge.
+fn judging(column: &ColumnInfo, conditions: &[&str]) -> Option<String> {
+    let Source::Default { expression, sequence: false } = &column.source else { return None };
+    constant(expression)?;
+    if conditions.is_empty() && column.data_type.domain_checks().is_empty() {
+        return None;
+    }
+    let each: Vec<String> =
+        conditions.iter().map(|condition| format!(" AND (({condition})) IS NOT FALSE")).collect();
+    let (name, data_type) = (identifier(&column.name), &column.data_type.sql);
+    // The value is part of the result: what is not used is not cast to its domain.
+    Some(format!(
+        "SELECT true{}, {name}::text FROM (SELECT ({expression})::{data_type} AS {name} OFFSET 0) AS tuple",
+        each.concat()
+    ))
+}
+
+/// Whether the server refuses the value, by the answer or by the error of its domain. The transaction is as it was before.
+async fn is_refused(client: &Client, query: &str) -> Result<bool, CatalogError> {
+    client.batch_execute("SAVEPOINT pgrig").await?;
+    let is_refused = match client.query_one(query, &[]).await {
+        Ok(row) => !row.get::<_, bool>(0),
+        Err(error) if error.as_db_error().is_none() => return Err(error.into()),
+        // Of other errors the sample of the rows tells.
+        Err(error) => error.code() == Some(&SqlState::CHECK_VIOLATION),
+    };
+    client.batch_execute("ROLLBACK TO SAVEPOINT pgrig; RELEASE SAVEPOINT pgrig").await?;
+    Ok(is_refused)
 }
 
 fn from_sequence(sequence: &SequenceInfo, kind: &Kind, rows: Option<u64>) -> Option<FromSequence> {

@@ -209,9 +209,9 @@ pub enum CatalogError {
     },
     /// More rows than keys leave room for.
     #[error(
-        "{table} has room for {most} {}, not {rows}: {why}. Give {}other values to its columns with --column NAME=SPEC",
+        "{table} has room for {most} {}, not {rows}: {why}. {}",
         if *most == 1 { "row" } else { "rows" },
-        if *most == 0 { "" } else { "fewer rows, or " }
+        for_room(*most, *is_constant, .table)
     )]
     TooManyRows {
         /// Schema and name.
@@ -224,6 +224,8 @@ pub enum CatalogError {
         why: String,
         /// The unique key that does, if it is one.
         key: Option<String>,
+        /// Whether this key is the same in each row, whatever the values of the columns.
+        is_constant: bool,
     },
     /// The table has rows, and pgrig cannot find out which keys they use.
     #[error(
@@ -473,6 +475,24 @@ pub enum CatalogError {
         /// The row, as the server prints it.
         row: String,
     },
+    /// The error of a table that is filled among others.
+    #[error("{shown}")]
+    AmongTables {
+        /// The text, with options for several tables.
+        shown: String,
+        /// The error.
+        cause: Box<Self>,
+    },
+}
+
+/// The remedy where a table has room for fewer rows than wanted.
+fn for_room(most: u64, is_constant: bool, table: &str) -> String {
+    match (most, is_constant) {
+        (0, true) => format!("Run TRUNCATE {table} first"),
+        (_, true) => "Give fewer rows".to_owned(),
+        (0, false) => "Give other values to its columns with --column NAME=SPEC".to_owned(),
+        (_, false) => "Give fewer rows, or other values to its columns with --column NAME=SPEC".to_owned(),
+    }
 }
 
 impl Classified for CatalogError {
@@ -515,6 +535,7 @@ impl Classified for CatalogError {
             | Self::NotNull { .. }
             | Self::TooLong { .. }
             | Self::Refused { .. } => Class::Request,
+            Self::AmongTables { cause, .. } => cause.class(),
             Self::Server(_) => Class::Machine,
         }
     }

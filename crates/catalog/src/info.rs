@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use server::quote::shown_qualified;
 
-use super::mentioned::{calls_only, columns_in};
+use super::mentioned::{calls_only, columns_in, is_constant, is_null};
 
 /// Functions that give different unique texts different values.
 const DISTINCT: [&str; 12] = [
@@ -330,6 +330,17 @@ impl KeyElement {
             }
             _ => None,
         }
+    }
+
+    /// Whether it has the same value in all rows, so that it keeps no two rows apart.
+    pub(super) fn is_constant(&self, all: &[&str]) -> bool {
+        let is_constant = |expression: &String| is_constant(expression, all);
+        self.equality && self.column.is_none() && self.expression.as_ref().is_some_and(is_constant)
+    }
+
+    /// Whether its value is NULL in all rows.
+    pub(super) fn is_null(&self) -> bool {
+        self.column.is_none() && self.expression.as_deref().is_some_and(is_null)
     }
 
     /// The columns that it is computed from.

@@ -23,6 +23,7 @@
 //!   order gets line 1, then line 2. Numbers, dates and times continue after the greatest value in the table.
 
 mod allowed;
+mod among;
 mod capture;
 mod compose;
 mod condition;

@@ -2,12 +2,23 @@
 
 use std::ops::Range;
 
-use super::condition::{Token, Tokens, is_keyword, keyword, lex, unquoted};
+use super::condition::{Token, Tokens, is_keyword, keyword, lex, uncast, unquoted};
 
 /// The columns that stand in a printed expression.
 pub(super) fn columns_in<'n>(text: &str, all: &[&'n str]) -> Vec<&'n str> {
     let tokens = lex(text).unwrap_or_default();
     all.iter().copied().filter(|name| mentions(&tokens, &[name])).collect()
+}
+
+/// Whether a printed expression has the same value in all rows: no column stands in it, nor the row as a whole (`t.*`).
+pub(super) fn is_constant(text: &str, all: &[&str]) -> bool {
+    !text.contains(".*") && lex(text).is_some_and(|tokens| !tokens.is_empty() && !mentions(&tokens, all))
+}
+
+/// Whether a printed expression is NULL, perhaps cast.
+pub(super) fn is_null(text: &str) -> bool {
+    let tokens = lex(text).unwrap_or_default();
+    matches!(uncast(&tokens), [null] if keyword(null) == "NULL")
 }
 
 /// Whether nothing happens to the columns in an expression but these functions and casts to texts and bytes.
@@ -25,6 +36,17 @@ pub(super) fn calls_only(text: &str, functions: &[&str]) -> bool {
         _ => true,
     };
     !tokens.is_empty() && tokens.iter().enumerate().all(is_fine)
+}
+
+/// The functions that a printed expression calls, without their schemas; none if it cannot be read.
+pub(super) fn functions_in(text: &str) -> Option<Vec<String>> {
+    let tokens = lex(text)?;
+    let calls = tokens.windows(2).filter(|pair| pair[1].0 == Token::Open && !is_keyword(&pair[0]));
+    let name = |pair: &[(Token, Range<usize>)]| match &pair[0].0 {
+        Token::Word { name, .. } => Some(name.clone()),
+        _ => None,
+    };
+    Some(calls.filter_map(name).collect())
 }
 
 /// The strings and numbers that stand in a printed expression, each once.
@@ -136,6 +158,25 @@ mod tests {
         for text in ["(a % 10)", "date_trunc('day'::text, b)", "((b)::date)", "lower((a || b))", ""] {
             assert!(!calls_only(text), "{text}");
         }
+    }
+
+    #[test]
+    fn constants_name_no_column() {
+        let all = ["a", "id"];
+        for text in ["true", "(1)", "'a'::text", "(1 + 2)", "lower('A'::text)", "NULL::integer"] {
+            assert!(is_constant(text, &all), "{text}");
+        }
+        for text in ["a", "(id = 1)", "lower(a)", "(site.* IS NOT NULL)", "'unterminated", ""] {
+            assert!(!is_constant(text, &all), "{text}");
+        }
+        assert!(is_null("(NULL::integer)") && is_null("NULL") && !is_null("COALESCE(NULL::integer, 1)"));
+    }
+
+    #[test]
+    fn functions_have_no_schema() {
+        let text = "((app.is_fine(a, b) AND (num_nonnulls(a, b) = 1)) OR (COALESCE(c, lower('f(x)'::text)) = 'x'::text))";
+        assert_eq!(functions_in(text).unwrap(), ["is_fine", "num_nonnulls", "lower"]);
+        assert_eq!(functions_in("'unterminated"), None);
     }
 
     #[test]

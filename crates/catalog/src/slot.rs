@@ -1,6 +1,6 @@
 //! A column while its values are being decided.
 
-use rowgen::{Keyed, Kind, Values};
+use rowgen::{ColumnSpec, Keyed, Kind, Values};
 
 use super::defaults::{self, FromSequence};
 use super::describe::DescribeRequest;
@@ -60,6 +60,15 @@ impl Slot<'_> {
         if self.role == Role::Server && self.known && self.info.may_insert && !self.info.is_generated() {
             let own = defaults::role(self.info, &self.kind, rows);
             self.role = own.filter(|role| matches!(role, Role::Sequence(_))).unwrap_or(Role::Free);
+        }
+    }
+
+    /// Makes pgrig choose the values instead of a default, unless the user says what they are.
+    pub(super) fn spare_default(&mut self, given: &[ColumnSpec]) {
+        let is_given = given.iter().any(|given| given.column == self.info.name);
+        let is_default = matches!(self.role, Role::Server | Role::Given(_));
+        if is_default && !is_given && self.known && self.info.may_insert && !self.info.is_generated() {
+            self.role = Role::Free;
         }
     }
 

@@ -13,6 +13,7 @@ use tokio_postgres::Client;
 use super::compose::{Choice, ascends, compose, drawn, is_counted_on};
 use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
 use super::constants::Constants;
+use super::defaults;
 use super::error::CatalogError;
 use super::info::{CheckInfo, ColumnInfo, KeyInfo, SequenceInfo, Source, TableInfo};
 use super::keys::{Assigned, Made, MostRows, Part, assign};
@@ -105,7 +106,7 @@ impl Described {
 ///
 /// - Generated columns, identities and columns with a default are left to the server, unless a
 ///   spec or the request says otherwise or a default would break a key (a constant in a unique column, an id that
-///   a self-reference needs).
+///   a self-reference needs) or a CHECK.
 /// - A nullable column is NULL in a twentieth of the rows, unless it is part of a key.
 /// - If a partial unique index leaves room for fewer rows than wanted, further rows do not satisfy its predicate.
 /// - Numbers, dates and times in keys go on after the greatest one present. Texts, uuids and the like
@@ -158,6 +159,10 @@ impl<'a> Design<'a> {
     ) -> Result<Described, CatalogError> {
         let given = Given::read(client, info, &request.columns).await?;
         let mut slots = slots(info, &given, request)?;
+        let refused = defaults::refused(client, info).await?;
+        for slot in slots.iter_mut().filter(|slot| refused.iter().any(|name| name == slot.name())) {
+            slot.spare_default(&request.columns);
+        }
         for slot in slots.iter_mut().filter(|slot| request.referenced.iter().any(|name| name == slot.name()))
         {
             slot.give_values(request.rows);
@@ -229,6 +234,7 @@ impl<'a> Design<'a> {
         for (name, count) in self.slots.iter().filter_map(|slot| slot.values_left(self.request.rows)) {
             assigned.limit(count, None, || format!("sequence {name} has no more values"));
         }
+        self.limit_to_one(&mut assigned, present);
         let Assigned { most, trusted } = assigned;
         if !is_judged || most.as_ref().is_some_and(|most| most.rows == 0) {
             self.refuse_too_many(most.as_ref())?;

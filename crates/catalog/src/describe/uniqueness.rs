@@ -7,7 +7,7 @@ use crate::allowed::{Allowed, Set};
 use crate::compose::{Run, is_counted_on};
 use crate::error::CatalogError;
 use crate::info::{KeyElement, KeyInfo, Source};
-use crate::keys::{MostRows, Part, Uniqueness, Wanted};
+use crate::keys::{Assigned, MostRows, Part, Uniqueness, Wanted};
 use crate::narrow::Way;
 use crate::present::Present;
 use crate::references::{Group, Origin};
@@ -67,9 +67,30 @@ impl Design<'_> {
         is_null && !keys.any(|key| key.nulls_are_equal() && key.columns().any(|name| name == slot.name()))
     }
 
-    /// The keys, each with the parts all of whose columns belong to it.
+    /// The keys, each with the parts all of whose columns belong to it. Parts cannot make keys unique that are the same in
+    /// each row.
     pub(super) fn wanted(&self, parts: &[Part]) -> Vec<Wanted<'_>> {
-        self.info.keys.iter().map(|key| self.wanted_key(key, parts)).collect()
+        let keys = self.info.keys.iter().filter(|key| !self.is_constant(key));
+        keys.map(|key| self.wanted_key(key, parts)).collect()
+    }
+
+    /// Limits the rows to one where a unique key is the same in each row: `UNIQUE ((true))`. Of NULLs there may be any number.
+    pub(super) fn limit_to_one(&self, assigned: &mut Assigned, present: &Present) {
+        let has_rows = self.request.first_row > 0 || present.has_rows;
+        let is_null = |key: &KeyInfo| key.elements.iter().any(|element| self.computed(element).is_null());
+        let is_free = |key: &KeyInfo| is_null(key) && !key.nulls_are_equal();
+        for key in self.info.keys.iter().filter(|key| self.is_constant(key) && !is_free(key)) {
+            let KeyInfo { name, definition, .. } = key;
+            assigned.limit(u64::from(!has_rows), Some(key), || {
+                format!("{name} ({definition}) allows only one row")
+            });
+        }
+    }
+
+    /// Whether the key is the same in each row.
+    fn is_constant(&self, key: &KeyInfo) -> bool {
+        let all = self.info.column_names();
+        key.elements.iter().all(|element| self.computed(element).is_constant(&all))
     }
 
     pub(super) fn wanted_key<'k>(&self, key: &'k KeyInfo, parts: &[Part]) -> Wanted<'k> {
@@ -140,6 +161,11 @@ impl Design<'_> {
                 most: most.rows,
                 why: most.why.clone(),
                 key: most.key.clone(),
+                is_constant: self
+                    .info
+                    .keys
+                    .iter()
+                    .any(|key| most.key.as_ref() == Some(&key.name) && self.is_constant(key)),
             }),
             _ => Ok(()),
         }

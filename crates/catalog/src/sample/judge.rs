@@ -1,15 +1,16 @@
 //! The server as judge of tuples: which of them fulfil conditions that pgrig does not understand.
 //!
-//! One `DO` block casts each tuple to the columns' types and evaluates the conditions. It catches the errors that a
-//! tuple raises, as a cast does, so that one tuple does not end the others. It creates nothing, and runs in a
+//! One query casts many tuples to the columns' types and evaluates the conditions. If a tuple raises an error, as a cast
+//! may, a `DO` block, which takes longer, judges each by itself and catches the errors. Both create nothing, and run in a
 //! transaction that may be read-only.
 
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use server::quote::{identifier, literal};
-use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Json;
+use tokio_postgres::{Client, Error};
 
 use crate::error::CatalogError;
 use crate::info::{ColumnInfo, Source};
@@ -19,7 +20,7 @@ pub(super) type Tuple = Vec<Option<String>>;
 
 /// Longest time for all tuples of a question.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Tuples that one block judges. PostgreSQL copies the array of those that passed with each further one.
+/// Tuples that one query or block judges. PostgreSQL copies the array of those that passed with each further one.
 const IN_A_BLOCK: usize = 500;
 
 /// Conditions on tuples of columns.
@@ -67,58 +68,115 @@ impl Judge<'_> {
     }
 
     async fn judge_some(&self, tuples: &[Tuple], timeout: Duration) -> Result<Judged, CatalogError> {
-        self.client.batch_execute("SAVEPOINT pgrig").await?;
-        let judged = self.ask(tuples, timeout).await;
-        let is_lost = judged.as_ref().is_err_and(|error| error.as_db_error().is_none());
-        if !is_lost {
-            self.client.batch_execute("ROLLBACK TO SAVEPOINT pgrig; RELEASE SAVEPOINT pgrig").await?;
+        let begun = Instant::now();
+        let refused = match self.undone(self.ask_at_once(tuples, timeout)).await? {
+            Ok(passed) => return Ok(Judged { passed, ..Judged::default() }),
+            Err(error) => error,
+        };
+        // 57014: the time is over.
+        if refused.code() == Some(&SqlState::QUERY_CANCELED) {
+            return Ok(Judged::given_up(&refused));
         }
-        judged.or_else(|error| match error.as_db_error() {
-            Some(why) => {
-                Ok(Judged { passed: Vec::new(), error: Some(why.message().to_owned()), gave_up: true })
-            }
-            None => Err(error.into()),
-        })
+        let left = timeout.saturating_sub(begun.elapsed());
+        let judged = self.undone(self.ask_one_by_one(tuples, left)).await?;
+        Ok(judged.unwrap_or_else(|error| Judged::given_up(&error)))
     }
 
-    async fn ask(&self, tuples: &[Tuple], timeout: Duration) -> Result<Judged, tokio_postgres::Error> {
-        let one = vec![Tuple::new()];
-        let others = if self.others.is_empty() { &one } else { &self.others };
+    /// Does the work; then the transaction is as it was before. The inner error is a refusal of the server.
+    async fn undone<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<Result<T, Error>, CatalogError> {
+        self.client.batch_execute("SAVEPOINT pgrig").await?;
+        match work.await {
+            Err(error) if error.as_db_error().is_none() => Err(error.into()),
+            outcome => {
+                self.client.batch_execute("ROLLBACK TO SAVEPOINT pgrig; RELEASE SAVEPOINT pgrig").await?;
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// The tuples that pass. The first error ends the query.
+    async fn ask_at_once(&self, tuples: &[Tuple], timeout: Duration) -> Result<Vec<Tuple>, Error> {
+        self.client.batch_execute(&limit(timeout)).await?;
+        let others = self.others();
+        let row = self.client.query_one(&self.query(), &[&Json(tuples), &Json(&others)]).await?;
+        row.try_get::<_, Json<Vec<Tuple>>>(0).map(|Json(passed)| passed)
+    }
+
+    async fn ask_one_by_one(&self, tuples: &[Tuple], timeout: Duration) -> Result<Judged, Error> {
+        let others = self.others();
         self.client
             .query_one(
                 "SELECT set_config('pgrig.tuples', $1::json::text, true), set_config('pgrig.others', $2::json::text, true)",
-                &[&Json(tuples), &Json(others)],
+                &[&Json(tuples), &Json(&others)],
             )
             .await?;
-        // 0 would mean no limit.
-        let timeout = format!("SET LOCAL statement_timeout = {}", timeout.as_millis().max(1));
-        self.client.batch_execute(&format!("{timeout}; DO {}", literal(&self.block()))).await?;
+        self.client.batch_execute(&format!("{}; DO {}", limit(timeout), literal(&self.block()))).await?;
         let row = self.client.query_one("SELECT current_setting('pgrig.judged')::json", &[]).await?;
         row.try_get::<_, Json<Judged>>(0).map(|Json(judged)| judged)
     }
 
-    /// Text of the block.
-    fn block(&self) -> String {
-        let value = |of: &str, at: usize, column: &ColumnInfo| {
-            format!("({of}.value ->> {at})::{}", column.data_type.sql)
-        };
+    /// The rows of the columns that do not follow the tuple; one without columns if there are none.
+    fn others(&self) -> Vec<Tuple> {
+        if self.others.is_empty() { vec![Tuple::new()] } else { self.others.clone() }
+    }
+
+    /// The conditions, all as one.
+    fn condition(&self) -> String {
+        let conditions: Vec<String> =
+            self.conditions.iter().map(|condition| format!("(({condition})) IS NOT FALSE")).collect();
+        conditions.join(" AND ")
+    }
+
+    /// The tuple's values as the server writes them.
+    fn texts(&self) -> String {
+        let columns = self.columns.iter().enumerate();
+        let texts: Vec<String> =
+            columns.map(|(at, column)| format!("{}::text", value("pgrig_tuple", at, column))).collect();
+        texts.join(", ")
+    }
+
+    /// A subquery with the columns of the tuple, once for each row of the other columns, which `others` is an expression for. Each
+    /// value is cast once, however often the conditions name it: OFFSET keeps the planner from merging the subqueries.
+    fn rows(&self, others: &str) -> String {
         let named = |sql: String, column: &ColumnInfo| format!("{sql} AS {}", identifier(&column.name));
         let tuple = self.columns.iter().enumerate();
         let ranging = self.ranging.iter().enumerate();
         let (computed, given): (Vec<&ColumnInfo>, Vec<&ColumnInfo>) =
             self.by_server.iter().copied().partition(|column| column.is_generated());
         let inner: Vec<String> = tuple
-            .clone()
             .map(|(at, column)| named(value("pgrig_tuple", at, column), column))
             .chain(ranging.map(|(at, column)| named(value("other", at, column), column)))
             .chain(given.into_iter().map(|column| named(default(column), column)))
             .collect();
         let computed: Vec<String> =
             computed.into_iter().map(|column| format!(", {}", named(default(column), column))).collect();
-        let conditions: Vec<String> =
-            self.conditions.iter().map(|condition| format!("(({condition})) IS NOT FALSE")).collect();
-        let texts: Vec<String> =
-            tuple.map(|(at, column)| format!("{}::text", value("pgrig_tuple", at, column))).collect();
+        format!(
+            "(SELECT given.*{computed}
+                FROM (SELECT {inner} FROM json_array_elements({others}) AS other (value) OFFSET 0) AS given
+              OFFSET 0) AS tuple",
+            computed = computed.concat(),
+            inner = inner.join(", "),
+        )
+    }
+
+    /// The query that judges all tuples. In conditions, names are those of the tuple, as the innermost ones.
+    fn query(&self) -> String {
+        format!(
+            "SELECT coalesce(json_agg(judged.texts ORDER BY judged.number), '[]')
+               FROM (SELECT pgrig_tuple.number, json_build_array({texts}) AS texts
+                       FROM json_array_elements($1::json) WITH ORDINALITY AS pgrig_tuple (value, number)
+                      WHERE (SELECT bool_and({condition}) FROM {rows})) AS judged",
+            texts = self.texts(),
+            condition = self.condition(),
+            rows = self.rows("$2::json"),
+        )
+    }
+
+    /// Text of the block.
+    fn block(&self) -> String {
         format!(
             "#variable_conflict use_column
             DECLARE
@@ -131,11 +189,7 @@ impl Judge<'_> {
                     SELECT each.value FROM json_array_elements(current_setting('pgrig.tuples')::json) AS each (value)
                 LOOP
                     BEGIN
-                        SELECT bool_and({conditions}) INTO pgrig_passes
-                          FROM (SELECT given.*{computed}
-                                  FROM (SELECT {inner}
-                                          FROM json_array_elements(current_setting('pgrig.others')::json) AS other (value)
-                                       ) AS given) AS tuple;
+                        SELECT bool_and({condition}) INTO pgrig_passes FROM {rows};
                         IF pgrig_passes THEN
                             pgrig_passed := pgrig_passed || json_build_array({texts})::text;
                         END IF;
@@ -146,12 +200,28 @@ impl Judge<'_> {
                 PERFORM set_config('pgrig.judged', json_build_object(
                     'passed', ('[' || array_to_string(pgrig_passed, ',') || ']')::json, 'error', pgrig_error)::text, true);
             END",
-            conditions = conditions.join(" AND "),
-            computed = computed.concat(),
-            inner = inner.join(", "),
-            texts = texts.join(", "),
+            condition = self.condition(),
+            rows = self.rows("current_setting('pgrig.others')::json"),
+            texts = self.texts(),
         )
     }
+}
+
+impl Judged {
+    fn given_up(error: &Error) -> Self {
+        let error = error.as_db_error().map(|why| why.message().to_owned());
+        Self { passed: Vec::new(), error, gave_up: true }
+    }
+}
+
+/// The statement that limits the next ones; 0 would mean no limit.
+fn limit(timeout: Duration) -> String {
+    format!("SET LOCAL statement_timeout = {}", timeout.as_millis().max(1))
+}
+
+/// SQL of a tuple's value, cast to its column's type.
+fn value(of: &str, at: usize, column: &ColumnInfo) -> String {
+    format!("({of}.value ->> {at})::{}", column.data_type.sql)
 }
 
 /// SQL of the value that the server puts into a column.

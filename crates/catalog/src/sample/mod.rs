@@ -9,24 +9,25 @@ mod candidates;
 mod distances;
 mod distinct;
 mod judge;
+mod known;
 mod pattern;
 mod random;
 mod rule;
+mod search;
 mod shapes;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rowgen::{Column, Keys, Kind, Table, Values};
+use rowgen::{Keys, Kind, Table};
 use tokio_postgres::Client;
 
-use self::candidates::{Unit, mix, narrowed, near, texts, without_nulls};
+use self::candidates::{Unit, narrowed, near, texts};
 use self::distances::Pair;
-use self::distinct::Distinct;
 use self::judge::{Judge, Tuple};
 pub(super) use self::rule::Rule;
-use self::shapes::Shape;
+use self::search::PassedTuples;
 use super::error::CatalogError;
 use super::info::TableInfo;
 use super::keys::Part;
@@ -34,23 +35,9 @@ use super::mentioned::{compared_with, literals_in};
 use super::references::{Group, Origin};
 use super::slot::{Role, Slot, has_sequence};
 
-/// Candidates in a round.
-const BATCH: u64 = 2_000;
-/// Most rounds: in general; if the tuples have to be unique; and once there are enough for variety.
-const ROUNDS: u64 = 50;
-const ROUNDS_OF_KEYS: u64 = 100;
-const ROUNDS_FOR_VARIETY: u64 = 20;
-/// Number of tuples at which the search ends.
-const ENOUGH: usize = 10_000;
-/// Number of tuples that give enough variety.
-const VARIETY: usize = 1_000;
-/// At least one of this many candidates must pass.
-const RAREST: u64 = 1_000;
 /// Number of texts for each pattern in conditions: in general, and if they have to be unique.
 const TEXTS: usize = 2_000;
 const UNIQUE_TEXTS: usize = 50_000;
-/// Most tuples in a list, where those that repeat no key come again and again.
-const MOST_REPEATED: usize = 1_000_000;
 /// Most values of a column that conditions name.
 const MOST_NAMED: usize = 24;
 /// Rows from each of the beginning, the middle and the end that are tried.
@@ -76,22 +63,12 @@ pub(super) struct Sampling<'a> {
 }
 
 /// Columns that get their values from one list, and the rules on them.
+#[derive(Debug)]
 struct Together<'a> {
     columns: Vec<&'a str>,
     rules: Vec<&'a Rule<'a>>,
     /// Whether columns of unique keys, which would take turns, are among them.
     has_keys: bool,
-}
-
-/// Tuples that passed.
-#[derive(Default)]
-struct PassedTuples {
-    tuples: BTreeSet<Tuple>,
-    /// The tuples for the rows, some of them several times.
-    list: Vec<Tuple>,
-    tried: u64,
-    passed: u64,
-    error: Option<String>,
 }
 
 impl<'a> Sampling<'a> {
@@ -318,89 +295,6 @@ impl<'a> Sampling<'a> {
         }
     }
 
-    /// Tuples that the server accepts.
-    async fn found(&self, together: &Together<'_>) -> Result<PassedTuples, CatalogError> {
-        let judge = self.judge(&together.columns, &together.rules).await?;
-        let units = self.units(together).await?;
-        let pairs = self.pairs(together);
-        let (table, first) = self.candidates(together);
-        let (most, enough) =
-            if together.has_keys { (ROUNDS_OF_KEYS, self.wanted()) } else { (ROUNDS, ENOUGH) };
-        let whole = without_nulls(&table);
-        let keys = self.info.keys.iter().filter(|_| together.has_keys);
-        let mut distinct = Distinct::new(keys, &together.columns);
-        let mut found = PassedTuples::default();
-        let mut is_mixed = false;
-        let mut passing: Option<Vec<Shape>> = None;
-        for round in 0..most {
-            let numbers = first + round * BATCH..first + (round + 1) * BATCH;
-            let mut tuples = texts(&table, [numbers.clone()]);
-            if is_mixed {
-                mix(&mut tuples, &units, round);
-                let plain = texts(&whole, [numbers]);
-                let shapes = match passing.take() {
-                    Some(shapes) => shapes,
-                    None => self.shapes_that_pass(&judge, &units, &pairs, &plain).await?,
-                };
-                if !shapes.is_empty() {
-                    shapes::mix(&mut tuples, plain, &units, &shapes, round);
-                }
-                passing = Some(shapes);
-                for pair in &pairs {
-                    pair.apply(self.client, &mut tuples, round).await?;
-                }
-            }
-            let judged = judge.judge(&tuples).await?;
-            let passed = judged.passed.len() as u64;
-            let before = found.tuples.len();
-            found.tuples.extend(judged.passed.into_iter().filter(|tuple| distinct.is_new(tuple)));
-            found.tried += BATCH;
-            found.passed += passed;
-            found.error = judged.error.or(found.error);
-            let more = (found.tuples.len() - before) as u64;
-            let has_variety =
-                !together.has_keys && round + 1 >= ROUNDS_FOR_VARIETY && found.tuples.len() >= VARIETY;
-            let is_exhausted = passed > 0 && more < passed / 20;
-            if judged.gave_up || found.tuples.len() >= enough || has_variety || is_mixed && is_exhausted {
-                break;
-            }
-            is_mixed |= passed < BATCH / 10 || is_exhausted;
-        }
-        found.list = if together.has_keys {
-            distinct.repeated(&found.tuples, self.known_rows().map_or(enough, |rows| rows.min(MOST_REPEATED)))
-        } else if passing.is_some_and(|shapes| !shapes.is_empty()) {
-            shapes::balanced(&found.tuples, &units, ENOUGH)
-        } else {
-            found.tuples.iter().cloned().collect()
-        };
-        Ok(found)
-    }
-
-    /// The source of candidates, and their first row's number. Unique numbers count up, so that there are enough.
-    fn candidates(&self, together: &Together<'_>) -> (Table, u64) {
-        let mut table = narrowed(self.drawn, &together.columns);
-        if !together.has_keys {
-            return (table, 0);
-        }
-        for column in &mut table.columns {
-            let made = self.made.columns.iter().find(|made| made.name == column.name);
-            if let Some(Column { values: values @ Values::Serial { .. }, .. }) = made {
-                column.values = values.clone();
-            }
-        }
-        (table, self.rows.start)
-    }
-
-    /// Number of tuples to look for: the number of rows, but no more than is worthwhile.
-    fn wanted(&self) -> usize {
-        self.known_rows().map_or(10 * ENOUGH, |rows| rows.min(10 * ENOUGH))
-    }
-
-    /// Number of rows that are wanted, if it is known.
-    fn known_rows(&self) -> Option<usize> {
-        self.wanted.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX))
-    }
-
     /// Columns whose difference a condition may limit.
     fn pairs(&self, together: &Together<'_>) -> Vec<Pair> {
         let is_free =
@@ -478,29 +372,6 @@ impl<'a> Sampling<'a> {
         }
         named.truncate(MOST_NAMED);
         Ok(named)
-    }
-
-    /// The shapes of tuples that the server accepts. `plain` are tuples without NULLs.
-    async fn shapes_that_pass(
-        &self,
-        judge: &Judge<'_>,
-        units: &[Unit],
-        pairs: &[Pair],
-        plain: &[Tuple],
-    ) -> Result<Vec<Shape>, CatalogError> {
-        let mut tuples = shapes::tuples(&shapes::all(units), units, plain);
-        for pair in pairs {
-            pair.apply(self.client, &mut tuples, 0).await?;
-        }
-        let passed = judge.judge(&tuples).await?.passed;
-        let passed: BTreeSet<Shape> = passed.iter().map(|tuple| shapes::of(tuple, units)).collect();
-        Ok(passed.into_iter().collect())
-    }
-}
-
-impl PassedTuples {
-    fn is_rare(&self) -> bool {
-        self.passed * RAREST < self.tried || self.tuples.is_empty()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one program.
 
+mod defaults;
 mod partial;
 mod refusals;
 mod sampled;

@@ -93,3 +93,35 @@ fn what_no_row_can_avoid_is_refused() {
         database.fill("both_", 2_500).await.unwrap();
     });
 }
+
+/// A unique index on a constant allows one row, or one that satisfies its predicate.
+#[test]
+fn one_row_by_an_index_on_a_constant() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE site (id int PRIMARY KEY, n bigint DEFAULT 0);
+                 CREATE UNIQUE INDEX one_row ON site ((true));
+                 CREATE TABLE settings (single bool GENERATED ALWAYS AS (true) STORED UNIQUE, name text);
+                 CREATE TABLE options (id int PRIMARY KEY); CREATE UNIQUE INDEX no_key ON options ((NULL::int));
+                 CREATE TABLE bans (id int PRIMARY KEY, deleted timestamptz);
+                 CREATE UNIQUE INDEX one_ban ON bans ((true)) WHERE deleted IS NULL;",
+            )
+            .await;
+        for table in ["site", "settings"] {
+            let error = database.refused(table, &[]).await;
+            let room = format!("public.{table} has room for 1 row, not 1000");
+            assert_says(&error, &[room.as_str(), "allows only one row. Give fewer rows"]);
+            assert!(!error.contains("--column"), "{error}");
+            database.fill(table, 1).await.unwrap();
+            assert_says(&database.refused(table, &[]).await, &["has room for 0 rows", "Run TRUNCATE"]);
+        }
+        database.fill("options", 1_000).await.unwrap();
+        let described = database.fill("bans", 1_000).await.unwrap();
+        assert_says(&described.warnings.join("\n"), &["only the first row may satisfy its predicate"]);
+        let live = "SELECT count(*) <= 1 FROM bans WHERE deleted IS NULL";
+        database.fill("bans", 500).await.unwrap();
+        assert_eq!(database.value(live).await, "true");
+        assert_eq!(database.value("SELECT count(*) FROM bans").await, "1500");
+    });
+}

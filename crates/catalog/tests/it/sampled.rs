@@ -290,3 +290,61 @@ fn the_server_compiles_no_query() {
         assert_says(&error, &["compiled"]);
     });
 }
+
+/// A table in which one of 19 kinds determines which of five columns are NULL.
+fn log_table() -> String {
+    let targets = ["person", "community", "post", "comment", "instance"];
+    // Of each kind, other columns are set: not all of them, and not none.
+    let kind = |number: usize| {
+        let named = |is_set: bool| {
+            let is_meant = |at: &usize| ((number >> at) % 2 == 1) == is_set;
+            let names: Vec<&str> = (0..targets.len()).filter(is_meant).map(|at| targets[at]).collect();
+            (names.len(), names.join(", "))
+        };
+        let ((set, names), (_, others)) = (named(true), named(false));
+        format!("(kind = 'kind_{number}' AND num_nonnulls({names}) = {set} AND num_nonnulls({others}) = 0)")
+    };
+    let check: Vec<String> = (1..20).map(kind).collect();
+    let labels: Vec<String> = (1..20).map(|number| format!("'kind_{number}'")).collect();
+    format!(
+        "CREATE TYPE log_kind AS ENUM ({});
+         CREATE TABLE log (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind log_kind NOT NULL, {},
+             CONSTRAINT log_check CHECK ({}));",
+        labels.join(", "),
+        targets.map(|name| format!("{name} int")).join(", "),
+        check.join(" OR ")
+    )
+}
+
+/// A second search, whose result pgrig knows, makes the same rows.
+#[test]
+fn many_alternatives_are_searched_once() {
+    on_each_release(async |database| {
+        database.sql(&log_table()).await;
+        let first = database.fill("log", 2_000).await.unwrap();
+        assert_eq!(database.value("SELECT count(DISTINCT kind) FROM log").await, "19");
+        database.sql("TRUNCATE log").await;
+        let second = database.fill("log", 2_000).await.unwrap();
+        assert_eq!(first.table, second.table);
+        assert_eq!(first.warnings, second.warnings);
+    });
+}
+
+/// The body of a function may change between two searches.
+#[test]
+fn functions_that_change_are_asked_again() {
+    on_each_release(async |database| {
+        let function = |rest: u32| {
+            format!(
+                "CREATE OR REPLACE FUNCTION fits(int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 % 3 = {rest}'"
+            )
+        };
+        database.sql(&function(0)).await;
+        database.sql("CREATE TABLE numbers (a int NOT NULL CHECK (fits(a)))").await;
+        for rest in [0, 1] {
+            database.sql(&function(rest)).await;
+            database.fill("numbers", 100).await.unwrap();
+            database.sql("TRUNCATE numbers").await;
+        }
+    });
+}

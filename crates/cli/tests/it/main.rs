@@ -40,6 +40,7 @@ mod fill_parts;
 mod fill_resume;
 mod fill_schema;
 mod fill_schema_accidents;
+mod fill_schema_constraints;
 mod fill_schema_parts;
 mod fill_schema_postponed;
 mod fill_table;

@@ -266,7 +266,9 @@ impl<'a> Design<'a> {
             }),
             Err(CatalogError::TooManyRows { most, why, .. }) if most > 0 && !self.is_ruled(place) => {
                 let describe_request = DescribeRequest { rows: Some(most), ..describe_request };
-                let described = describe(client, info, &describe_request, Scope::Transaction).await?;
+                let described = describe(client, info, &describe_request, Scope::Transaction)
+                    .await
+                    .map_err(|error| error.among_tables(info))?;
                 Ok(Designed {
                     info,
                     placed,
@@ -278,7 +280,7 @@ impl<'a> Design<'a> {
                     beyond: 0,
                 })
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error.among_tables(info).into()),
         }
     }
 
@@ -386,7 +388,9 @@ impl<'a> Design<'a> {
     async fn verify(&self, designed: &mut [Designed<'a>]) -> Result<(), FillError> {
         let client = &self.planner.connection.client;
         for designed in designed {
-            let verified = verify(client, designed.info, &designed.described, Scope::Transaction).await?;
+            let verified = verify(client, designed.info, &designed.described, Scope::Transaction)
+                .await
+                .map_err(|error| error.among_tables(designed.info))?;
             designed.described.warnings.extend(verified.warnings);
         }
         Ok(())

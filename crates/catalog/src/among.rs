@@ -1,0 +1,45 @@
+//! Errors of a table that is filled among others, where `--column` names the table, too.
+
+use super::error::CatalogError;
+use super::info::TableInfo;
+
+/// The option of the remedies.
+const OPTION: &str = "--column ";
+
+impl CatalogError {
+    /// The error for people who fill several tables: in its remedy, options are `--column TABLE.NAME=SPEC`.
+    #[must_use]
+    pub fn among_tables(self, info: &TableInfo) -> Self {
+        let text = self.to_string();
+        let shown = with_table(&text, &info.name, &info.column_names());
+        if shown == text { self } else { Self::AmongTables { shown, cause: Box::new(self) } }
+    }
+}
+
+/// The text with the table before the columns of its options.
+fn with_table(text: &str, table: &str, columns: &[&str]) -> String {
+    let Some(at) = text.find(OPTION) else { return text.to_owned() };
+    let (problem, remedy) = text.split_at(at);
+    let any = remedy.replace("--column NAME=", "--column TABLE.NAME=").replace("'NAME=", "'TABLE.NAME=");
+    let remedy = columns
+        .iter()
+        .fold(any, |remedy, column| remedy.replace(&format!("'{column}="), &format!("'{table}.{column}=")));
+    format!("{problem}{remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_table;
+
+    #[test]
+    fn options_name_the_table() {
+        for (text, shown) in [
+            ("CHECK (k = 'k='). Give --column NAME=SPEC", "CHECK (k = 'k='). Give --column TABLE.NAME=SPEC"),
+            ("with --column 'NAME=unique', or drop it", "with --column 'TABLE.NAME=unique', or drop it"),
+            ("give --column 'k=SPEC' or 'id=SPEC'", "give --column 'a.k=SPEC' or 'a.id=SPEC'"),
+            ("fill a first", "fill a first"),
+        ] {
+            assert_eq!(with_table(text, "a", &["id", "k"]), shown);
+        }
+    }
+}
