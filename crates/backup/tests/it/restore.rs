@@ -143,6 +143,29 @@ fn errors_of_a_restore_and_damage_in_it_are_found() {
     assert_says(&refused.to_string(), &["has tablespaces", "by hand"]);
 }
 
+/// Settings of a database that name a library which the scratch server lacks.
+#[test]
+fn libraries_of_the_original_are_not_loaded() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let home = testkit::directory();
+    made.server.sql("CREATE ROLE plain LOGIN");
+    made.server.sql("ALTER DATABASE postgres SET session_preload_libraries = 'pgrig_absent'");
+    let cluster = made.path("cluster.sql");
+    let mut dump = made.command("pg_dumpall");
+    dump.env("PGOPTIONS", "-c session_preload_libraries=").arg("--file").arg(&cluster);
+    assert!(dump.status().unwrap().success());
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast");
+    for path in [&cluster, &base] {
+        let found = restored(home.path(), path, None).unwrap();
+        assert!(found.is_sound() && found.rows == 9001, "{}: {found:#?}", path.display());
+    }
+    let refused = restored_as(home.path(), &base, None, |request| "plain".clone_into(&mut request.superuser));
+    assert_says(&refused.unwrap_err().to_string(), &["no superuser \"plain\"", "--superuser NAME"]);
+}
+
 /// The jobs of pg_restore write their errors at the same time.
 #[test]
 fn missing_roles_of_several_jobs_are_no_errors() {

@@ -17,7 +17,7 @@ use crate::check::recipe::Form;
 use crate::error::OnPath;
 use crate::programs::on_path;
 use crate::run::dump::unpacker;
-use crate::run::scratch::RESTORED;
+use crate::run::scratch::{RESTORED, undisturbed};
 use crate::run::step::{self, IGNORED, Watch, client};
 use crate::run::{SMALL, WAL};
 use crate::way::Method;
@@ -65,7 +65,8 @@ impl Run<'_> {
                 restored.fail(failed.how);
             }
         }
-        let of = |database: &str| self.scratch.target(database);
+        // A dump of all databases has their settings, too.
+        let of = |database: &str| undisturbed(self.scratch.target(database));
         read(&Databases { of: &of, first: RESTORED, is_base: false, tell: self.tell }, restored).await
     }
 
@@ -77,7 +78,8 @@ impl Run<'_> {
     ) -> Result<(Messages, Option<step::Failed>), Failed> {
         self.scratch.drop_database().await?;
         self.scratch.create_database(self.facts).await?;
-        let target = self.scratch.target(RESTORED);
+        let target =
+            undisturbed(self.scratch.target(RESTORED)).with_setting("client_min_messages", "warning");
         let commands = self.commands(&target, jobs)?;
         let data = self.scratch.data_dir();
         let log = self.scratch.work.join("messages");
@@ -107,7 +109,7 @@ impl Run<'_> {
         let recipe = &self.found.recipe;
         let file: &Path = &self.plan.path;
         let unpack = self.unpack()?;
-        let mut restore = if recipe.form == Some(Form::Sql) {
+        let restore = if recipe.form == Some(Form::Sql) {
             let mut psql = client(&self.programs.program("psql"), target);
             psql.args(["--no-psqlrc", "--quiet"]);
             psql.arg("--file").arg(if unpack.is_some() { Path::new("-") } else { file });
@@ -124,7 +126,6 @@ impl Run<'_> {
             }
             restore
         };
-        restore.env("PGOPTIONS", "-c client_min_messages=warning");
         Ok(unpack.into_iter().chain([restore]).collect())
     }
 
