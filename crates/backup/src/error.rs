@@ -145,6 +145,17 @@ pub enum BackupError {
         /// Sessions and prepared transactions with locks, and how to end them.
         holders: Vec<String>,
     },
+    /// Tables of the original are dropped again and again.
+    #[error(
+        "pgrig could not read database {database}, because other sessions drop or rename its tables and sequences ({error}): run pgrig again \
+         once they have ended"
+    )]
+    Changing {
+        /// The database.
+        database: String,
+        /// The last error.
+        error: String,
+    },
     /// A server refused, or is gone.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -174,7 +185,11 @@ impl Classified for BackupError {
             | Self::Extensions { .. }
             | Self::TooSmall { .. }
             | Self::Busy(_) => Class::Request,
-            Self::NoRoom { .. } | Self::Full { .. } | Self::Io { .. } | Self::Locked { .. } => Class::Machine,
+            Self::NoRoom { .. }
+            | Self::Full { .. }
+            | Self::Io { .. }
+            | Self::Locked { .. }
+            | Self::Changing { .. } => Class::Machine,
             Self::Interrupted => Class::Interrupted,
             Self::Fill { error, .. } => error.class(),
             Self::Load { class, .. } => *class,

@@ -4,6 +4,7 @@ pub(crate) mod base;
 pub(crate) mod dump;
 mod fill;
 mod held;
+mod hidden;
 pub(crate) mod incremental;
 mod large;
 mod network;

@@ -8,6 +8,7 @@ use server::Session;
 use server::quote::qualified;
 use tokio_postgres::Row;
 
+use super::hidden::named;
 use super::source::PATIENCE;
 use crate::outcome::Witness;
 
@@ -16,8 +17,6 @@ use crate::outcome::Witness;
 const AHEAD: i128 = 32;
 /// Sequences that one query reads.
 const MOST: usize = 100;
-/// Sequences that a note names.
-const NAMED: usize = 3;
 
 /// A sequence and its value.
 #[derive(Clone, Debug)]
@@ -188,13 +187,9 @@ pub(super) fn note(all: &[Sequence]) -> Option<String> {
     if names.is_empty() {
         return None;
     }
-    let more = match names.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let shown = names[..names.len().min(NAMED)].join(", ");
+    let shown = named(&names);
     Some(format!(
-        "pgrig did not compare the values of sequences that the role may not read: {shown}{more} (GRANT SELECT ON SEQUENCE allows it)"
+        "pgrig did not compare the values of sequences that the role may not read: {shown} (GRANT SELECT ON SEQUENCE allows it)"
     ))
 }
 

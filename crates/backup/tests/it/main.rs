@@ -9,6 +9,7 @@ mod incremental;
 mod others;
 mod pitr;
 mod probe;
+mod readable;
 mod rehearse;
 mod restore;
 mod sequences;
