@@ -164,10 +164,11 @@ pub(super) fn compare(
 
 impl Sequence {
     /// Whether a restored value lies between the first and the last one, or in a copy of the server's files at most [`AHEAD`] values
-    /// further. None if these are no range: `setval()` has set an earlier value, or the sequence may have begun anew.
+    /// further. None if these are no range: `setval()` has set an earlier value, or the sequence may have begun anew. A cycling one may
+    /// have done so, and returned to its value, unless it has the value that it had before and after.
     fn is_between(&self, first: Value, last: Value, value: Value, is_base: bool) -> Option<bool> {
         let [low, high, place] = [first, last, value].map(|value| value.place(self.increment));
-        if high < low || self.cycles && low < high {
+        if high < low || self.cycles && (low < high || place != low) {
             return None;
         }
         let ahead = if is_base { AHEAD * i128::from(self.increment).abs() } else { 0 };
@@ -267,6 +268,10 @@ mod tests {
         let cycling = [Sequence { cycles: true, ..sequence("s", 1, 1) }];
         let later = [Sequence { cycles: true, ..sequence("s", 1, 7) }];
         assert_eq!(compare((&cycling, &later), &value, Witness::SameSnapshot, false), Ok(0));
+        // It had the same value before and after, and went round between them.
+        assert_eq!(compare((&cycling, &cycling), &value, Witness::SameSnapshot, false), Ok(0));
+        assert_eq!(compare((&cycling, &cycling), &value, Witness::Changed, true), Ok(0));
+        assert_eq!(compare((&cycling, &cycling), &cycling, Witness::SameSnapshot, false), Ok(1));
     }
 
     #[test]
