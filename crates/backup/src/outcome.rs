@@ -150,7 +150,7 @@ pub struct Verified {
 pub enum Witness {
     /// The hash of each table is that of the snapshot that was dumped.
     SameSnapshot,
-    /// The hash of each table is the original's, in which no transaction ran between the hash and the backup's end.
+    /// The hash of each table is the original's, in which no transaction ended between the hash and the backup's end.
     Unchanged,
     /// The hash of each table is that at the time to which it was recovered; all rows of a witness that were committed before are there, and
     /// none that was committed after.

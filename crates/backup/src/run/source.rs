@@ -220,12 +220,13 @@ impl Source {
         Ok(Self { session, pid, snapshot, transactions, content })
     }
 
-    /// Whether no transaction has changed anything since the snapshot: none ran then, and none has got a number since.
+    /// Whether no transaction has committed anything since the snapshot.
     pub(crate) async fn is_unchanged(&self, target: &Target) -> Result<bool, ConnectError> {
         let session = Session::open(target).await?;
-        let now: String = session.row("SELECT pg_current_snapshot()::text AS now", &[]).await?.get("now");
+        let query = "SELECT pg_current_snapshot()::text AS now, pg_is_in_recovery() AS in_recovery";
+        let row = session.row(query, &[]).await?;
         session.close().await;
-        Ok(now == self.transactions && is_quiet(&now))
+        Ok(has_none_ended((&self.transactions, row.get("now")), row.get("in_recovery")))
     }
 
     /// Gives up the snapshot, so that vacuum can remove rows that it sees. No dump can be made of it then.
@@ -296,6 +297,13 @@ fn holder(row: &Row) -> String {
     let about: Vec<&str> = [program, state].into_iter().filter(|text| !text.is_empty()).collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
     format!("session {pid}{about} {has} (SELECT pg_terminate_backend({pid}) ends it)")
+}
+
+/// Whether no transaction has ended between two snapshots, `xmin:xmax:running`. The first that ends with a number from `xmax` on makes
+/// `xmax` greater, and others are in the list until they end (procarray.c: `GetSnapshotData`): prepared transactions, and those that
+/// somebody keeps open. The list of a standby is empty, so there none may run.
+fn has_none_ended((before, now): (&str, &str), in_recovery: bool) -> bool {
+    before == now && (!in_recovery || is_quiet(now))
 }
 
 /// Whether no transaction runs in this snapshot, `xmin:xmax:running`.
@@ -395,5 +403,14 @@ mod tests {
     fn a_snapshot_is_quiet_if_nothing_runs_in_it() {
         assert!(is_quiet("745:745:"));
         assert!(!is_quiet("745:747:745,746") && !is_quiet(""));
+    }
+
+    #[test]
+    fn a_transaction_that_stays_open_changes_nothing() {
+        assert!(has_none_ended(("745:747:745,746", "745:747:745,746"), false));
+        assert!(!has_none_ended(("745:747:745,746", "745:747:745"), false));
+        assert!(!has_none_ended(("745:747:745", "745:748:745"), false));
+        assert!(!has_none_ended(("745:747:", "745:747:"), true));
+        assert!(has_none_ended(("747:747:", "747:747:"), true));
     }
 }

@@ -15,3 +15,4 @@ mod restore;
 mod sequences;
 mod sizes;
 mod support;
+mod unchanged;
