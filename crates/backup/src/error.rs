@@ -106,7 +106,7 @@ pub enum BackupError {
         least: u64,
     },
     /// The data cannot be made.
-    #[error("cannot fill a database of {} with {origin}: {error}", bytes(*.size))]
+    #[error("cannot fill a database of {} with {origin}: {}", bytes(*.size), reason(error))]
     Fill {
         /// The data.
         origin: String,
@@ -202,6 +202,15 @@ impl Classified for BackupError {
 
     fn is_explained_by_log(&self) -> bool {
         false
+    }
+}
+
+/// The reason of a failed fill, without the advice to complete it: its database is removed.
+fn reason(error: &FillError) -> String {
+    match error {
+        FillError::OfTable { table, source, .. } => format!("{table}: {}", reason(source)),
+        FillError::Step { step, source, .. } => format!("{} failed: {source}", step.name()),
+        error => error.to_string(),
     }
 }
 
