@@ -32,7 +32,7 @@ pub struct Trial {
     pub restore_server_cpu: Option<f64>,
     /// Bytes of the backup's files.
     pub size: u64,
-    /// Most bytes that backup and restored server took together.
+    /// Most bytes that backup and restored server took together; of the WAL of a dump's restore, at most `max_wal_size`.
     pub peak_disk: u64,
     /// The proof that the restored content is right.
     pub verified: Verified,
