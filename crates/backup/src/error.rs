@@ -105,7 +105,7 @@ pub enum BackupError {
         least: u64,
     },
     /// The data cannot be made.
-    #[error("cannot fill a database of {} with {origin}: {error}", bytes(*.size))]
+    #[error("cannot fill a database of {} with {origin}: {}", bytes(*.size), reason(error))]
     Fill {
         /// The data.
         origin: String,
@@ -143,6 +143,17 @@ pub enum BackupError {
         database: String,
         /// Sessions and prepared transactions with locks, and how to end them.
         holders: Vec<String>,
+    },
+    /// Tables of the original are dropped again and again.
+    #[error(
+        "pgrig could not read database {database}, because other sessions drop or rename its tables and sequences ({error}): run pgrig again \
+         once they have ended"
+    )]
+    Changing {
+        /// The database.
+        database: String,
+        /// The last error.
+        error: String,
     },
     /// A server refused, or is gone.
     #[error(transparent)]
@@ -203,7 +214,11 @@ impl Classified for BackupError {
             | Self::Extensions { .. }
             | Self::TooSmall { .. }
             | Self::Busy(_) => Class::Request,
-            Self::NoRoom { .. } | Self::Full { .. } | Self::Io { .. } | Self::Locked { .. } => Class::Machine,
+            Self::NoRoom { .. }
+            | Self::Full { .. }
+            | Self::Io { .. }
+            | Self::Locked { .. }
+            | Self::Changing { .. } => Class::Machine,
             Self::Interrupted => Class::Interrupted,
             Self::Fill { error, .. } => error.class(),
             Self::Load { class, .. } => *class,
@@ -216,6 +231,15 @@ impl Classified for BackupError {
 
     fn is_explained_by_log(&self) -> bool {
         false
+    }
+}
+
+/// The reason of a failed fill, without the advice to complete it: its database is removed.
+fn reason(error: &FillError) -> String {
+    match error {
+        FillError::OfTable { table, source, .. } => format!("{table}: {}", reason(source)),
+        FillError::Step { step, source, .. } => format!("{} failed: {source}", step.name()),
+        error => error.to_string(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::way::Way;
 const OF_SECONDS: Least = Least { error: 0.15, growth: 0.06 };
 /// Sizes of backups vary little, and their laws hold at any size.
 const OF_BYTES: Least = Least { error: 0.03, growth: 0.0 };
-/// The peak of disk space is read twice a second, and files of WAL are whole segments.
+/// The peak of disk space is read twice a second, and servers of base backups have whole segments of WAL.
 const OF_DISK: Least = Least { error: 0.05, growth: 0.02 };
 /// Up to this multiple of the largest measured size, only its own trials count.
 const MEASURED: f64 = 1.02;

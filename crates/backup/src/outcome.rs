@@ -32,7 +32,7 @@ pub struct Trial {
     pub restore_server_cpu: Option<f64>,
     /// Bytes of the backup's files.
     pub size: u64,
-    /// Most bytes that backup and restored server took together.
+    /// Most bytes that backup and restored server took together; of the WAL of a dump's restore, at most `max_wal_size`.
     pub peak_disk: u64,
     /// The proof that the restored content is right.
     pub verified: Verified,
@@ -150,7 +150,7 @@ pub struct Verified {
 pub enum Witness {
     /// The hash of each table is that of the snapshot that was dumped.
     SameSnapshot,
-    /// The hash of each table is the original's, in which no transaction ran between the hash and the backup's end.
+    /// The hash of each table is the original's, in which no transaction ended between the hash and the backup's end.
     Unchanged,
     /// The hash of each table is that at the time to which it was recovered; all rows of a witness that were committed before are there, and
     /// none that was committed after.

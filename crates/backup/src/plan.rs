@@ -187,6 +187,9 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
     if let Some(tool) = &way.tool {
         return tool::hindrance(tool, facts, load);
     }
+    if way.is_dump() && facts.no_dump.is_some() {
+        return facts.no_dump.clone();
+    }
     let Compression { method, place, .. } = way.compression;
     let client = programs.major;
     let modern = matches!(method, Method::Lz4 | Method::Zstd);

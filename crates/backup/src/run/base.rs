@@ -9,6 +9,7 @@ use connect::Target;
 use pgserver::Running;
 
 use super::probe::beside;
+use super::scratch::undisturbed;
 use super::sequences::{self, Sequence};
 use super::source::{Facts, Source};
 use super::{Restored, Run, SMALL, Subject, of_restore};
@@ -72,7 +73,7 @@ impl Run<'_> {
         restore.add_server(running.server_pid());
         let at = running.connection();
         let role = facts.superuser.as_deref().unwrap_or(at.user);
-        let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);
+        let target = undisturbed(Target::embedded(&at.socket_dir, at.port, role, &facts.database));
         Ok((running, target))
     }
 

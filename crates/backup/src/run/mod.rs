@@ -4,6 +4,7 @@ pub(crate) mod base;
 pub(crate) mod dump;
 mod fill;
 mod held;
+mod hidden;
 pub(crate) mod incremental;
 mod large;
 mod network;
@@ -414,8 +415,10 @@ impl Run<'_> {
         if !self.scratch.create_database(facts).await? {
             self.has_other_locale.set(true);
         }
-        let (restored, data) = (self.scratch.target(RESTORED), self.scratch.data_dir());
-        let before = used(&data);
+        let (restored, server) = (self.scratch.target(RESTORED), self.scratch.target("postgres"));
+        // Without WAL: earlier restores have left files that this one writes to again.
+        let data = self.scratch.data_dir().join("base");
+        let (before, (_, begin)) = (used(&data), wal::position(&server).await?);
         let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &data], None);
         let watch = Watch { server: Some(self.scratch.server_pid()), ..watch };
         watch.check_room(&data, facts.bytes + facts.bytes / 5 + WAL.min(facts.bytes) + SMALL)?;
@@ -426,7 +429,9 @@ impl Run<'_> {
             AfterError::GoOn => watch.run_unless(commands, |error| error != LATER_SETTING).await,
         };
         let mut restore = restore.map_err(of_restore)?;
-        restore.peak = restore.peak.saturating_sub(before);
+        let written = wal::position(&server).await?.1.saturating_sub(begin);
+        let kept = written.min(sized::memory(&server).await?.max_wal_size);
+        restore.peak = restore.peak.saturating_sub(before) + kept;
         let verified =
             verify::verify(&restored, (&source.content, &later), Witness::SameSnapshot, false).await?;
         self.scratch.drop_database().await?;

@@ -8,6 +8,7 @@ use server::Session;
 
 use super::point::{Point, compare};
 use super::replay::{self, last_words};
+use super::scratch::undisturbed;
 use super::step::{LOOK, Measured, STUCK, Trouble, Watch, size};
 use super::{Run, Subject};
 use crate::error::BackupError;
@@ -36,7 +37,7 @@ impl Run<'_> {
         };
         let at = running.connection();
         let role = facts.superuser.as_deref().unwrap_or(at.user);
-        let target = Target::embedded(&at.socket_dir, at.port, role, &facts.database);
+        let target = undisturbed(Target::embedded(&at.socket_dir, at.port, role, &facts.database));
         let data = running.data_dir();
         let watch = Watch { directories: vec![&self.scratch.work, &data], ..watch };
         let ended = self.wait_until_recovered(&watch, &target, &running).await;

@@ -297,6 +297,15 @@ impl Scratch {
     }
 }
 
+/// The target with options that win over settings of roles and databases, which stay in force in a restored server: this machine may lack
+/// the libraries that they name, and they may limit the time of statements. Its role has to be a superuser.
+pub(crate) fn undisturbed(target: Target) -> Target {
+    ["session_preload_libraries", "local_preload_libraries"]
+        .into_iter()
+        .fold(target, |target, name| target.with_setting(name, ""))
+        .with_setting("statement_timeout", "0")
+}
+
 /// Statements for the memberships between roles that are there.
 fn grants(memberships: &[(String, String)], known: &[String]) -> Vec<String> {
     let are_known = |(granted, member): &&(String, String)| known.contains(granted) && known.contains(member);

@@ -8,6 +8,7 @@ use server::Session;
 use server::quote::qualified;
 use tokio_postgres::Row;
 
+use super::hidden::named;
 use super::source::PATIENCE;
 use crate::outcome::Witness;
 
@@ -16,8 +17,6 @@ use crate::outcome::Witness;
 const AHEAD: i128 = 32;
 /// Sequences that one query reads.
 const MOST: usize = 100;
-/// Sequences that a note names.
-const NAMED: usize = 3;
 
 /// A sequence and its value.
 #[derive(Clone, Debug)]
@@ -165,10 +164,11 @@ pub(super) fn compare(
 
 impl Sequence {
     /// Whether a restored value lies between the first and the last one, or in a copy of the server's files at most [`AHEAD`] values
-    /// further. None if these are no range: `setval()` has set an earlier value, or the sequence may have begun anew.
+    /// further. None if these are no range: `setval()` has set an earlier value, or the sequence may have begun anew. A cycling one may
+    /// have done so, and returned to its value, unless it has the value that it had before and after.
     fn is_between(&self, first: Value, last: Value, value: Value, is_base: bool) -> Option<bool> {
         let [low, high, place] = [first, last, value].map(|value| value.place(self.increment));
-        if high < low || self.cycles && low < high {
+        if high < low || self.cycles && (low < high || place != low) {
             return None;
         }
         let ahead = if is_base { AHEAD * i128::from(self.increment).abs() } else { 0 };
@@ -188,13 +188,9 @@ pub(super) fn note(all: &[Sequence]) -> Option<String> {
     if names.is_empty() {
         return None;
     }
-    let more = match names.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let shown = names[..names.len().min(NAMED)].join(", ");
+    let shown = named(&names);
     Some(format!(
-        "pgrig did not compare the values of sequences that the role may not read: {shown}{more} (GRANT SELECT ON SEQUENCE allows it)"
+        "pgrig did not compare the values of sequences that the role may not read: {shown} (GRANT SELECT ON SEQUENCE allows it)"
     ))
 }
 
@@ -272,6 +268,10 @@ mod tests {
         let cycling = [Sequence { cycles: true, ..sequence("s", 1, 1) }];
         let later = [Sequence { cycles: true, ..sequence("s", 1, 7) }];
         assert_eq!(compare((&cycling, &later), &value, Witness::SameSnapshot, false), Ok(0));
+        // It had the same value before and after, and went round between them.
+        assert_eq!(compare((&cycling, &cycling), &value, Witness::SameSnapshot, false), Ok(0));
+        assert_eq!(compare((&cycling, &cycling), &value, Witness::Changed, true), Ok(0));
+        assert_eq!(compare((&cycling, &cycling), &cycling, Witness::SameSnapshot, false), Ok(1));
     }
 
     #[test]

@@ -249,7 +249,7 @@ pub(crate) async fn bytes_of_tables(target: &Target) -> Result<u64, ConnectError
 }
 
 /// The settings of a server on which the time of a restore depends.
-async fn memory(target: &Target) -> Result<Memory, ConnectError> {
+pub(super) async fn memory(target: &Target) -> Result<Memory, ConnectError> {
     let session = Session::open(target).await?;
     let row = session.row(include_str!("../sql/memory.sql"), &[]).await?;
     session.close().await;

@@ -10,14 +10,18 @@ use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
 use crate::error::BackupError;
-use crate::run::incremental;
 use crate::run::large::LargeObjects;
 use crate::run::sequences::{self, Sequence};
+use crate::run::{hidden, incremental};
 use crate::way::Way;
 
 /// Bytes of a new server, about: its databases without tables of the user's, and a segment of WAL.
 const CLUSTER: u64 = 40 << 20;
 
+/// Tables that one statement locks.
+const LOCKED_AT_ONCE: usize = 500;
+/// Snapshots that are tried while other sessions drop tables.
+const ATTEMPTS: u32 = 10;
 /// As long as pg_dump waits.
 pub(super) const PATIENCE: &str = "SET lock_timeout = '60s'";
 /// Sessions and transactions with locks that an error names.
@@ -54,6 +58,8 @@ pub(crate) struct Facts {
     /// Why the server refuses replication connections, if that was tried.
     pub(crate) refused_replication: Option<String>,
     tablespaces: i64,
+    /// Why the role can make no dump, with the remedy.
+    pub(crate) no_dump: Option<String>,
     /// Whether the server summarizes WAL, for incremental backups; false before version 17.
     pub(crate) summarizes_wal: bool,
     /// The server's data directory, if it is on this machine.
@@ -68,6 +74,7 @@ impl Facts {
         for row in session.rows(include_str!("../sql/memberships.sql"), &[]).await? {
             memberships.push((row.get("granted"), row.get("member")));
         }
+        let no_dump = hidden::no_dump(session, row.get("role")).await?;
         Ok(Self {
             database: row.get("database"),
             major: u16::try_from(version_num / 10_000).unwrap_or_default(),
@@ -90,6 +97,7 @@ impl Facts {
             wal_level: row.get("wal_level"),
             refused_replication: None,
             tablespaces: row.get("tablespaces"),
+            no_dump,
             summarizes_wal: row.get("summarizes_wal"),
             data: None,
         })
@@ -119,6 +127,7 @@ impl Facts {
             wal_level: "replica".to_owned(),
             refused_replication: None,
             tablespaces: 0,
+            no_dump: None,
             summarizes_wal: major >= incremental::FIRST,
             // Its place is known once it is started.
             data: Some(PathBuf::new()),
@@ -177,14 +186,23 @@ impl Source {
     /// Takes a snapshot and reads all tables in it.
     ///
     /// # Errors
-    /// [`BackupError::Locked`] if one of them stays locked.
+    /// [`BackupError::Locked`] if one of them stays locked; [`BackupError::Changing`] if one is gone in each attempt.
     pub(crate) async fn read(target: &Target) -> Result<Self, BackupError> {
-        match Box::pin(Self::read_all(target)).await {
-            Ok(source) => Ok(source),
-            Err(error) if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                Err(Box::pin(locked(target)).await?)
+        let mut attempt = 1;
+        loop {
+            match Box::pin(Self::read_all(target)).await {
+                Ok(source) => return Ok(source),
+                Err(error) if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                    return Err(Box::pin(locked(target)).await?);
+                }
+                // The snapshot sees a table that was dropped before it was locked: a later one does not.
+                Err(error) if is_gone(&error) && attempt < ATTEMPTS => attempt += 1,
+                Err(error) if is_gone(&error) => {
+                    let (database, error) = (target.dbname().to_owned(), error.to_string());
+                    return Err(BackupError::Changing { database, error });
+                }
+                Err(error) => return Err(error.into()),
             }
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -196,17 +214,19 @@ impl Source {
         let query = "SELECT pg_export_snapshot() AS name, pg_current_snapshot()::text AS transactions";
         let row = session.row(query, &[]).await?;
         let (snapshot, transactions) = (row.get("name"), row.get("transactions"));
+        lock(&session).await?;
         let pid = session.pid().await?;
         let content = Content::read(&session).await?;
         Ok(Self { session, pid, snapshot, transactions, content })
     }
 
-    /// Whether no transaction has changed anything since the snapshot: none ran then, and none has got a number since.
+    /// Whether no transaction has committed anything since the snapshot.
     pub(crate) async fn is_unchanged(&self, target: &Target) -> Result<bool, ConnectError> {
         let session = Session::open(target).await?;
-        let now: String = session.row("SELECT pg_current_snapshot()::text AS now", &[]).await?.get("now");
+        let query = "SELECT pg_current_snapshot()::text AS now, pg_is_in_recovery() AS in_recovery";
+        let row = session.row(query, &[]).await?;
         session.close().await;
-        Ok(now == self.transactions && is_quiet(&now))
+        Ok(has_none_ended((&self.transactions, row.get("now")), row.get("in_recovery")))
     }
 
     /// Gives up the snapshot, so that vacuum can remove rows that it sees. No dump can be made of it then.
@@ -228,6 +248,24 @@ impl Source {
         self.session.close().await;
         self.content
     }
+}
+
+/// Locks all tables that are read, so that none is dropped before its turn.
+async fn lock(session: &Session) -> Result<(), ConnectError> {
+    let rows = session.rows(include_str!("../sql/tables.sql"), &[]).await?;
+    let are_read = rows.iter().filter(|row| row.get("permitted") && row.get("readable"));
+    let names: Vec<String> =
+        are_read.map(|row| format!("ONLY {}", qualified(row.get("schema"), row.get("name")))).collect();
+    for part in names.chunks(LOCKED_AT_ONCE) {
+        session.run(&format!("LOCK TABLE {} IN ACCESS SHARE MODE", part.join(", "))).await?;
+    }
+    Ok(())
+}
+
+/// Whether a table or sequence is not there any more, or has another name.
+fn is_gone(error: &ConnectError) -> bool {
+    let codes = [SqlState::UNDEFINED_TABLE, SqlState::UNDEFINED_COLUMN, SqlState::INVALID_SCHEMA_NAME];
+    error.sqlstate().is_some_and(|code| codes.contains(code))
 }
 
 /// The error of a table that stays locked. Those that hold locks are named by a session of its own.
@@ -261,6 +299,13 @@ fn holder(row: &Row) -> String {
     format!("session {pid}{about} {has} (SELECT pg_terminate_backend({pid}) ends it)")
 }
 
+/// Whether no transaction has ended between two snapshots, `xmin:xmax:running`. The first that ends with a number from `xmax` on makes
+/// `xmax` greater, and others are in the list until they end (procarray.c: `GetSnapshotData`): prepared transactions, and those that
+/// somebody keeps open. The list of a standby is empty, so there none may run.
+fn has_none_ended((before, now): (&str, &str), in_recovery: bool) -> bool {
+    before == now && (!in_recovery || is_quiet(now))
+}
+
 /// Whether no transaction runs in this snapshot, `xmin:xmax:running`.
 fn is_quiet(snapshot: &str) -> bool {
     let mut parts = snapshot.split(':');
@@ -286,6 +331,8 @@ pub(crate) struct Table {
     pub(crate) is_logged: bool,
     /// Whether its rows were read: a standby cannot read unlogged tables.
     pub(crate) is_read: bool,
+    /// Whether the role may not read all of them.
+    pub(crate) is_hidden: bool,
     pub(crate) rows: i64,
     /// Sums of two hashes of each row: the order does not matter, but each row counts as often as it is there.
     pub(crate) hash: String,
@@ -299,9 +346,10 @@ impl Content {
         let mut tables = Vec::new();
         for row in session.rows(include_str!("../sql/tables.sql"), &[]).await? {
             let name = qualified(row.get("schema"), row.get("name"));
-            let (is_logged, is_read): (bool, bool) = (row.get("logged"), row.get("readable"));
+            let (is_logged, is_hidden) = (row.get("logged"), !row.get::<_, bool>("permitted"));
+            let is_read = !is_hidden && row.get("readable");
             if !is_read {
-                tables.push(Table { name, is_logged, is_read, rows: 0, hash: String::new() });
+                tables.push(Table { name, is_logged, is_read, is_hidden, rows: 0, hash: String::new() });
                 continue;
             }
             let columns: &str = row.get("columns");
@@ -312,7 +360,7 @@ impl Content {
             );
             let found = session.row(&query, &[]).await?;
             let (rows, hash) = (found.get("rows"), found.get("hash"));
-            tables.push(Table { name, is_logged, is_read, rows, hash });
+            tables.push(Table { name, is_logged, is_read, is_hidden, rows, hash });
         }
         let large = LargeObjects::read(session).await?;
         let valid = session.rows(include_str!("../sql/constraints.sql"), &[]).await?;
@@ -333,9 +381,12 @@ impl Content {
             .unwrap_or_default()
     }
 
-    /// Tells of sequences and large objects that are not compared, because the role may not read them.
+    /// Tells of tables, sequences and large objects that are not compared, because the role may not read them.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        sequences::note(&self.sequences).into_iter().chain(self.large.note())
+        hidden::note(&self.tables)
+            .into_iter()
+            .chain(sequences::note(&self.sequences))
+            .chain(self.large.note())
     }
 
     /// Constraints among what is valid.
@@ -352,5 +403,14 @@ mod tests {
     fn a_snapshot_is_quiet_if_nothing_runs_in_it() {
         assert!(is_quiet("745:745:"));
         assert!(!is_quiet("745:747:745,746") && !is_quiet(""));
+    }
+
+    #[test]
+    fn a_transaction_that_stays_open_changes_nothing() {
+        assert!(has_none_ended(("745:747:745,746", "745:747:745,746"), false));
+        assert!(!has_none_ended(("745:747:745,746", "745:747:745"), false));
+        assert!(!has_none_ended(("745:747:745", "745:748:745"), false));
+        assert!(!has_none_ended(("745:747:", "745:747:"), true));
+        assert!(has_none_ended(("747:747:", "747:747:"), true));
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use connect::Target;
+use measure::human::counted;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use pgserver::{GroupGuard, Program};
 use server::process::cpu_with_children;
@@ -158,12 +159,23 @@ impl Watch<'_> {
     ) -> Result<Measured, Trouble> {
         let (measured, failed) = self.run_to_end(commands).await?;
         let log = File::open(&self.log).on("read", &self.log)?;
+        let (mut read, mut ignored) = (0, 0);
         for line in BufReader::new(log).split(b'\n') {
             let line = line.on("read", &self.log)?;
             let text = String::from_utf8_lossy(&line);
-            if let Some(error) = messages::error(&text).filter(|error| counts(error)) {
+            ignored = messages::ignored(&text).unwrap_or(ignored);
+            let Some(error) = messages::error(&text) else { continue };
+            if counts(error) {
                 return Err(Trouble::Way(error.to_owned()));
             }
+            read += 1;
+        }
+        if read < ignored {
+            let all = counted(ignored, "error");
+            return Err(Trouble::Way(format!(
+                "pg_restore ignored {all}, of which pgrig could read only {read}: {}",
+                self.said()
+            )));
         }
         match failed.filter(|failed| failed.code != IGNORED) {
             Some(failed) => Err(Trouble::Way(format!("{}: {}", failed.how, self.said()))),

@@ -172,6 +172,7 @@ mod tests {
             name: name.into(),
             is_logged,
             is_read: true,
+            is_hidden: false,
             rows,
             hash: hash.to_owned(),
         };

@@ -1,4 +1,4 @@
--- The largest tables with rows and a primary key that this role may read.
+-- The largest tables with rows and a primary key of which this role may read all rows.
 SELECT n.nspname::text AS schema,
        c.relname::text AS name,
        c.relpages AS pages,
@@ -19,5 +19,6 @@ SELECT n.nspname::text AS schema,
    AND pg_relation_size(c.oid) > 0
    AND has_table_privilege(c.oid, 'SELECT')
    AND has_schema_privilege(n.oid, 'USAGE')
+   AND NOT row_security_active(c.oid)
  ORDER BY pg_relation_size(c.oid) DESC, c.oid
  LIMIT $1

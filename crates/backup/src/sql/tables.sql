@@ -9,7 +9,9 @@ SELECT n.nspname::text AS schema,
            AND a.attnum > 0
            AND NOT a.attisdropped) AS columns,
        c.relpersistence = 'p' AS logged,
-       NOT (c.relpersistence = 'u' AND pg_is_in_recovery()) AS readable
+       NOT (c.relpersistence = 'u' AND pg_is_in_recovery()) AS readable,
+       coalesce(has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'), false)
+           AND NOT row_security_active(c.oid) AS permitted
   FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind = 'r'

@@ -118,6 +118,29 @@ fn a_damaged_index_of_another_database_is_found() {
     });
 }
 
+/// Settings of databases and roles stay in force in the restored server, which lacks the libraries that they name.
+#[test]
+fn libraries_that_only_the_original_has_and_timeouts_are_no_damage() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = with_two_databases();
+    server.sql("CREATE ROLE second SUPERUSER LOGIN");
+    for setting in [
+        "ALTER DATABASE other SET session_preload_libraries = 'pgrig_absent'",
+        "ALTER DATABASE other SET statement_timeout = 1",
+        "ALTER ROLE postgres IN DATABASE shop SET local_preload_libraries = 'pgrig_absent'",
+    ] {
+        server.sql(setting);
+    }
+    block_on(async {
+        let target = server.target("shop").with_user("second");
+        let outcome = rehearsed(&server, &target, &["base"]).await.unwrap();
+        assert!(outcome.failed.is_empty() && outcome.notes.is_empty(), "{outcome:#?}");
+        assert_eq!(of(&outcome, "base").verified.other_databases, ["other", "postgres", "template1"]);
+    });
+}
+
 /// Its tables may have types of the extension, which the scratch server cannot read.
 #[test]
 fn a_database_with_an_extension_that_the_scratch_server_lacks_is_named_in_a_note() {

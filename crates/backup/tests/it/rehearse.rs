@@ -380,6 +380,23 @@ fn a_standby_is_rehearsed() {
     });
 }
 
+/// Later restores write to files of WAL that earlier ones have left.
+#[test]
+fn the_peak_of_disk_space_does_not_depend_on_the_order_of_the_ways() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = server(13);
+    server.sql("CREATE TABLE t AS SELECT i, repeat(md5(i::text), 3) AS v FROM generate_series(1, 300000) i");
+    block_on(async {
+        let names = ["plain:none", "custom:none", "custom:gzip=1"];
+        let outcome = rehearsed(&server, &server.target("postgres"), &names).await.unwrap();
+        let restored = names.map(|name| of(&outcome, name).peak_disk - of(&outcome, name).size);
+        let [least, most] = [restored.iter().min(), restored.iter().max()].map(Option::unwrap);
+        assert!(*least > 60_000_000 && most - least < least / 4, "{restored:?}");
+    });
+}
+
 /// pg_hba.conf may allow each database, but no replication.
 #[test]
 fn refused_replication_leaves_out_base_backups() {

@@ -143,6 +143,55 @@ fn errors_of_a_restore_and_damage_in_it_are_found() {
     assert_says(&refused.to_string(), &["has tablespaces", "by hand"]);
 }
 
+/// Settings of a database that name a library which the scratch server lacks.
+#[test]
+fn libraries_of_the_original_are_not_loaded() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let home = testkit::directory();
+    made.server.sql("CREATE ROLE plain LOGIN");
+    made.server.sql("ALTER DATABASE postgres SET session_preload_libraries = 'pgrig_absent'");
+    let cluster = made.path("cluster.sql");
+    let mut dump = made.command("pg_dumpall");
+    dump.env("PGOPTIONS", "-c session_preload_libraries=").arg("--file").arg(&cluster);
+    assert!(dump.status().unwrap().success());
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast");
+    for path in [&cluster, &base] {
+        let found = restored(home.path(), path, None).unwrap();
+        assert!(found.is_sound() && found.rows == 9001, "{}: {found:#?}", path.display());
+    }
+    let refused = restored_as(home.path(), &base, None, |request| "plain".clone_into(&mut request.superuser));
+    assert_says(&refused.unwrap_err().to_string(), &["no superuser \"plain\"", "--superuser NAME"]);
+}
+
+/// The jobs of pg_restore write their errors at the same time.
+#[test]
+fn missing_roles_of_several_jobs_are_no_errors() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let home = testkit::directory();
+    block_on(async {
+        let connection = made.server.connect("postgres").await;
+        let create = "DO $$ BEGIN FOR i IN 10 .. 99 LOOP
+            EXECUTE format('CREATE ROLE app_%s', i);
+            EXECUTE format('CREATE TABLE granted_%s (id int)', i);
+            EXECUTE format('ALTER TABLE granted_%s OWNER TO app_%s', i, i);
+            EXECUTE format('GRANT SELECT ON granted_%s TO app_%s', i, 109 - i);
+            END LOOP; END $$";
+        connection.client.batch_execute(create).await.unwrap();
+        connection.close().await;
+    });
+    let dump = made.make("granted.dump", "pg_dump --format=custom --file=FILE postgres");
+    let found = restored_as(home.path(), &dump, None, |request| request.cores = 8).unwrap();
+    assert!(found.is_sound(), "{found:#?}");
+    let roles: Vec<String> = (10..100).map(|number| format!("app_{number}")).collect();
+    assert_eq!((found.missing_roles, found.tables), (roles, 95));
+}
+
 /// A dump by newer programs sets a parameter that an earlier server does not know.
 #[test]
 fn a_dump_by_newer_programs_is_restored() {

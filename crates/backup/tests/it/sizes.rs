@@ -1,6 +1,8 @@
 //! Data of three sizes, and forecasts from them.
 
-use backup::{Cause, Figure, Forecast, Outcome, Request, Rto, Shape, SizesRequest, SizesSite, Trial};
+use backup::{
+    BackupError, Cause, Figure, Forecast, Outcome, Request, Rto, Shape, SizesRequest, SizesSite, Trial,
+};
 use pgserver::Home;
 use tempfile::tempdir;
 use testkit::{Need, block_on, require, templates};
@@ -11,6 +13,15 @@ const MB: u64 = 1_000_000;
 
 /// Rehearses these ways on 12 MB and two smaller sizes, with a forecast for this size.
 pub(crate) async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]) -> Outcome {
+    tried(shape, size, names, set).await.unwrap()
+}
+
+async fn tried(
+    shape: Shape,
+    size: u64,
+    names: &[&str],
+    set: &[(&str, &str)],
+) -> Result<Outcome, BackupError> {
     let directory = tempdir().unwrap();
     let home = Home::at(directory.path()).unwrap().with_postgresql_cache(&templates());
     let set: Vec<(String, String)> =
@@ -28,7 +39,7 @@ pub(crate) async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&
         load: None,
     };
     let never = std::future::pending();
-    let outcome = Box::pin(backup::rehearse_sizes(&ground, &asked, &mut Unwatched, never)).await.unwrap();
+    let outcome = Box::pin(backup::rehearse_sizes(&ground, &asked, &mut Unwatched, never)).await;
     assert_nothing_is_left(home.root());
     outcome
 }
@@ -81,6 +92,21 @@ fn three_sizes_are_filled_rehearsed_and_continued() {
         let keeps = if matches!(forecast.restore, Figure::Value { .. }) { Rto::Keeps } else { Rto::NotKnown };
         assert_eq!(forecast.rto, Some(keeps), "{forecast:?}");
     }
+}
+
+/// The database that was filled is removed, so nobody can complete its fill.
+#[test]
+fn a_fill_that_fails_has_its_reason_alone() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let sql = "CREATE TABLE a (id bigint PRIMARY KEY, t text); \
+               CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no rows today'; END $$; \
+               CREATE TRIGGER first BEFORE INSERT ON a FOR EACH ROW EXECUTE FUNCTION f()";
+    let shape = Shape::of_script(sql, "a.sql".to_owned()).unwrap();
+    let error = block_on(tried(shape, 120 * MB, &["plain"], &[])).unwrap_err().to_string();
+    assert!(error.starts_with("cannot fill a database of ") && error.contains("no rows today"), "{error}");
+    assert!(!error.contains("no-resume") && !error.contains("repeat the command"), "{error}");
 }
 
 #[test]

@@ -318,7 +318,7 @@ impl<'a> Design<'a> {
             wanted: self.request.rows.or_else(|| draft.most.as_ref().map(|most| most.rows)),
             drawn: &self.table(drawn(choice, checks), u64::MAX),
         };
-        sampling.groups().await
+        Box::pin(sampling.groups()).await
     }
 
     /// The CHECKs of the table, the predicates to avoid, then the CHECKs of free columns' domains: in the order of the

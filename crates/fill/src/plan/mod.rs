@@ -17,7 +17,7 @@ mod facts;
 mod forecast;
 mod leaves;
 mod method;
-mod own_table;
+pub(crate) mod own_table;
 mod pgrig_tables;
 pub(crate) mod row_range;
 mod rules;

@@ -15,6 +15,7 @@ use crate::check::recipe::Form;
 use crate::error::OnPath;
 use crate::run::SMALL;
 use crate::run::base::{prepare, unpack};
+use crate::run::scratch::undisturbed;
 use crate::run::step::{Trouble, Watch};
 use crate::run::tool::link_within;
 use crate::way::{Compression, Format, Way};
@@ -66,7 +67,8 @@ impl Run<'_> {
         restored.seconds = began.elapsed().as_secs_f64();
         let at = running.connection();
         let (directory, port) = (at.socket_dir.clone(), at.port);
-        let of = |database: &str| Target::embedded(&directory, port, &self.request.superuser, database);
+        let superuser = &self.request.superuser;
+        let of = |database: &str| undisturbed(Target::embedded(&directory, port, superuser, database));
         let done =
             read(&Databases { of: &of, first: "template1", is_base: true, tell: self.tell }, restored).await;
         match self.scratch.end_base(Some(running)).await {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use connect::Target;
+use measure::human::counted;
 
 use super::messages::Messages;
 use super::outcome::Restored;
@@ -16,8 +17,8 @@ use crate::check::recipe::Form;
 use crate::error::OnPath;
 use crate::programs::on_path;
 use crate::run::dump::unpacker;
-use crate::run::scratch::RESTORED;
-use crate::run::step::{IGNORED, Watch, client};
+use crate::run::scratch::{RESTORED, undisturbed};
+use crate::run::step::{self, IGNORED, Watch, client};
 use crate::run::{SMALL, WAL};
 use crate::way::Method;
 
@@ -28,31 +29,19 @@ const GROWTH: u64 = 3;
 
 impl Run<'_> {
     pub(super) async fn restore_dump(&self, restored: &mut Restored) -> Result<(), Failed> {
-        self.scratch.drop_database().await?;
-        self.scratch.create_database(self.facts).await?;
-        let target = self.scratch.target(RESTORED);
-        let commands = self.commands(&target)?;
-        let data = self.scratch.data_dir();
-        let log = self.scratch.work.join("messages");
-        let watch = Watch {
-            doing: "the restore".to_owned(),
-            directories: vec![&self.scratch.work, &data],
-            log: log.clone(),
-            stop: self.stop,
-            stuck: None,
-            server: None,
-        };
-        let bytes = self.plan.bytes.unwrap_or_default();
-        let is_packed = self.found.kind.contains("compressed");
-        let grown = if is_packed { bytes.saturating_mul(GROWTH) } else { bytes };
-        watch.check_room(&data, grown + WAL.min(grown) + SMALL)?;
         (self.tell)("restoring the dump");
-        let (measured, failed) = watch.run_to_end(commands).await?;
-        restored.seconds = measured.seconds;
-
-        let file = File::open(&log).on("read", &log)?;
-        let superuser = target.user();
-        let found = Messages::read(&mut BufReader::new(file), superuser, restored).on("read", &log)?;
+        let (mut found, mut failed) = self.load(self.request.cores.clamp(1, JOBS), restored).await?;
+        if found.unread() > 0 {
+            (self.tell)("restoring the dump again by one job, whose messages are whole");
+            *restored = Restored::default();
+            (found, failed) = self.load(1, restored).await?;
+            if found.unread() > 0 {
+                restored.fail(format!(
+                    "pg_restore ignored {} that pgrig could not read",
+                    counted(found.unread(), "error")
+                ));
+            }
+        }
         if found.is_too_new {
             let programs = self.programs;
             return Err(RestoreError::OldPrograms {
@@ -76,16 +65,51 @@ impl Run<'_> {
                 restored.fail(failed.how);
             }
         }
-        let of = |database: &str| self.scratch.target(database);
+        // A dump of all databases has their settings, too.
+        let of = |database: &str| undisturbed(self.scratch.target(database));
         read(&Databases { of: &of, first: RESTORED, is_base: false, tell: self.tell }, restored).await
     }
 
+    /// Loads the dump into a new database. Returns the messages of the programs, and how one of them failed.
+    async fn load(
+        &self,
+        jobs: u16,
+        restored: &mut Restored,
+    ) -> Result<(Messages, Option<step::Failed>), Failed> {
+        self.scratch.drop_database().await?;
+        self.scratch.create_database(self.facts).await?;
+        let target =
+            undisturbed(self.scratch.target(RESTORED)).with_setting("client_min_messages", "warning");
+        let commands = self.commands(&target, jobs)?;
+        let data = self.scratch.data_dir();
+        let log = self.scratch.work.join("messages");
+        let watch = Watch {
+            doing: "the restore".to_owned(),
+            directories: vec![&self.scratch.work, &data],
+            log: log.clone(),
+            stop: self.stop,
+            stuck: None,
+            server: None,
+        };
+        let bytes = self.plan.bytes.unwrap_or_default();
+        let is_packed = self.found.kind.contains("compressed");
+        let grown = if is_packed { bytes.saturating_mul(GROWTH) } else { bytes };
+        watch.check_room(&data, grown + WAL.min(grown) + SMALL)?;
+        let (measured, failed) = watch.run_to_end(commands).await?;
+        restored.seconds = measured.seconds;
+
+        let file = File::open(&log).on("read", &log)?;
+        let superuser = target.user();
+        let found = Messages::read(&mut BufReader::new(file), superuser, restored).on("read", &log)?;
+        Ok((found, failed))
+    }
+
     /// The commands, joined by pipes.
-    fn commands(&self, target: &Target) -> Result<Vec<Command>, RestoreError> {
+    fn commands(&self, target: &Target, jobs: u16) -> Result<Vec<Command>, RestoreError> {
         let recipe = &self.found.recipe;
         let file: &Path = &self.plan.path;
         let unpack = self.unpack()?;
-        let mut restore = if recipe.form == Some(Form::Sql) {
+        let restore = if recipe.form == Some(Form::Sql) {
             let mut psql = client(&self.programs.program("psql"), target);
             psql.args(["--no-psqlrc", "--quiet"]);
             psql.arg("--file").arg(if unpack.is_some() { Path::new("-") } else { file });
@@ -96,13 +120,12 @@ impl Run<'_> {
             restore.arg(format!("--dbname={}", target.dbname()));
             if unpack.is_none() {
                 if recipe.form == Some(Form::Archive) {
-                    restore.arg(format!("--jobs={}", self.request.cores.clamp(1, JOBS)));
+                    restore.arg(format!("--jobs={jobs}"));
                 }
                 restore.arg(file);
             }
             restore
         };
-        restore.env("PGOPTIONS", "-c client_min_messages=warning");
         Ok(unpack.into_iter().chain([restore]).collect())
     }
 

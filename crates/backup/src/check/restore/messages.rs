@@ -7,11 +7,17 @@ use super::outcome::Restored;
 use crate::run::dump::LATER_SETTING;
 
 /// Beginnings of the text of an error, after the place.
-const ERRORS: [&str; 4] = ["ERROR:  ", "FATAL:  ", "PANIC:  ", "error: "];
+const ERRORS: [&str; 4] = ["ERROR:  ", "FATAL:  ", "PANIC:  ", OF_PROGRAM];
+const OF_PROGRAM: &str = "error: ";
 /// Text of pg_restore between its own words and those of the server.
 const QUERY: &str = "could not execute query: ";
+/// Begins another error of pg_restore.
+const COPY: &str = "COPY failed for table \"";
 /// Last line of pg_restore, which only counts.
-const COUNTS: &str = "warning: errors ignored on restore";
+const COUNTS: &str = "errors ignored on restore: ";
+/// The parts with which a line of pg_restore begins. It writes each of them by itself, and the text after them at once (PostgreSQL's
+/// `logging.c`), so the parts of several jobs mingle.
+const PARTS: [&str; 6] = ["pg_restore:", "error:", "warning:", "detail:", "hint:", " "];
 /// Longest line of an error that is kept.
 const LONGEST: usize = 500;
 
@@ -24,6 +30,9 @@ pub(super) struct Messages {
     pub(super) is_too_new: bool,
     /// Whether the dump, or pg_restore, sets something that the server does not know and a restore does not need.
     pub(super) has_later_setting: bool,
+    /// Errors that were read, and those that pg_restore counts: one for each object of a job.
+    errors: u64,
+    ignored: u64,
 }
 
 impl Messages {
@@ -39,7 +48,9 @@ impl Messages {
                 break;
             }
             let text = String::from_utf8_lossy(&line);
+            found.ignored = ignored(&text).unwrap_or(found.ignored);
             let Some(error) = error(&text) else { continue };
+            found.errors += 1;
             if let Some(role) = between(error, "role \"", "\" does not exist") {
                 roles.insert(role.to_owned());
             } else if let Some(name) = tablespace(error) {
@@ -58,20 +69,61 @@ impl Messages {
         restored.missing_tablespaces = tablespaces.into_iter().collect();
         Ok(found)
     }
+
+    /// The number of errors of pg_restore that could not be read: jobs tore each other's lines.
+    pub(super) fn unread(&self) -> u64 {
+        self.ignored.saturating_sub(self.errors)
+    }
 }
 
 /// The error in a line, if it has one.
 pub(crate) fn error(line: &str) -> Option<&str> {
-    let at = ERRORS.iter().filter_map(|begin| Some((line.find(begin)?, begin.len()))).min()?;
-    // The text of a statement, which follows an error, is no error.
-    let is_message = at.0 == 0 || line.starts_with("pg_restore:") || line.starts_with("psql:");
-    if !is_message || line.contains(COUNTS) {
-        return None;
-    }
-    let error = line[at.0 + at.1..].trim();
-    let error = error.strip_prefix(QUERY).unwrap_or(error);
-    let error = ERRORS.iter().find_map(|begin| error.strip_prefix(begin)).unwrap_or(error);
+    let line = line.trim_end();
+    let text = without_parts(line);
+    let error = if let Some(error) = of_query(line) {
+        error
+    } else if text.starts_with(COPY) {
+        text
+    } else {
+        of_program(line)?
+    };
     (!error.is_empty()).then_some(error)
+}
+
+/// The number of errors in the last line of pg_restore.
+pub(crate) fn ignored(line: &str) -> Option<u64> {
+    let (_, number) = line.split_once(COUNTS)?;
+    number.trim().parse().ok().filter(|_| line.starts_with("pg_restore:"))
+}
+
+/// The server's error in a line of pg_restore, wherever it begins.
+fn of_query(line: &str) -> Option<&str> {
+    let (_, text) = line.split_once(QUERY)?;
+    ERRORS.iter().find_map(|begin| text.strip_prefix(begin))
+}
+
+/// The error in a line that no other one has torn.
+fn of_program(line: &str) -> Option<&str> {
+    let (at, length) = ERRORS.iter().filter_map(|begin| Some((line.find(begin)?, begin.len()))).min()?;
+    let (before, error) = (&line[..at], &line[at + length..]);
+    if !line.starts_with("psql:") {
+        let is_torn = line[at..].starts_with(OF_PROGRAM) && without_parts(error).len() < error.len();
+        // The text of a statement, which follows an error, is no error.
+        if is_torn || !without_parts(before).is_empty() {
+            return None;
+        }
+    }
+    let error = error.trim();
+    let error = error.strip_prefix(QUERY).unwrap_or(error);
+    Some(ERRORS.iter().find_map(|begin| error.strip_prefix(begin)).unwrap_or(error))
+}
+
+/// The text of a line of pg_restore.
+fn without_parts(mut line: &str) -> &str {
+    while let Some(rest) = PARTS.iter().find_map(|part| line.strip_prefix(part)) {
+        line = rest;
+    }
+    line
 }
 
 /// Whether pg_restore does not know the archive's format, or psql does not know a command that pg_dump has written.
@@ -141,5 +193,47 @@ pg_restore: warning: errors ignored on restore: 4
                 "COPY failed for table \"t\": ERROR:  missing data for column \"b\""
             ]
         );
+    }
+    /// Lines of jobs that wrote at the same time.
+    #[test]
+    fn torn_lines_have_their_errors() {
+        let app = Some(r#"role "app" does not exist"#);
+        for line in [
+            r#"pg_restore:could not execute query: ERROR:  role "app" does not exist"#,
+            r#"pg_restore:pg_restore:  error: error: could not execute query: ERROR:  role "app" does not exist"#,
+            r#"could not execute query: ERROR:  role "app" does not exist"#,
+            r#" error: could not execute query: ERROR:  role "app" does not exist"#,
+            r#"pg_restore: error: pg_restore:could not execute query: ERROR:  role "app" does not exist"#,
+            r#"Command was: GRANT ALL ON t TO b;pg_restore: error: could not execute query: ERROR:  role "app" does not exist"#,
+        ] {
+            assert_eq!(error(line), app, "{line}");
+        }
+        let copy = "COPY failed for table \"t\": ERROR:  missing data";
+        for begin in ["pg_restore: error: ", "pg_restore:pg_restore:  error: error: ", "", " error: "] {
+            assert_eq!(error(&format!("{begin}{copy}")), Some(copy), "{begin}");
+        }
+        for line in [
+            "pg_restore: error: pg_restore: from TOC entry 203; 1259 16386 TABLE t shop",
+            "error: pg_restore: while PROCESSING TOC:",
+            "pg_restore: from TOC entry 7; 0 0 COMMENT error: shop",
+            "pg_restore: warning: errors ignored on restore: 4",
+            "    RAISE NOTICE 'ERROR:  text';",
+        ] {
+            assert_eq!(error(line), None, "{line}");
+        }
+    }
+
+    /// A job counts an object once, whatever the number of its errors is.
+    #[test]
+    fn fewer_errors_than_pg_restore_counts_are_no_verdict() {
+        let unread = |log: String| {
+            Messages::read(&mut log.as_bytes(), "postgres", &mut Restored::default()).unwrap().unread()
+        };
+        let error = "pg_restore: error: could not execute query: ERROR:  x\n";
+        let end = "pg_restore: warning: errors ignored on restore: ";
+        assert_eq!(unread(format!("{error}{error}{end}2\n")), 0);
+        assert_eq!(unread(format!("{error}{error}{end}1\n")), 0);
+        assert_eq!(unread(format!("{error}pg_restore: error: pg_restore: error: \n{end}2\n")), 1);
+        assert_eq!(unread("psql:a.sql:1: ERROR:  x\n".to_owned()), 0);
     }
 }

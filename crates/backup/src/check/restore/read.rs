@@ -43,7 +43,7 @@ pub(super) async fn read(databases: &Databases<'_>, restored: &mut Restored) -> 
     let target = (databases.of)(databases.first);
     let session = match Session::open(&target).await {
         Ok(session) => session,
-        Err(error) if error.sqlstate() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+        Err(error) if is_no_superuser(&error) => {
             return Err(RestoreError::NoSuperuser { name: target.user().to_owned() }.into());
         }
         Err(error) => {
@@ -73,6 +73,12 @@ pub(super) async fn read(databases: &Databases<'_>, restored: &mut Restored) -> 
         }
     }
     Ok(())
+}
+
+/// Whether it is the error of a connection whose role is not there, or may not set all options of the target.
+fn is_no_superuser(error: &ConnectError) -> bool {
+    let codes = [SqlState::INVALID_AUTHORIZATION_SPECIFICATION, SqlState::INSUFFICIENT_PRIVILEGE];
+    error.sqlstate().is_some_and(|code| codes.contains(code))
 }
 
 /// Reads a database that was restored beside one that is compared with its original. Damage is kept as a failure. Constraints count, and are

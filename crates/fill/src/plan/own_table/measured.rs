@@ -18,8 +18,8 @@ use catalog::{Scope, TableInfo};
 /// Limits of a sample: number of rows, their bytes (approximately), and number of stretches that
 /// they come from.
 const ROWS: u64 = 30_000;
-const BYTES: u64 = 64 << 20;
-const STRETCHES: u64 = 6;
+pub(crate) const BYTES: u64 = 64 << 20;
+pub(crate) const STRETCHES: u64 = 6;
 /// Most samples, and the change of the number of rows below which no further sample is taken.
 const SAMPLES: usize = 3;
 const CHANGE: f64 = 0.1;
@@ -95,7 +95,7 @@ impl Look<'_> {
 }
 
 /// Row numbers of a sample of about `most` rows: from the beginning, the end and between.
-fn stretches(first: u64, rows: u64, most: u64) -> Vec<Range<u64>> {
+pub(crate) fn stretches(first: u64, rows: u64, most: u64) -> Vec<Range<u64>> {
     if rows <= most {
         return std::iter::once(first..first + rows).collect();
     }

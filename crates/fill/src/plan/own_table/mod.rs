@@ -9,9 +9,11 @@ mod width;
 use rowgen::{Column, ColumnSpec, Format, Table, Values};
 use tokio_postgres::Client;
 
+pub(crate) use self::measured::{BYTES, STRETCHES, stretches};
 use self::pages::StoredTable;
 use self::rows::DescribedRows;
 pub(super) use self::rows::OwnTableFacts;
+pub(crate) use self::width::rows_within;
 use super::existing::adjusted;
 use super::facts::{Facts, TablesFacts, VacuumRefused};
 use super::tables::TableNames;

@@ -1,9 +1,12 @@
 //! Describes the rows of every table in order, so that the keys of earlier tables are known from
 //! their descriptions.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use catalog::{CatalogError, DescribeRequest, Described, Planned, Scope, TableInfo, describe, verify};
 use measure::human::counted;
-use rowgen::{ColumnSpec, Format};
+use rowgen::{ColumnSpec, Format, Table};
 
 use super::amounts::{self, Wanted, is_named, listed};
 use super::cycles;
@@ -11,7 +14,7 @@ use super::order::{Placed, is_referenced};
 use super::row_bytes::RowBytes;
 use super::{Planner, Postponed};
 use crate::error::FillError;
-use crate::plan::{Method, Sample};
+use crate::plan::{Method, Sample, own_table};
 use crate::schema::record::{InCycle, RecordedTable};
 use crate::schema::request::Modelled;
 use server::quote::qualified;
@@ -86,6 +89,22 @@ impl Designed<'_> {
         self.row_bytes
             .as_ref()
             .map(|row_bytes| (row_bytes.times(self.rows) as u64).saturating_sub(self.beyond))
+    }
+
+    /// The rows to measure, and their description: some rows from all over the table if all are too long.
+    fn sampled(&self) -> (Vec<Range<u64>>, Cow<'_, Table>) {
+        let Described { table, first_row, .. } = &self.described;
+        let most = if self.rows > own_table::STRETCHES {
+            own_table::rows_within(table, own_table::BYTES).max(own_table::STRETCHES)
+        } else {
+            self.rows
+        };
+        let rows = own_table::stretches(*first_row, self.rows, most);
+        if self.rows <= most {
+            return (rows, Cow::Borrowed(table));
+        }
+        let taken = most / own_table::STRETCHES * own_table::STRETCHES;
+        (rows, Cow::Owned(table.sampled(taken as f64 / self.rows as f64)))
     }
 
     /// The record of this table.
@@ -417,19 +436,16 @@ impl Planner<'_> {
         let block_size = self.survey.server.geometry.block_size();
         let are_postponed = self.request.ddl.is_some() && designed.info.partitions.is_none();
         let are_built = plan.method == Method::Direct || are_postponed;
-        let described = &designed.described;
-        let sample = Sample {
-            info: designed.info,
-            table: &described.table,
-            rows: std::iter::once(described.first_row..described.first_row + designed.rows).collect(),
-            fillfactor: plan.fillfactor,
-            builds_indexes: are_built,
-        };
+        let (rows, table) = designed.sampled();
+        let taken: u64 = rows.iter().map(|stretch| stretch.end - stretch.start).sum();
+        let fillfactor = plan.fillfactor;
+        let sample =
+            Sample { info: designed.info, table: &table, rows, fillfactor, builds_indexes: are_built };
         if self.request.append && !are_built {
             let (sizes, indexes) = sample.growth(self.connection, block_size).await?;
-            return Ok(RowBytes::of_growth(sizes, designed.rows, &indexes));
+            return Ok(RowBytes::of_growth(sizes, taken, &indexes));
         }
         let sizes = sample.sizes(self.connection, block_size).await?;
-        Ok(RowBytes::even(sizes, designed.rows))
+        Ok(RowBytes::even(sizes, taken))
     }
 }
