@@ -26,6 +26,7 @@ mod statements;
 mod suited;
 mod support;
 mod tablespaces;
+mod triggers;
 mod vacuums;
 mod ways;
 mod workers;
