@@ -106,7 +106,11 @@ pub enum BackupError {
         least: u64,
     },
     /// The data cannot be made.
-    #[error("cannot fill a database of {} with {origin}: {error}", bytes(*.size))]
+    #[error(
+        "cannot fill a database of {} with {origin}: {}",
+        bytes(*.size),
+        error.of_sql().map_or_else(|| error.to_string(), |problem| format!("--schema-file: {problem}"))
+    )]
     Fill {
         /// The data.
         origin: String,
