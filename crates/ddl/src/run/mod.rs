@@ -221,6 +221,7 @@ impl Measurement<'_> {
             }
         }
         minimal.end(&mut databases).await?;
+        clock.skip();
         let site = Copies { databases: &databases, settings: &settings };
         // A size that was measured needs no forecast, though files are a little smaller or larger than planned. Those of an original may
         // be bloated.
