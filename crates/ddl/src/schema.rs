@@ -196,7 +196,7 @@ impl Schema {
     }
 
     /// Whether it has the tables of a database or a model, and not all of the SQL.
-    pub(crate) fn is_copy(&self) -> bool {
+    pub fn is_copy(&self) -> bool {
         self.major.is_some()
     }
 

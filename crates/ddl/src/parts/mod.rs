@@ -3,10 +3,12 @@
 mod acts;
 mod computed;
 mod concurrent;
+mod writes;
 
 use sql::Kind;
 
 pub(crate) use acts::{Act, Acts};
+pub(crate) use writes::Write;
 
 use crate::script::tokens;
 

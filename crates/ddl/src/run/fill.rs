@@ -233,8 +233,7 @@ impl Filler<'_> {
         let is_given = |spec: &&String| is_given(&self.request.columns, spec);
         let suiting: Vec<String> = self.specs.iter().filter(|spec| !is_given(spec)).cloned().collect();
         columns.extend(suiting);
-        let sql =
-            self.request.schema.sql.clone() + &suit::script(&self.additions) + &self.triggers.disable();
+        let sql = self.request.schema.sql.clone() + &suit::script(&self.additions) + &self.triggers.disable();
         SchemaRequest {
             empty: self.empty.clone(),
             rules: self.rules(rules),

@@ -33,6 +33,7 @@ mod space;
 mod stall;
 mod suit;
 mod triggers;
+mod unmatched;
 pub(crate) mod unsuited;
 mod vacuum;
 mod watch;
@@ -429,10 +430,10 @@ struct Forecasts<'a> {
 }
 
 impl Forecasts<'_> {
-    /// Adds forecasts, but none for a statement whose partition has no rows.
+    /// Adds forecasts, but none for a statement whose time is not measured.
     fn add(&self, statements: &mut [StatementOutcome]) {
         self.partitions.note(statements);
-        for one in statements.iter_mut().filter(|one| one.rowless.is_empty()) {
+        for one in statements.iter_mut().filter(|one| one.untimed().is_none()) {
             let Some(found) = &one.found else { continue };
             let size = sized(&one.tables, self.goal);
             one.forecast = forecast(found.class, &one.measured, &one.spaces, size, self.memory);

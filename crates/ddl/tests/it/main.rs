@@ -27,6 +27,7 @@ mod suited;
 mod support;
 mod tablespaces;
 mod triggers;
+mod unmatched;
 mod vacuums;
 mod ways;
 mod workers;
