@@ -239,7 +239,9 @@ fn reason(error: &FillError) -> String {
     match error {
         FillError::OfTable { table, source, .. } => format!("{table}: {}", reason(source)),
         FillError::Step { step, source, .. } => format!("{} failed: {source}", step.name()),
-        error => error.to_string(),
+        error => {
+            error.of_sql().map_or_else(|| error.to_string(), |problem| format!("--schema-file: {problem}"))
+        }
     }
 }
 

@@ -234,6 +234,7 @@ pub(crate) mod tests {
             inherited: Vec::new(),
             kept_on_own: None,
             unknown_locks: None,
+            unmatched: Vec::new(),
             is_alone: false,
             is_partitioned: false,
             is_unshared: false,

@@ -165,6 +165,16 @@ pub enum DdlError {
         /// The reason.
         error: Box<FillError>,
     },
+    /// The server or pgrig refuses SQL of the schema.
+    #[error("{option}: {problem}")]
+    Sql {
+        /// The option that gives the schema, with its value; or the database.
+        option: String,
+        /// The problem, with the remedy.
+        problem: String,
+        /// The reason.
+        error: Box<FillError>,
+    },
     /// The SQL of the schema would connect pgrig's databases with another server.
     #[error(
         "{origin}, line {line}: {command} would connect each of pgrig's databases with another server: make the file with pg_dump --schema-only \
@@ -306,6 +316,17 @@ impl DdlError {
             error => error,
         }
     }
+
+    /// The error of the schema's SQL, named by the option that gives it.
+    pub(crate) fn of_sql(self, option: String) -> Self {
+        match self {
+            Self::Fill(error) => match error.of_sql() {
+                Some(problem) => Self::Sql { option, problem, error },
+                None => Self::Fill(error),
+            },
+            error => error,
+        }
+    }
 }
 
 /// Whether SQL of the user's creates an object that is there; tables and functions are not meant.
@@ -316,7 +337,7 @@ fn is_duplicate(error: &FillError) -> bool {
 impl Classified for DdlError {
     fn class(&self) -> Class {
         match self {
-            Self::Schema { error, .. } | Self::Fill(error) => error.class(),
+            Self::Schema { error, .. } | Self::Sql { error, .. } | Self::Fill(error) => error.class(),
             Self::Original(error) => error.class(),
             Self::WalLevel
             | Self::Subscription { .. }
@@ -336,7 +357,9 @@ impl Classified for DdlError {
 
     fn is_explained_by_log(&self) -> bool {
         match self {
-            Self::Schema { error, .. } | Self::Fill(error) => error.is_explained_by_log(),
+            Self::Schema { error, .. } | Self::Sql { error, .. } | Self::Fill(error) => {
+                error.is_explained_by_log()
+            }
             _ => false,
         }
     }

@@ -14,8 +14,8 @@
 //! - `ways`: the better way in words, by the class and by the actions of the text. `better`: statements that do the same with weaker locks,
 //!   made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`, of several actions:
 //!   `combined`); measured in the same way. `kept`: DROP TABLE that should come later in its transaction.
-//! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, whose statements have
-//!   no forecast.
+//! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
+//!   writes that change no row (`run/unmatched`): these statements have no forecast.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` warns if a time zone decides on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
@@ -62,7 +62,7 @@ pub use outcome::{
 pub use plan::{Plan, PlannedDefault, PlannedSize, PlannedTable};
 pub use probing::{ProbeScript, Probing};
 pub use request::{Amount, Effort, Probes, Request, TableSize};
-pub use rowless::Rowless;
+pub use rowless::{Rowless, Unmatched, Untimed};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::find::{Class, Lock, LockMode, Work};
 use crate::forecast::Forecast;
 use crate::parted::Node;
-use crate::rowless::Rowless;
+use crate::rowless::{Rowless, Unmatched};
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 
@@ -89,6 +89,8 @@ pub struct Effects {
     pub(crate) kept_on_own: Option<LockMode>,
     /// Why it may take more locks than these, if pgrig could not make it wait to read them: a phrase, with the remedy.
     pub unknown_locks: Option<String>,
+    /// Tables whose rows it writes, but of which it changed none.
+    pub unmatched: Vec<Unmatched>,
     /// Whether it runs only outside of transactions.
     pub is_alone: bool,
     /// Whether it concerns all partitions of a table.

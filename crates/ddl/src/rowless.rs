@@ -1,5 +1,5 @@
-//! Partitions without generated rows, such as a default partition: a statement that works on one takes hardly any time in the copy, and
-//! pgrig does not know its time in the original.
+//! Statements that take hardly any time in the copy, so that pgrig does not know their time in the original: those that work on a partition
+//! without generated rows, such as a default partition, and those whose conditions no generated row satisfies.
 
 use serde::Serialize;
 
@@ -39,19 +39,79 @@ impl Rowless {
     }
 }
 
+/// A table whose rows a statement writes, and of which it changed none, because no generated row satisfies its conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unmatched {
+    /// Name of the table for people.
+    pub table: String,
+    /// Whether rows would be inserted.
+    pub is_insert: bool,
+    /// Whether the conditions concern no other table.
+    pub is_plain: bool,
+}
+
+impl Unmatched {
+    /// Why the time of the statement is not measured: a phrase for people.
+    pub fn reason(&self) -> String {
+        let changes = if self.is_insert { "inserts no row into" } else { "changes no row of" };
+        format!("it {changes} {}, because no generated row satisfies its conditions", self.table)
+    }
+
+    /// Advice for other rows: a phrase for people.
+    pub fn remedy(&self) -> String {
+        let table = if self.is_plain { self.table.replace('\'', r"'\''") } else { "TABLE".to_owned() };
+        format!("give values that do with --column '{table}.COLUMN=SPEC'")
+    }
+}
+
+/// Why the time of a statement is not measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untimed<'a> {
+    /// It works on a partition without rows.
+    Partition(&'a Rowless),
+    /// It changes no row.
+    Write(&'a Unmatched),
+}
+
+impl Untimed<'_> {
+    /// A phrase for people.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Partition(rowless) => rowless.reason(),
+            Self::Write(unmatched) => unmatched.reason(),
+        }
+    }
+
+    /// Advice: a phrase for people.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Partition(rowless) => rowless.remedy(),
+            Self::Write(unmatched) => unmatched.remedy(),
+        }
+    }
+}
+
+impl StatementOutcome {
+    /// Why its time is not measured; none if it is.
+    pub fn untimed(&self) -> Option<Untimed<'_>> {
+        let unmatched = self.found.as_ref().and_then(|found| found.unmatched.first());
+        unmatched.map(Untimed::Write).or(self.rowless.first().map(Untimed::Partition))
+    }
+}
+
 impl Outcome {
-    /// The partition without rows because of which it is not known how long a statement holds its locks: one on which it works, or a later
-    /// statement of its transaction.
-    pub fn rowless(&self, one: &StatementOutcome) -> Option<&Rowless> {
+    /// Why it is not known how long a statement holds its locks: its own time is not measured, or that of a later statement of its
+    /// transaction.
+    pub fn untimed(&self, one: &StatementOutcome) -> Option<Untimed<'_>> {
         let place = self.statements.iter().position(|other| other.number == one.number)?;
-        let own = self.statements[place].rowless.first();
+        let own = self.statements[place].untimed();
         let (before, rest) = self.statements.split_at(place + 1);
         let last_edge = before.iter().rev().find_map(|other| Edge::of(&other.statement));
         if own.is_some() || last_edge.is_none_or(|edge| edge == Edge::Ends) {
             return own;
         }
         let ends = |other: &&StatementOutcome| Edge::of(&other.statement).is_some_and(|edge| edge.ends());
-        rest.iter().take_while(|other| !ends(other)).find_map(|other| other.rowless.first())
+        rest.iter().take_while(|other| !ends(other)).find_map(StatementOutcome::untimed)
     }
 }
 
@@ -77,13 +137,28 @@ mod tests {
     }
 
     #[test]
+    fn the_remedy_of_a_write_names_its_table_if_the_conditions_concern_no_other() {
+        let of =
+            |is_insert: bool, is_plain: bool| Unmatched { table: "posts".to_owned(), is_insert, is_plain };
+        let plain = of(false, true);
+        assert_eq!(
+            plain.reason(),
+            "it changes no row of posts, because no generated row satisfies its conditions"
+        );
+        assert_eq!(plain.remedy(), "give values that do with --column 'posts.COLUMN=SPEC'");
+        let inserted = of(true, false);
+        assert!(inserted.reason().starts_with("it inserts no row into posts, because "));
+        assert!(inserted.remedy().ends_with("--column 'TABLE.COLUMN=SPEC'"));
+    }
+
+    #[test]
     fn the_locks_of_a_transaction_are_held_while_a_later_statement_of_it_works() {
         let migration = "SELECT 1; BEGIN; SELECT 2; SAVEPOINT a; SELECT 3; SELECT 4; COMMIT; SELECT 5";
         let script = Script::read(migration, None).unwrap();
         let mut outcome =
             Outcome { statements: StatementOutcome::of_all(&script.statements), ..Outcome::default() };
         outcome.statements[4].rowless = vec![rowless(&[])];
-        let is_unknown = |one: &StatementOutcome| outcome.rowless(one).is_some();
+        let is_unknown = |one: &StatementOutcome| outcome.untimed(one).is_some();
         let unknown: Vec<usize> =
             outcome.statements.iter().filter(|one| is_unknown(one)).map(|one| one.number).collect();
         assert_eq!(unknown, [2, 3, 4, 5]);

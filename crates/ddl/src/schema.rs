@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::CatalogError;
 use connect::{ConnectError, Connection};
-use fill::{FillError, Modelled, RowsRule, TableRows, sql_of_script};
+use fill::{Modelled, RowsRule, TableRows, sql_of_script};
 use futures_util::future::LocalBoxFuture;
 use model::{Model, Privacy, Table};
 use serde::Serialize;
@@ -99,11 +99,16 @@ impl Schema {
     /// # Errors
     /// If it has psql's own commands, or makes a subscription.
     pub fn of_script(text: &str, origin: &str) -> Result<Self, DdlError> {
+        Self::of_sql(text, origin).map_err(|error| error.of_sql(of_file(origin)))
+    }
+
+    /// Of SQL, whatever option gives it.
+    fn of_sql(text: &str, origin: &str) -> Result<Self, DdlError> {
         if let Some((line, command)) = outside::subscription(text) {
             return Err(DdlError::Subscription { origin: origin.to_owned(), line, command });
         }
         let (text, mut unseen) = encoding::of_schema(text, origin);
-        let sql = sql_of_script(&without_transactions(&text)).map_err(of_schema(origin))?;
+        let sql = sql_of_script(&without_transactions(&text))?;
         let (sql, skipped) = match outside::inside(&sql, origin) {
             // The body of a DO or an extension may make mappings. The last statement of a file may lack its semicolon.
             Some((kept, warnings)) => {
@@ -132,7 +137,7 @@ impl Schema {
     /// # Errors
     /// If its SQL has psql's own commands.
     pub fn of_model(model: &Model, origin: &str) -> Result<Self, DdlError> {
-        let schema = Self::of_script(&model.ddl, origin)?;
+        let schema = Self::of_sql(&model.ddl, origin).map_err(|error| error.of_sql(of_model(origin)))?;
         let rows = model.tables.iter().map(|table| (table.name.clone(), table.rows)).collect();
         let size = |table: &Table| table.bytes.heap + table.bytes.toast + table.bytes.indexes;
         let bytes = model.tables.iter().map(|table| (table.name.clone(), size(table))).collect();
@@ -174,13 +179,24 @@ impl Schema {
         })
     }
 
+    /// The option that gives it, with its value; or the database.
+    pub(crate) fn option(&self) -> String {
+        if self.is_of_database() {
+            self.origin.clone()
+        } else if self.is_copy() {
+            of_model(&self.origin)
+        } else {
+            of_file(&self.origin)
+        }
+    }
+
     /// Whether it is that of a database, with its settings.
     pub(crate) fn is_of_database(&self) -> bool {
         !self.settings.is_empty()
     }
 
     /// Whether it has the tables of a database or a model, and not all of the SQL.
-    pub(crate) fn is_copy(&self) -> bool {
+    pub fn is_copy(&self) -> bool {
         self.major.is_some()
     }
 
@@ -246,8 +262,12 @@ async fn shares(connection: &Connection) -> Result<BTreeMap<String, f64>, Connec
     }
 }
 
-/// The error of a schema's SQL.
-fn of_schema(origin: &str) -> impl Fn(FillError) -> DdlError {
-    let origin = origin.to_owned();
-    move |error| DdlError::Schema { origin: origin.clone(), error: Box::new(error) }
+/// The option that gives a file of SQL.
+fn of_file(origin: &str) -> String {
+    format!("--schema-file {origin}")
+}
+
+/// The option that gives a model.
+fn of_model(origin: &str) -> String {
+    format!("--model {origin}")
 }

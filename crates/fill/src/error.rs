@@ -443,6 +443,18 @@ impl FillError {
         Self::Ddl { problem: problem.into(), sqlstate: None }
     }
 
+    /// The problem of SQL of the user's, for a verb that has other options than `fill`: without the name of the option, and without advice to give
+    /// options. None if the error is not about this SQL.
+    pub fn of_sql(&self) -> Option<String> {
+        let Self::Ddl { problem, .. } = self else { return None };
+        let of_fill = [
+            ". To fill tables that exist, give --all-tables, or --table",
+            ", or give another --schema",
+            ", or give --table NAME",
+        ];
+        Some(of_fill.iter().fold(problem.clone(), |problem, advice| problem.replace(advice, "")))
+    }
+
     /// SQL of the user's without a table to fill.
     pub(crate) fn no_table_created() -> Self {
         Self::refused_ddl("it creates no table: give a file that creates one, or give --table NAME")

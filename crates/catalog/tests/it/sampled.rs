@@ -296,12 +296,12 @@ fn log_table() -> String {
     let targets = ["person", "community", "post", "comment", "instance"];
     // Of each kind, other columns are set: not all of them, and not none.
     let kind = |number: usize| {
-        let named = |is_set: bool| {
+        let listed = |is_set: bool| {
             let is_meant = |at: &usize| ((number >> at) % 2 == 1) == is_set;
             let names: Vec<&str> = (0..targets.len()).filter(is_meant).map(|at| targets[at]).collect();
             (names.len(), names.join(", "))
         };
-        let ((set, names), (_, others)) = (named(true), named(false));
+        let ((set, names), (_, others)) = (listed(true), listed(false));
         format!("(kind = 'kind_{number}' AND num_nonnulls({names}) = {set} AND num_nonnulls({others}) = 0)")
     };
     let check: Vec<String> = (1..20).map(kind).collect();

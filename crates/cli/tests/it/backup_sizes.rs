@@ -148,6 +148,12 @@ fn a_forecast_that_cannot_be_made_is_refused_with_the_remedy() {
         assert_eq!(ran.code, Some(2), "{line}: {ran:#?}");
         assert_says(&ran.stderr, &[says]);
     }
+    let schema = rig.home.path().join("s.sql");
+    std::fs::write(&schema, "CREATE TABLE t (id int);\n\\gexec\n").unwrap();
+    let ran = rig.run(&format!("backup rehearse --size 1TB --schema-file {}", schema.display()));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_says(&ran.stderr, &["s.sql: line 2 is the psql command"]);
+    assert!(!ran.stderr.contains("--ddl"), "{ran:#?}");
     if require(Need::Clients) {
         let ran = rig.run("backup rehearse --size 1TB --up-to 9MB --pg-version 13");
         assert_eq!(ran.code, Some(2), "{ran:#?}");

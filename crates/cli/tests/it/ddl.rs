@@ -304,3 +304,23 @@ fn files_are_transactions_in_the_order_of_their_versions() {
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert_says(&ran.stderr, &["own.sql, line 1: BEGIN", "leave out --single-transaction"]);
 }
+
+/// pgrig names the option that this verb has, not that of `fill`.
+#[test]
+fn errors_of_the_schema_name_the_option_and_the_line() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    for (sql, says) in [
+        ("CREATE TABLE t (id int);\n\nSELEC 1;", "line 3: "),
+        ("CREATE TABLE t (id int);\n\\gexec\n", "line 2 is the psql command"),
+    ] {
+        fs::write(&schema, sql).unwrap();
+        let mut command = rig.command("ddl -q --quick --rows 10 -c SELECT(1) --schema-file");
+        let ran = command.arg(&schema).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(2), "{stderr}");
+        let stderr = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_says(&stderr, &[&format!("--schema-file {}: {says}", schema.display())]);
+        assert!(!stderr.contains("--ddl") && !stderr.contains("--all-tables"), "{stderr}");
+    }
+}

@@ -1,4 +1,4 @@
-//! Partitions without generated rows, in the output and the gates of `pgrig ddl`.
+//! Partitions without generated rows, and writes that change no row, in the output and the gates of `pgrig ddl`.
 
 use std::fs;
 
@@ -49,6 +49,34 @@ fn a_scan_of_a_default_partition_without_rows_is_not_measured() {
     assert_says(&stdout, &["at any size not known:", reason]);
     assert_says(&stderr, &["was not checked:", reason, "statement 1 works on a partition without rows"]);
     assert_says(&stderr, &["--column 'events.at=SPEC'"]);
+    let (status, _, stderr) = told("class=rewrite");
+    assert_eq!(status, Some(0), "{stderr}");
+}
+
+/// It passes no gate of the class that it would have if it changed rows, and none of waits.
+#[test]
+fn an_update_that_changes_no_row_is_not_measured() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    let posts = "CREATE TABLE posts (id int PRIMARY KEY, root text); CREATE INDEX ON posts (root);";
+    fs::write(&schema, posts).unwrap();
+    let told = |gate: &str| {
+        let mut command = rig.command("ddl --quick --rows 1000 --instance ddl -c");
+        command.args(["UPDATE posts SET id = id WHERE root = ''", "--fail-if", gate, "--schema-file"]);
+        let ran = command.arg(&schema).output().unwrap();
+        let text =
+            |bytes: &[u8]| String::from_utf8_lossy(bytes).split_whitespace().collect::<Vec<_>>().join(" ");
+        (ran.status.code(), text(&ran.stdout), text(&ran.stderr))
+    };
+    let reason = "it changes no row of posts, because no generated row satisfies its conditions";
+    for gate in ["class=rows", "stall>1h"] {
+        let (status, stdout, stderr) = told(gate);
+        assert_eq!(status, Some(3), "{gate}: {stderr}");
+        assert_says(&stdout, &["at any size not known:", reason]);
+        let warning = "the class and the time of statement 1 in the original are not measured:";
+        assert_says(&stderr, &[warning, &format!("{gate} was not checked:"), reason]);
+        assert_says(&stderr, &["--column 'posts.COLUMN=SPEC'"]);
+    }
     let (status, _, stderr) = told("class=rewrite");
     assert_eq!(status, Some(0), "{stderr}");
 }

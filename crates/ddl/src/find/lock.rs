@@ -119,6 +119,16 @@ impl Held {
         }
     }
 
+    /// Whether this lock is among them.
+    pub(crate) fn has(&self, relation: u32, mode: LockMode) -> bool {
+        self.0.get(&relation).is_some_and(|modes| modes.contains(&mode))
+    }
+
+    /// The relations with this lock.
+    pub(crate) fn with(&self, mode: LockMode) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().filter(move |(_, modes)| modes.contains(&mode)).map(|(oid, _)| *oid)
+    }
+
     /// Leaves out ACCESS EXCLUSIVE on indexes. DROP INDEX and REINDEX with CONCURRENTLY take it on an index that no session uses any more,
     /// at their very end (index.c: `index_drop`; dependency.c: `AcquireDeletionLock`): nobody waits for it, and a reading meets it by chance.
     pub(crate) fn forget_exclusive_on_indexes(&mut self, known: [&Relations; 2]) {

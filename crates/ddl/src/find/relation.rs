@@ -187,6 +187,15 @@ impl Relations {
         }
     }
 
+    /// The table of which another is a partition or child at any depth; else itself.
+    pub(crate) fn root(&self, oid: u32) -> u32 {
+        let mut at = oid;
+        while let Some(parent) = self.get(at).map(|relation| relation.parent).filter(|parent| *parent != 0) {
+            at = parent;
+        }
+        at
+    }
+
     /// Whether a table is `ancestor`, or a partition or child of it at any depth.
     pub(crate) fn is_within(&self, oid: u32, ancestor: u32) -> bool {
         let mut at = oid;

@@ -118,7 +118,7 @@ fn first_action(parts: &Parts<'_>, place: usize) -> Option<usize> {
 }
 
 /// The text within the quotes of a DO's body: of the longest one, since the name of the language may be in quotes, too.
-fn body<'a>(parts: &Parts<'a>) -> Option<&'a str> {
+pub(super) fn body<'a>(parts: &Parts<'a>) -> Option<&'a str> {
     let literals = parts.tokens.iter().filter(|part| part.kind == Kind::Literal);
     let quoted = literals.map(|part| part.text).max_by_key(|text| text.len())?;
     let Some(tag) = quoted.strip_prefix('$').and_then(|rest| rest.find('$')) else {

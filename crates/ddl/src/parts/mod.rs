@@ -4,11 +4,13 @@ mod acts;
 mod computed;
 mod concurrent;
 mod several;
+mod writes;
 
 use sql::Kind;
 
 pub(crate) use acts::{Act, Acts};
 pub(crate) use several::{Part, Several};
+pub(crate) use writes::Write;
 
 use crate::script::tokens;
 

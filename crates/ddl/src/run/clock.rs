@@ -85,33 +85,77 @@ fn speed(class: Class) -> f64 {
     }
 }
 
-/// Counts work that is done.
+/// Counts work that is done: fills and runs apart, because a slow fill tells nothing of the runs.
 pub(crate) struct Clock {
-    began: Instant,
+    /// The end of the last piece of work.
+    last: Instant,
     speeds: Speeds,
-    done: f64,
+    fills: Progress,
+    runs: Progress,
+}
+
+/// Work of one kind, seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// Assumed for all of it.
     all: f64,
+    /// Assumed for what is done.
+    done: f64,
+    /// Taken by what is done.
+    took: f64,
+}
+
+impl Progress {
+    /// The time that is left, if all goes on as it went.
+    fn left(self) -> f64 {
+        let pace = if self.done > 0.0 { self.took / self.done.max(FIXED) } else { 1.0 };
+        pace * (self.all - self.done).max(0.0)
+    }
 }
 
 impl Clock {
     pub(crate) fn begin(speeds: Speeds, works: impl IntoIterator<Item = Work>) -> Self {
-        let all = works.into_iter().map(|work| speeds.of(work)).sum();
-        Self { began: Instant::now(), speeds, done: 0.0, all }
+        let (fills, runs) = (Progress::default(), Progress::default());
+        let mut clock = Self { last: Instant::now(), speeds, fills, runs };
+        for work in works {
+            clock.of(work).all += speeds.of(work);
+        }
+        clock
+    }
+
+    /// The time since the last piece of work belongs to none.
+    pub(crate) fn skip(&mut self) {
+        self.last = Instant::now();
     }
 
     pub(crate) fn did(&mut self, work: Work) {
-        self.done += self.speeds.of(work);
+        let took = self.last.elapsed();
+        self.last = Instant::now();
+        self.took(work, took);
+    }
+
+    fn took(&mut self, work: Work, took: Duration) {
+        let assumed = self.speeds.of(work);
+        let of = self.of(work);
+        of.done += assumed;
+        of.took += took.as_secs_f64();
+    }
+
+    fn of(&mut self, work: Work) -> &mut Progress {
+        match work {
+            Work::Fill(_) => &mut self.fills,
+            Work::Run(_) | Work::Probed(_) => &mut self.runs,
+        }
     }
 
     /// The time of all work, as it was assumed.
     pub(crate) fn all(&self) -> Duration {
-        Duration::from_secs_f64(self.all)
+        Duration::from_secs_f64(self.fills.all + self.runs.all)
     }
 
-    /// The time that is left, if all goes on as it went.
+    /// The time that is left.
     pub(crate) fn left(&self) -> Duration {
-        let pace = self.began.elapsed().as_secs_f64() / self.done.max(FIXED);
-        Duration::from_secs_f64(pace * (self.all - self.done).max(0.0))
+        Duration::from_secs_f64(self.fills.left() + self.runs.left())
     }
 }
 
@@ -136,5 +180,15 @@ mod tests {
         let works = [Work::Fill(1.0), Work::Run(0.5), Work::Probed(Duration::from_secs(30))];
         let clock = Clock::begin(speeds, works);
         assert!((clock.all().as_secs_f64() - (10.0 + 2.5 + 37.0 + 3.0 * FIXED)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_slow_fill_does_not_make_runs_slow() {
+        let speeds = Speeds { fill: 10.0, run: 5.0 };
+        let mut clock = Clock::begin(speeds, [Work::Fill(1.0), Work::Run(1.0), Work::Run(1.0)]);
+        clock.took(Work::Fill(1.0), Duration::from_secs(100));
+        assert!((clock.left().as_secs_f64() - 2.0 * (5.0 + FIXED)).abs() < 1e-6);
+        clock.took(Work::Run(1.0), Duration::from_secs(1));
+        assert!((clock.left().as_secs_f64() - 1.0).abs() < 1e-6);
     }
 }

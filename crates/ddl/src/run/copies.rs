@@ -37,7 +37,7 @@ impl Copies<'_> {
         observer: &mut dyn Observer,
     ) -> Result<bool, DdlError> {
         let (copy, mut costs) =
-            self.look_as(&filled.database, statements, (is_timed, None), observer).await?;
+            Box::pin(self.look_as(&filled.database, statements, (is_timed, None), observer)).await?;
         self.databases.drop(&copy).await?;
         let is_disturbed = costs.is_disturbed;
         if is_disturbed {
@@ -71,7 +71,7 @@ impl Copies<'_> {
         rules: &mut Rules,
         observer: &mut dyn Observer,
     ) -> Result<(Target, Costs), DdlError> {
-        self.look_as(original, statements, (false, Some(rules)), observer).await
+        Box::pin(self.look_as(original, statements, (false, Some(rules)), observer)).await
     }
 
     /// The same, with rules if there are any to read. If their times do not count (`is_timed`), the statements have parallel workers only where the server counts what these read.

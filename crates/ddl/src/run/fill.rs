@@ -18,6 +18,7 @@ use crate::request::{Amount, Request};
 use crate::run::Site;
 use crate::run::defaults::DefaultRows;
 use crate::run::suit::{self, Addition};
+use crate::run::triggers::Triggers;
 
 /// Rows of tables that reference nothing, where the user gives a size.
 const BASE: u64 = 10_000;
@@ -38,6 +39,8 @@ pub(crate) struct Filler<'a> {
     pub(crate) specs: Vec<String>,
     /// Rows for default partitions.
     pub(crate) defaults: Vec<DefaultRows>,
+    /// Triggers of the schema, which do not run for the rows.
+    pub(crate) triggers: Triggers,
 }
 
 /// Scales of the fills.
@@ -185,6 +188,7 @@ impl Filler<'_> {
                 let limits = SchemaLimits { limits: Limits::default(), survey: &survey, arrival: None };
                 run_schema(&database, plan, limits, None, &Unwatched, interrupt).await?;
                 suit::drop_all(&database, &self.additions).await?;
+                session.run(&self.triggers.enable()).await?;
             }
             None => drop(fill::create_schema(&session.connection, &self.request.schema.sql).await?),
         }
@@ -229,7 +233,7 @@ impl Filler<'_> {
         let is_given = |spec: &&String| is_given(&self.request.columns, spec);
         let suiting: Vec<String> = self.specs.iter().filter(|spec| !is_given(spec)).cloned().collect();
         columns.extend(suiting);
-        let sql = self.request.schema.sql.clone() + &suit::script(&self.additions);
+        let sql = self.request.schema.sql.clone() + &suit::script(&self.additions) + &self.triggers.disable();
         SchemaRequest {
             empty: self.empty.clone(),
             rules: self.rules(rules),

@@ -14,7 +14,8 @@ use crate::find::{
 };
 use crate::outcome::{Attached, Effects, Failed, Obstacles};
 use crate::parted;
-use crate::parts::Parts;
+use crate::parts::{Parts, Write};
+use crate::rowless::Unmatched;
 use crate::run::blockers::{Blockers, used};
 use crate::run::counters::Counters;
 use crate::run::databases::Databases;
@@ -25,6 +26,7 @@ use crate::run::named::within;
 use crate::run::pace::Pace;
 use crate::run::rules::Rules;
 use crate::run::space::Sampler;
+use crate::run::unmatched::Readings;
 use crate::run::vacuum;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
 use crate::run::workers::Workers;
@@ -200,6 +202,12 @@ impl<'a> Look<'a> {
         let known = known(statement, counted, &vacuumed);
         let mut works = works(&before.relations, &after.relations, known);
         drop_work_on_empty(&mut works, [&before.relations, &after.relations], &self.was_there);
+        let readings = Readings {
+            locks: [&before.locks, &after.locks],
+            relations: [&before.relations, &after.relations],
+            works: &works,
+        };
+        let unmatched = self.unmatched(statement, readings).await?;
         let excluding = facts::excluding(&self.session, statement, &works).await?;
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
         let worked = works.iter().map(|work| work.table).chain(named);
@@ -227,6 +235,7 @@ impl<'a> Look<'a> {
             inherited,
             kept_on_own,
             unknown_locks: None,
+            unmatched,
             is_alone: false,
             waits: 0,
             space,
@@ -283,6 +292,9 @@ impl<'a> Look<'a> {
         if parts.drops_index_concurrently() {
             events::dropped(&self.session).await?.add_dead(&mut locks, &before);
         }
+        let (locks_before, relations) = (Held::default(), [&before, &after]);
+        let readings = Readings { locks: [&locks_before, &held], relations, works: &works };
+        let unmatched = if is_counted { self.unmatched(statement, readings).await? } else { Vec::new() };
         let unknown_locks = refused.or_else(|| vacuum::unknown(statement, &vacuumed, &works));
         drop_work_on_empty(&mut works, [&before, &after], &self.was_there);
         let effects = Effects {
@@ -301,6 +313,7 @@ impl<'a> Look<'a> {
             inherited: Vec::new(),
             kept_on_own: None,
             unknown_locks,
+            unmatched,
             is_alone: true,
             waits,
             space,
@@ -338,6 +351,22 @@ impl<'a> Look<'a> {
                 blockers.release().await?;
             }
         }
+    }
+
+    /// Tables of which the statement writes rows, but changed none.
+    async fn unmatched(
+        &self,
+        statement: &Statement,
+        readings: Readings<'_>,
+    ) -> Result<Vec<Unmatched>, ConnectError> {
+        if !statement.runs_code() {
+            return Ok(Vec::new());
+        }
+        let mut writes = Vec::new();
+        for write in Write::all_of(&statement.sql) {
+            writes.push((self.oid_of(Some(write.table.clone())).await?, write));
+        }
+        Ok(readings.unmatched(&writes))
     }
 
     async fn reading(&self) -> Result<Reading, ConnectError> {

@@ -32,6 +32,8 @@ mod settings;
 mod space;
 mod stall;
 mod suit;
+mod triggers;
+mod unmatched;
 pub(crate) mod unsuited;
 mod vacuum;
 mod watch;
@@ -62,6 +64,7 @@ use self::rounds::Rounds;
 use self::rowless::Partitions;
 use self::rules::Rules;
 use self::settings::Conditions;
+use self::triggers::Triggers;
 use self::unsuited::Columns;
 use crate::better::{self, Better, is_in_transaction};
 use crate::error::DdlError;
@@ -125,6 +128,7 @@ pub fn run<'a>(
                 Ended::Stopped(_) => Err(DdlError::Interrupted),
             }
         };
+        let result = result.map_err(|error: DdlError| error.of_sql(request.schema.option()));
         let (warnings, finished) = databases::finish(&target.clone().apart(), &name, &roles).await;
         for warning in &warnings {
             observer.warned(warning);
@@ -218,6 +222,7 @@ impl Measurement<'_> {
             }
         }
         minimal.end(&mut databases).await?;
+        clock.skip();
         let site = Copies { databases: &databases, settings: &settings };
         // A size that was measured needs no forecast, though files are a little smaller or larger than planned. Those of an original may
         // be bloated.
@@ -268,11 +273,13 @@ impl Measurement<'_> {
         let session = Session::open(&empty).await?;
         let skipped = self.create_schema(&session, site.databases).await?;
         let had_mappings = mappings::were_dropped(&session).await?;
+        let triggers = Triggers::read(&session).await?;
         session.close().await;
         let roles = site.databases.made_roles().await?;
         for warning in left_out::warnings(&skipped, &self.request.schema.origin, &roles) {
             observer.warned(&warning);
         }
+        triggers.warning().iter().for_each(|warning| observer.warned(warning));
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
         if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
             let copy = site.databases.copy(&empty, "probe").await?;
@@ -322,7 +329,8 @@ impl Measurement<'_> {
         specs.extend(defaults.iter().map(|one| one.spec.clone()));
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
         let (at, request) = (self.site, self.request);
-        let recipe = Filler { site: at, request, skipped, empty: empty_ones, additions, specs, defaults };
+        let empty = empty_ones;
+        let recipe = Filler { site: at, request, skipped, empty, additions, specs, defaults, triggers };
         let name = |oid: &u32| tables.get(tables.get(*oid)?.root()).map(Table::shown);
         let work = |found: &Effects| (class_of(found), found.tables.iter().filter_map(name).collect());
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
@@ -422,10 +430,10 @@ struct Forecasts<'a> {
 }
 
 impl Forecasts<'_> {
-    /// Adds forecasts, but none for a statement whose partition has no rows.
+    /// Adds forecasts, but none for a statement whose time is not measured.
     fn add(&self, statements: &mut [StatementOutcome]) {
         self.partitions.note(statements);
-        for one in statements.iter_mut().filter(|one| one.rowless.is_empty()) {
+        for one in statements.iter_mut().filter(|one| one.untimed().is_none()) {
             let Some(found) = &one.found else { continue };
             let size = sized(&one.tables, self.goal);
             one.forecast = forecast(found.class, &one.measured, &one.spaces, size, self.memory);

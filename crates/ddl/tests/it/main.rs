@@ -26,6 +26,8 @@ mod statements;
 mod suited;
 mod support;
 mod tablespaces;
+mod triggers;
+mod unmatched;
 mod vacuums;
 mod ways;
 mod workers;

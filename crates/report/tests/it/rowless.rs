@@ -1,4 +1,4 @@
-//! Statements of a migration that work on partitions without generated rows.
+//! Statements of a migration that work on partitions without generated rows, or change no row.
 
 use measure::Event;
 use report::{Document, html, markdown, redacted};
@@ -52,4 +52,31 @@ fn a_redacted_document_shows_it_without_names() {
     let text = markdown(&redacted);
     assert!(text.contains("has no generated rows"), "{text}");
     assert!(!text.contains("partition rest ") && !text.contains("items.at"), "{text}");
+}
+
+/// A document whose statement 8 changes no row.
+fn unmatched(is_insert: bool, is_plain: bool) -> Document {
+    changed("ddl", |run| {
+        let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with("8: ")).unwrap();
+        trial.events.retain(|event| event.what["event"] != "forecast");
+        let found = trial.events.iter_mut().find(|event| event.what["event"] == "found").unwrap();
+        let table = json!({ "table": "posts", "is_insert": is_insert, "is_plain": is_plain });
+        found.what["found"]["unmatched"] = json!([table]);
+    })
+}
+
+#[test]
+fn a_write_that_changes_no_row_has_no_known_time() {
+    let text = markdown(&[unmatched(false, true)]);
+    let reason = "it changes no row of posts, because no generated row satisfies its conditions";
+    let advice = "give values that do with --column 'posts.COLUMN=SPEC'.";
+    assert!(text.contains(&format!("{reason}. To measure it, {advice}")), "{text}");
+    let end = format!("| any size | not known | {reason} | not known | {reason} |");
+    assert!(forecast(&text).ends_with(&end), "{text}");
+    let page = html(&[unmatched(true, false)]);
+    assert!(page.contains("it inserts no row into posts, because"), "{page}");
+    assert!(page.contains("TABLE.COLUMN=SPEC"), "{page}");
+    let redacted = markdown(&redacted(&[unmatched(false, true)]).unwrap());
+    assert!(redacted.contains("because no generated row satisfies its conditions"), "{redacted}");
+    assert!(!redacted.contains("posts"), "{redacted}");
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ddl::find::{Class, LockMode};
-use ddl::{Effects, Outcome, StatementOutcome};
+use ddl::{Effects, Outcome, StatementOutcome, Untimed};
 use measure::human::time;
 
 use crate::app::duration::Length;
@@ -76,15 +76,17 @@ impl Gate {
         }
     }
 
-    /// Why it is not known whether a statement passes, as text for people; none if it is: its locks were not all seen; it works on
-    /// a partition without generated rows, and the condition depends on its time; or it blocks readers or writers and their waits were not measured.
+    /// Why it is not known whether a statement passes, as text for people; none if it is: its locks were not all seen; it changes no row,
+    /// or works on a partition without generated rows, and the condition depends on that; or it blocks readers or writers and their waits were not measured.
     fn unmeasured(&self, one: &StatementOutcome, outcome: &Outcome) -> Option<String> {
         let found = one.found.as_ref()?;
         if let Some(why) = found.unknown_locks.as_ref().filter(|_| self.depends_on_locks(found)) {
             return Some(format!("its locks are not known: {why}"));
         }
-        if let Some(rowless) = outcome.rowless(one).filter(|_| self.depends_on_time(found)) {
-            return Some(format!("{}; {}", rowless.reason(), rowless.remedy()));
+        let unmatched = found.unmatched.first().filter(|_| self.depends_on_rows(found)).map(Untimed::Write);
+        let untimed = || outcome.untimed(one).filter(|_| self.depends_on_time(found));
+        if let Some(untimed) = unmatched.or_else(untimed) {
+            return Some(format!("{}; {}", untimed.reason(), untimed.remedy()));
         }
         let Self::Stall(_) = self else { return None };
         found.blocks()?;
@@ -106,6 +108,16 @@ impl Gate {
             Self::Class(_) | Self::Lock(_, None) => false,
             Self::Lock(mode, Some(_)) => found.strongest() >= Some(*mode) && !has_parts(found),
             Self::Stall(_) => found.blocks().is_some(),
+        }
+    }
+
+    /// Whether the statement could miss this condition if it changed rows: it would have the class *rows*, unless its class is a heavier one, and
+    /// lock the rows.
+    fn depends_on_rows(&self, found: &Effects) -> bool {
+        match self {
+            Self::Class(class) => *class == Class::Rows && found.class < Class::Rows,
+            Self::Stall(_) => true,
+            Self::Lock(..) => false,
         }
     }
 

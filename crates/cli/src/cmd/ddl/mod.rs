@@ -119,7 +119,7 @@ async fn measure(
             printer.warn(format!("the locks of statement {} are not all known: {why}", one.number));
         }
     }
-    for warning in rowless::warnings(&outcome) {
+    for warning in rowless::warnings(&outcome, request.schema.is_copy()) {
         printer.warn(warning);
     }
     for untried in gate::unlimited(&arguments.fail_if, &outcome) {

@@ -1,17 +1,24 @@
-//! Default partitions that get rows, and statements whose time is not measured, because their partition has no generated rows.
+//! Default partitions that get rows, and statements whose time is not measured: those on partitions without generated rows, and those that
+//! change no row.
 
-use ddl::{Outcome, PlannedDefault, StatementOutcome};
+use ddl::{Outcome, PlannedDefault, StatementOutcome, Untimed};
 
-/// A warning for each.
-pub(crate) fn warnings(outcome: &Outcome) -> Vec<String> {
+/// A warning for each statement. `is_copy` tells whether the tables are those of a database or a model.
+pub(crate) fn warnings(outcome: &Outcome, is_copy: bool) -> Vec<String> {
     let of_statement = |one: &StatementOutcome| {
-        let rowless = one.rowless.first()?;
-        Some(format!(
-            "statement {} works on a partition without rows, so its time in the original is not measured: {}. To measure it, {}",
-            one.number,
-            rowless.reason(),
-            rowless.remedy()
-        ))
+        let untimed = one.untimed()?;
+        let (number, reason, remedy) = (one.number, untimed.reason(), untimed.remedy());
+        Some(match untimed {
+            Untimed::Partition(_) => format!(
+                "statement {number} works on a partition without rows, so its time in the original is not measured: {reason}. To measure it, {remedy}"
+            ),
+            Untimed::Write(_) => {
+                let replaced = if is_copy { " (pgrig replaces the texts of the original)" } else { "" };
+                format!(
+                    "the class and the time of statement {number} in the original are not measured: {reason}{replaced}. To measure them, {remedy}"
+                )
+            }
+        })
     };
     outcome.statements.iter().filter_map(of_statement).collect()
 }
@@ -28,6 +35,6 @@ pub(crate) fn planned(default: &PlannedDefault) -> String {
 
 /// The line in the place of a forecast.
 pub(crate) fn forecast(one: &StatementOutcome) -> Option<String> {
-    let rowless = one.rowless.first()?;
-    Some(format!("\n   at any size  not known: {}; {}", rowless.reason(), rowless.remedy()))
+    let untimed = one.untimed()?;
+    Some(format!("\n   at any size  not known: {}; {}", untimed.reason(), untimed.remedy()))
 }

@@ -185,7 +185,7 @@ fn not_drawn(one: &Statement, cost: &Cost, is_drawn: bool) -> Option<String> {
 fn forecasts(statements: &[Statement]) -> Option<(String, Table)> {
     let mut table = Table::new(&["statement", "tables", "time", "90 % interval", "WAL", "90 % interval"]);
     for one in statements {
-        if let Some(reason) = one.rowless.and_then(rowless::reason) {
+        if let Some(reason) = rowless::reason(one) {
             let why = reason.as_str();
             let cells = ["any size", "not known", why, "not known", why];
             table.rows.push(std::iter::once(one.name()).chain(cells.map(str::to_owned)).collect());

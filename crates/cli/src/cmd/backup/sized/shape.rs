@@ -2,6 +2,7 @@
 
 use backup::Shape;
 use catalog::CatalogError;
+use fill::FillError;
 use model::{Model, Privacy};
 use server::Survey;
 use tokio::runtime::Builder;
@@ -35,14 +36,15 @@ pub(super) fn read(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadSh
     if let Some(path) = &arguments.sized.schema_file {
         let (text, name) = text("--schema-file", path)?;
         let shape = Shape::of_script(&text, name.clone());
-        let shape = shape.map_err(|error| Usage(format!("--schema-file {name}: {error}")))?;
+        let shape = shape.map_err(|error| Usage(format!("--schema-file {name}: {}", problem(&error))))?;
         return Ok(ReadShape { shape, major });
     }
     if let Some(path) = &arguments.sized.model {
         let (text, name) = text("--model", path)?;
         let failed = |error: &dyn std::fmt::Display| Usage(format!("--model {name}: {error}"));
         let model = Model::read(&text).map_err(|error| failed(&error))?;
-        let shape = Shape::of_model(&model, format!("model {name}")).map_err(|error| failed(&error))?;
+        let shape = Shape::of_model(&model, format!("model {name}"));
+        let shape = shape.map_err(|error| failed(&problem(&error)))?;
         return Ok(ReadShape { shape, major });
     }
     let server = &arguments.server;
@@ -72,10 +74,15 @@ fn of_database(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadShape,
         let model = Model::of(&facts, &Privacy { k: K, keep: Vec::new(), seed: fastrand::u64(..) });
         let name = format!("database {}", chosen.target.dbname());
         let shape = Shape::of_model(&model, format!("a model of {name}"))
-            .map_err(|error| Usage(format!("{name}: {error}")))?;
+            .map_err(|error| Usage(format!("{name}: {}", problem(&error))))?;
         let major = u16::try_from(survey.server.version_num / 10_000).ok();
         found = Some(ReadShape { shape, major });
         Ok(())
     })?;
     found.ok_or_else(|| Usage("the database was not read".to_owned()).into())
+}
+
+/// The error of a schema, without options of `pgrig fill`.
+fn problem(error: &FillError) -> String {
+    error.of_sql().unwrap_or_else(|| error.to_string())
 }

@@ -1,0 +1,100 @@
+//! The tables whose rows a statement writes, or the body of a DO, by its text: also within WITH, and in branches that do not run.
+
+use super::Parts;
+use super::acts::body;
+
+/// UPDATE, DELETE, INSERT or MERGE of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Write {
+    /// The name of the table, as it stands there.
+    pub(crate) table: String,
+    /// Whether it is INSERT.
+    pub(crate) is_insert: bool,
+    /// Whether a query gives its rows, or conditions.
+    pub(crate) has_query: bool,
+    /// Whether its conditions concern no other table.
+    pub(crate) is_plain: bool,
+}
+
+impl Write {
+    /// All of a statement.
+    pub(crate) fn all_of(sql: &str) -> Vec<Self> {
+        let parts = Parts::of(sql);
+        if parts.begins(0, &["do"]) {
+            Parts::of(body(&parts).unwrap_or_default()).writes()
+        } else {
+            parts.writes()
+        }
+    }
+}
+
+impl Parts<'_> {
+    fn writes(&self) -> Vec<Write> {
+        (0..self.tokens.len()).filter_map(|place| self.write(place)).collect()
+    }
+
+    /// The write that begins there.
+    fn write(&self, place: usize) -> Option<Write> {
+        // FOR UPDATE, FOR NO KEY UPDATE, ON UPDATE, and events of triggers.
+        let others = ["for", "key", "on", "or", "before", "after", "of"];
+        if place > 0 && others.iter().any(|word| self.begins(place - 1, &[word])) {
+            return None;
+        }
+        let kinds: [&[&str]; 4] = [&["update"], &["delete", "from"], &["insert", "into"], &["merge", "into"]];
+        let kind = kinds.into_iter().find(|words| self.begins(place, words))?;
+        let first = place + kind.len();
+        // ON CONFLICT … DO UPDATE SET, and WHEN MATCHED THEN UPDATE SET.
+        if self.begins(first, &["set"]) {
+            return None;
+        }
+        let (table, after) = self.qualified(first + usize::from(self.begins(first, &["only"])))?;
+        let has = |words: &[&str]| {
+            let mut rest = (after..self.tokens.len()).take_while(|at| self.tokens[*at].text != ";");
+            rest.any(|at| words.iter().any(|word| self.begins(at, &[word])))
+        };
+        let is_insert = kind[0] == "insert";
+        let has_query = has(&["select", "table"]);
+        let is_plain = !is_insert && kind[0] != "merge" && !has_query && !has(&["from", "using"]);
+        Some(Write { table: table.to_owned(), is_insert, has_query, is_plain })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each table, with the letters of what is known: insert, query, plain.
+    fn found(sql: &str) -> Vec<String> {
+        let letter = |is: bool, letter: &str| if is { letter.to_owned() } else { String::new() };
+        let shown = |write: &Write| {
+            let letters = letter(write.is_insert, "i") + &letter(write.has_query, "q");
+            format!("{} {letters}{}", write.table, letter(write.is_plain, "p"))
+        };
+        Write::all_of(sql).iter().map(shown).collect()
+    }
+
+    #[test]
+    fn the_tables_that_a_statement_writes_are_found() {
+        for (sql, wanted) in [
+            ("UPDATE posts SET message = 'x' WHERE rootid = '';", &["posts p"][..]),
+            ("delete from only s.\"T x\" where a = 1", &["s.\"T x\" p"]),
+            ("DELETE FROM t USING u WHERE t.id = u.id", &["t "]),
+            ("INSERT INTO t (a) SELECT a FROM u WHERE b", &["t iq"]),
+            ("INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2", &["t i"]),
+            ("WITH q AS (DELETE FROM a WHERE b RETURNING *) INSERT INTO c SELECT * FROM q", &["a q", "c iq"]),
+            (
+                "MERGE INTO t USING u ON a = b WHEN MATCHED THEN UPDATE SET c = 1 WHEN NOT MATCHED THEN DELETE",
+                &["t "],
+            ),
+            ("SELECT 1 FROM t FOR UPDATE; SELECT 1 FROM t FOR NO KEY UPDATE OF t", &[]),
+            ("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u ON UPDATE CASCADE", &[]),
+            (
+                "DO $$ BEGIN IF a THEN UPDATE t SET b = 1; END IF; DELETE FROM u WHERE x IN (SELECT 1); END $$",
+                &["t p", "u q"],
+            ),
+            ("DO 'BEGIN PERFORM 1; END'", &[]),
+        ] {
+            assert_eq!(found(sql), wanted, "{sql}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Triggers of the schema: they run in the migration, not while the tables are filled.
+
+use ddl::find::WorkKind;
+use ddl::{Amount, Outcome};
+use testkit::RELEASES;
+
+use crate::support::{measured, request, server};
+
+const SCHEMA: &str = "
+    CREATE TABLE post (id int PRIMARY KEY, title text);
+    CREATE TABLE post_agg (post_id int PRIMARY KEY REFERENCES post, comments bigint NOT NULL DEFAULT 0);
+    CREATE FUNCTION counted() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO post_agg (post_id) VALUES (NEW.id); RETURN NULL; END';
+    CREATE TRIGGER \"Is counted\" AFTER INSERT ON post FOR EACH ROW EXECUTE FUNCTION counted();
+    ALTER TABLE post ENABLE ALWAYS TRIGGER \"Is counted\";
+    CREATE TABLE parted (id int NOT NULL, at date NOT NULL) PARTITION BY RANGE (at);
+    CREATE TABLE parted_2025 PARTITION OF parted FOR VALUES FROM ('2025-01-01') TO ('2026-01-01');
+    CREATE TABLE noted (id int);
+    CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO noted VALUES (NEW.id); RETURN NULL; END';
+    CREATE TRIGGER noted AFTER INSERT ON parted FOR EACH ROW EXECUTE FUNCTION noted();
+    CREATE TRIGGER off BEFORE INSERT ON noted FOR EACH ROW EXECUTE FUNCTION noted();
+    ALTER TABLE noted DISABLE TRIGGER off;
+";
+
+/// Fails if a trigger is not as the schema has it.
+const MIGRATION: &str = "
+    ALTER TABLE post_agg ADD COLUMN y int;
+    ALTER TABLE parted ADD COLUMN y int;
+    ALTER TABLE noted ADD COLUMN y int;
+    INSERT INTO post VALUES (-1, 'x');
+    INSERT INTO parted VALUES (1, '2025-02-01');
+    DO $$ BEGIN
+        IF (SELECT string_agg(tgname::text || tgenabled::text, ' ' ORDER BY tgname, tgrelid) FROM pg_trigger
+             WHERE tgname IN ('Is counted', 'noted', 'off')) COLLATE \"C\" <> 'Is countedA notedO notedO offD'
+        THEN RAISE 'a trigger has changed'; END IF;
+    END $$;";
+
+/// The tables whose rows a statement changed.
+fn written(outcome: &Outcome, number: usize) -> Vec<&str> {
+    let works = outcome.statements[number - 1].found.iter().flat_map(|found| &found.works);
+    let mut written: Vec<&str> =
+        works.filter(|work| work.kind == WorkKind::Rows).map(|work| work.relation.as_str()).collect();
+    written.sort_unstable();
+    written
+}
+
+#[test]
+fn triggers_run_in_the_migration_and_not_in_the_fill() {
+    for release in RELEASES {
+        let server = server(release);
+        let outcome = measured(&server, &request(SCHEMA, MIGRATION, Amount::Rows(100))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        for number in [1, 2, 3] {
+            assert_eq!(outcome.statements[number - 1].largest().unwrap().rows, 100, "{release}: {number}");
+        }
+        assert_eq!(written(&outcome, 4), ["post", "post_agg"], "{release}");
+        assert_eq!(written(&outcome, 5), ["noted", "parted_2025"], "{release}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Writes whose conditions no generated row satisfies.
+
+use ddl::{Amount, Outcome, Request, StatementOutcome, Unmatched};
+use testkit::RELEASES;
+
+use crate::support::{measured, request, server};
+
+const SCHEMA: &str = "
+    CREATE TABLE posts (id int PRIMARY KEY, root text, n int);
+    CREATE INDEX posts_root ON posts (root);
+    CREATE TABLE users (id int PRIMARY KEY, theme text);
+    CREATE TABLE settings (id int PRIMARY KEY, v text);
+    CREATE TABLE parted (k int NOT NULL, v text) PARTITION BY LIST (k);
+    CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+    CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);
+    CREATE VIEW shown AS SELECT id, v FROM settings;
+    CREATE FUNCTION migrate() RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE ''UPDATE users SET theme = NULL WHERE id < 0''; END';
+    CREATE PROCEDURE batches() LANGUAGE plpgsql AS 'BEGIN UPDATE users SET theme = NULL WHERE id < 0; COMMIT; END';
+";
+
+/// `INSERT INTO`, or the name with `TABLE` if the advice names none, of each statement.
+fn unmatched(outcome: &Outcome) -> Vec<Vec<String>> {
+    let shown = |one: &Unmatched| {
+        let words = if one.is_insert { "INSERT INTO " } else { "" };
+        format!("{words}{}{}", one.table, if one.is_plain { "" } else { " TABLE" })
+    };
+    let of = |one: &StatementOutcome| {
+        one.found.iter().flat_map(|found| &found.unmatched).map(shown).collect::<Vec<_>>()
+    };
+    outcome.statements.iter().map(of).collect()
+}
+
+fn assert_found(release: u16, cases: &[(&str, &[&str])]) {
+    let migration: Vec<&str> = cases.iter().map(|(sql, _)| *sql).collect();
+    let outcome =
+        measured(&server(release), &request(SCHEMA, &migration.join(";\n"), Amount::Rows(200))).unwrap();
+    let failed: Vec<_> = outcome.failed().collect();
+    assert!(failed.is_empty(), "{release}: {failed:#?}");
+    for ((sql, wanted), (found, one)) in cases.iter().zip(unmatched(&outcome).iter().zip(&outcome.statements))
+    {
+        assert_eq!(found, wanted, "{release}: {sql}");
+        assert_eq!(one.untimed().is_some(), !wanted.is_empty(), "{release}: {sql}");
+        assert!(one.forecast.is_none() || wanted.is_empty(), "{release}: {sql}");
+    }
+}
+
+#[test]
+fn a_write_that_finds_no_row_is_told() {
+    for release in RELEASES {
+        assert_found(
+            release,
+            &[
+                ("UPDATE posts SET n = 1 WHERE root = ''", &["posts"]),
+                (
+                    "DELETE FROM posts USING users WHERE posts.id = users.id AND users.id < 0",
+                    &["posts TABLE"],
+                ),
+                (
+                    "INSERT INTO settings SELECT id, theme FROM users WHERE id < 0",
+                    &["INSERT INTO settings TABLE"],
+                ),
+                (
+                    "WITH gone AS (DELETE FROM posts WHERE id < 0 RETURNING id) UPDATE users SET theme = 'x' WHERE id > 0",
+                    &["posts"],
+                ),
+                (
+                    "DO $$ BEGIN UPDATE users SET theme = NULL WHERE id < 0; ALTER TABLE users ADD a int; END $$",
+                    &["users"],
+                ),
+                ("SELECT migrate()", &["users TABLE"]),
+                ("CALL batches()", &["users TABLE"]),
+                ("UPDATE shown SET v = 'x' WHERE id < 0", &["settings TABLE"]),
+                ("UPDATE parted SET v = 'x' WHERE v = ''", &["parted"]),
+                // The statement before has the lock already.
+                ("BEGIN", &[]),
+                ("UPDATE posts SET n = 2", &[]),
+                ("UPDATE posts SET n = 1 WHERE root = ''", &["posts"]),
+                ("COMMIT", &[]),
+                // It has rows by then.
+                ("CREATE TABLE made AS SELECT * FROM users", &[]),
+                ("DELETE FROM made WHERE id < 0", &["made"]),
+            ],
+        );
+    }
+}
+
+#[test]
+fn other_statements_have_changed_all_that_they_would() {
+    for release in RELEASES {
+        assert_found(
+            release,
+            &[
+                ("UPDATE posts SET n = 1 WHERE id = 7", &[]),
+                // In one partition.
+                ("UPDATE parted SET v = 'x' WHERE k + 0 = 2", &[]),
+                ("INSERT INTO settings VALUES (1, 'x') ON CONFLICT DO NOTHING", &[]),
+                ("SELECT FROM posts WHERE id = 7 FOR UPDATE", &[]),
+                ("ALTER TABLE posts ADD CHECK (n IS NOT NULL OR n IS NULL)", &[]),
+                ("CREATE TABLE made (id int)", &[]),
+                // Nobody has rows there.
+                ("UPDATE made SET id = 1", &[]),
+                ("CREATE TEMP TABLE own AS SELECT 1 AS a", &[]),
+                ("DELETE FROM own WHERE a = 2", &[]),
+                ("BEGIN", &[]),
+                ("LOCK TABLE users IN ROW EXCLUSIVE MODE", &[]),
+                ("COMMIT", &[]),
+            ],
+        );
+    }
+}
+
+#[test]
+fn values_that_satisfy_the_conditions_are_measured() {
+    let server = server(18);
+    let columns = vec!["posts.root=list(x,a,b)".to_owned()];
+    let request = request(SCHEMA, "UPDATE posts SET n = 1 WHERE root = 'x'", Amount::Rows(200));
+    let outcome = measured(&server, &Request { columns, ..request }).unwrap();
+    assert!(unmatched(&outcome).iter().all(Vec::is_empty), "{outcome:#?}");
+}
