@@ -358,7 +358,10 @@ impl Check<'_> {
             Described::Units(buckets) => {
                 self.buckets(buckets)?;
                 self.valued(buckets.common.iter().map(|(value, _)| *value))?;
-                self.counted(&buckets.bounds)
+                // Values lie between bounds, which are therefore finite.
+                let all = self.kind.extent();
+                let within = all.is_some_and(|all| buckets.bounds.iter().all(|bound| all.contains(*bound)));
+                self.that(within, "a bound is out of the type's range")
             }
             Described::Reals(buckets) => {
                 self.buckets(buckets)?;

@@ -89,9 +89,15 @@ impl Kind {
         }
     }
 
+    /// The values that can be given: those of [`units`](Self::units), and negative intervals, which no value begins or ends with.
+    pub(crate) fn extent(&self) -> Option<Units> {
+        let units = self.units()?;
+        Some(if *self == Self::Interval { Units { low: -units.high, ..units } } else { units })
+    }
+
     /// Whether the type has this value, infinite ones included.
     pub(crate) fn has(&self, units: i64) -> bool {
-        self.units().is_some_and(|all| all.contains(units))
+        self.extent().is_some_and(|all| all.contains(units))
             || self.infinities().is_some_and(|both| both.contains(&units))
     }
 

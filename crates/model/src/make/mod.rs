@@ -178,6 +178,9 @@ impl Maker<'_> {
         {
             return codes;
         }
+        if let Some(list) = self.listed(kind, statistics) {
+            return list;
+        }
         if kind.units().is_some() && (!statistics.common.is_empty() || statistics.bounds.len() > 1) {
             let nulls = facts.statistics.as_ref().map_or(0.0, |of| of.null_frac);
             return self.numbers(kind, &without_chance(statistics, self.table.counts(), nulls));
@@ -208,6 +211,25 @@ impl Maker<'_> {
         let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
         let lengths = matches!(kind, Kind::Bytea).then(|| bytes_of(statistics));
         Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect(), lengths }
+    }
+}
+
+impl Maker<'_> {
+    /// A list of the original's values, if all are frequent, and some would be other texts as numbers on a scale (`1 mon`, `7 days`), or are
+    /// none (`NaN`, dates BC). Those that fewer than k rows have are left out.
+    fn listed(&self, kind: &Kind, statistics: &Statistics) -> Option<Values> {
+        let is_number = |(text, _): &(String, f64)| Number::read(kind, text).is_some();
+        let is_read = *kind != Kind::Interval && statistics.common.iter().all(is_number);
+        if kind.units().is_none() || statistics.bounds.len() > 1 || is_read {
+            return None;
+        }
+        let least = self.least(statistics);
+        let frequent = statistics.common.iter().filter(|(_, share)| *share >= least);
+        let mut values: Vec<(String, f64)> =
+            frequent.map(|(text, share)| (text.clone(), round(*share))).collect();
+        values.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let correlation = correlation(statistics);
+        (!values.is_empty()).then_some(Values::List { correlation, values, kept: true })
     }
 }
 

@@ -160,7 +160,8 @@ impl Generator {
                 Source::Ranked { values: Box::new(Self::of(&ranks, column, values)), ranked, not_null }
             }
             Values::Statistics(statistics) => {
-                Source::Statistics(Describing::new(statistics, stream, table.rows, units()))
+                let extent = kind.extent().expect("checked: the kind is counted");
+                Source::Statistics(Describing::new(statistics, stream, table.rows, extent))
             }
             Values::Ordered { other, others, side, values } => Source::Ordered {
                 own: Box::new(Self::of(table, column, values)),

@@ -53,6 +53,10 @@ fn units(kind: &Kind, units: i64, out: &mut Vec<u8>) {
         Kind::Numeric(precision) => number::decimal(units, decimals(*precision), out),
         Kind::Money => number::decimal(units, 2, out),
         Kind::Date => clock::date(units, out),
+        Kind::Interval if units < 0 => {
+            out.push(b'-');
+            clock::time(-units, out);
+        }
         Kind::Time | Kind::Interval => clock::time(units, out),
         Kind::TimeTz => {
             clock::time(units, out);

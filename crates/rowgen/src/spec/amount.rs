@@ -155,9 +155,40 @@ fn time(text: &str) -> Option<i64> {
 
 /// Microseconds; a day has 24 hours.
 fn span(text: &str) -> Option<i64> {
-    let span: Span = text.parse().ok()?;
+    let Ok(span) = text.parse::<Span>() else { return interval(text) };
     let nanoseconds = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.as_nanos();
     (nanoseconds % 1_000 == 0).then(|| i64::try_from(nanoseconds / 1_000).ok())?
+}
+
+/// Microseconds of an interval as the server prints it (`IntervalStyle = postgres`): `-1 mons +2 days 03:04:05.6`. A month has 30 days and a
+/// day 24 hours, as in the server's comparisons (`interval_cmp_value` in `timestamp.c`).
+fn interval(text: &str) -> Option<i64> {
+    let (mut days, mut clock) = (0_i64, 0);
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next() {
+        if word.contains(':') {
+            clock = signed_time(word)?;
+            continue;
+        }
+        let number: i64 = word.parse().ok()?;
+        let of_unit = match words.next()? {
+            "year" | "years" => 360,
+            "mon" | "mons" => 30,
+            "day" | "days" => 1,
+            _ => return None,
+        };
+        days = days.checked_add(number.checked_mul(of_unit)?)?;
+    }
+    days.checked_mul(DAY)?.checked_add(clock)
+}
+
+/// Microseconds of hours (any number of them), minutes and seconds.
+fn signed_time(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let [hours, minutes, seconds] = <[&str; 3]>::try_from(digits.split(':').collect::<Vec<_>>()).ok()?;
+    let whole = |text: &str| text.parse::<u32>().ok().map(i64::from);
+    let time = (whole(hours)? * 60 + whole(minutes)?) * 60_000_000 + decimal(seconds, 6)?;
+    Some(if text.starts_with('-') { -time } else { time })
 }
 
 fn lsn(text: &str) -> Option<i64> {

@@ -69,13 +69,23 @@ fn times_have_steps_and_spans() {
 
 /// As the server counts: `SELECT date '20010-02-28' - date '2000-01-01'`.
 #[test]
-fn dates_reach_as_far_as_the_server_s() {
+fn dates_and_intervals_are_those_of_the_server() {
     for date in ["0001-01-01", "9999-12-30", "9999-12-31", "10000-01-01", "20010-02-28", "294276-12-31"] {
         assert_eq!(rows(&Kind::Date, &format!("timeseries({date}, 1d)"))[0], date);
         let time = format!("{date} 23:59:59.000001");
         assert_eq!(rows(&Kind::Timestamp, &format!("timeseries({time}, 1d)"))[0], time);
         let common = format!("statistics(1,0,common('{time}+00'*1),histogram())");
         assert_eq!(rows(&Kind::TimestampTz, &common)[0], format!("{time}+00"));
+    }
+    for (text, written) in [
+        ("1 mon", "720:00:00"),
+        ("-1 years -2 mons +3 days 04:05:06.7", "-10003:54:53.300000"),
+        ("-7 days", "-168:00:00"),
+        ("-00:00:01.5", "-00:00:01.500000"),
+        ("100:00:00", "100:00:00"),
+    ] {
+        let common = format!("statistics(1,0,common('{text}'*1),histogram())");
+        assert_eq!(rows(&Kind::Interval, &common)[0], written, "{text}");
     }
     let endless = "statistics(2,1,common('-infinity'*0.5,infinity*0.5),histogram())";
     for kind in [Kind::Date, Kind::Timestamp, Kind::TimestampTz] {

@@ -339,6 +339,40 @@ fn values_that_mean_no_end_are_copied_18() {
     copies_values_that_mean_no_end("--pg-version 18", "direct");
 }
 
+/// Months, negative intervals, NaN and dates BC.
+#[test]
+fn values_that_are_no_numbers_on_a_scale_are_copied() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE original");
+    server.execute("CREATE DATABASE copy");
+    let (original, copy) = (server.database("original"), server.database("copy"));
+    original.execute(
+        "CREATE TABLE plans (id int PRIMARY KEY, period interval NOT NULL, late interval, age interval, rate float8, born date);
+         INSERT INTO plans
+         SELECT i, (array['1 mon', '1 year', '7 days', '01:00:00'])[1 + i % 4]::interval, -(i % 500) * interval '1 hour',
+                (i % 400 - 200) * interval '1 day' + i % 7 * interval '1 mon', CASE WHEN i % 2 = 0 THEN 'NaN' ELSE i % 5 END::float8,
+                CASE WHEN i % 2 = 0 THEN '0044-03-15 BC' ELSE date '2020-01-01' + i % 10 END
+           FROM generate_series(1, 20000) i;
+         ANALYZE plans",
+    );
+    let model = captured(&rig, "");
+    rig.done(&format!("fill --model {model} --instance default -d copy -q"));
+    for (condition, wanted) in [
+        ("period::text = '1 mon'", 5_000),
+        ("period::text = '1 year'", 5_000),
+        ("period::text = '7 days'", 5_000),
+        ("late NOT BETWEEN '-500 hours' AND '0'", 0),
+        ("late < '-250 hours'", 9_960),
+        ("age NOT BETWEEN '-201 days' AND '6 mons 200 days'", 0),
+        ("rate = 'NaN'", 10_000),
+        ("born = '0044-03-15 BC'", 10_000),
+    ] {
+        let there = copy.number(&format!("SELECT count(*) FROM plans WHERE {condition}"));
+        assert!((there - wanted).abs() <= wanted / 20, "{condition}: {there}, not {wanted}");
+    }
+}
+
 #[test]
 fn inheritance_and_partitions_are_copied_13() {
     copies_heirs("--pg-version 13");
