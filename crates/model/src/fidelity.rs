@@ -6,6 +6,7 @@ use rowgen::Kind;
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::Bytes;
 use crate::make::is_code;
+use crate::make::is_text;
 
 /// Standard deviations that the median of the copy may lie off.
 const DEVIATIONS: f64 = 3.0 * std::f64::consts::SQRT_2;
@@ -307,10 +308,6 @@ impl Reading {
             _ => false,
         }
     }
-}
-
-fn is_text(kind: &Kind) -> bool {
-    matches!(kind, Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name)
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -23,6 +23,7 @@ mod shapes;
 mod sound;
 #[cfg(test)]
 mod testing;
+mod unread;
 
 pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, Statistics, TableFacts};
 pub use fidelity::{Fidelity, Field, Sizes};
@@ -30,3 +31,4 @@ pub use file::{Bytes, Column, Follows, How, Model, ModelError, Others, Table, Va
 pub use make::{Privacy, is_code};
 pub use plans::{Plans, PlansCompared, QErrors, QueryPlan, quantile};
 pub use shapes::{Cells, Distance, Drawn, DrawnKey, DrawnTable, Measure, Shapes};
+pub use unread::unread;

@@ -68,7 +68,8 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
             whole(file, written.as_bytes(), existing)
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
-        for warning in facts.unseen.iter().cloned().chain(text::warnings(&model)) {
+        for warning in facts.unseen.iter().cloned().chain(text::warnings(&model)).chain(text::unread(&facts))
+        {
             printer.warn(warning);
         }
         let summary = text::captured(&model, file, written.len(), other_database(&arguments.server)?);

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use measure::human::{bytes, count, counted, grouped};
 use model::{
-    Bytes, Column, Distance, Fidelity, Field, Follows, How, Model, Others, PlansCompared, Shapes, Sizes,
-    Table, Values, quantile,
+    Bytes, Column, Distance, Facts, Fidelity, Field, Follows, How, Model, Others, PlansCompared, Shapes,
+    Sizes, Table, Values, quantile,
 };
 
 use super::execute;
@@ -132,6 +132,21 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// Values that the model lacks, because pgrig cannot read them: one warning for all columns.
+pub(super) fn unread(facts: &Facts) -> Option<String> {
+    let columns: Vec<String> = model::unread(facts)
+        .into_iter()
+        .map(|(column, share)| format!("{column} ({:.1} % of the rows)", share * 100.0))
+        .collect();
+    (!columns.is_empty()).then(|| {
+        format!(
+            "pgrig cannot read some values of these columns (such as NaN, dates BC, or numbers of more than 18 digits), and the copy has \
+             other values in their place: {}",
+            columns.join(", ")
+        )
+    })
 }
 
 /// Whether replaced texts are fewer than the original's, or in another order.
