@@ -5,8 +5,7 @@ use rowgen::Kind;
 
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::Bytes;
-use crate::make::is_code;
-use crate::make::is_text;
+use crate::make::{is_code, is_text};
 
 /// Standard deviations that the median of the copy may lie off.
 const DEVIATIONS: f64 = 3.0 * std::f64::consts::SQRT_2;
