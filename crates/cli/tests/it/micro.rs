@@ -96,7 +96,7 @@ fn the_document_has_every_sample_and_the_table_the_verdict() {
         assert_eq!(ran.stderr, "", "quiet");
         // One alone is measured against the empty loop.
         let ran = done(&rig, &["abs(i)", "--budget", "500ms"]);
-        assert!(!ran.stdout.contains("verdict") && ran.stdout.contains("abs(i)"), "{ran:#?}");
+        assert!(!ran.stdout.contains("  verdict") && ran.stdout.contains("abs(i)"), "{ran:#?}");
         assert!(ran.stderr.contains("run document: "), "{ran:#?}");
     }
 }

@@ -351,7 +351,7 @@ fn values_that_are_no_numbers_on_a_scale_are_copied() {
         "CREATE TABLE plans (id int PRIMARY KEY, period interval NOT NULL, late interval, age interval, rate float8, born date);
          INSERT INTO plans
          SELECT i, (array['1 mon', '1 year', '7 days', '01:00:00'])[1 + i % 4]::interval, -(i % 500) * interval '1 hour',
-                (i % 400 - 200) * interval '1 day' + i % 7 * interval '1 mon', CASE WHEN i % 2 = 0 THEN 'NaN' ELSE i % 5 END::float8,
+                (i % 400 - 200) * interval '1 day' + i % 7 * interval '1 mon', CASE WHEN i % 2 = 0 THEN 'NaN'::float8 ELSE i % 5 END,
                 CASE WHEN i % 2 = 0 THEN '0044-03-15 BC' ELSE date '2020-01-01' + i % 10 END
            FROM generate_series(1, 20000) i;
          ANALYZE plans",
