@@ -138,6 +138,16 @@ impl Statement {
         !definitions.contains(&self.first_word().as_str())
     }
 
+    /// Whether it is DO: its body can have branches that do not run.
+    pub(crate) fn is_do(&self) -> bool {
+        self.first_word() == "do"
+    }
+
+    /// Whether it may be the call of code that defines objects: DO, CALL, or SELECT with a function.
+    pub fn is_code(&self) -> bool {
+        ["do", "call", "select"].contains(&self.first_word().as_str())
+    }
+
     /// The table that ALTER TABLE names, as it stands there; none for other statements.
     pub(crate) fn target(&self) -> Option<String> {
         let mut tokens = tokens(&self.sql)

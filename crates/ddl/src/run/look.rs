@@ -366,7 +366,7 @@ impl<'a> Look<'a> {
         for write in Write::all_of(&statement.sql) {
             writes.push((self.oid_of(Some(write.table.clone())).await?, write));
         }
-        Ok(readings.unmatched(&writes))
+        Ok(readings.unmatched(&writes, statement.is_do()))
     }
 
     async fn reading(&self) -> Result<Reading, ConnectError> {

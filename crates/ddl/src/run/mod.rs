@@ -317,6 +317,7 @@ impl Measurement<'_> {
         known_empty.extend(of_versions.map(Table::plain_name));
         let mut empty_ones: Vec<String> = unused.map(|(_, table)| table.plain_name()).collect();
         empty_ones.extend(self.request.schema.empty());
+        observer.stage("choosing the rows of the tables");
         let changed = changed(&statements);
         let (additions, unsuited) = suit::additions(&empty, &tables, [&before, &after], &changed).await?;
         for warning in &unsuited {

@@ -19,12 +19,15 @@ pub(super) struct Readings<'a> {
 }
 
 impl Readings<'_> {
-    /// The tables. `writes` are those that the text of the statement names, each with the OID of its table.
-    pub(super) fn unmatched(&self, writes: &[(Option<u32>, Write)]) -> Vec<Unmatched> {
+    /// The tables. `writes` are those that the text of the statement names, each with the OID of its table. If it is a DO (`has_branches`), a
+    /// write without its lock did not run, because the rows did not lead there.
+    pub(super) fn unmatched(&self, writes: &[(Option<u32>, Write)], has_branches: bool) -> Vec<Unmatched> {
         let [before, _] = self.relations;
         let written = self.written();
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
-        for oid in self.locks[1].with(LockMode::RowExclusive) {
+        let locked: BTreeSet<u32> = self.locks[1].with(LockMode::RowExclusive).collect();
+        let skipped = writes.iter().filter_map(|(of, _)| *of).filter(|_| has_branches);
+        for oid in locked.iter().copied().chain(skipped) {
             let relation = before.get(oid).filter(|one| !one.is_temporary);
             if relation.is_none_or(|one| !matches!(one.kind, Kind::Table | Kind::Partitioned)) {
                 continue;

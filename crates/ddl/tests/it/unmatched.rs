@@ -52,6 +52,14 @@ fn a_write_that_finds_no_row_is_told() {
             &[
                 ("UPDATE posts SET n = 1 WHERE root = ''", &["posts"]),
                 (
+                    "DO $$ BEGIN IF NOT EXISTS (SELECT FROM posts WHERE id > 0) THEN UPDATE posts SET n = 1 WHERE id > 0; END IF; END $$",
+                    &["posts"],
+                ),
+                (
+                    "DO $$ BEGIN IF EXISTS (SELECT FROM posts) THEN UPDATE posts SET n = 1; END IF; END $$",
+                    &[],
+                ),
+                (
                     "DELETE FROM posts USING users WHERE posts.id = users.id AND users.id < 0",
                     &["posts TABLE"],
                 ),

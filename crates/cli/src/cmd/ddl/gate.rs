@@ -83,7 +83,8 @@ impl Gate {
         if let Some(why) = found.unknown_locks.as_ref().filter(|_| self.depends_on_locks(found)) {
             return Some(format!("its locks are not known: {why}"));
         }
-        let unmatched = found.unmatched.first().filter(|_| self.depends_on_rows(found)).map(Untimed::Write);
+        let unmatched =
+            found.unmatched.first().filter(|_| self.depends_on_rows(one, found)).map(Untimed::Write);
         let untimed = || outcome.untimed(one).filter(|_| self.depends_on_time(found));
         if let Some(untimed) = unmatched.or_else(untimed) {
             return Some(format!("{}; {}", untimed.reason(), untimed.remedy()));
@@ -112,12 +113,13 @@ impl Gate {
     }
 
     /// Whether the statement could miss this condition if it changed rows: it would have the class *rows*, unless its class is a heavier one, and
-    /// lock the rows.
-    fn depends_on_rows(&self, found: &Effects) -> bool {
+    /// lock the rows. Code (DO, CALL, a function) can then do anything.
+    fn depends_on_rows(&self, one: &StatementOutcome, found: &Effects) -> bool {
+        let is_code = one.statement.is_code();
         match self {
-            Self::Class(class) => *class == Class::Rows && found.class < Class::Rows,
+            Self::Class(class) => *class > found.class && (is_code || *class == Class::Rows),
             Self::Stall(_) => true,
-            Self::Lock(..) => false,
+            Self::Lock(..) => is_code,
         }
     }
 
