@@ -41,7 +41,7 @@ impl Number {
             return Self::read(kind, &format!("{to:?}"));
         }
         let at = from + ((to - from) / step).round() * step;
-        let units = kind.units()?;
+        let units = kind.extent()?;
         #[expect(clippy::cast_possible_truncation, reason = "clamped to the type's range")]
         let at = (at as i64).clamp(units.low, units.high);
         Some(Self { at: at as f64, text: kind.write_units(at) })

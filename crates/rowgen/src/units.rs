@@ -90,7 +90,7 @@ impl Kind {
     }
 
     /// The values that can be given: those of [`units`](Self::units), and negative intervals, which no value begins or ends with.
-    pub(crate) fn extent(&self) -> Option<Units> {
+    pub fn extent(&self) -> Option<Units> {
         let units = self.units()?;
         Some(if *self == Self::Interval { Units { low: -units.high, ..units } } else { units })
     }
