@@ -6,7 +6,7 @@ use crate::facts::{ColumnFacts, ColumnRole, Facts};
 use crate::make::is_text;
 use crate::numbers::Number;
 
-/// Least share of the rows of which one is told.
+/// Least share of a table's rows for which there is a warning.
 const LEAST: f64 = 0.001;
 
 /// Columns of numbers, dates or times with values that the model lacks: `schema.table.column`, and the share of the rows.

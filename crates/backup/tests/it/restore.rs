@@ -174,17 +174,18 @@ fn missing_roles_of_several_jobs_are_no_errors() {
     }
     let made = Made::new();
     let home = testkit::directory();
-    block_on(async {
-        let connection = made.server.connect("postgres").await;
-        let create = "DO $$ BEGIN FOR i IN 10 .. 99 LOOP EXECUTE format('CREATE ROLE app_%s', i); END LOOP;
-            FOR i IN 10 .. 99 LOOP
+    made.server.sql(
+        "DO $$ BEGIN
+         FOR i IN 10 .. 99 LOOP
+            EXECUTE format('CREATE ROLE app_%s', i);
+         END LOOP;
+         FOR i IN 10 .. 99 LOOP
             EXECUTE format('CREATE TABLE granted_%s (id int)', i);
             EXECUTE format('ALTER TABLE granted_%s OWNER TO app_%s', i, i);
             EXECUTE format('GRANT SELECT ON granted_%s TO app_%s', i, 109 - i);
-            END LOOP; END $$";
-        connection.client.batch_execute(create).await.unwrap();
-        connection.close().await;
-    });
+         END LOOP;
+         END $$",
+    );
     let dump = made.make("granted.dump", "pg_dump --format=custom --file=FILE postgres");
     let found = restored_as(home.path(), &dump, None, |request| request.cores = 8).unwrap();
     assert!(found.is_sound(), "{found:#?}");

@@ -14,8 +14,8 @@ use crate::mentioned::functions_in;
 
 /// Most tuples that are kept.
 const MOST: usize = 200_000;
-/// What decides on the server's verdicts besides the conditions, and whether they call functions that are not its own: the bodies
-/// of those may change.
+/// Properties of the server on which its verdicts depend, besides the conditions; and whether the conditions call functions outside of
+/// `pg_catalog`, whose bodies may change.
 const SERVER: &str = "SELECT concat_ws(' ', current_setting('server_version'), current_setting('TimeZone'), d.encoding, d.datcollate) AS server,
        EXISTS (SELECT FROM pg_proc WHERE proname = ANY ($1::text[]) AND pronamespace <> 'pg_catalog'::regnamespace) AS calls_others
   FROM pg_database d WHERE d.datname = current_database()";

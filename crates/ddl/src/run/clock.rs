@@ -99,9 +99,9 @@ pub(crate) struct Clock {
 struct Progress {
     /// Assumed for all of it.
     all: f64,
-    /// Assumed for what is done.
+    /// Assumed for the finished part.
     done: f64,
-    /// Taken by what is done.
+    /// Taken by the finished part.
     took: f64,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Readings<'a> {
     pub(super) locks: [&'a Held; 2],
     /// The relations before and after, with counters.
     pub(super) relations: [&'a Relations; 2],
-    /// What the statement did.
+    /// The work of the statement on relations.
     pub(super) works: &'a [Work],
 }
 
