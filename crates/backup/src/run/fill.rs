@@ -8,7 +8,7 @@ use connect::Target;
 use fill::limits::Limits;
 use fill::{
     Amount, Conduct, FillError, InitSteps, MethodChoice, Request, SchemaLimits, SchemaRequest, Unwatched,
-    plan_schema, run_schema,
+    plan_schema, run_schema, triggers_of_schema,
 };
 use server::{DataDirectory, Session, Survey};
 
@@ -30,7 +30,7 @@ pub(super) async fn fill(
     let session = Session::open(target).await?;
     let survey = Survey::for_tables(&session.connection, directory, pgrig).await?;
     let filled = if let Some(request) = shape.schema_request(bytes) {
-        fill_schema(target, &session, &survey, &request, stop).await
+        fill_schema(target, &session, &survey, request, stop).await
     } else {
         fill_pgbench(target, &session, &survey, bytes, stop).await
     };
@@ -47,17 +47,21 @@ pub(super) async fn fill(
     Ok(survey)
 }
 
+/// Fills the tables of a schema. Its triggers do not run for the rows.
 async fn fill_schema(
     target: &Target,
     session: &Session,
     survey: &Survey,
-    request: &SchemaRequest,
+    mut request: SchemaRequest,
     stop: &AtomicBool,
 ) -> Result<(), FillError> {
-    let plan = plan_schema(survey, &session.connection, request, None, false).await?;
+    let triggers = triggers_of_schema(survey, &session.connection, &request).await?;
+    request.ddl = request.ddl.map(|sql| triggers.disabled_after(&sql));
+    let plan = plan_schema(survey, &session.connection, &request, None, false).await?;
     let plan = plan.ok_or(FillError::NothingToFill)?;
     let limits = SchemaLimits { limits: Limits::default(), survey, arrival: None };
-    run_schema(target, &plan, limits, None, &Unwatched, stopped(stop)).await.map(drop)
+    run_schema(target, &plan, limits, None, &Unwatched, stopped(stop)).await?;
+    Ok(session.run(&triggers.enable()).await?)
 }
 
 async fn fill_pgbench(

@@ -100,13 +100,41 @@ fn a_fill_that_fails_has_its_reason_alone() {
     if !require(Need::Clients) {
         return;
     }
+    // The index can be built on the temporary table in which pgrig measures some rows.
     let sql = "CREATE TABLE a (id bigint PRIMARY KEY, t text); \
-               CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no rows today'; END $$; \
-               CREATE TRIGGER first BEFORE INSERT ON a FOR EACH ROW EXECUTE FUNCTION f()";
+               CREATE FUNCTION f(id bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN \
+               IF pg_catalog.to_regclass('pg_temp.pgrig_sizes') IS NULL THEN RAISE EXCEPTION 'no rows today'; END IF; RETURN id; END $$; \
+               CREATE INDEX ON a (f(id))";
     let shape = Shape::of_script(sql, "a.sql".to_owned()).unwrap();
     let error = block_on(tried(shape, 120 * MB, &["plain"], &[])).unwrap_err().to_string();
     assert!(error.starts_with("cannot fill a database of ") && error.contains("no rows today"), "{error}");
     assert!(!error.contains("no-resume") && !error.contains("repeat the command"), "{error}");
+}
+
+/// The rows would make the first trigger insert into a table that is filled, too, and the second one refuse them. The event trigger refuses the
+/// tables in which a fill is recorded.
+#[test]
+fn triggers_of_a_schema_do_not_run_for_the_rows() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let sql = "CREATE TABLE post (id int PRIMARY KEY, title text); \
+               CREATE TABLE post_agg (post_id int PRIMARY KEY REFERENCES post, comments bigint NOT NULL DEFAULT 0); \
+               CREATE FUNCTION counted() RETURNS trigger LANGUAGE plpgsql AS \
+               'BEGIN INSERT INTO public.post_agg (post_id) VALUES (NEW.id); RETURN NULL; END'; \
+               CREATE TRIGGER counted AFTER INSERT ON post FOR EACH ROW EXECUTE FUNCTION counted(); \
+               ALTER TABLE post ENABLE ALWAYS TRIGGER counted; \
+               CREATE FUNCTION closed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no rows today''; END'; \
+               CREATE TRIGGER closed BEFORE INSERT ON post_agg FOR EACH STATEMENT EXECUTE FUNCTION closed(); \
+               CREATE FUNCTION frozen() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no tables today''; END'; \
+               CREATE EVENT TRIGGER frozen ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION frozen() -- the end";
+    let shape = Shape::of_script(sql, "a.sql".to_owned()).unwrap();
+    let outcome = block_on(rehearsed(shape, 120 * MB, &["custom:none"], &[]));
+    assert!(outcome.failed.is_empty(), "{outcome:#?}");
+    assert_eq!(outcome.trials.len(), 3);
+    for trial in &outcome.trials {
+        assert!(trial.verified.tables == 2 && trial.verified.rows > 1000, "{trial:#?}");
+    }
 }
 
 #[test]

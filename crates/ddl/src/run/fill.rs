@@ -7,7 +7,7 @@ use connect::Target;
 use fill::limits::Limits;
 use fill::{
     FillError, MethodChoice, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaPlan, SchemaRequest,
-    Skipped, TableRows, Unwatched, is_name_of, plan_schema, run_schema,
+    SchemaTriggers, Skipped, TableRows, Unwatched, is_name_of, plan_schema, run_schema,
 };
 use futures_util::future::LocalBoxFuture;
 use server::{Session, Survey};
@@ -18,7 +18,6 @@ use crate::request::{Amount, Request};
 use crate::run::Site;
 use crate::run::defaults::DefaultRows;
 use crate::run::suit::{self, Addition};
-use crate::run::triggers::Triggers;
 
 /// Rows of tables that reference nothing, where the user gives a size.
 const BASE: u64 = 10_000;
@@ -40,7 +39,7 @@ pub(crate) struct Filler<'a> {
     /// Rows for default partitions.
     pub(crate) defaults: Vec<DefaultRows>,
     /// Triggers of the schema, which do not run for the rows.
-    pub(crate) triggers: Triggers,
+    pub(crate) triggers: SchemaTriggers,
 }
 
 /// Scales of the fills.
@@ -233,7 +232,7 @@ impl Filler<'_> {
         let is_given = |spec: &&String| is_given(&self.request.columns, spec);
         let suiting: Vec<String> = self.specs.iter().filter(|spec| !is_given(spec)).cloned().collect();
         columns.extend(suiting);
-        let sql = self.request.schema.sql.clone() + &suit::script(&self.additions) + &self.triggers.disable();
+        let sql = self.triggers.disabled_after(&self.request.schema.sql) + &suit::script(&self.additions);
         SchemaRequest {
             empty: self.empty.clone(),
             rules: self.rules(rules),

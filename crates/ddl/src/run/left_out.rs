@@ -1,6 +1,7 @@
-//! Statements of the schema that pgrig leaves out, because the server that measures lacks a role, a setting or an extension.
+//! Statements of the schema that pgrig leaves out, because the server that measures lacks a role, a setting or an extension; and triggers that
+//! run while it fills the tables.
 
-use fill::{Lack, Skipped};
+use fill::{Lack, SchemaTriggers, Skipped};
 use server::quote::shown;
 
 use super::missing;
@@ -18,6 +19,18 @@ pub(crate) fn warnings(skipped: &[Skipped], origin: &str, made: &[String]) -> Ve
         (!one.names.is_empty()).then(|| warning(&one, origin))
     };
     skipped.iter().filter_map(of_lack).collect()
+}
+
+/// A warning about triggers that the role may not disable.
+pub(crate) fn of_triggers(triggers: &SchemaTriggers) -> Option<String> {
+    let running = triggers.running();
+    (!running.is_empty()).then(|| {
+        format!(
+            "these triggers run while pgrig fills the tables, because only a superuser may disable them: {}. If they make the fill fail, \
+             connect as a superuser, or leave out --scratch",
+            running.join(", ")
+        )
+    })
 }
 
 /// A warning with its remedy.

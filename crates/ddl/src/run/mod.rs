@@ -32,7 +32,6 @@ mod settings;
 mod space;
 mod stall;
 mod suit;
-mod triggers;
 mod unmatched;
 pub(crate) mod unsuited;
 mod vacuum;
@@ -45,7 +44,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ::fill::{Skipped, TableRows};
+use ::fill::{SchemaTriggers, Skipped, TableRows};
 use connect::Target;
 use futures_util::future::LocalBoxFuture;
 use server::fault::caught;
@@ -64,7 +63,6 @@ use self::rounds::Rounds;
 use self::rowless::Partitions;
 use self::rules::Rules;
 use self::settings::Conditions;
-use self::triggers::Triggers;
 use self::unsuited::Columns;
 use crate::better::{self, Better, is_in_transaction};
 use crate::error::DdlError;
@@ -273,13 +271,13 @@ impl Measurement<'_> {
         let session = Session::open(&empty).await?;
         let skipped = self.create_schema(&session, site.databases).await?;
         let had_mappings = mappings::were_dropped(&session).await?;
-        let triggers = Triggers::read(&session).await?;
+        let triggers = SchemaTriggers::read(&session.connection).await?;
         session.close().await;
         let roles = site.databases.made_roles().await?;
         for warning in left_out::warnings(&skipped, &self.request.schema.origin, &roles) {
             observer.warned(&warning);
         }
-        triggers.warning().iter().for_each(|warning| observer.warned(warning));
+        left_out::of_triggers(&triggers).iter().for_each(|warning| observer.warned(warning));
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
         if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
             let copy = site.databases.copy(&empty, "probe").await?;

@@ -8,6 +8,7 @@
 //! - `record`: the table beside the filled ones from which an interrupted fill is completed.
 //! - `run`: [`run_schema`] creates the tables and carries out the plans, in the order that the `task_queue` keeps.
 //!   Tables of a cycle are one task.
+//! - `triggers`: those of the schema, for callers that disable them while the tables are filled.
 //! - `parts`: several processes load the rows; the last one to end carries out the steps after them.
 
 mod create;
@@ -19,10 +20,12 @@ mod record;
 mod request;
 mod run;
 mod task_queue;
+mod triggers;
 
 pub use create::create_schema;
 pub use limits::SchemaLimits;
 pub use outcome::{FilledTable, SchemaOutcome};
-pub use plan::{PlannedTable, SchemaPlan, TableState, is_name_of, plan_schema};
+pub use plan::{PlannedTable, SchemaPlan, TableState, is_name_of, plan_schema, triggers_of_schema};
 pub use request::{Modelled, ModelledType, RowsRule, SchemaAmount, SchemaRequest, TableRows};
 pub use run::{SchemaObserver, run_schema};
+pub use triggers::SchemaTriggers;

@@ -34,6 +34,7 @@ pub(super) use self::postponed::{Postponed, PostponedKey};
 pub(super) use self::whole::LANES;
 use super::record::{self, Begun, FoundRecord, RecordedTable};
 use super::request::{SchemaAmount, SchemaRequest};
+use super::triggers::SchemaTriggers;
 use crate::error::FillError;
 use crate::ledger;
 use crate::plan::{DescribedTable, Plan, plan_described};
@@ -184,6 +185,24 @@ pub fn plan_schema<'a>(
         let Some(plan) = plan? else { return Ok(None) };
         planner.refuse_too_little(&plan)?;
         Ok(Some(SchemaPlan { filled_before, ..plan }))
+    })
+}
+
+/// The triggers of the tables that the request's SQL creates, and its event triggers. Nothing is touched.
+///
+/// # Errors
+/// If the server refuses the SQL.
+pub fn triggers_of_schema<'a>(
+    survey: &'a Survey,
+    connection: &'a Connection,
+    request: &'a SchemaRequest,
+) -> LocalBoxFuture<'a, Result<SchemaTriggers, FillError>> {
+    Box::pin(async move {
+        let planner = Planner { survey, connection, request };
+        planner.run("BEGIN").await?;
+        let triggers = planner.triggers().await;
+        planner.run("ROLLBACK").await?;
+        triggers
     })
 }
 
@@ -353,6 +372,13 @@ impl Planner<'_> {
         }
         let mount = disk.mount.clone();
         Err(FillError::Disk { needed: total.saturating_add(wal), total, wal, temporary: 0, free, mount })
+    }
+
+    /// The triggers in the database once the tables are created.
+    async fn triggers(&self) -> Result<SchemaTriggers, FillError> {
+        let (create, _) = self.create_statements().await?;
+        self.create(&create).await?;
+        Ok(SchemaTriggers::read(self.connection).await?)
     }
 
     /// The statements that create the tables, and those of the SQL that are left out.
