@@ -220,13 +220,15 @@ impl Source {
         Ok(Self { session, pid, snapshot, transactions, content })
     }
 
-    /// Whether no transaction has committed anything since the snapshot.
+    /// Whether no transaction has committed anything since the snapshot, not even one that waits for a synchronous standby.
     pub(crate) async fn is_unchanged(&self, target: &Target) -> Result<bool, ConnectError> {
         let session = Session::open(target).await?;
+        // First: if the wait ends between the two queries, the snapshot is another one.
+        let waits = session.row(include_str!("../sql/waiting_commit.sql"), &[]).await?.get("may_wait");
         let query = "SELECT pg_current_snapshot()::text AS now, pg_is_in_recovery() AS in_recovery";
         let row = session.row(query, &[]).await?;
         session.close().await;
-        Ok(has_none_ended((&self.transactions, row.get("now")), row.get("in_recovery")))
+        Ok(has_none_ended((&self.transactions, row.get("now")), row.get("in_recovery"), waits))
     }
 
     /// Gives up the snapshot, so that vacuum can remove rows that it sees. No dump can be made of it then.
@@ -301,9 +303,10 @@ fn holder(row: &Row) -> String {
 
 /// Whether no transaction has ended between two snapshots, `xmin:xmax:running`. The first that ends with a number from `xmax` on makes
 /// `xmax` greater, and others are in the list until they end (procarray.c: `GetSnapshotData`): prepared transactions, and those that
-/// somebody keeps open. The list of a standby is empty, so there none may run.
-fn has_none_ended((before, now): (&str, &str), in_recovery: bool) -> bool {
-    before == now && (!in_recovery || is_quiet(now))
+/// somebody keeps open. The list of a standby is empty, so there none may run. Nor may one run while a commit waits (`waits`): that one is in
+/// the list, too.
+fn has_none_ended((before, now): (&str, &str), in_recovery: bool, waits: bool) -> bool {
+    before == now && (is_quiet(now) || !in_recovery && !waits)
 }
 
 /// Whether no transaction runs in this snapshot, `xmin:xmax:running`.
@@ -407,10 +410,16 @@ mod tests {
 
     #[test]
     fn a_transaction_that_stays_open_changes_nothing() {
-        assert!(has_none_ended(("745:747:745,746", "745:747:745,746"), false));
-        assert!(!has_none_ended(("745:747:745,746", "745:747:745"), false));
-        assert!(!has_none_ended(("745:747:745", "745:748:745"), false));
-        assert!(!has_none_ended(("745:747:", "745:747:"), true));
-        assert!(has_none_ended(("747:747:", "747:747:"), true));
+        assert!(has_none_ended(("745:747:745,746", "745:747:745,746"), false, false));
+        assert!(!has_none_ended(("745:747:745,746", "745:747:745"), false, false));
+        assert!(!has_none_ended(("745:747:745", "745:748:745"), false, false));
+        assert!(!has_none_ended(("745:747:", "745:747:"), true, false));
+        assert!(has_none_ended(("747:747:", "747:747:"), true, false));
+    }
+
+    #[test]
+    fn a_transaction_that_stays_open_may_be_a_commit_that_waits() {
+        assert!(!has_none_ended(("745:747:745,746", "745:747:745,746"), false, true));
+        assert!(has_none_ended(("747:747:", "747:747:"), false, true));
     }
 }
