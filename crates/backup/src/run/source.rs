@@ -346,6 +346,11 @@ impl Content {
     pub(crate) async fn read(session: &Session) -> Result<Self, ConnectError> {
         // First, because one that is dropped meanwhile cannot be read any more.
         let sequences = Sequence::read(session).await?;
+        Self::with(session, sequences).await
+    }
+
+    /// The same, after the sequences were read.
+    pub(super) async fn with(session: &Session, sequences: Vec<Sequence>) -> Result<Self, ConnectError> {
         let mut tables = Vec::new();
         for row in session.rows(include_str!("../sql/tables.sql"), &[]).await? {
             let name = qualified(row.get("schema"), row.get("name"));
@@ -356,12 +361,7 @@ impl Content {
                 continue;
             }
             let columns: &str = row.get("columns");
-            let query = format!(
-                "SELECT count(*) AS rows, coalesce(sum(hashtextextended(r, 0)::numeric), 0) || '/' || \
-                 coalesce(sum(hashtextextended(r, 4711)::numeric), 0) AS hash \
-                 FROM (SELECT ROW({columns})::text COLLATE \"C\" AS r FROM ONLY {name} AS t) AS rows"
-            );
-            let found = session.row(&query, &[]).await?;
+            let found = session.row(&rows_of(&name, columns), &[]).await?;
             let (rows, hash) = (found.get("rows"), found.get("hash"));
             tables.push(Table { name, is_logged, is_read, is_hidden, rows, hash });
         }
@@ -398,9 +398,50 @@ impl Content {
     }
 }
 
+/// The query for the rows of a table and their hash. OFFSET keeps the planner from making the text of each row twice, once for each sum; this
+/// constant does not keep it from using parallel workers (planner.c: `limit_needed`).
+fn rows_of(table: &str, columns: &str) -> String {
+    format!(
+        "SELECT count(*) AS rows, coalesce(sum(hashtextextended(r, 0)), 0) || '/' || coalesce(sum(hashtextextended(r, 4711)), 0) AS hash \
+         FROM (SELECT ROW({columns})::text COLLATE \"C\" AS r FROM ONLY {table} AS t OFFSET bigint '0') AS rows"
+    )
+}
+
 #[cfg(test)]
 mod tests {
+    use testkit::{RELEASES, block_on, shared};
+
     use super::*;
+
+    /// The function counts its calls.
+    const COUNTED: &str = "
+        CREATE TABLE public.t AS SELECT i, md5(i::text) AS v FROM generate_series(1, 20000) i;
+        CREATE SEQUENCE public.calls;
+        CREATE FUNCTION public.counted(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
+            'BEGIN PERFORM nextval(''public.calls''); RETURN i; END'";
+    /// Workers cost nothing.
+    const WORKERS: &str = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; \
+                           SET max_parallel_workers_per_gather = 2";
+
+    #[test]
+    fn the_text_of_a_row_is_made_once_also_by_parallel_workers() {
+        for major in RELEASES {
+            block_on(async {
+                let database = shared(major).database().await;
+                let session = Session::open(&database.target).await.unwrap();
+                session.run(COUNTED).await.unwrap();
+                session.row(&rows_of("public.t", "public.counted(t.i)"), &[]).await.unwrap();
+                let query = "SELECT last_value FROM public.calls";
+                let calls: i64 = session.row(query, &[]).await.unwrap().get("last_value");
+                assert_eq!(calls, 20_000, "{major}");
+                session.run(WORKERS).await.unwrap();
+                let explain = format!("EXPLAIN {}", rows_of("public.t", "t.i, t.v"));
+                let plan = session.rows(&explain, &[]).await.unwrap();
+                let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
+                assert!(plan.iter().any(|line| line.contains("Parallel Seq Scan")), "{major}: {plan:#?}");
+            });
+        }
+    }
 
     #[test]
     fn a_snapshot_is_quiet_if_nothing_runs_in_it() {

@@ -11,18 +11,24 @@ use crate::run::source::Content;
 use crate::run::step::Trouble;
 
 /// Reads the restored database, and compares it with the original's content as the witness says; its sequences also with those that the
-/// original had after the backup.
+/// original had after the backup. Meanwhile, it checks the indexes.
 pub(super) async fn verify(
     target: &Target,
     (original, later): (&Content, &[Sequence]),
     witness: Witness,
     is_base: bool,
 ) -> Result<Verified, Trouble> {
+    let unreadable =
+        |error: ConnectError| Trouble::Way(format!("the restored database cannot be read: {error}"));
     let session = Session::open(target).await?;
     session.run(include_str!("../sql/session.sql")).await?;
-    let read = Content::read(&session).await;
-    let restored =
-        read.map_err(|error| Trouble::Way(format!("the restored database cannot be read: {error}")))?;
+    // The database's event triggers may write rows when amcheck is created, and draw values from sequences: the snapshot does not see these
+    // rows, and the values are read before.
+    session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+    let sequences = Sequence::read(&session).await.map_err(unreadable)?;
+    let (restored, indexes) = tokio::join!(Content::with(&session, sequences), Box::pin(checked(target)));
+    session.close().await;
+    let restored = restored.map_err(unreadable)?;
     let differs = |difference: String| Trouble::Way(format!("the restored database differs: {difference}"));
     if witness != Witness::Changed
         && let Some(difference) = difference(original, &restored, is_base)
@@ -31,14 +37,7 @@ pub(super) async fn verify(
     }
     let sequences = (original.sequences.as_slice(), later);
     let sequences = sequences::compare(sequences, &restored.sequences, witness, is_base).map_err(differs)?;
-    let indexes = match amcheck(&session).await {
-        Ok(schema) => check_indexes(&session, schema).await,
-        // Something of the database forbids the extension, which says nothing of its indexes.
-        Err(error) if error.sqlstate().is_some() => Ok(None),
-        Err(error) => Err(error),
-    };
-    let indexes = indexes.map_err(|error| Trouble::Way(of_amcheck(&error)))?;
-    session.close().await;
+    let indexes = indexes?;
     let tables = restored.tables.len() as u64;
     let (rows, constraints) = (restored.rows(), restored.constraints());
     let (indexes, other_order) = indexes.map_or((None, 0), |(sound, left_out)| (Some(sound), left_out));
@@ -53,6 +52,21 @@ pub(super) async fn verify(
         other_order,
         other_databases: Vec::new(),
     })
+}
+
+/// Checks all B-tree indexes in a session of its own: the numbers of sound ones and of those whose order this machine does not know; none if
+/// amcheck cannot be used.
+async fn checked(target: &Target) -> Result<Option<(u64, u64)>, Trouble> {
+    let session = Session::open(target).await?;
+    session.run(include_str!("../sql/session.sql")).await?;
+    let indexes = match amcheck(&session).await {
+        Ok(schema) => check_indexes(&session, schema).await,
+        // Something of the database forbids the extension, which says nothing of its indexes.
+        Err(error) if error.sqlstate().is_some() => Ok(None),
+        Err(error) => Err(error),
+    };
+    session.close().await;
+    indexes.map_err(|error| Trouble::Way(of_amcheck(&error)))
 }
 
 /// The text of an error while amcheck runs. Its reports of damage have one of these codes (`contrib/amcheck/verify_nbtree.c`).

@@ -156,6 +156,30 @@ fn an_event_trigger_of_another_superuser_is_restored() {
     });
 }
 
+/// It writes a row when pgrig creates amcheck in a copy.
+#[test]
+fn rows_of_an_event_trigger_in_a_copy_are_no_difference() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = server(13);
+    let schema = "CREATE TABLE log (id serial PRIMARY KEY, tag text); \
+                  CREATE FUNCTION noted() RETURNS event_trigger LANGUAGE plpgsql AS \
+                  'BEGIN INSERT INTO public.log (tag) VALUES (tg_tag); END'; \
+                  CREATE EVENT TRIGGER noted ON ddl_command_end EXECUTE FUNCTION noted(); CREATE TABLE a AS SELECT 1 AS x";
+    block_on(async {
+        let postgres = server.connect("postgres").await;
+        postgres.client.batch_execute(schema).await.unwrap();
+        let target = server.target("postgres");
+        let outcome = rehearsed(&server, &target, &["plain", "custom", "base"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        for trial in &outcome.trials {
+            assert!(trial.verified.indexes > Some(0) && trial.verified.rows == 2, "{trial:#?}");
+        }
+        postgres.close().await;
+    });
+}
+
 /// Its owner may read the table only as a member of another role.
 #[test]
 fn a_materialized_view_whose_owner_reads_by_membership_is_restored() {
