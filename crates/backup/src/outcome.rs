@@ -260,6 +260,7 @@ impl Trial {
         let text = self.verified.to_string();
         let what = json!({ "event": "verified", "verified": self.verified });
         trial.events.push(Event { at: self.backup + self.restore, text, what });
+        trial.events.extend(self.network.and_then(|network| network.event(self.backup)));
         if let Some(recovery) = &self.recovery {
             let what = json!({ "event": "recovery", "recovery": recovery });
             trial.events.push(Event { at: self.backup + self.restore, text: "recovery".to_owned(), what });
@@ -446,7 +447,7 @@ mod tests {
 
     #[test]
     fn counted_bytes_are_observations_of_one_trial_and_stand_for_the_way() {
-        let network = Some(Network { received: 70, sent: 5 });
+        let network = Some(Network { received: 70, sent: 5, is_partial: false });
         let without = trial("plain", 1, 1.0, 1.0);
         let with = Trial { network, ..without.clone() };
         let observed =

@@ -120,10 +120,11 @@ impl Plan {
         Self { seconds: all + plan.counting(facts), ..plan }
     }
 
-    /// Seconds of the backups whose network bytes are counted. They are made of the largest data only.
+    /// Seconds of the backups whose network bytes are counted, with a load for each recovery. They are made of the largest data only.
     fn counting(&self, facts: &Facts) -> f64 {
-        let counted = self.ways.iter().filter(|way| self.network && way.is_counted());
-        counted.map(|way| to_back_up(way, facts).max(LEAST)).sum()
+        let load = |way: &Way| if way.recovers() { self.load_seconds() } else { 0.0 };
+        let seconds = |way: &Way| to_back_up(way, facts).max(LEAST) + load(way);
+        self.ways.iter().filter(|_| self.network).map(seconds).sum()
     }
 
     /// The same at three sizes of data that pgrig makes, of which these facts hold for the largest.
@@ -151,10 +152,15 @@ impl Plan {
         self.load.as_ref().filter(|_| self.ways.iter().any(Way::is_dump))
     }
 
+    /// Seconds of a load.
+    fn load_seconds(&self) -> f64 {
+        self.load.as_ref().map_or(0.0, |load| load.time().as_secs_f64())
+    }
+
     /// Seconds of all loads: one for each trial of their WAL, one for each trial of the snapshot of a dump, and one for each recovery, in
     /// which its WAL is replayed, too.
     fn loads(&self, sizes: usize) -> f64 {
-        let time = self.load.as_ref().map_or(0.0, |load| load.time().as_secs_f64());
+        let time = self.load_seconds();
         let recoveries = self.ways.iter().filter(|way| way.recovers()).count() * sizes;
         let held = self.load_beside_dumps().map_or(0.0, |load| load.time().as_secs_f64() + LEAST);
         f64::from(self.trials) * (time + LEAST + held + recoveries as f64 * time * WITH_REPLAY)

@@ -1,8 +1,10 @@
 //! A target for other programs: as a URI, and as the environment variables of libpq ("34.15. Environment Variables").
 
+use std::net::IpAddr;
+
 use tokio_postgres::config::ChannelBinding;
 
-use super::target::{Address, Keepalives, Target};
+use super::target::{Address, Host, Keepalives, Target};
 use super::tls::SslMode;
 
 /// Variables that say how to talk to a server, not which one it is.
@@ -18,6 +20,22 @@ impl Target {
     /// The same for others to see: without the password.
     pub fn url_without_password(&self) -> String {
         self.url_with(None)
+    }
+
+    /// The same of a relay in front of the server: in this directory of a socket or, with an address, at that address under the name of the
+    /// server's host, for the check of the certificate.
+    pub fn url_through(&self, host: &str, address: Option<IpAddr>, port: u16) -> String {
+        let place = match address {
+            Some(_) => Address::Tcp { name: host.to_owned(), address },
+            None => Address::Unix { directory: host.into(), default: false },
+        };
+        let relay = Self { hosts: vec![Host { address: place, port }], ..self.clone() };
+        let url = relay.url_without_password();
+        let mark = if url.contains('?') { '&' } else { '?' };
+        match address {
+            Some(address) => format!("{url}{mark}hostaddr={address}"),
+            None => url,
+        }
     }
 
     fn url_with(&self, password: Option<String>) -> String {
@@ -46,9 +64,7 @@ impl Target {
     /// `PGHOST`, `PGPORT`, `PGUSER`, `PGDATABASE`, and `PGPASSWORD` and `PGSSLMODE` where there is something to say.
     /// Holds the password.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
-        let list = |part: &dyn Fn(&super::target::Host) -> String| {
-            self.hosts.iter().map(part).collect::<Vec<_>>().join(",")
-        };
+        let list = |part: &dyn Fn(&Host) -> String| self.hosts.iter().map(part).collect::<Vec<_>>().join(",");
         let mut variables = vec![
             ("PGHOST", list(&|host| host.address.to_string())),
             ("PGPORT", list(&|host| host.port.to_string())),
@@ -170,6 +186,16 @@ mod tests {
         assert!(target.variables().contains(&("PGPASSWORD", "p@ss:w/rd".to_owned())));
         let target = Target::tcp("::1", 5432, "alice", "x");
         assert!(target.url().contains("@[::1]:5432/x"), "{}", target.url());
+    }
+
+    #[test]
+    fn a_relay_has_the_name_of_the_host_and_another_address() {
+        let target = Target::tcp("db.example", 5432, "alice", "shop").with_password("s3cret");
+        let here = Some("127.0.0.1".parse().unwrap());
+        let expected = "postgresql://alice@db.example:6000/shop?sslmode=disable&hostaddr=127.0.0.1";
+        assert_eq!(target.url_through("db.example", here, 6000), expected);
+        let socket = Target::unix("/run", 5433, "alice", "shop").url_through("/tmp/relay", None, 5432);
+        assert_eq!(socket, "postgresql://alice@/shop?host=%2Ftmp%2Frelay&port=5432");
     }
 
     /// The target of a connection string in an environment, pinned to this address.

@@ -1,5 +1,5 @@
-//! Counts the bytes between the server and the client programs: one more backup in each way through a relay. It is not timed, and not
-//! restored.
+//! Counts the bytes between the server and the programs that back up: one more backup in each way through a relay, with the WAL of one more
+//! load for a recovery to a point in time. It is not timed, and not restored.
 
 use std::path::Path;
 
@@ -24,8 +24,7 @@ impl Run<'_> {
         observer: &mut impl Observer,
     ) -> Result<(), BackupError> {
         let Some(largest) = subjects.last().filter(|_| self.plan.network) else { return Ok(()) };
-        let counted = self.plan.ways.iter().filter(|way| way.is_counted());
-        for way in counted.filter(|way| self.changes_data(way) == changes) {
+        for way in self.plan.ways.iter().filter(|way| self.changes_data(way) == changes) {
             let is_of_way = |trial: &Trial| trial.way == *way && trial.at == largest.at;
             let Some(last) = outcome.trials.iter().rposition(is_of_way) else { continue };
             observer.stage(&format!("counting network bytes: {way}"));
@@ -71,23 +70,31 @@ impl Run<'_> {
         watch.check_room(work, facts.bytes_of(way) + SMALL)?;
         // pg_dump needs the server that holds the snapshot.
         let relay = Relay::start(source.address(), work).await?;
-        if way.format == Format::Incremental {
-            self.both_parts_through(&relay, way, subject, path).await?;
-        } else {
-            let mut command = if way.is_base() {
-                base::back_up(way, programs, target, path)
-            } else {
-                dump::back_up(way, programs, target, &source.snapshot, path)
-            };
-            command.envs(relay.variables());
-            watch.run(vec![command]).await?;
+        let mut of_tool = None;
+        match way.format {
+            Format::Plain | Format::Custom | Format::Directory => {
+                let mut command = dump::back_up(way, programs, target, &source.snapshot, path);
+                command.envs(relay.variables());
+                watch.run(vec![command]).await?;
+            }
+            Format::Base | Format::BaseTar => {
+                let mut command = base::back_up(way, programs, target, path);
+                command.envs(relay.variables());
+                watch.run(vec![command]).await?;
+            }
+            Format::Incremental => self.both_parts_through(&relay, way, subject, path).await?,
+            Format::Pitr => self.back_up_with_wal_through(&relay, way, subject, path).await?,
+            Format::Tool => of_tool = Some(self.tool_through(&relay, way, subject, path).await?),
         }
-        match relay.counted().await {
-            Some(Network { received: 0, .. }) => {
+        match (relay.counted().await, of_tool) {
+            (Some(network), Some(backup)) => Ok(network.of_tool(backup)),
+            (Some(Network { received: 0, .. }), None) => {
                 Err(Trouble::Way(format!("{} did not connect through the relay", way.program())))
             }
-            Some(network) => Ok(network),
-            None => Err(Trouble::Way(format!("{} has ended, but its connections have not", way.program()))),
+            (Some(network), None) => Ok(network),
+            (None, _) => {
+                Err(Trouble::Way(format!("{} has ended, but its connections have not", way.program())))
+            }
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Recovery to a point in time: a base backup, the WAL of a load, and its replay up to a time between two transactions.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::point::{Point, clear, prepare};
 use super::receiver::Receiver;
+use super::relay::Relay;
 use super::step::{Measured, Trouble, size};
 use super::{Restored, Run, SMALL, Subject, base, of_restore, wal};
 use crate::error::{BackupError, OnPath};
@@ -63,19 +64,42 @@ impl Run<'_> {
         subject: &Subject,
         directory: &Path,
     ) -> Result<Restored, Trouble> {
+        let [files, archive] = parts(directory)?;
+        let (backup, point) = self.backed_up_with_wal(way, subject, (&files, &archive), None).await?;
+        self.recovered(way, subject, (&files, &archive, backup), &point).await
+    }
+
+    /// Makes the base backup, and receives the WAL of one more load, both through the relay.
+    pub(super) async fn back_up_with_wal_through(
+        &self,
+        relay: &Relay,
+        way: &Way,
+        subject: &Subject,
+        directory: &Path,
+    ) -> Result<(), Trouble> {
+        let [files, archive] = parts(directory)?;
+        self.backed_up_with_wal(way, subject, (&files, &archive), Some(relay)).await.map(drop)
+    }
+
+    /// The base backup and the WAL of the load, after which the database has neither slot nor witness; through the relay, if there is one.
+    async fn backed_up_with_wal(
+        &self,
+        way: &Way,
+        subject: &Subject,
+        places: (&Path, &Path),
+        relay: Option<&Relay>,
+    ) -> Result<(Measured, Point), Trouble> {
         let Some(load) = &self.plan.load else { return Err(Trouble::Way("it has no load".to_owned())) };
         subject.source.release().await?;
-        let [files, archive] = ["base", "wal"].map(|name| directory.join(name));
-        fs::create_dir_all(&archive).on("create", &archive)?;
-        let made = self.back_up_with_wal((way, load), subject, &files, &archive).await;
+        let made = self.back_up_with_wal((way, load), subject, places, relay).await;
         if self.is_stopped() {
             // The server is removed, with all of it.
             return Err(BackupError::Interrupted.into());
         }
         let cleared = clear(&subject.target).await;
-        let (backup, point) = made?;
+        let made = made?;
         cleared?;
-        self.recovered(way, subject, (&files, &archive, backup), &point).await
+        Ok(made)
     }
 
     /// Makes the base backup, and receives the WAL of the load, of which a part comes after the point.
@@ -83,8 +107,8 @@ impl Run<'_> {
         &self,
         (way, load): (&Way, &Load),
         subject: &Subject,
-        files: &Path,
-        archive: &Path,
+        (files, archive): (&Path, &Path),
+        relay: Option<&Relay>,
     ) -> Result<(Measured, Point), Trouble> {
         let (target, programs) = (&subject.target, &self.plan.programs);
         let prepared = prepare(load, target).await?;
@@ -93,8 +117,10 @@ impl Run<'_> {
         watch.check_room(&self.scratch.work, needs)?;
         self.check_room_for_load(load, subject)?;
         let watch_receiver = self.watch_receiver(archive, subject);
-        let receiver = Receiver::start(programs, target, archive, watch_receiver).await?;
-        let backup = watch.run(vec![base::back_up(way, programs, target, files)]).await?;
+        let receiver = Receiver::start((programs, target), archive, watch_receiver, relay).await?;
+        let mut command = base::back_up(way, programs, target, files);
+        command.envs(relay.map(Relay::variables).unwrap_or_default());
+        let backup = watch.run(vec![command]).await?;
         let point = self.load_around_point(load, target, prepared, &|| receiver.check()).await?;
         receiver.complete(target).await?;
         Ok((backup, point))
@@ -128,4 +154,11 @@ impl Run<'_> {
         let size = base_size + wal_size;
         Ok(Restored { backup, restore, size, verified, increment: None, recovery, beside: None })
     }
+}
+
+/// Creates the directory, and returns those of the base backup, which is not there yet, and of its WAL.
+fn parts(directory: &Path) -> Result<[PathBuf; 2], BackupError> {
+    let parts = ["base", "wal"].map(|name| directory.join(name));
+    fs::create_dir_all(&parts[1]).on("create", &parts[1])?;
+    Ok(parts)
 }

@@ -9,6 +9,7 @@ use connect::{ConnectError, Target};
 use pgserver::Program;
 use server::Session;
 
+use super::relay::Relay;
 use super::step::{LOOK, STUCK, Trouble, Watch, client, patience, used};
 use crate::check::format::wal::is_segment;
 use crate::error::{BackupError, OnPath};
@@ -25,12 +26,12 @@ pub(super) struct Receiver<'a> {
 }
 
 impl<'a> Receiver<'a> {
-    /// Creates the slot, and begins to receive into an empty directory. Returns once the server sends.
+    /// Creates the slot, and begins to receive into an empty directory; through the relay, if there is one. Returns once the server sends.
     pub(super) async fn start(
-        programs: &Programs,
-        target: &Target,
+        (programs, target): (&Programs, &Target),
         directory: &'a Path,
         watch: Watch<'a>,
+        relay: Option<&Relay>,
     ) -> Result<Self, Trouble> {
         drop_slot(target).await?;
         let session = Session::open(target).await?;
@@ -38,6 +39,7 @@ impl<'a> Receiver<'a> {
         let mut command = client(&programs.program("pg_receivewal"), target);
         command.arg("--directory").arg(directory).args(["--slot=pgrig", "--no-loop"]);
         command.arg(patience(target));
+        command.envs(relay.map(Relay::variables).unwrap_or_default());
         let mut started = watch.start(vec![command])?;
         let program = started.pop().expect("one was started");
         let receiver = Self { program, directory, watch };

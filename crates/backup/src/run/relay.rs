@@ -3,17 +3,17 @@
 //! Programs connect to it as they connect to the server: through a Unix socket, or by TCP on this machine. They keep the name of the
 //! server's host, so that they verify the server's certificate as before.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use connect::ResolvedAddress;
+use connect::{ResolvedAddress, Target};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -31,7 +31,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 /// Directory of the Unix socket.
 const DIRECTORY: &str = "relay";
 /// Port of the Unix socket, which is only a part of its name.
-const PORT: &str = "5432";
+const PORT: u16 = 5432;
 /// Name of the Unix socket (libpq: `UNIXSOCK_PATH` in pqcomm.h).
 const FILE: &str = ".s.PGSQL.5432";
 /// Length of the longest path that fits into `sockaddr_un`, without the final zero byte.
@@ -40,10 +40,19 @@ const MAX: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 /// A relay. Its connections end when it is dropped.
 pub(super) struct Relay {
     counter: Arc<Counter>,
-    variables: Vec<(&'static str, OsString)>,
+    place: Place,
     task: JoinHandle<()>,
     /// Removed with its socket.
     _directory: Option<SocketDirectory>,
+}
+
+/// The place at which programs reach it.
+struct Place {
+    /// Directory of its Unix socket, or the name of the server's host.
+    host: OsString,
+    /// Its address; none for a Unix socket.
+    address: Option<IpAddr>,
+    port: u16,
 }
 
 /// Bytes so far.
@@ -70,38 +79,39 @@ impl Relay {
         let path = directory.0.join(FILE);
         let listener = UnixListener::bind(&path).on("create", &path)?;
         let ends = UnixEnds { listener, server: server.to_owned() };
-        let variables =
-            vec![("PGHOST", directory.0.clone().into_os_string()), ("PGPORT", OsString::from(PORT))];
-        Ok(Self::between(ends, variables, Some(directory)))
+        let place = Place { host: directory.0.clone().into_os_string(), address: None, port: PORT };
+        Ok(Self::between(ends, place, Some(directory)))
     }
 
     async fn on_tcp(host: &str, server: SocketAddr) -> Result<Self, BackupError> {
-        let here = Ipv4Addr::LOCALHOST.to_string();
-        let shown = Path::new(&here);
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.on("listen on", shown)?;
+        let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let shown = here.to_string();
+        let shown = Path::new(&shown);
+        let listener = TcpListener::bind((here, 0)).await.on("listen on", shown)?;
         let port = listener.local_addr().on("listen on", shown)?.port();
         let ends = TcpEnds { listener, server };
-        let variables = vec![
-            ("PGHOST", OsString::from(host)),
-            ("PGHOSTADDR", OsString::from(&here)),
-            ("PGPORT", OsString::from(port.to_string())),
-        ];
-        Ok(Self::between(ends, variables, None))
+        let place = Place { host: OsString::from(host), address: Some(here), port };
+        Ok(Self::between(ends, place, None))
     }
 
-    fn between(
-        ends: impl Ends,
-        variables: Vec<(&'static str, OsString)>,
-        directory: Option<SocketDirectory>,
-    ) -> Self {
+    fn between(ends: impl Ends, place: Place, directory: Option<SocketDirectory>) -> Self {
         let counter = Arc::new(Counter::default());
         let task = tokio::spawn(accept(ends, Arc::clone(&counter)));
-        Self { counter, variables, task, _directory: directory }
+        Self { counter, place, task, _directory: directory }
     }
 
     /// Variables of libpq's that lead a program to the relay, in place of those of the server.
-    pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, &OsStr)> {
-        self.variables.iter().map(|(name, value)| (*name, value.as_os_str()))
+    pub(super) fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let Place { host, address, port } = &self.place;
+        let mut variables = vec![("PGHOST", host.clone()), ("PGPORT", OsString::from(port.to_string()))];
+        variables.extend(address.map(|address| ("PGHOSTADDR", OsString::from(address.to_string()))));
+        variables
+    }
+
+    /// The URL that leads a program to the relay, in place of that of the server's database. Without the password.
+    pub(super) fn url(&self, target: &Target) -> String {
+        let Place { host, address, port } = &self.place;
+        target.url_through(&host.to_string_lossy(), *address, *port)
     }
 
     /// Waits until all connections are closed, and returns their bytes; none if one stays open. The programs must have ended.
@@ -116,7 +126,7 @@ impl Relay {
         }
         let [received, sent] =
             [&self.counter.received, &self.counter.sent].map(|bytes| bytes.load(Ordering::Relaxed));
-        Some(Network { received, sent })
+        Some(Network { received, sent, is_partial: false })
     }
 }
 
@@ -298,8 +308,14 @@ mod tests {
     }
 
     fn variable(relay: &Relay, name: &str) -> String {
-        let found = relay.variables().find(|(known, _)| *known == name);
-        found.unwrap().1.to_str().unwrap().to_owned()
+        let found = relay.variables().into_iter().find(|(known, _)| *known == name);
+        found.unwrap().1.into_string().unwrap()
+    }
+
+    /// Bytes from the server, and to it.
+    async fn counted(relay: &Relay) -> (u64, u64) {
+        let network = relay.counted().await.unwrap();
+        (network.received, network.sent)
     }
 
     fn socket(relay: &Relay) -> PathBuf {
@@ -314,7 +330,7 @@ mod tests {
         let relay = Relay::start(&ResolvedAddress::Unix(server), home.path()).await.unwrap();
         let socket = socket(&relay);
         tokio::join!(ask_at(&socket, 3_000_000), ask_at(&socket, 1), ask_at(&socket, 0));
-        assert_eq!(relay.counted().await, Some(Network { received: 6_000_002, sent: 3_000_001 }));
+        assert_eq!(counted(&relay).await, (6_000_002, 3_000_001));
     }
 
     #[tokio::test]
@@ -328,8 +344,11 @@ mod tests {
         assert_eq!([host, place], ["db.example", "127.0.0.1"]);
         let port: u16 = port.parse().unwrap();
         assert_ne!(port, address.port());
+        let expected =
+            format!("postgresql://alice@db.example:{port}/shop?sslmode=disable&hostaddr=127.0.0.1");
+        assert_eq!(relay.url(&Target::tcp("db.example", address.port(), "alice", "shop")), expected);
         ask(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap(), 1_000_000).await;
-        assert_eq!(relay.counted().await, Some(Network { received: 2_000_000, sent: 1_000_000 }));
+        assert_eq!(counted(&relay).await, (2_000_000, 1_000_000));
     }
 
     #[tokio::test]
@@ -350,7 +369,7 @@ mod tests {
         client.write_all(b"later").await.unwrap();
         drop(client);
         assert_eq!(server.await.unwrap(), b"later");
-        assert_eq!(relay.counted().await, Some(Network { received: 0, sent: 5 }));
+        assert_eq!(counted(&relay).await, (0, 5));
     }
 
     #[tokio::test]

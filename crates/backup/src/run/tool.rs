@@ -12,6 +12,7 @@ use server::Session;
 
 use super::pitr::no_load;
 use super::probe::beside;
+use super::relay::Relay;
 use super::step::{Measured, STUCK, Trouble, connected, size};
 use super::{Restored, Run, SMALL, Subject, of_restore, remove, sequences, verify};
 use crate::error::{BackupError, OnPath};
@@ -94,17 +95,20 @@ pub(super) struct Commands<'a> {
     temporary: PathBuf,
     /// Directory into which the tool restores.
     pub(super) place: PathBuf,
+    /// The relay to which the commands connect, if they do not connect to the server.
+    relay: Option<&'a Relay>,
     /// The commands as the shell gets them.
     filled: RefCell<Vec<String>>,
 }
 
 impl<'a> Commands<'a> {
-    /// Creates empty directories for the backup and for temporary files.
+    /// Creates empty directories for the backup and for temporary files. The commands connect through the relay, if there is one.
     pub(super) fn prepare(
         run: &Run<'_>,
         way: &'a Way,
         subject: &'a Subject,
         directory: &Path,
+        relay: Option<&'a Relay>,
     ) -> Result<Self, Trouble> {
         let Some(tool) = &way.tool else { return Err(Trouble::Way("it has no commands".to_owned())) };
         let temporary = run.scratch.work.join(TEMPORARY);
@@ -114,7 +118,7 @@ impl<'a> Commands<'a> {
         }
         let place = run.scratch.base.place_for_restored()?;
         let filled = RefCell::default();
-        Ok(Self { tool, subject, backup: directory.to_owned(), temporary, place, filled })
+        Ok(Self { tool, subject, backup: directory.to_owned(), temporary, place, relay, filled })
     }
 
     /// Without the lines of the commands, which a shell may print, and which may contain secrets.
@@ -129,16 +133,23 @@ impl<'a> Commands<'a> {
         match asked {
             Placeholder::Backup => of_path(&self.backup),
             Placeholder::Restore => of_path(&self.place),
-            Placeholder::Url => self.subject.target.url_without_password(),
+            Placeholder::Url => self.url(),
             Placeholder::Data => self.subject.facts.data.as_deref().map_or(String::new(), of_path),
             Placeholder::Time => time.to_owned(),
         }
+    }
+
+    /// The URL of the database, without a password.
+    fn url(&self) -> String {
+        let target = &self.subject.target;
+        self.relay.map_or_else(|| target.url_without_password(), |relay| relay.url(target))
     }
 
     /// A command with these placeholders as variables, too.
     fn command(&self, text: &str, places: &[Placeholder], time: &str) -> Command {
         self.filled.borrow_mut().push(text.to_owned());
         let mut command = shell(text, &self.subject.target);
+        command.envs(self.relay.map(Relay::variables).unwrap_or_default());
         command.env("TMPDIR", &self.temporary);
         for place in Placeholder::ALL {
             command.env_remove(place.variable());
@@ -192,10 +203,32 @@ impl Run<'_> {
         subject: &Subject,
         directory: &Path,
     ) -> Result<Restored, Trouble> {
-        let commands = Commands::prepare(self, way, subject, directory)?;
+        let commands = Commands::prepare(self, way, subject, directory, None)?;
         let tried = self.tool_by(way, subject, &commands).await;
         commands.clean()?;
         tried.map_err(|trouble| commands.hidden(trouble))
+    }
+
+    /// Runs the command that backs up and, for a restore to a point in time, the one that stores the WAL of one more load, both through the
+    /// relay. Returns the bytes of the backup.
+    pub(super) async fn tool_through(
+        &self,
+        relay: &Relay,
+        way: &Way,
+        subject: &Subject,
+        directory: &Path,
+    ) -> Result<u64, Trouble> {
+        let commands = Commands::prepare(self, way, subject, directory, Some(relay))?;
+        let backed_up = async {
+            if way.recovers() {
+                return self.tool_stored(way, subject, &commands).await.map(|made| made.size);
+            }
+            self.watch_backup(way, subject).run_group(commands.back_up()).await?;
+            commands.size()
+        };
+        let size = backed_up.await;
+        commands.clean()?;
+        size.map_err(|trouble| commands.hidden(trouble))
     }
 
     async fn tool_by(

@@ -64,11 +64,11 @@ impl<'a> Archiver<'a> {
 }
 
 /// A backup with the WAL of a load.
-struct Made {
+pub(super) struct Made {
     backup: Measured,
     base_size: u64,
     /// Bytes of the backup with the WAL. The tool may have deleted files meanwhile.
-    size: u64,
+    pub(super) size: u64,
     point: Point,
 }
 
@@ -79,21 +79,33 @@ impl Run<'_> {
         subject: &Subject,
         directory: &Path,
     ) -> Result<Restored, Trouble> {
-        let Some(load) = &self.plan.load else { return Err(Trouble::Way("it has no load".to_owned())) };
-        subject.source.release().await?;
-        let commands = Commands::prepare(self, way, subject, directory)?;
-        let made = self.tool_with_wal((way, load), subject, &commands).await;
-        if self.is_stopped() {
-            // The server is removed, with all of it.
-            return Err(BackupError::Interrupted.into());
-        }
-        let cleared = clear(&subject.target).await;
-        let restored = match made.and_then(|made| cleared.map(|()| made)) {
+        let commands = Commands::prepare(self, way, subject, directory, None)?;
+        let restored = match self.tool_stored(way, subject, &commands).await {
             Ok(made) => self.tool_restored(way, subject, &commands, made).await,
             Err(trouble) => Err(trouble),
         };
         commands.clean()?;
         restored.map_err(|trouble| commands.hidden(trouble))
+    }
+
+    /// The backup and the WAL of the load, after which the database has neither slot nor witness.
+    pub(super) async fn tool_stored(
+        &self,
+        way: &Way,
+        subject: &Subject,
+        commands: &Commands<'_>,
+    ) -> Result<Made, Trouble> {
+        let Some(load) = &self.plan.load else { return Err(Trouble::Way("it has no load".to_owned())) };
+        subject.source.release().await?;
+        let made = self.tool_with_wal((way, load), subject, commands).await;
+        if self.is_stopped() {
+            // The server is removed, with all of it.
+            return Err(BackupError::Interrupted.into());
+        }
+        let cleared = clear(&subject.target).await;
+        let made = made?;
+        cleared?;
+        Ok(made)
     }
 
     /// Backs up, and stores the WAL of the load, of which a part comes after the point. A slot keeps the WAL in `pg_wal` meanwhile.

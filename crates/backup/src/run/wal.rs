@@ -51,7 +51,7 @@ impl Run<'_> {
         transactions::prepare(load, target).await?;
         let data = bytes_of_tables(target).await?;
         let watch = self.watch_receiver(directory, subject);
-        let receiver = Receiver::start(&self.plan.programs, target, directory, watch).await?;
+        let receiver = Receiver::start((&self.plan.programs, target), directory, watch, None).await?;
         let (first, before) = begin(target).await?;
         let outcome =
             transactions::run(load, load.time(), target, || receiver.check(), None, self.stop).await?;

@@ -1,4 +1,5 @@
-//! `pgrig backup rehearse --network`: bytes through a Unix socket and by TCP, beside the sizes of the files that they become.
+//! `pgrig backup rehearse --network`: bytes through a Unix socket and by TCP, beside the sizes of the files that they become; those of a
+//! recovery and of other tools.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use testkit::{CLIENTS_RELEASE, Need, assert_says, clients, require, templates_of};
 
-use crate::support::Rig;
+use crate::support::{Ran, Rig};
 
 /// 40 MB of rows that compress well.
 const ROWS: &str =
@@ -90,16 +91,74 @@ fn bytes_are_those_of_the_data_and_only_the_server_can_make_them_fewer() {
 }
 
 #[test]
-fn ways_whose_bytes_are_not_counted_are_named() {
+fn the_plan_of_a_recovery_tells_of_one_more_load() {
     let rig = Rig::new();
-    let size = "--size 1TB --load simple-update -R 500";
-    let ran = rig.run(&format!("backup rehearse --network {size} --way pitr"));
-    assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert_says(&ran.stderr, &["--network counts bytes of plain, custom", "for example --way custom"]);
-    if require(Need::Clients17) {
-        let bin = clients().display().to_string();
-        let ways = "--way custom --way incremental --way pitr";
-        let ran = rig.done(&format!("backup rehearse --network --explain {size} --bin {bin} {ways}"));
-        assert_says(&ran.stdout, &["counts network bytes: one more backup in each way but pitr"]);
+    if !require(Need::Clients17) {
+        return;
     }
+    let bin = clients().display().to_string();
+    let line =
+        format!("backup rehearse --network --explain --size 1TB --load simple-update -R 500 --bin {bin}");
+    let ran = rig.done(&format!("{line} --way custom --way pitr"));
+    assert_says(
+        &ran.stdout,
+        &["counts network bytes: one more backup in each way, and for recoveries one more load"],
+    );
+    let ran = rig.done(&format!("{line} --way custom"));
+    assert!(!ran.stdout.contains("one more load"), "{ran:#?}");
+}
+
+#[test]
+fn bytes_of_a_recovery_are_those_of_the_base_backup_and_of_the_wal() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let document = rig.document(
+        "backup rehearse -q --network --size 60MB --up-to 10MB --pg-version 13 --trials 1 --way pitr --load simple-update -R 200 -T 2 -c 2",
+    );
+    let [base, wal] = ["base-size", "wal-size"].map(|name| last(&document, "pitr", name));
+    let [received, sent] = ["network-received", "network-sent"].map(|name| last(&document, "pitr", name));
+    // The base backup alone is less; its segment of WAL and that of the load are received whole, or twice.
+    assert!(
+        received > base * 0.5 + wal * 0.5 && received < (base + wal) * 2.0,
+        "{received} of {base} and {wal}"
+    );
+    assert!(sent > 0.0 && sent < received / 10.0, "{sent}");
+    assert!(!rig.home.path().join("backup").exists());
+}
+
+/// One of them uses the URL, one libpq's variables, and one a configuration of its own.
+#[test]
+fn bytes_of_another_tool_are_those_of_its_connections() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let server = rig.server("--pg-version 13 --profile stock --set autovacuum=off");
+    server.execute("CREATE TABLE t AS SELECT i FROM generate_series(1, 1000) i");
+    let socket: String = server.row("SHOW unix_socket_directories").get(0);
+    let port: String = server.row("SHOW port").get(0);
+    let backup = "pg_basebackup --checkpoint=fast --pgdata={backup}/base";
+    let json = rig.home.path().join("run.json");
+    let mut command = rig.command("backup rehearse --network --no-probe --trials 1");
+    command.args(["-d", &server.url, "--json", json.to_str().unwrap()]);
+    for (name, backup) in [
+        ("by-url", format!("unset PGHOST PGPORT; {backup} --dbname={{url}}")),
+        ("by-variables", backup.to_owned()),
+        ("by-itself", format!("PGHOST='{socket}' PGPORT={port} {backup}")),
+    ] {
+        let restore = "cp -a {backup}/base/. {restore}";
+        command.args(["--tool-name", name, "--tool-backup", &backup, "--tool-restore", restore]);
+    }
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_says(&ran.stdout, &["other path (0 B)", "other path: most of the backup came by another path"]);
+    assert_eq!(ran.stdout.matches("other path (").count(), 1, "{ran:#?}");
+    let document: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    for name in ["by-url", "by-variables"] {
+        let [received, size] = ["network-received", "size"].map(|value| last(&document, name, value));
+        assert!(received > size * 0.7 && received < size * 1.3, "{name}: {received} of {size}");
+    }
+    assert_eq!(last(&document, "by-itself", "network-received").to_string(), "0");
 }

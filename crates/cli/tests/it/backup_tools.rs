@@ -64,11 +64,14 @@ fn pgbackrest_and_barman_are_rehearsed_as_the_guide_says() {
             &third,
             "--tool-restore",
             &fourth,
+            "--network",
             "--json",
             json.to_str().unwrap(),
         ],
     );
     assert_eq!(ran.code, Some(0), "{ran:#?}");
+    // pgBackRest reads the server's files.
+    assert_eq!(ran.stdout.matches("other path (").count(), 1, "{ran:#?}");
     assert_says(
         &ran.stdout,
         &[
@@ -78,6 +81,13 @@ fn pgbackrest_and_barman_are_rehearsed_as_the_guide_says() {
     );
     let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     let size = |way: &str| document["figures"][way]["size"]["value"].as_f64().unwrap();
+    let received = |way: &str| {
+        let trial =
+            document["trials"].as_array().unwrap().iter().find(|trial| trial["config"] == way).unwrap();
+        let observed = trial["observations"].as_array().unwrap();
+        observed.iter().find(|one| one["name"] == "network-received").unwrap()["value"].as_f64().unwrap()
+    };
+    assert!(received("pgbackrest") < 1e6 && received("barman") > size("barman") / 2.0, "{document}");
     // pgBackRest compresses; barman does not.
     assert!(size("pgbackrest") < size("base") / 2.0 && size("barman") > size("base") / 2.0, "{document}");
     assert_eq!(server.number("SELECT count(*) FROM pg_replication_slots"), 0);

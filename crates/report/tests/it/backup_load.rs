@@ -66,6 +66,19 @@ fn bytes_on_the_network_are_those_of_the_trial_that_counted_them() {
     assert_eq!(row(&found, title, WAY), [WAY, "18.0 MB", "2.00 MB", "20.0 MB"]);
     let other = row(&found, title, "base-tar:client-gzip=1");
     assert_eq!(other[1..], ["not counted", "not counted", "not counted"]);
+    assert!(!found.contains("Other path: "), "{found}");
+    let partial = changed("backup", |run: &mut Run| {
+        run.plan["network"] = true.into();
+        let last = last_of(run, WAY);
+        last.observe("network-received", 18e3, Unit::Bytes);
+        last.observe("network-sent", 2e3, Unit::Bytes);
+        let network = json!({ "received": 18_000, "sent": 2_000, "is_partial": true });
+        let what = json!({ "event": "network", "network": network });
+        last.events.push(Event { at: 1.0, text: "network".to_owned(), what });
+    });
+    let found = text(&partial);
+    assert_eq!(row(&found, title, WAY), [WAY, "18.0 kB", "2.00 kB", "20.0 kB (other path)"]);
+    assert!(found.contains("Other path: most of the backup did not pass these connections"), "{found}");
     assert!(!text(&crate::document("backup")).contains(title));
 }
 

@@ -92,8 +92,8 @@ pub(crate) struct RehearseArgs {
     #[arg(long, help_heading = "Backups")]
     pub(crate) no_probe: bool,
 
-    /// Count the bytes between server and client programs: pgrig makes one more backup in each way through a relay, and does not time it.
-    /// It counts no bytes of pitr and other tools
+    /// Count the bytes between the server and the programs that back up: pgrig makes one more backup in each way through a relay, and does
+    /// not time it; for pitr and tools with {time}, with the WAL of one more load
     #[arg(long, help_heading = "Backups")]
     pub(crate) network: bool,
 
@@ -264,10 +264,6 @@ impl RehearseArgs {
     pub(crate) fn request(&self) -> Result<Request, Usage> {
         let mut ways = self.way.clone();
         ways.extend(self.tools.ways()?);
-        if self.network && !ways.is_empty() && !ways.iter().any(Way::is_counted) {
-            let text = "--network counts bytes of plain, custom, directory, base, base-tar and incremental: add such a way, for example --way custom";
-            return Err(Usage(text.to_owned()));
-        }
         let (trials, bin) = (self.trials, self.bin.clone());
         Ok(Request { ways, trials, bin, probe: !self.no_probe, network: self.network })
     }

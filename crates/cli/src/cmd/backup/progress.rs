@@ -76,8 +76,9 @@ impl Observer for Progress<'_> {
 
     fn counted(&mut self, trial: &Trial) {
         let Some(network) = trial.network else { return };
+        let partial = if network.is_partial { "; most of the backup came by another path" } else { "" };
         self.printer.say(format!(
-            "  {} from the server, {} to the server",
+            "  {} from the server, {} to the server{partial}",
             bytes(network.received),
             bytes(network.sent)
         ));

@@ -57,10 +57,9 @@ fn network(plan: &Plan) -> String {
     if !plan.network {
         return String::new();
     }
-    let others = plan.ways.iter().filter(|way| !way.is_counted());
-    let others: Vec<String> = others.map(ToString::to_string).collect();
-    let but = if others.is_empty() { String::new() } else { format!(" but {}", others.join(", ")) };
-    format!("\n  network    counts network bytes: one more backup in each way{but}")
+    let recovers = plan.ways.iter().any(backup::Way::recovers);
+    let load = if recovers { ", and for recoveries one more load" } else { "" };
+    format!("\n  network    counts network bytes: one more backup in each way{load}")
 }
 
 fn left_out(plan: &Plan) -> String {
@@ -142,6 +141,10 @@ pub(super) fn further(all: &[Summary], plan: &Plan) -> String {
     if plan.network {
         text += "\nnetwork: bytes from the server and to the server, in one more backup, which was not timed";
     }
+    if all.iter().any(|one| one.network.is_some_and(|network| network.is_partial)) {
+        text += "\nother path: most of the backup came by another path than the connections that the tool got from pgrig, for example from the \
+                 server's files; in parentheses, the bytes of these connections";
+    }
     text
 }
 
@@ -157,7 +160,11 @@ fn cpu(of_step: &Cpu) -> String {
 
 /// The bytes between server and client programs, in both directions together.
 fn counted_bytes(one: &Summary) -> String {
-    one.network.map_or_else(|| "not counted".to_owned(), |network| bytes(network.total()))
+    match one.network {
+        None => "not counted".to_owned(),
+        Some(network) if network.is_partial => format!("other path ({})", bytes(network.total())),
+        Some(network) => bytes(network.total()),
+    }
 }
 
 /// One sentence for each kind of proof.
