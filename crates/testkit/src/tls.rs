@@ -113,16 +113,21 @@ pub struct TlsServer {
 }
 
 impl TlsServer {
-    /// Two starts: the first to let the server write its own files, the second to use them.
     fn start() -> Self {
+        let tls = Self::on(with_roles(18), HBA);
+        Self { server: tls.server.into_lasting(), files: tls.files }
+    }
+
+    /// A server of a test's own that listens for TCP, started again with TLS and with this pg_hba.conf. Its certificate is for localhost. The first
+    /// start lets the server write its own files, the second one uses them.
+    pub fn on(mut server: Server, hba: &str) -> Self {
         let authority = Authority::new("pgrig test authority");
         let Identity { certificate, key } = authority.sign("pgrig test server", &["localhost"]);
-        let mut server = with_roles(18);
         for (name, text) in [
             ("server.crt", certificate.as_str()),
             ("server.key", &key),
             ("root.crt", &authority.certificate),
-            ("pg_hba.conf", HBA),
+            ("pg_hba.conf", hba),
         ] {
             write(&server, name, text);
         }
@@ -135,7 +140,7 @@ impl TlsServer {
         private_file(&files, "client.crt", &client.certificate);
         private_file(&files, "client.key", &client.key);
         private_file(&files, "stranger.crt", &stranger.certificate);
-        Self { server: server.into_lasting(), files }
+        Self { server, files }
     }
 
     /// root.crt, stranger.crt (an authority that signed nothing), client.crt and client.key.

@@ -15,4 +15,5 @@ mod restore;
 mod sequences;
 mod sizes;
 mod support;
+mod tls;
 mod unchanged;
