@@ -7,6 +7,9 @@ Then each round times each way on one database of --up-to: as pgrig backup rehea
 after the other. The first one of a round follows these rehearsals, after which disks may still be busy: in two rounds it is pgrig, in the
 next two the shell. Restores of base backups are left out, because pg_ctl looks for the end of the start only every 0.1 s.
 
+So each order comes equally often in four rounds: the script warns if the rounds of a record are no multiple of 4. The record has the order of
+each measurement, and the ratios of each order beside those of all pairs.
+
 Rounds of the same options on the same day are added to the same record. The settings are small enough that their boundaries lie below the
 measured sizes. Needs the client programs and the server of one version of PostgreSQL (--pg-bin).
 """
@@ -40,6 +43,8 @@ CREATE INDEX items_order ON items (order_id);
 """
 WAYS = ["plain:none", "custom:gzip", "directory:gzip=1,jobs=2", "base", "base-tar:client-gzip=1"]
 QUANTITIES = ("size", "backup", "restore")
+# Rounds in which each order comes equally often.
+PERIOD = 4
 
 
 def main():
@@ -52,7 +57,7 @@ def main():
     parser.add_argument("--model", help="file of a model, in place of the schema in this script")
     parser.add_argument("--way", action="append", help=f"default: {' '.join(WAYS)}")
     parser.add_argument("--set", action="append", default=["maintenance_work_mem=1MB", "max_wal_size=32MB", "min_wal_size=32MB"])
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=1, help=f"a multiple of {PERIOD} in a record, so that each order comes equally often")
     parser.add_argument("--record", default=str(REPO / "records"), help="directory; empty for none")
     options = parser.parse_args()
     options.way = options.way or WAYS
@@ -60,10 +65,14 @@ def main():
     record = Path(options.record, name)
     earlier = json.loads(record.read_text()) if options.record and record.exists() else {"rounds": 0, "forecasts": [], "pairs": []}
     forecasts, pairs = earlier["forecasts"], earlier["pairs"]
+    rounds = earlier["rounds"] + options.rounds
+    if rounds % PERIOD:
+        print(f"{rounds} rounds are no multiple of {PERIOD}: the orders do not come equally often. Give --rounds "
+              f"{options.rounds + PERIOD - rounds % PERIOD}", file=sys.stderr)
     with tempfile.TemporaryDirectory() as home:
         bench = Bench(options, Path(home))
         try:
-            for number in range(earlier["rounds"], earlier["rounds"] + options.rounds):
+            for number in range(earlier["rounds"], rounds):
                 new = bench.forecasts(number)
                 for one in new:
                     print(line(one), flush=True)
@@ -72,15 +81,17 @@ def main():
         finally:
             bench.end()
     summary = {quantity: summed([one for one in forecasts if one["quantity"] == quantity]) for quantity in QUANTITIES}
-    overhead = {way: {step: ratio(pairs, way, step) for step in ("backup", "restore")} for way in options.way}
+    steps = lambda way, chosen: {step: ratio(chosen, way, step) for step in ("backup", "restore")}
+    overhead = {way: {"all": steps(way, pairs), "pgrig first": steps(way, by_first(pairs, "pgrig")),
+                      "shell first": steps(way, by_first(pairs, "shell"))} for way in options.way}
     for quantity, found in summary.items():
         print(f"{quantity}: {found}")
     for way, found in overhead.items():
         print(f"{way}: time as pgrig runs it / in a shell {found}")
     if options.record:
         given = {name: getattr(options, name) for name in ("up_to", "trials", "pairs", "model", "way", "set")}
-        found = {"machine": platform.platform(), "cores": os.cpu_count(), "options": given,
-                 "rounds": earlier["rounds"] + options.rounds, "summary": summary, "overhead": overhead, "forecasts": forecasts,
+        found = {"machine": platform.platform(), "cores": os.cpu_count(), "options": given, "rounds": rounds,
+                 "each order equally often": rounds % PERIOD == 0, "summary": summary, "overhead": overhead, "forecasts": forecasts,
                  "pairs": pairs}
         record.write_text(json.dumps(found, indent=1) + "\n")
 
@@ -119,7 +130,8 @@ class Bench:
         """The forecast of each way and quantity, with what was measured at that size."""
         large = lambda: self.sized(self.options.up_to * FACTOR, 1)
         small = lambda: self.sized(self.options.up_to, self.options.trials)
-        if number % 2 == 0:
+        first = "forecast" if number % 2 == 0 else "real"
+        if first == "forecast":
             forecast, real = small(), large()
         else:
             real, forecast = large(), small()
@@ -128,7 +140,7 @@ class Bench:
             event = next(event["what"]["forecast"] for trial in forecast[way] for event in trial["events"]
                          if event["what"]["event"] == "forecast")
             for quantity in QUANTITIES:
-                found.append({"round": number, "way": way, "quantity": quantity, "forecast": event[quantity],
+                found.append({"round": number, "first": first, "way": way, "quantity": quantity, "forecast": event[quantity],
                               "real": statistics.median(observed(trial, quantity) for trial in real[way])})
         return found
 
@@ -148,14 +160,16 @@ class Bench:
         source, target = self.servers()
         found = []
         for number in range(self.options.pairs):
-            for of_pgrig in [True, False] if (of_round // 2 + number) % 2 == 0 else [False, True]:
+            first = "pgrig" if (of_round // 2 + number) % 2 == 0 else "shell"
+            for of_pgrig in [True, False] if first == "pgrig" else [False, True]:
                 if of_pgrig:
                     ways = self.rehearsed("-d", source, "--trials", "1", "--no-probe")
                     times = {way: {step: observed(trials[0], step) for step in ("backup", "restore")}
                              for way, trials in ways.items()}
                 else:
                     times = {way: self.in_a_shell(way, source, target) for way in self.options.way}
-                found += [{"way": way, "is_pgrig": of_pgrig, **of_way} for way, of_way in times.items()]
+                found += [{"round": of_round, "first": first, "way": way, "is_pgrig": of_pgrig, **of_way}
+                          for way, of_way in times.items()]
         return found
 
     def in_a_shell(self, way, source, target):
@@ -233,6 +247,11 @@ def summed(all):
     holds = [found["low"] <= real <= found["high"] for found, real in with_figure]
     return {"forecasts": len(all), "with figure": len(with_figure), "median factor": round(statistics.median(factors), 3),
             "worst factor": round(factors[-1], 3), "intervals hold": f"{sum(holds)} of {len(holds)}"}
+
+
+def by_first(pairs, first):
+    """The pairs in which pgrig or the shell came first."""
+    return [one for one in pairs if one.get("first") == first]
 
 
 def ratio(pairs, way, step):
