@@ -277,7 +277,9 @@ impl Measurement<'_> {
         for warning in left_out::warnings(&skipped, &self.request.schema.origin, &roles) {
             observer.warned(&warning);
         }
-        left_out::of_triggers(&triggers).iter().for_each(|warning| observer.warned(warning));
+        if let Some(warning) = left_out::of_triggers(&triggers) {
+            observer.warned(&warning);
+        }
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
         if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
             let copy = site.databases.copy(&empty, "probe").await?;

@@ -54,16 +54,19 @@ impl SchemaTriggers {
     #[must_use]
     pub fn disabled_after(&self, sql: &str) -> String {
         let all = self.events.iter().chain(&self.tables);
-        let disable: String = all.map(|one| format!("{} DISABLE{};\n", one.statement, one.name)).collect();
+        let disable: Vec<String> =
+            all.map(|one| format!("{} DISABLE{};\n", one.statement, one.name)).collect();
         // The last statement may end without a semicolon, or with a comment.
-        if disable.is_empty() { sql.to_owned() } else { format!("{sql}\n;\n{disable}") }
+        if disable.is_empty() { sql.to_owned() } else { format!("{sql}\n;\n{}", disable.concat()) }
     }
 
     /// SQL that enables them as they were.
     pub fn enable(&self) -> String {
         // Older servers set the state of partitions, too: these come after their table.
         let all = self.tables.iter().chain(&self.events);
-        all.map(|one| format!("{} {}{};\n", one.statement, one.enable, one.name)).collect()
+        let enable: Vec<String> =
+            all.map(|one| format!("{} {}{};\n", one.statement, one.enable, one.name)).collect();
+        enable.concat()
     }
 
     /// Names of those that the role may not disable.
