@@ -36,6 +36,7 @@ mod fill_dumps;
 mod fill_foreign_keys;
 mod fill_methods;
 mod fill_partitions;
+mod fill_paired;
 mod fill_parts;
 mod fill_resume;
 mod fill_schema;
