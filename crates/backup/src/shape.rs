@@ -1,7 +1,8 @@
 //! The data of a rehearsal at several sizes: pgbench's tables, those of a file of SQL, or those of a model.
 
 use fill::{
-    FillError, Modelled, ModelledType, RowsRule, SchemaAmount, SchemaRequest, TableRows, sql_of_script,
+    FillError, Modelled, ModelledType, RowsRule, SchemaAmount, SchemaRequest, SqlOrigin, TableRows,
+    sql_of_script,
 };
 use model::{Model, Table};
 use serde::Serialize;
@@ -25,6 +26,7 @@ pub struct Shape {
 #[derive(Clone, Debug)]
 struct Schema {
     sql: String,
+    origin: SqlOrigin,
     modelled: Vec<Modelled>,
     types: Vec<ModelledType>,
     rules: Vec<RowsRule>,
@@ -44,6 +46,7 @@ impl Shape {
     pub fn of_script(text: &str, origin: String) -> Result<Self, FillError> {
         let schema = Schema {
             sql: sql_of_script(text)?,
+            origin: SqlOrigin::File,
             modelled: Vec::new(),
             types: Vec::new(),
             rules: Vec::new(),
@@ -62,6 +65,7 @@ impl Shape {
         let filled = tables.iter().filter(|table| table.rows > 0);
         let schema = Schema {
             sql: sql_of_script(&model.ddl)?,
+            origin: SqlOrigin::Model,
             modelled: tables.iter().flat_map(modelled).collect(),
             types: tables.iter().flat_map(types_of).collect(),
             rules: filled
@@ -74,6 +78,26 @@ impl Shape {
         };
         let bytes = tables.iter().map(size).sum();
         Ok(Self { origin, bytes: (bytes > 0).then_some(bytes), is_like_original: true, schema: Some(schema) })
+    }
+
+    /// The same of the model that was made of a database: `database shop`.
+    ///
+    /// # Errors
+    /// If the model's SQL contains psql's own commands.
+    pub fn of_database(model: &Model, database: &str) -> Result<Self, FillError> {
+        let mut shape = Self::of_model(model, format!("a model of {database}"))?;
+        if let Some(schema) = &mut shape.schema {
+            schema.origin = SqlOrigin::Database;
+        }
+        Ok(shape)
+    }
+
+    /// The error of a fill with the remedies that a rehearsal has: of tables that reference each other, statements to add to the SQL.
+    pub(crate) fn explained(&self, error: FillError) -> FillError {
+        match (error.cycle(), &self.schema) {
+            (Some(cycle), Some(schema)) => FillError::Combination(cycle.in_sql(schema.origin)),
+            _ => error,
+        }
     }
 
     /// The fill of these tables, so that they and their indexes take so many bytes; none for pgbench's.

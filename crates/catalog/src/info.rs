@@ -1,7 +1,7 @@
 //! The catalogs' facts about a table. No decisions.
 
 use serde::{Deserialize, Serialize};
-use server::quote::shown_qualified;
+use server::quote::{identifier, shown, shown_qualified};
 
 use super::mentioned::{calls_only, columns_in, is_constant, is_null};
 
@@ -287,20 +287,53 @@ impl TableInfo {
         Some(bounds.join(" OR "))
     }
 
+    /// The columns that stand in a condition or an expression on the table, as the server prints it.
+    pub fn columns_in(&self, expression: &str) -> Vec<&str> {
+        columns_in(expression, &self.column_names())
+    }
+
     /// The names of all columns.
     pub(crate) fn column_names(&self) -> Vec<&str> {
         self.columns.iter().map(|column| column.name.as_str()).collect()
     }
 }
 
+impl ForeignKeyInfo {
+    /// Whether either all columns are NULL or none is.
+    pub fn is_match_full(&self) -> bool {
+        self.definition.contains(" MATCH FULL")
+    }
+}
+
 impl KeyInfo {
+    /// A unique index on these columns.
+    pub fn unique(name: &str, columns: &[String]) -> Self {
+        let element = |column: &String| KeyElement {
+            column: Some(column.clone()),
+            expression: None,
+            equality: true,
+            overlap: false,
+        };
+        let quoted: Vec<String> = columns.iter().map(|column| identifier(column)).collect();
+        let names: Vec<String> = columns.iter().map(|column| shown(column)).collect();
+        Self {
+            name: name.to_owned(),
+            primary: false,
+            exclusion: false,
+            elements: columns.iter().map(element).collect(),
+            definition: format!("UNIQUE ({})", names.join(", ")),
+            index: format!(" USING btree ({})", quoted.join(", ")),
+            predicate: None,
+        }
+    }
+
     /// The columns that it consists of, without expressions.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         self.elements.iter().filter_map(|element| element.column.as_deref())
     }
 
     /// Whether one NULL is the same as another.
-    pub(super) fn nulls_are_equal(&self) -> bool {
+    pub fn nulls_are_equal(&self) -> bool {
         self.definition.contains("NULLS NOT DISTINCT")
     }
 }

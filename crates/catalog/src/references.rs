@@ -83,7 +83,7 @@ pub(super) async fn groups(
 fn connected<'a>(info: &'a TableInfo, slots: &[Slot<'_>]) -> Vec<Vec<&'a ForeignKeyInfo>> {
     let is_free = |column: &String| slots.iter().any(|slot| slot.name() == column && slot.is_free());
     let mut groups: Vec<Vec<&ForeignKeyInfo>> = Vec::new();
-    let keys = info.foreign_keys.iter().filter(|key| !is_within_table(key, slots));
+    let keys = info.foreign_keys.iter().filter(|key| !is_satisfied(key, slots));
     for key in keys.filter(|key| key.columns.iter().any(is_free)) {
         let shares = |group: &Vec<&ForeignKeyInfo>| {
             group.iter().any(|other| {
@@ -97,17 +97,15 @@ fn connected<'a>(info: &'a TableInfo, slots: &[Slot<'_>]) -> Vec<Vec<&'a Foreign
     groups.into_iter().map(joinable).collect()
 }
 
-/// Whether each row satisfies the foreign key to its own table whatever the free columns are: another column is NULL, or the row
-/// references itself.
-fn is_within_table(key: &ForeignKeyInfo, slots: &[Slot<'_>]) -> bool {
+/// Whether each row satisfies the foreign key whatever the free columns are: another column is NULL, or the row references itself.
+fn is_satisfied(key: &ForeignKeyInfo, slots: &[Slot<'_>]) -> bool {
     let role = |column: &String| slots.iter().find(|slot| slot.name() == column).map(|slot| &slot.role);
     let is_null = |column: &String| role(column) == Some(&Role::Given(Values::Null));
     let is_own = |(column, referenced): (&String, &String)| {
         column == referenced || matches!(role(column), Some(Role::OwnKey { earlier: None, .. }))
     };
-    key.to_itself
-        && (!key.definition.contains("MATCH FULL") && key.columns.iter().any(is_null)
-            || key.columns.iter().zip(&key.referenced.columns).all(is_own))
+    !key.is_match_full() && key.columns.iter().any(is_null)
+        || key.to_itself && key.columns.iter().zip(&key.referenced.columns).all(is_own)
 }
 
 /// The foreign keys in an order in which each shares a column with an earlier one; the widest comes

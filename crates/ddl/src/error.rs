@@ -8,6 +8,7 @@ use server::SurveyError;
 use server::fault::Panicked;
 
 use crate::outcome::Failed;
+use crate::schema::Schema;
 
 /// Why a migration's text is refused.
 #[derive(Debug, thiserror::Error)]
@@ -314,6 +315,18 @@ impl DdlError {
                 Self::SchemaRoles { roles: made.join(", ") }
             }
             error => error,
+        }
+    }
+
+    /// The error with the remedies that the schema has: of tables that reference each other, statements to add to its SQL.
+    pub(crate) fn of_schema(self, schema: &Schema) -> Self {
+        let problem = match &self {
+            Self::Fill(error) => error.cycle().map(|cycle| cycle.in_sql(schema.sql_origin())),
+            _ => None,
+        };
+        match (self, problem) {
+            (Self::Fill(error), Some(problem)) => Self::Sql { option: schema.option(), problem, error },
+            (error, _) => error.of_sql(schema.option()),
         }
     }
 

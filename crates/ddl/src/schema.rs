@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::CatalogError;
 use connect::{ConnectError, Connection};
-use fill::{Modelled, RowsRule, TableRows, sql_of_script};
+use fill::{Modelled, RowsRule, SqlOrigin, TableRows, sql_of_script};
 use futures_util::future::LocalBoxFuture;
 use model::{Model, Privacy, Table};
 use serde::Serialize;
@@ -181,12 +181,21 @@ impl Schema {
 
     /// The option that gives it, with its value; or the database.
     pub(crate) fn option(&self) -> String {
+        match self.sql_origin() {
+            SqlOrigin::Database => self.origin.clone(),
+            SqlOrigin::Model => of_model(&self.origin),
+            SqlOrigin::File => of_file(&self.origin),
+        }
+    }
+
+    /// Origin of its SQL.
+    pub(crate) fn sql_origin(&self) -> SqlOrigin {
         if self.is_of_database() {
-            self.origin.clone()
+            SqlOrigin::Database
         } else if self.is_copy() {
-            of_model(&self.origin)
+            SqlOrigin::Model
         } else {
-            of_file(&self.origin)
+            SqlOrigin::File
         }
     }
 

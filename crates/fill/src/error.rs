@@ -6,6 +6,7 @@ use rowgen::SpecError;
 use thiserror::Error;
 
 use crate::cause::Cause;
+use crate::cycle::CycleError;
 use crate::limits::{LimitsError, Shortage};
 use crate::probe::ProbeError;
 use crate::remains::{Remains, StartOver};
@@ -64,19 +65,8 @@ pub enum FillError {
         most: u32,
     },
     /// Tables that reference each other, so that none can come first.
-    #[error(
-        "{tables} reference each other ({keys}), and pgrig cannot fill any of them first: {why}. {remedy}"
-    )]
-    Cycle {
-        /// The tables, in the direction of their references.
-        tables: String,
-        /// The foreign keys.
-        keys: String,
-        /// The reason.
-        why: String,
-        /// Remedy.
-        remedy: String,
-    },
+    #[error(transparent)]
+    Cycle(Box<CycleError>),
     /// A foreign key of such tables, whose check cannot wait until all rows are there.
     #[error(
         "{key} of {table} references {referenced}, which references {table}, and the server checks the key row by row \
@@ -98,6 +88,12 @@ pub enum FillError {
     /// Nothing to fill.
     #[error("there is no table to fill: give another --schema, or give --ddl FILE to create tables")]
     NothingToFill,
+    /// All tables of a model are empty.
+    #[error(
+        "all tables of the model have 0 rows, so there is nothing to fill. If the original has rows, run ANALYZE there and capture \
+         the model again; or edit rows of the tables in the model"
+    )]
+    NoRows,
     /// The keys leave no room for as many rows as the size needs.
     #[error(
         "{} is too large: the keys of these tables allow about {}. Give a smaller size, or --rows",
@@ -455,6 +451,14 @@ impl FillError {
         Some(of_fill.iter().fold(problem.clone(), |problem, advice| problem.replace(advice, "")))
     }
 
+    /// The error of tables that reference each other, whose remedies depend on the verb.
+    pub fn cycle(&self) -> Option<&CycleError> {
+        match self {
+            Self::Cycle(error) => Some(error),
+            _ => None,
+        }
+    }
+
     /// SQL of the user's without a table to fill.
     pub(crate) fn no_table_created() -> Self {
         Self::refused_ddl("it creates no table: give a file that creates one, or give --table NAME")
@@ -480,9 +484,10 @@ impl Classified for FillError {
             | Self::Rows { .. }
             | Self::Streams { .. }
             | Self::Combination(_)
-            | Self::Cycle { .. }
+            | Self::Cycle(_)
             | Self::CycleKey { .. }
             | Self::NothingToFill
+            | Self::NoRows
             | Self::SchemaSize { .. }
             | Self::SchemaTooSmall { .. }
             | Self::TableChanged { .. }
@@ -541,6 +546,12 @@ fn rounded_down(number: u64) -> u64 {
 /// The value of a one as the third digit.
 fn last_of_three(number: u64) -> u64 {
     10_u64.pow(number.checked_ilog10().unwrap_or_default().saturating_sub(2))
+}
+
+impl From<CycleError> for FillError {
+    fn from(error: CycleError) -> Self {
+        Self::Cycle(Box::new(error))
+    }
 }
 
 impl From<CatalogError> for FillError {

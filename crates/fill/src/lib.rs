@@ -24,6 +24,7 @@
 //! ("Speeding up pgbench using COPY FREEZE").
 
 mod cause;
+mod cycle;
 mod error;
 mod leaf;
 mod ledger;
@@ -39,6 +40,7 @@ mod schema;
 mod sql;
 
 pub use cause::Cause;
+pub use cycle::{CycleError, SqlOrigin};
 pub use error::FillError;
 pub use outcome::Outcome;
 pub use part_work::{FillId, PartWork};

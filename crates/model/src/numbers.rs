@@ -12,6 +12,8 @@ const STEPS: f64 = 2.0;
 /// Most by which a rare value moves towards one neighbour, in distances to the other one: not into the void between all values and one that
 /// means something else, such as 9999-12-31.
 const REACH: f64 = 16.0;
+/// Numbers that are drawn for a rare value at most, until one is another number.
+const DRAWS: u32 = 8;
 
 /// A value as a number on its type's scale.
 #[derive(Clone, Debug)]
@@ -99,10 +101,12 @@ pub(crate) fn replace_rare(
             }
             (low, high) => (low.unwrap_or(own), high.unwrap_or(own)),
         };
-        let moved = low + (high - low) * rng.f64().mul_add(0.9, 0.05);
-        if let Some(number) =
-            Number::near(kind, own, moved, step).filter(|number| low < number.at && number.at < high)
-        {
+        let draws = (0..DRAWS).map(|_| low + (high - low) * rng.f64().mul_add(0.9, 0.05));
+        let mut moved =
+            draws.chain([own + step, own - step]).filter_map(|to| Number::near(kind, own, to, step));
+        let is_other =
+            |number: &Number| low < number.at && number.at < high && number.at.total_cmp(&own).is_ne();
+        if let Some(number) = moved.find(is_other) {
             common[at].0 = number;
         }
     }
@@ -134,11 +138,11 @@ const SHIFTS: u32 = 8;
 
 /// Moves the first and the last bound inwards. `share` is k's share of a bucket's rows: beyond a bound
 /// that moves by its square root lie about k rows, even if the rows thin out towards the end. If
-/// values are rare, the other bounds move randomly, too.
+/// values are rare, the other bounds move randomly, too: none of them to its original, if there is room for another number.
 pub(crate) fn move_bounds(
     rng: &mut Rng,
     kind: &Kind,
-    bounds: &mut [Number],
+    (bounds, originals): (&mut [Number], &[f64]),
     step: f64,
     share: f64,
     are_rare: bool,
@@ -161,7 +165,16 @@ pub(crate) fn move_bounds(
             (Some(before), None) => -trim(before, rng.f64()),
             (Some(_), Some(_)) | (None, None) => 0.0,
         };
-        if let Some(number) = Number::near(kind, bound.at, bound.at + moved, step) {
+        let near = |moved: f64| Number::near(kind, bound.at, bound.at + moved, step);
+        let is_original = |number: &Number| number.at.total_cmp(&originals[index]).is_eq();
+        let has_room = before.zip(after).is_some_and(|(before, after)| step <= JITTER.1 * before.min(after));
+        let number = match near(moved) {
+            Some(number) if are_rare && has_room && is_original(&number) => {
+                near(moved - step.copysign(moved))
+            }
+            number => number,
+        };
+        if let Some(number) = number {
             *bound = number;
         }
     }
@@ -198,13 +211,48 @@ mod tests {
     }
 
     #[test]
+    fn a_rare_value_is_never_its_own_replacement() {
+        let number = |at: i64| Number::read(&Kind::Int4, &at.to_string()).unwrap();
+        let replaced = |seed, before: i64, own: i64, after: i64| {
+            let mut common = [(number(before), 0.2), (number(own), 0.001), (number(after), 0.2)];
+            replace_rare(&mut Rng::with_seed(seed), 0.01, &Kind::Int4, &mut common, &[], 1.0);
+            let [(low, _), (replaced, _), (high, _)] = common;
+            assert!(low.at < replaced.at && replaced.at < high.at);
+            replaced.text
+        };
+        for seed in 0..200 {
+            assert_ne!(replaced(seed, 10, 15, 20), "15");
+            assert_eq!(replaced(seed, 10, 11, 13), "12");
+            assert_eq!(replaced(seed, 10, 12, 13), "11");
+            assert_eq!(replaced(seed, 10, 11, 12), "11", "there is no other number");
+        }
+    }
+
+    #[test]
+    fn a_rare_bound_is_never_its_own_replacement() {
+        for (width, seed) in (4..40).flat_map(|width| (0..50).map(move |seed| (width, seed))) {
+            let number = |at: i64| Number::read(&Kind::Int4, &(at * width).to_string()).unwrap();
+            let mut bounds: Vec<Number> = (0..20).map(number).collect();
+            let originals: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
+            let both = (bounds.as_mut_slice(), originals.as_slice());
+            move_bounds(&mut Rng::with_seed(seed), &Kind::Int4, both, 1.0, 0.5, true);
+            for (bound, original) in bounds.iter().zip(&originals) {
+                assert!(bound.at.total_cmp(original).is_ne(), "{width} {seed}: {}", bound.text);
+            }
+            assert!(bounds.windows(2).all(|pair| pair[0].at < pair[1].at), "{width} {seed}");
+        }
+    }
+
+    #[test]
     fn moved_bounds_have_the_unit_of_the_original() {
         for seed in 0..200 {
             let number = |at: &i64| Number::read(&Kind::Int4, &at.to_string()).unwrap();
             let at: Vec<i64> = std::iter::once(1).chain((1..=100).map(|bound| bound * 40)).collect();
             let mut bounds: Vec<Number> = at.iter().map(number).collect();
             assert!((step(&Kind::Int4, bounds.iter()) - 1.0).abs() < 1e-9);
-            move_bounds(&mut Rng::with_seed(seed), &Kind::Int4, &mut bounds, 1.0, 0.5, false);
+            let originals: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
+            let both = (bounds.as_mut_slice(), originals.as_slice());
+            move_bounds(&mut Rng::with_seed(seed), &Kind::Int4, both, 1.0, 0.5, false);
             assert!((step(&Kind::Int4, bounds.iter()) - 1.0).abs() < 1e-9, "{seed}: {}", bounds[0].text);
             assert!(bounds.windows(2).all(|pair| pair[0].at < pair[1].at) && bounds[0].at >= 1.0);
         }

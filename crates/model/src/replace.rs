@@ -1,5 +1,7 @@
 //! Makes texts that replace the original's.
 
+use std::collections::HashSet;
+
 use fastrand::Rng;
 use rowgen::Alphabet;
 
@@ -39,7 +41,7 @@ struct Seen {
 }
 
 /// Makes an ascending text for each original: with the same length as far as all can differ, in the
-/// same order, and different from all originals.
+/// same order, and different from all originals. If there are too few texts so short, some are the same, or in another order.
 pub(crate) fn texts(originals: &[&str], most: Option<u32>, rng: &mut Rng) -> Vec<String> {
     let alphabet = alphabet_of(originals.iter().copied());
     let characters: Vec<u8> = match alphabet {
@@ -58,6 +60,8 @@ pub(crate) fn texts(originals: &[&str], most: Option<u32>, rng: &mut Rng) -> Vec
         ordered += 1;
     }
     let all = base.saturating_pow(ordered);
+    // Blanks at the end are those of char(n).
+    let taken: HashSet<&str> = originals.iter().map(|original| original.trim_end()).collect();
     let mut replaced = Vec::with_capacity(originals.len());
     for (at, original) in originals.iter().enumerate() {
         let least = u32::try_from(original.trim_end().chars().count()).unwrap_or(u32::MAX);
@@ -77,10 +81,21 @@ pub(crate) fn texts(originals: &[&str], most: Option<u32>, rng: &mut Rng) -> Vec
             String::from_utf8(text).expect("ASCII")
         });
         let mut text = text.take(64);
-        let one = text.find(|text| !originals.contains(&text.as_str()));
-        replaced.push(one.unwrap_or_else(|| "x".repeat(length)));
+        let one = text.find(|text| !taken.contains(text.as_str()));
+        replaced.push(one.unwrap_or_else(|| another(original.trim_end(), &characters, length, &taken)));
     }
     replaced
+}
+
+/// A text of one character that differs from the original; and from all of them, if there is such a text.
+fn another(original: &str, characters: &[u8], length: usize, taken: &HashSet<&str>) -> String {
+    let others = (b'0'..=b'9').chain(b'a'..=b'z').chain(b'A'..=b'Z');
+    let texts = || {
+        let each = characters.iter().copied().chain(others.clone());
+        each.map(|character| char::from(character).to_string().repeat(length))
+    };
+    let free = texts().find(|text| !taken.contains(text.as_str()));
+    free.or_else(|| texts().find(|text| text != original)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -103,6 +118,34 @@ mod tests {
         let replaced = texts(&["A", "F", "M"], Some(1), &mut Rng::with_seed(1));
         assert!(replaced.windows(2).all(|pair| pair[0] < pair[1]), "{replaced:?}");
         assert!(replaced.iter().all(|text| text.len() == 1 && !["A", "F", "M"].contains(&text.as_str())));
+    }
+
+    #[test]
+    fn no_text_replaces_itself() {
+        let all = |range: std::ops::RangeInclusive<u8>| -> Vec<String> {
+            range.map(|character| char::from(character).to_string()).collect()
+        };
+        let mut every = all(b'a'..=b'z');
+        every.extend([all(b'A'..=b'Z'), all(b'0'..=b'9')].concat());
+        // Alphabets that are used up; characters of all; blanks at the end, as the server prints char(3).
+        for originals in [all(b'a'..=b'z'), all(b'A'..=b'Z'), all(b'0'..=b'9'), every] {
+            for padded in ["", "  "] {
+                let originals: Vec<String> = originals.iter().map(|text| format!("{text}{padded}")).collect();
+                let originals: Vec<&str> = originals.iter().map(String::as_str).collect();
+                for seed in 0..20 {
+                    let replaced = texts(&originals, Some(1), &mut Rng::with_seed(seed));
+                    for (original, replaced) in originals.iter().zip(&replaced) {
+                        assert_ne!(original.trim_end(), replaced);
+                        assert_eq!(replaced.len(), 1);
+                    }
+                    if originals.len() < 62 {
+                        let is_new =
+                            |text: &String| !originals.iter().any(|original| original.trim_end() == text);
+                        assert!(replaced.iter().all(is_new), "{replaced:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

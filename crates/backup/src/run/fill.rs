@@ -40,7 +40,7 @@ pub(super) async fn fill(
     filled.map_err(|error| BackupError::Fill {
         origin: shape.origin.clone(),
         size: bytes,
-        error: Box::new(error),
+        error: Box::new(shape.explained(error)),
     })?;
     session.run("CHECKPOINT").await?;
     session.close().await;

@@ -137,6 +137,24 @@ fn triggers_of_a_schema_do_not_run_for_the_rows() {
     }
 }
 
+/// The remedies are statements for the file: a rehearsal has no option that leaves tables out.
+#[test]
+fn tables_that_reference_each_other_get_statements_for_the_file() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let sql = "CREATE TABLE a (id int PRIMARY KEY, b int GENERATED ALWAYS AS (id) STORED); \
+               CREATE TABLE b (id int PRIMARY KEY REFERENCES a); ALTER TABLE a ADD FOREIGN KEY (b) REFERENCES b;";
+    let shape = Shape::of_script(sql, "a.sql".to_owned()).unwrap();
+    let error = block_on(tried(shape, 120 * MB, &["plain"], &[])).unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot fill a database of ") && error.contains("reference each other"),
+        "{error}"
+    );
+    assert!(error.contains(". Add to the end of the file: ALTER TABLE public."), "{error}");
+    assert!(!error.contains("--exclude-table"), "{error}");
+}
+
 #[test]
 fn a_forecast_beyond_memory_names_the_size_to_measure() {
     if !require(Need::Clients) {

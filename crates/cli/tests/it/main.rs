@@ -35,6 +35,7 @@ mod fill_direct_tables;
 mod fill_dumps;
 mod fill_foreign_keys;
 mod fill_methods;
+mod fill_paired;
 mod fill_partitions;
 mod fill_parts;
 mod fill_resume;

@@ -165,7 +165,7 @@ impl Filler<'_> {
         let request = SchemaRequest { method, ..self.schema_request(scale, rules) };
         match plan_schema(survey, &session.connection, &request, None, false).await {
             Ok(plan) => Ok(plan),
-            Err(FillError::NothingToFill) => Ok(None),
+            Err(FillError::NothingToFill | FillError::NoRows) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -126,7 +126,7 @@ pub fn run<'a>(
                 Ended::Stopped(_) => Err(DdlError::Interrupted),
             }
         };
-        let result = result.map_err(|error: DdlError| error.of_sql(request.schema.option()));
+        let result = result.map_err(|error: DdlError| error.of_schema(&request.schema));
         let (warnings, finished) = databases::finish(&target.clone().apart(), &name, &roles).await;
         for warning in &warnings {
             observer.warned(warning);

@@ -2,6 +2,7 @@
 
 mod attached;
 mod better;
+mod cycles;
 mod defaults;
 mod directions;
 mod encodings;

@@ -65,11 +65,11 @@ impl Maker<'_> {
             for at in 0..group.len() {
                 #[expect(clippy::cast_possible_truncation, reason = "between low and high")]
                 let drawn = low + (width * (at as f64 + self.rng.f64().mul_add(0.8, 0.1))) as i64;
-                let mut number = drawn.max(next);
-                while originals.contains(&number) && number < high {
-                    number += 1;
-                }
-                replaced.push(number.min(high));
+                let drawn = drawn.clamp(next, high);
+                let is_new = |number: &i64| !originals.contains(number);
+                let number = (drawn..=high).find(is_new).or_else(|| (next..drawn).rev().find(is_new));
+                let number = number.unwrap_or(high);
+                replaced.push(number);
                 next = number.saturating_add(1).min(high);
             }
         }
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
     use crate::facts::ColumnRole;
-    use crate::testing::{column, made};
+    use crate::testing::{column, made, modelled};
 
     fn numeric(scale: i16) -> Kind {
         Kind::Numeric(Some(Precision { precision: 12, scale }))
@@ -143,6 +143,23 @@ mod tests {
             // In the second town, after fifty numbers of the first and three short ones.
             let place = after.partition_point(|bound| *bound < number(&common[0].0));
             assert_eq!(place, 53, "{common:?} {after:?}");
+        }
+    }
+
+    /// The greatest numbers follow each other, so that after a drawn number all may be taken.
+    #[test]
+    fn no_code_replaces_itself() {
+        let bounds: Vec<i64> = std::iter::once(1_000_000).chain(1_119_800..=1_119_999).collect();
+        let statistics = Statistics {
+            n_distinct: -1.0,
+            bounds: bounds.iter().map(ToString::to_string).collect(),
+            ..Statistics::default()
+        };
+        let one = |at: u32| column(&format!("c{at}"), Kind::Int4, ColumnRole::Free, statistics.clone());
+        for made in modelled((0..40).map(one).collect(), &[]) {
+            let Values::Statistics { bounds: after, replaced: true, .. } = made.values else { panic!() };
+            let after: Vec<i64> = after.iter().map(|number| number.parse().unwrap()).collect();
+            assert!(after.is_sorted() && !after.iter().any(|number| bounds.contains(number)), "{after:?}");
         }
     }
 

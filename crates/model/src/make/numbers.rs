@@ -49,10 +49,12 @@ impl Maker<'_> {
                 _ => f64::INFINITY,
             };
             let is_rare = is_rare && count < DENSE * room;
+            let originals: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
             smooth(kind, &mut bounds, step);
             let others = (1.0 - common.iter().map(|(_, share)| share).sum::<f64>()).max(f64::MIN_POSITIVE);
             let of_bucket = least * bounds.len().max(1) as f64 / others;
-            move_bounds(self.rng, kind, &mut bounds, step, of_bucket.min(1.0), is_rare);
+            let both = (bounds.as_mut_slice(), originals.as_slice());
+            move_bounds(self.rng, kind, both, step, of_bucket.min(1.0), is_rare);
         }
         common.dedup_by(|one, other| one.0.at.total_cmp(&other.0.at).is_eq());
         common.extend(infinite);

@@ -165,6 +165,17 @@ fn a_model_written_by_hand_is_filled() {
         let there = copy.number(&format!("SELECT count(*) FROM shops WHERE {condition}"));
         assert!((there - wanted).abs() <= wanted / 10, "{condition}: {there}, not {wanted}");
     }
+    // All of its tables are empty.
+    let empty = fs::read_to_string(&path).unwrap().replace("rows = 10000", "rows = 0");
+    fs::write(&path, empty).unwrap();
+    server.execute("CREATE DATABASE blank");
+    let refused = rig.run(&format!("fill --model {} --instance default -d blank", path.display()));
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("all tables of the model have 0 rows"), "{refused:#?}");
+    assert!(
+        refused.stderr.contains("run ANALYZE there") && !refused.stderr.contains("--ddl"),
+        "{refused:#?}"
+    );
 }
 
 /// Names with dots and quotes, an empty table, columns without values, domains on enums, generated columns.

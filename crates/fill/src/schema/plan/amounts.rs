@@ -3,6 +3,7 @@
 use catalog::TableInfo;
 
 use super::order::{Placed, is_referenced};
+use super::pairs;
 use crate::error::FillError;
 use crate::schema::request::{RowsRule, SchemaAmount, SchemaRequest, TableRows};
 
@@ -49,9 +50,13 @@ pub(super) fn shares(
         }
     }
     let mut wanted: Vec<Wanted> = Vec::with_capacity(order.len());
-    for (at, placed) in order.iter().enumerate() {
-        let table = &tables[placed.table];
-        let rule = request.rules.iter().find(|rule| is_named(table, &rule.table));
+    for at in 0..order.len() {
+        let first = pairs::members(order, at).first().copied().filter(|first| *first < at);
+        if let Some(first) = first {
+            wanted.push(as_many_as(first, &wanted[first], &tables[order[first].table].name));
+            continue;
+        }
+        let rule = rule_for(tables, order, request, at)?;
         wanted.push(match (rule, request.amount) {
             (Some(RowsRule { rows: TableRows::Exactly(rows), .. }), _) => {
                 Wanted { share: Share::Fixed(*rows), why: "--rows".to_owned() }
@@ -80,6 +85,47 @@ pub(super) fn shares(
         });
     }
     Ok(wanted)
+}
+
+/// The share of a table whose rows are paired with those of another one.
+fn as_many_as(first: usize, of: &Wanted, name: &str) -> Wanted {
+    let share = if of.share == Share::Fixed(0) { Share::Fixed(0) } else { Share::Of(first, 1.0) };
+    Wanted { share, why: format!("1 for each of {name}: they reference each other") }
+}
+
+/// The rule for the rows of a table; of tables whose rows are paired, the rule that the user gives for any of them.
+///
+/// # Errors
+/// If rules would give such tables different numbers of rows.
+fn rule_for<'a>(
+    tables: &[TableInfo],
+    order: &[Placed],
+    request: &'a SchemaRequest,
+    at: usize,
+) -> Result<Option<&'a RowsRule>, FillError> {
+    let info = |place: usize| &tables[order[place].table];
+    let rule = |place: usize| request.rules.iter().find(|rule| is_named(info(place), &rule.table));
+    let members = pairs::members(order, at);
+    let rules: Vec<&RowsRule> = members.iter().filter_map(|&place| rule(place)).collect();
+    let of_model =
+        |rule: &&RowsRule| if let TableRows::InProportion(rows) = rule.rows { Some(rows) } else { None };
+    let given: Vec<&RowsRule> = rules.iter().copied().filter(|rule| of_model(rule).is_none()).collect();
+    let Some(&one) = given.first() else {
+        return Ok(rules.into_iter().max_by_key(of_model).or_else(|| rule(at)));
+    };
+    let is_for_all = |rule: &&RowsRule| {
+        rule.rows == one.rows
+            && (matches!(rule.rows, TableRows::Exactly(_)) || is_named(info(at), &rule.table))
+    };
+    if given.iter().all(is_for_all) {
+        return Ok(Some(one));
+    }
+    let names: Vec<&str> = members.iter().map(|&place| info(place).name.as_str()).collect();
+    Err(FillError::Combination(format!(
+        "--rows: {} reference each other row by row, so they get the same number of rows: give one number, --rows {}=NUMBER",
+        listed(&names),
+        info(at).name
+    )))
 }
 
 /// Why the rows of a table cannot follow from those of another one, by their places; `rule` is the option.

@@ -1,5 +1,5 @@
 //! Cycles of foreign keys. Of each cycle a foreign key is chosen that closes it: its columns have keys that a later table
-//! will have.
+//! will have, or its rows are paired with those of the later table (`pairs.rs`).
 //!
 //! Where the SQL creates the tables, this key is dropped before the rows and created after those of both its tables. Tables
 //! that were there before keep it: one transaction fills all tables of the cycle, and the key is checked before the commit.
@@ -11,15 +11,16 @@ use rowgen::{Keys, Pick, Reference, Turn, Values};
 
 use super::Planner;
 use super::design::{Design, Designed};
-use super::order::{Placed, is_referenced, is_unique};
+use super::order::{Placed, dropped, is_referenced, is_unique, leave_out};
 use super::postponed::PostponedKey;
 use super::{PlannedTable, TableState};
+use crate::cycle::{CycleError, SqlOrigin};
 use crate::error::FillError;
 use crate::plan::{ForeignKeys, Method, Plan};
 use crate::schema::record::{InCycle, RecordedTable};
 use catalog::ForeignKeyInfo;
 use server::ask;
-use server::quote::{literal, qualified, shell_word};
+use server::quote::{literal, qualified};
 
 /// Foreign keys that close cycles and are created after the rows.
 #[derive(Debug, Default)]
@@ -39,8 +40,8 @@ struct Closing {
 }
 
 impl Planner<'_> {
-    /// Removes the keys that close cycles from the description of their tables; drops them, if the transaction has created
-    /// the tables.
+    /// Removes the keys that close cycles, and those that paired rows satisfy, from the description of their tables; drops the
+    /// former, if the transaction has created the tables.
     pub(super) async fn cycles(
         &self,
         tables: &mut [TableInfo],
@@ -53,11 +54,16 @@ impl Planner<'_> {
         if self.request.ddl.is_some() {
             cycles = self.dropped(tables, order).await?;
         }
-        for Placed { table, later, .. } in order {
+        for placed in order {
+            let Placed { table, later, paired, .. } = placed;
             let info = &mut tables[*table];
-            let is_later = |name: &str| later.iter().any(|key| key.name == name);
-            info.foreign_keys.retain(|key| !is_later(&key.name));
-            let has = |name: &String| later.iter().any(|key| key.columns.contains(name));
+            let is_later = |name: &String| later.iter().any(|key| key.name == *name);
+            let is_paired = |name: &String| paired.iter().any(|paired| paired.satisfied.contains(name));
+            info.foreign_keys.retain(|key| !is_later(&key.name) && !is_paired(&key.name));
+            let has = |name: &String| {
+                placed.closing().iter().any(|key| key.columns.contains(name))
+                    || paired.iter().any(|paired| paired.is_copy(name))
+            };
             for column in info.columns.iter_mut().filter(|column| has(&column.name)) {
                 column.not_null = false;
             }
@@ -217,10 +223,11 @@ impl Cycles {
 pub(super) fn close(
     designed: &mut [Designed<'_>],
     order: &[Placed],
+    origin: Option<SqlOrigin>,
     is_given: impl Fn(&TableInfo, &str) -> bool,
 ) -> Result<(), FillError> {
-    for (place, Placed { later, .. }) in order.iter().enumerate() {
-        for key in later {
+    for (place, placed) in order.iter().enumerate() {
+        for key in placed.closing() {
             let Some(parent) = designed.iter().find(|parent| is_referenced(key, parent.info)) else {
                 continue;
             };
@@ -229,7 +236,7 @@ pub(super) fn close(
                 table: parent.described.table.clone(),
                 first_row: parent.described.first_row,
             };
-            let names = (designed[place].info.shown(), parent.info.shown());
+            let parent_info = parent.info;
             let (info, table) = (designed[place].info, &mut designed[place].described.table);
             let mut columns: Vec<_> =
                 table.columns.iter_mut().filter(|column| key.columns.contains(&column.name)).collect();
@@ -243,23 +250,13 @@ pub(super) fn close(
                 None if planned.first_row >= planned.table.rows => {
                     return Err(FillError::Combination(format!(
                         "{} references {} ({}), which gets no rows: give it at least 1 row with --rows",
-                        names.0, names.1, key.name
+                        info.shown(),
+                        parent_info.shown(),
+                        key.name
                     )));
                 }
                 None => {
-                    return Err(FillError::Cycle {
-                        tables: format!("{} → {} → {}", names.0, names.1, names.0),
-                        keys: format!("foreign key {}", key.name),
-                        why: format!(
-                            "pgrig does not know which keys {} can reference before {} has rows",
-                            names.0, names.1
-                        ),
-                        remedy: format!(
-                            "Leave the tables out: --exclude-table {} --exclude-table {}",
-                            shell_word(&names.0),
-                            shell_word(&names.1)
-                        ),
-                    });
+                    return Err(unknown_keys((info, parent_info), key, origin).into());
                 }
             };
             let is_unique = is_unique(info, key);
@@ -280,4 +277,22 @@ pub(super) fn close(
         }
     }
     Ok(())
+}
+
+/// The error for a foreign key to keys that pgrig does not know.
+fn unknown_keys(
+    (info, parent): (&TableInfo, &TableInfo),
+    key: &ForeignKeyInfo,
+    origin: Option<SqlOrigin>,
+) -> CycleError {
+    let (name, of) = (info.shown(), parent.shown());
+    CycleError {
+        tables: format!("{name} → {of} → {name}"),
+        keys: format!("foreign key {}", key.name),
+        why: format!("pgrig does not know which keys {name} can reference before {of} has rows"),
+        nullable: None,
+        drop: dropped(info, &key.name),
+        origin,
+        leave_out: leave_out([info, parent].into_iter()),
+    }
 }

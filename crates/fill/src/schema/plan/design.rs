@@ -9,10 +9,10 @@ use measure::human::counted;
 use rowgen::{ColumnSpec, Format, Table};
 
 use super::amounts::{self, Wanted, is_named, listed};
-use super::cycles;
-use super::order::{Placed, is_referenced};
+use super::order::{self, Placed, is_referenced};
+use super::pairs::Paired;
 use super::row_bytes::RowBytes;
-use super::{Planner, Postponed};
+use super::{Planner, Postponed, copies, cycles};
 use crate::error::FillError;
 use crate::plan::{Method, Sample, own_table};
 use crate::schema::record::{InCycle, RecordedTable};
@@ -251,19 +251,21 @@ impl<'a> Design<'a> {
         more: Option<(usize, u64)>,
     ) -> Result<Vec<Designed<'a>>, FillError> {
         let mut all: Vec<Designed<'a>> = Vec::with_capacity(self.order.len());
+        let (given, origin) = (self.given()?, order::origin(self.planner.request));
+        let is_given = |info: &TableInfo, column: &str| {
+            given.iter().any(|(name, text)| {
+                is_named(info, name) && text.split_once('=').is_some_and(|(of, _)| of == column)
+            })
+        };
         for (place, wanted) in self.wanted.iter().enumerate() {
             let before: Vec<u64> = all.iter().map(|designed| designed.rows).collect();
             let more = more.filter(|(table, _)| *table == place).map_or(0, |(_, rows)| rows);
             let rows = amounts::rows_of(&wanted.share, base, &before) + more;
             let designed = self.one(place, most.map_or(rows, |most| rows.min(most)), &all).await?;
             all.push(designed);
+            copies::copy(&mut all, self.order, origin, is_given)?;
         }
-        let given = self.given()?;
-        cycles::close(&mut all, self.order, |info, column| {
-            given.iter().any(|(name, text)| {
-                is_named(info, name) && text.split_once('=').is_some_and(|(of, _)| of == column)
-            })
-        })?;
+        cycles::close(&mut all, self.order, origin, is_given)?;
         Ok(all)
     }
 
@@ -272,7 +274,9 @@ impl<'a> Design<'a> {
         let info = &self.tables[placed.table];
         let client = &self.planner.connection.client;
         let describe_request = self.describe_request(place, rows, before)?;
-        match describe(client, info, &describe_request, Scope::Transaction).await {
+        let paired = placed.paired.as_ref().map(|paired| paired.described(info));
+        let of_rows = paired.as_ref().unwrap_or(info);
+        match describe(client, of_rows, &describe_request, Scope::Transaction).await {
             Ok(described) => Ok(Designed {
                 info,
                 placed,
@@ -285,7 +289,7 @@ impl<'a> Design<'a> {
             }),
             Err(CatalogError::TooManyRows { most, why, .. }) if most > 0 && !self.is_ruled(place) => {
                 let describe_request = DescribeRequest { rows: Some(most), ..describe_request };
-                let described = describe(client, info, &describe_request, Scope::Transaction)
+                let described = describe(client, of_rows, &describe_request, Scope::Transaction)
                     .await
                     .map_err(|error| error.among_tables(info))?;
                 Ok(Designed {
@@ -331,9 +335,11 @@ impl<'a> Design<'a> {
             table: parent.described.table.clone(),
             first_row: parent.described.first_row,
         });
-        let keys = self.tables.iter().flat_map(|other| &other.foreign_keys);
+        let closing = self.order.iter().flat_map(Placed::closing);
+        let keys = self.tables.iter().flat_map(|other| &other.foreign_keys).chain(closing);
         let referenced =
             keys.filter(|key| is_referenced(key, info)).flat_map(|key| key.referenced.columns.clone());
+        let paired = self.order[place].paired.iter().flat_map(|paired| paired.known.clone());
         Ok(DescribeRequest {
             columns: self.columns(place)?,
             rows: Some(rows),
@@ -342,17 +348,26 @@ impl<'a> Design<'a> {
             takes_defaults: true,
             plain: self.planner.request.plain,
             uses_all_keys: !self.planner.request.modelled.is_empty(),
-            referenced: referenced.collect(),
+            referenced: referenced.chain(paired).collect(),
             ..DescribeRequest::default()
         })
     }
 
     /// The user's specifications of the table's columns, and NULL in the foreign keys to tables that come later.
     fn columns(&self, place: usize) -> Result<Vec<ColumnSpec>, FillError> {
-        let Placed { table, cut, later, .. } = &self.order[place];
-        // Those get their values once the tables that come later are described.
-        let cut: Vec<&String> = cut.iter().chain(later.iter().flat_map(|key| &key.columns)).collect();
+        let placed = &self.order[place];
+        let Placed { table, cut, paired, .. } = placed;
+        // Those get their values once the other tables are described.
+        let closing = placed.closing().iter().flat_map(|key| &key.columns);
+        let copies = paired.iter().flat_map(|paired| &paired.copies).map(|copied| &copied.column);
+        let cut: Vec<&String> = cut.iter().chain(closing).chain(copies).collect();
         let info = &self.tables[*table];
+        let is_chosen = |ColumnSpec { column, spec }: &ColumnSpec| {
+            let has_key = || info.foreign_keys.iter().any(|key| key.columns.contains(column));
+            let is_paired =
+                |paired: &Paired| paired.is_chosen(column) || spec.keyed().is_some() && !has_key();
+            cut.contains(&column) || paired.as_ref().is_some_and(is_paired)
+        };
         let mut specs: Vec<ColumnSpec> = Vec::new();
         for (name, column) in self.given()? {
             if is_named(info, name) {
@@ -364,7 +379,7 @@ impl<'a> Design<'a> {
         for Modelled { table: name, spec } in modelled.iter().filter(|column| is_named(info, &column.table)) {
             let wrong = |error| FillError::Combination(format!("the model's column {name}.{error}"));
             let spec: ColumnSpec = spec.parse().map_err(wrong)?;
-            if !cut.contains(&&spec.column) && !is_given(&spec.column, &specs) {
+            if !is_chosen(&spec) && !is_given(&spec.column, &specs) {
                 if info.column(&spec.column).is_none() {
                     let text = format!(
                         "{name} lacks column {}, which the model has: add the column, or remove it from the model",

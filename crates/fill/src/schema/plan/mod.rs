@@ -3,18 +3,21 @@
 //! All of it happens in one transaction that is rolled back. The tables that the SQL creates exist
 //! only within it.
 //!
-//! 1. [`tables`] reads the tables, [`order`] puts them in order, [`cycles`] has some foreign keys created later, [`amounts`]
-//!    gives each its share of the rows;
-//! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known;
+//! 1. [`tables`] reads the tables, [`order`] puts them in order ([`pairs`] where they reference each other by columns of keys),
+//!    [`cycles`] has some foreign keys created later, [`amounts`] gives each its share of the rows;
+//! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known; [`copies`] gives paired rows
+//!    the same values;
 //! 3. for a size, [`Sample`](crate::plan::Sample) loads some rows into temporary tables and measures the space that
 //!    they and their indexes take, and the rows are described again for the numbers that follow;
 //! 4. each table gets a [`Plan`] of its own, and keys and indexes that can be made after its rows are [`postponed`].
 //!    Then COPY may load tables [`whole`], side by side.
 
 mod amounts;
+mod copies;
 mod cycles;
 mod design;
 mod order;
+mod pairs;
 mod postponed;
 mod resumed;
 mod row_bytes;
@@ -247,7 +250,7 @@ impl Planner<'_> {
             return Ok(None);
         }
         let (mut tables, mut warnings) = self.tables(&names).await?;
-        let order = order::order(&tables, self.request.ddl.is_some())?;
+        let order = order::order(&tables, self.request)?;
         let cycles = self.cycles(&mut tables, &order).await?;
         let wanted = amounts::shares(&tables, &order, self.request)?;
         let mut create = create;

@@ -2,7 +2,10 @@
 
 use catalog::{ColumnInfo, ForeignKeyInfo, KeyElement, KeyInfo, Source, TableInfo};
 
+use super::pairs::{self, Paired};
+use crate::cycle::{CycleError, SqlOrigin};
 use crate::error::FillError;
+use crate::schema::request::SchemaRequest;
 use server::quote::{shell_word, shown};
 
 /// A table's place in the order.
@@ -16,20 +19,29 @@ pub(super) struct Placed {
     pub(super) later: Vec<ForeignKeyInfo>,
     /// The cycle that one transaction fills; its tables have neighbouring places. None for other tables.
     pub(super) cycle: Option<usize>,
+    /// Its part in a cycle whose rows are paired. Such tables have neighbouring places, too.
+    pub(super) paired: Option<Paired>,
 }
 
 impl Placed {
-    fn new(table: usize) -> Self {
-        Self { table, cut: Vec::new(), later: Vec::new(), cycle: None }
+    pub(super) fn new(table: usize) -> Self {
+        Self { table, cut: Vec::new(), later: Vec::new(), cycle: None, paired: None }
+    }
+
+    /// Foreign keys whose columns get keys that later tables will have.
+    pub(super) fn closing(&self) -> &[ForeignKeyInfo] {
+        // Paired rows satisfy them.
+        if self.paired.is_some() { &[] } else { &self.later }
     }
 }
 
-/// Indexes of the tables, those that are referenced first. `are_new`: whether the tables are created, so that a foreign key
-/// can be created after the rows.
+/// Indexes of the tables, those that are referenced first.
 ///
 /// # Errors
-/// If tables reference each other, and no foreign key of the cycle may be NULL, or come later.
-pub(super) fn order(tables: &[TableInfo], are_new: bool) -> Result<Vec<Placed>, FillError> {
+/// If tables reference each other, no foreign key of the cycle may be NULL or come later, and their rows cannot be paired.
+pub(super) fn order(tables: &[TableInfo], request: &SchemaRequest) -> Result<Vec<Placed>, FillError> {
+    // A foreign key of a table that is created can be created after the rows.
+    let are_new = request.ddl.is_some();
     let mut left: Vec<usize> = (0..tables.len()).collect();
     let mut placed = Vec::with_capacity(tables.len());
     let mut cycles = 0;
@@ -43,12 +55,12 @@ pub(super) fn order(tables: &[TableInfo], are_new: bool) -> Result<Vec<Placed>, 
         let cycle = first_cycle(tables, &left);
         let opened = match (are_new, least_later(tables, &cycle), least_cut(tables, &cycle)) {
             (true, Some(later), _) => vec![later],
-            (false, Some(_), None) => {
-                cycles += 1;
-                one_transaction(tables, &cycle, cycles - 1)?
-            }
             (_, _, Some(cut)) => vec![cut],
-            (_, None, None) => return Err(cycle_of_keys(tables, &cycle)),
+            (true, None, None) => paired(tables, &cycle, request)?,
+            (false, _, None) => {
+                cycles += 1;
+                one_transaction(tables, &cycle, cycles - 1, request)?
+            }
         };
         left.retain(|table| opened.iter().all(|placed| placed.table != *table));
         placed.extend(opened);
@@ -82,23 +94,54 @@ fn first_cycle(tables: &[TableInfo], left: &[usize]) -> Vec<usize> {
 }
 
 /// The tables of a cycle in the order in which one transaction fills them.
-fn one_transaction(tables: &[TableInfo], cycle: &[usize], number: usize) -> Result<Vec<Placed>, FillError> {
+fn one_transaction(
+    tables: &[TableInfo],
+    cycle: &[usize],
+    number: usize,
+    request: &SchemaRequest,
+) -> Result<Vec<Placed>, FillError> {
     let mut left = cycle.to_vec();
     let mut placed: Vec<Placed> = Vec::with_capacity(left.len());
     while !left.is_empty() {
         let ready = ready(tables, &left);
-        if ready.is_empty() {
-            placed.push(least_later(tables, &left).ok_or_else(|| cycle_of_keys(tables, &left))?);
-        } else {
+        if !ready.is_empty() {
             placed.extend(ready.into_iter().map(Placed::new));
+        } else if let Some(later) = least_later(tables, &left) {
+            placed.push(later);
+        } else {
+            placed.extend(paired(tables, &first_cycle(tables, &left), request)?);
         }
         left.retain(|table| placed.iter().all(|placed| placed.table != *table));
     }
     Ok(placed.into_iter().map(|placed| Placed { cycle: Some(number), ..placed }).collect())
 }
 
+/// The tables of a cycle, whose rows are paired.
+///
+/// # Errors
+/// If they cannot be, or if the tables may have rows.
+fn paired(tables: &[TableInfo], cycle: &[usize], request: &SchemaRequest) -> Result<Vec<Placed>, FillError> {
+    let why = match pairs::paired(tables, cycle) {
+        Some(placed) if !request.append => return Ok(placed),
+        Some(_) => {
+            "row 1 of each table must reference row 1 of the others, row 2 the rows 2, and so on, and --append cannot add such rows"
+        }
+        None => {
+            "no foreign key has columns that may be NULL, pgrig cannot create or check any of these keys after the rows, and \
+             it cannot make rows that reference each other in pairs"
+        }
+    };
+    Err(cycle_of_keys(tables, cycle, why, origin(request)).into())
+}
+
+/// Origin of the SQL that creates the tables; none if they were there before.
+pub(super) fn origin(request: &SchemaRequest) -> Option<SqlOrigin> {
+    let of_sql = if request.modelled_types.is_empty() { SqlOrigin::File } else { SqlOrigin::Model };
+    request.ddl.as_ref().map(|_| of_sql)
+}
+
 /// Foreign keys of a table to others of these.
-fn keys_into<'a>(
+pub(super) fn keys_into<'a>(
     tables: &'a [TableInfo],
     table: usize,
     others: &'a [usize],
@@ -118,17 +161,28 @@ pub(super) fn is_referenced(key: &ForeignKeyInfo, table: &TableInfo) -> bool {
 /// NULL and are fewest.
 fn least_cut(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
     let cut = |&table: &usize| {
-        let columns: Vec<String> =
-            keys_into(tables, table, left).flat_map(|key| key.columns.clone()).collect();
-        let may_be_null = |name: &String| {
-            let is_key =
-                tables[table].keys.iter().any(|key| key.primary && key.columns().any(|of| of == name));
-            !is_key && tables[table].column(name).is_some_and(|column| !column.not_null)
-        };
-        columns.iter().all(may_be_null).then_some((table, columns))
+        let mut columns: Vec<String> = Vec::new();
+        for key in keys_into(tables, table, left) {
+            let is_nullable = |name: &&String| may_be_null(&tables[table], name) == Some(true);
+            let nullable: Vec<&String> = key.columns.iter().filter(is_nullable).collect();
+            // NULL in one column is enough, except with MATCH FULL.
+            let least = if key.is_match_full() { key.columns.len() } else { 1 };
+            if nullable.len() < least {
+                return None;
+            }
+            columns.extend(nullable.into_iter().cloned());
+        }
+        Some((table, columns))
     };
     let least = left.iter().filter_map(cut).min_by_key(|(_, columns)| columns.len());
     least.map(|(table, cut)| Placed { cut, ..Placed::new(table) })
+}
+
+/// Whether a column may be NULL; none if it never may: it is part of the primary key, or computed.
+fn may_be_null(info: &TableInfo, name: &str) -> Option<bool> {
+    let is_primary = info.keys.iter().any(|key| key.primary && key.columns().any(|of| of == name));
+    let is_computed = |column: &ColumnInfo| matches!(column.source, Source::Generated { .. });
+    info.column(name).filter(|column| !is_primary && !is_computed(column)).map(|column| !column.not_null)
 }
 
 /// Of tables that reference each other in a cycle, the one whose foreign keys to the others can be
@@ -183,7 +237,7 @@ fn is_target(tables: &[TableInfo], table: &TableInfo, key: &KeyInfo) -> bool {
 }
 
 /// Names two tables that reference each other, directly or by way of others.
-fn cycle_of_keys(tables: &[TableInfo], left: &[usize]) -> FillError {
+fn cycle_of_keys(tables: &[TableInfo], left: &[usize], why: &str, origin: Option<SqlOrigin>) -> CycleError {
     let step = |table: usize| {
         let key = keys_into(tables, table, left).next()?;
         let to = left.iter().copied().find(|&other| other != table && is_referenced(key, &tables[other]))?;
@@ -204,34 +258,52 @@ fn cycle_of_keys(tables: &[TableInfo], left: &[usize]) -> FillError {
             break;
         }
     }
-    let leave_out = leave_out(walked.iter().map(|&table| &tables[table]));
-    let remedy = match walked.iter().find_map(|&table| nullable(tables, table, left)) {
-        Some(alter) => format!("Run {alter} for the time of the fill, or leave the tables out: {leave_out}"),
-        None => format!("Leave the tables out: {leave_out}"),
-    };
-    let why = "no foreign key has columns that may be NULL, and pgrig cannot create or check any of these keys after the rows";
-    let keys = format!("foreign keys {}", keys.join(", "));
-    FillError::Cycle { tables: names.join(" → "), keys, why: why.to_owned(), remedy }
+    let drop = keys
+        .first()
+        .zip(walked.first())
+        .map_or_else(String::new, |(key, &table)| dropped(&tables[table], key));
+    CycleError {
+        tables: names.join(" → "),
+        keys: format!("foreign keys {}", keys.join(", ")),
+        why: why.to_owned(),
+        nullable: walked.iter().find_map(|&table| nullable(tables, table, left)),
+        drop,
+        origin,
+        leave_out: leave_out(walked.iter().map(|&table| &tables[table])),
+    }
 }
 
 /// The statement that lets all foreign keys of this table to the others be NULL, if there is one.
 fn nullable(tables: &[TableInfo], table: usize, others: &[usize]) -> Option<String> {
     let info = &tables[table];
-    let mut columns: Vec<&ColumnInfo> = Vec::new();
-    for name in keys_into(tables, table, others).flat_map(|key| &key.columns) {
-        let is_primary = info.keys.iter().any(|key| key.primary && key.columns().any(|of| of == name));
-        let column = info.column(name).filter(|column| column.not_null && !is_primary)?;
-        if !columns.iter().any(|of| of.name == column.name) {
-            columns.push(column);
+    let mut columns: Vec<&String> = Vec::new();
+    for key in keys_into(tables, table, others) {
+        let possible: Vec<&String> =
+            key.columns.iter().filter(|name| may_be_null(info, name).is_some()).collect();
+        let is_null = |name: &&String| may_be_null(info, name) == Some(true) || columns.contains(name);
+        if key.is_match_full() {
+            if possible.len() < key.columns.len() {
+                return None;
+            }
+            let more: Vec<&String> = possible.into_iter().filter(|name| !is_null(name)).collect();
+            columns.extend(more);
+        } else if !possible.iter().any(is_null) {
+            // The last one is of this reference alone, where the first ones are of a tenant.
+            columns.push(possible.last().copied()?);
         }
     }
-    let drop = |column: &ColumnInfo| format!("ALTER COLUMN {} DROP NOT NULL", shown(&column.name));
-    let drops: Vec<String> = columns.into_iter().map(drop).collect();
+    let drop = |column: &&String| format!("ALTER COLUMN {} DROP NOT NULL", shown(column));
+    let drops: Vec<String> = columns.iter().map(drop).collect();
     (!drops.is_empty()).then(|| format!("ALTER TABLE {} {}", info.shown(), drops.join(", ")))
 }
 
+/// The statement that removes a foreign key.
+pub(super) fn dropped(table: &TableInfo, key: &str) -> String {
+    format!("ALTER TABLE {} DROP CONSTRAINT {}", table.shown(), shown(key))
+}
+
 /// The options that leave these tables out.
-fn leave_out<'a>(tables: impl Iterator<Item = &'a TableInfo>) -> String {
+pub(super) fn leave_out<'a>(tables: impl Iterator<Item = &'a TableInfo>) -> String {
     tables
         .map(|table| format!("--exclude-table {}", shell_word(&table.shown())))
         .collect::<Vec<_>>()

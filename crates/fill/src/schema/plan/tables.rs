@@ -59,6 +59,7 @@ impl Planner<'_> {
         let mut unknown: Vec<&str> = Vec::new();
         let mut not_met: Vec<&String> = self.request.exclude.iter().collect();
         let mut present = Vec::with_capacity(names.len());
+        let mut empty = 0;
         if self.request.ddl.is_some() {
             unknown.extend(self.request.modelled_types.iter().map(|column| column.table.as_str()));
         }
@@ -80,7 +81,11 @@ impl Planner<'_> {
             unknown.retain(|name| !is_named(&info, name));
             self.check_types(&info).await?;
             not_met.retain(|excluded| !is_named(&info, excluded));
-            if self.request.exclude.iter().chain(&self.request.empty).any(|left| is_named(&info, left)) {
+            if self.request.empty.iter().any(|left| is_named(&info, left)) {
+                empty += 1;
+                continue;
+            }
+            if self.request.exclude.iter().any(|left| is_named(&info, left)) {
                 continue;
             }
             if self.request.ddl.is_some() && self.has_rows(&info).await? {
@@ -100,6 +105,9 @@ impl Planner<'_> {
                 "the model has table {unknown}, and its statements do not create it: edit the name there or in ddl"
             );
             return Err(FillError::Combination(text));
+        }
+        if empty > 0 && empty == names.len() {
+            return Err(FillError::NoRows);
         }
         if tables.is_empty() && !self.request.exclude.is_empty() {
             let excluded = self.request.exclude.join(" --exclude-table ");

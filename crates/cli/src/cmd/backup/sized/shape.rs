@@ -73,7 +73,7 @@ fn of_database(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadShape,
         }
         let model = Model::of(&facts, &Privacy { k: K, keep: Vec::new(), seed: fastrand::u64(..) });
         let name = format!("database {}", chosen.target.dbname());
-        let shape = Shape::of_model(&model, format!("a model of {name}"))
+        let shape = Shape::of_database(&model, &name)
             .map_err(|error| Usage(format!("{name}: {}", problem(&error))))?;
         let major = u16::try_from(survey.server.version_num / 10_000).ok();
         found = Some(ReadShape { shape, major });
