@@ -13,7 +13,8 @@
 //!   [`Effort::Quick`], the run of `look` is also the timed one); `stall` measures the waits of readers and writers meanwhile.
 //! - `ways`: the better way in words, by the class and by the actions of the text. `better`: statements that do the same with weaker locks,
 //!   made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`, of several actions:
-//!   `combined`); measured in the same way. `kept`: DROP TABLE that should come later in its transaction.
+//!   `combined`) and of the names that the server gave to `objects` of the statement; measured in the same way. `kept`: DROP TABLE that should
+//!   come later in its transaction.
 //! - `transaction`: the one that a statement shares with others, which a better way may end.
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
 //!   writes that change no row (`run/unmatched`): these statements have no forecast.
@@ -37,6 +38,7 @@ mod idle;
 mod kept;
 mod lacking;
 mod not_null;
+mod objects;
 mod outcome;
 mod outside;
 mod parted;
