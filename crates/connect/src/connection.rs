@@ -10,12 +10,13 @@ use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{AsyncMessage, CancelToken, Client};
 
-use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, ServerError, why_lost};
+use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, why_lost};
 use super::handover::{RawConnection, StreamHandle};
 use super::observe::Observed;
 use super::open::Registered;
 use super::rejection::cause;
 use super::route::Route;
+use super::server_error::ServerError;
 use super::socket::ResolvedAddress;
 use super::transport::Transport;
 

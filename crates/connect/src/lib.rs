@@ -43,6 +43,7 @@ mod ready;
 mod rejection;
 mod resolve;
 mod route;
+mod server_error;
 mod service;
 mod socket;
 mod stream;
@@ -54,12 +55,12 @@ mod transport;
 mod verify;
 
 pub use connection::{Canceller, Connection};
-pub use error::{CLOSED_WITHOUT_A_WORD, described, why_lost};
-pub use error::{ConnectError, ServerError};
+pub use error::{CLOSED_WITHOUT_A_WORD, ConnectError, why_lost};
 pub use handover::RawConnection;
 pub use open::{
     Ending, Silence, answers, cancel_everything, is_ending, silences, silent_for, stop_everything,
 };
+pub use server_error::{ServerError, described};
 pub use socket::ResolvedAddress;
 pub use stream::Stream;
 pub use target::Target;

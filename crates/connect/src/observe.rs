@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use super::error::ServerError;
 use super::open::note_received;
+use super::server_error::ServerError;
 use super::traffic::{Outgoing, Traffic};
 
 /// A message's type and length.

@@ -94,7 +94,7 @@ impl ConnectError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::error::ServerError;
+    use super::super::server_error::ServerError;
     use super::*;
 
     fn rejected(code: SqlState) -> ConnectError {

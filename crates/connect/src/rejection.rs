@@ -7,8 +7,9 @@ use tokio_postgres::error::SqlState;
 use rustls::{AlertDescription, CertificateError, OtherError};
 
 use super::connection::is_nul;
-use super::error::{ConnectError, ServerError};
+use super::error::ConnectError;
 use super::passfile::Secret;
+use super::server_error::ServerError;
 use super::socket::{Foreign, ResolvedAddress};
 use super::target::Target;
 use super::verify::NameMismatch;

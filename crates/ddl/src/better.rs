@@ -1,13 +1,14 @@
 //! A better way as statements that can be measured, where pgrig can write it. In words, it is in `ways`.
 
 use crate::combined;
-use crate::edge::Edge;
 use crate::find::WorkKind;
 use crate::not_null;
+use crate::objects::{self, ObjectKind};
 use crate::outcome::{Effects, StatementOutcome};
 use crate::parted;
 use crate::parts::{Act, Action, Acts, Alter, Parts, RuleKind};
 use crate::script::{Statement, StatementKind};
+use crate::transaction::{Transaction, transaction};
 use crate::ways::better_way;
 
 /// Batches of a backfill.
@@ -76,52 +77,8 @@ impl Better {
     }
 }
 
-/// Whether a statement shares a transaction that is committed: a better way needs a migration of its own, without a transaction. That of a
-/// table which the transaction has made begins within it.
-pub fn is_in_transaction(statements: &[StatementOutcome], number: usize) -> bool {
-    let is_unshared = |one: &StatementOutcome| one.found.as_ref().is_some_and(|found| found.is_unshared);
-    number > 0 && is_committed(statements, number - 1) && !is_unshared(&statements[number - 1])
-}
-
-/// Whether the statement at this place shares a transaction that is committed, and has no savepoints.
-pub(crate) fn is_committed(statements: &[StatementOutcome], place: usize) -> bool {
-    transaction(statements, place) == Transaction::Open
-}
-
-/// The transaction in which a statement is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Transaction {
-    /// Its own.
-    None,
-    /// One that is committed, and can be committed before it, too.
-    Open,
-    /// One that is rolled back, or has savepoints: statements do not move out of it.
-    Bound,
-}
-
-fn transaction(statements: &[StatementOutcome], place: usize) -> Transaction {
-    let is_edge = |one: &&StatementOutcome| one.statement.kind == StatementKind::Transaction;
-    let word = |one: &StatementOutcome| {
-        one.statement.in_one_line().split([' ', ';']).next().map(str::to_ascii_lowercase).unwrap_or_default()
-    };
-    // Statements after COMMIT AND CHAIN are in a transaction; those after ROLLBACK TO are in one with savepoints.
-    let begins = |one: &StatementOutcome| match Edge::of(&one.statement) {
-        Some(Edge::Chains) => "begin".to_owned(),
-        Some(Edge::Returns(_)) => "savepoint".to_owned(),
-        _ => word(one),
-    };
-    let before = statements[..place].iter().rfind(is_edge).map(begins);
-    let after = statements[place + 1..].iter().find(is_edge).map(word);
-    match (before.as_deref(), after.as_deref()) {
-        (Some("begin" | "start"), Some("commit" | "end")) => Transaction::Open,
-        (Some("begin" | "start" | "savepoint" | "release"), _) | (_, Some("savepoint" | "release")) => {
-            Transaction::Bound
-        }
-        _ => Transaction::None,
-    }
-}
-
-/// The better way of a statement as statements; none if pgrig cannot write it.
+/// The better way of a statement as statements; none if pgrig cannot write it. It leaves the constraints and indexes of the statement, with the
+/// same names.
 pub(crate) fn written(
     found: &Effects,
     statement: &Statement,
@@ -129,9 +86,11 @@ pub(crate) fn written(
     version: u32,
 ) -> Option<Vec<String>> {
     let parts = Parts::of(&statement.sql);
+    // Begins the names of constraints that the way drops at its end.
     let own = format!("pgrig_better_{number}");
+    let objects = &found.objects;
     if let (true, Some(create)) = (found.is_partitioned, parts.create_index()) {
-        return parted::index(&create, &own, &found.partitions);
+        return parted::index(&create, objects, &found.partitions);
     }
     if found.obstacles.view.is_some() {
         return None;
@@ -142,29 +101,26 @@ pub(crate) fn written(
         return Some(ways);
     }
     let Some(Alter { table, is_only, action }) = parts.alter_table() else {
-        return combined::written(found, &parts, &own);
+        return combined::written(found, &parts);
     };
     let only = if is_only { "ONLY " } else { "" };
     let alter = |action: String| format!("ALTER TABLE {only}{table} {action}");
     let is_split = matches!(action, Action::Key { .. } | Action::Rule { kind: RuleKind::Reference, .. });
     if found.is_partitioned && is_split {
-        return parted::constraint(&action, &own, &found.partitions, &found.nullable);
+        return parted::constraint(&action, (objects, &found.partitions), &found.nullable, (&own, version));
     }
     Some(match action {
         Action::Key { name, kind, columns, rest } => {
-            let name = name.unwrap_or(&own);
-            let mut ways = not_null::of_key(&alter, (table, &own), &found.nullable, (is_only, version));
+            let name = objects::name(name, objects.single(ObjectKind::Key))?;
+            let table_of = (objects, objects.table);
+            let mut ways = not_null::of_key(&alter, table_of, &own, &found.nullable, (is_only, version))?;
             ways.push(format!("CREATE UNIQUE INDEX CONCURRENTLY {name} ON {table} {columns}"));
             let add = format!("ADD CONSTRAINT {name} {kind} USING INDEX {name} {rest}");
             ways.push(alter(add.trim_end().to_owned()));
             ways
         }
         Action::Rule { name, kind, rule } => {
-            let usual = match kind {
-                RuleKind::NotNull(column) => not_null::usual_name(table, column),
-                RuleKind::Check | RuleKind::Reference => None,
-            };
-            let name = name.or(usual.as_deref()).unwrap_or(&own);
+            let name = objects::name(name, objects.of_rule(kind))?;
             vec![
                 alter(format!("ADD CONSTRAINT {name} {rule} NOT VALID")),
                 alter(format!("VALIDATE CONSTRAINT {name}")),
@@ -220,6 +176,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::find::{Class, Kind, Lock, LockMode, Proof, Work};
+    use crate::objects::tests::{made, not_null, of_table};
     use crate::outcome::{Attached, Obstacles, Space};
     use crate::script::Script;
 
@@ -227,6 +184,12 @@ pub(crate) mod tests {
         let (relation, mode) = ("t".to_owned(), LockMode::Share);
         let lock = Lock { relation, kind: Kind::Table, mode, is_new: false, is_dead: false };
         let proof = Proof { file: None, read: None, is_event: false, is_vacuumed: false };
+        let objects = of_table(&[
+            made(ObjectKind::Key, 11, 1, "t_key"),
+            made(ObjectKind::Reference, 12, 1, "t_u_fkey"),
+            made(ObjectKind::Check, 13, 1, "t_n_check"),
+            not_null(14, 1, "a", "t_a_not_null"),
+        ]);
         Effects {
             class,
             works: vec![Work { oid: 1, table: 1, relation: "t".to_owned(), kind, proof }],
@@ -239,6 +202,7 @@ pub(crate) mod tests {
             is_partitioned: false,
             is_unshared: false,
             partitions: Vec::new(),
+            objects,
             nullable: Vec::new(),
             adds_domain: false,
             attached: None,
@@ -284,8 +248,8 @@ pub(crate) mod tests {
                 "ALTER TABLE t ADD FOREIGN KEY (u) REFERENCES u (id) ON DELETE CASCADE;",
                 scan,
                 &[
-                    "ALTER TABLE t ADD CONSTRAINT pgrig_better_1 FOREIGN KEY (u) REFERENCES u (id) ON DELETE CASCADE NOT VALID",
-                    "ALTER TABLE t VALIDATE CONSTRAINT pgrig_better_1",
+                    "ALTER TABLE t ADD CONSTRAINT t_u_fkey FOREIGN KEY (u) REFERENCES u (id) ON DELETE CASCADE NOT VALID",
+                    "ALTER TABLE t VALIDATE CONSTRAINT t_u_fkey",
                 ],
             ),
             (
@@ -321,8 +285,8 @@ pub(crate) mod tests {
         let script = Script::read("ALTER TABLE t ADD PRIMARY KEY (a)", None).unwrap();
         let nullable = vec!["a".to_owned()];
         let found = Effects { nullable, ..found(Class::IndexBuild, WorkKind::IndexBuild) };
-        let index = ["CREATE UNIQUE INDEX CONCURRENTLY pgrig_better_1 ON t (a)"];
-        let key = ["ALTER TABLE t ADD CONSTRAINT pgrig_better_1 PRIMARY KEY USING INDEX pgrig_better_1"];
+        let index = ["CREATE UNIQUE INDEX CONCURRENTLY t_key ON t (a)"];
+        let key = ["ALTER TABLE t ADD CONSTRAINT t_key PRIMARY KEY USING INDEX t_key"];
         let of = |version| written(&found, &script.statements[0], 1, version).unwrap();
         let checked = [
             "ALTER TABLE t ADD CONSTRAINT pgrig_better_1_not_null CHECK (a IS NOT NULL) NOT VALID",
@@ -445,16 +409,14 @@ pub(crate) mod tests {
         for (sql, name) in [
             ("ALTER TABLE s.t ADD CONSTRAINT nn NOT NULL a", "nn"),
             ("ALTER TABLE s.t ADD NOT NULL a", "t_a_not_null"),
-            ("ALTER TABLE \"T t\" ADD NOT NULL a", "pgrig_better_1"),
         ] {
             let script = Script::read(sql, None).unwrap();
-            let table = if sql.contains("s.t") { "s.t" } else { "\"T t\"" };
             for is_partitioned in [false, true] {
                 let found = Effects { is_partitioned, ..found(Class::Scan, WorkKind::Scan) };
                 let ways = written(&found, &script.statements[0], 1, 180_000).unwrap();
                 let wanted = [
-                    format!("ALTER TABLE {table} ADD CONSTRAINT {name} NOT NULL a NOT VALID"),
-                    format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}"),
+                    format!("ALTER TABLE s.t ADD CONSTRAINT {name} NOT NULL a NOT VALID"),
+                    format!("ALTER TABLE s.t VALIDATE CONSTRAINT {name}"),
                 ];
                 assert_eq!(ways, wanted, "{sql}");
             }

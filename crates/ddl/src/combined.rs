@@ -1,35 +1,40 @@
 //! The better way of an ALTER TABLE with several actions, as statements.
 
+use std::vec::IntoIter;
+
 use crate::find::Class;
-use crate::not_null;
+use crate::objects::{self, Object, ObjectKind, Objects};
 use crate::outcome::Effects;
 use crate::parts::{Part, Parts, RuleKind, Several};
 
-/// Its constraints are NOT VALID at first, and validated one by one; none if an action needs another way. The names of constraints without
-/// one begin with `own`.
-pub(crate) fn written(found: &Effects, parts: &Parts<'_>, own: &str) -> Option<Vec<String>> {
+/// Its constraints are NOT VALID at first, and validated one by one; none if an action needs another way, or a name is not known.
+pub(crate) fn written(found: &Effects, parts: &Parts<'_>) -> Option<Vec<String>> {
     let several = parts.several()?;
     // A foreign key of a partitioned table is NOT VALID only from PostgreSQL 18 on.
     if found.is_partitioned && parts.adds_foreign_key() {
         return None;
     }
     if found.is_unshared {
-        return unshared(&several, own);
+        return unshared(&several, &found.objects);
     }
     // If it writes the table anew, or builds an index, this way does not end that.
     let reads = matches!(found.class, Class::Scan | Class::ScanOfAnother | Class::SeveralTables);
-    if reads { shared(&several, own) } else { None }
+    if reads { shared(&several, &found.objects) } else { None }
 }
 
-fn shared(several: &Several<'_>, own: &str) -> Option<Vec<String>> {
-    let mut names = Names { several, own, unnamed: 0 };
+fn shared(several: &Several<'_>, objects: &Objects) -> Option<Vec<String>> {
+    let mut names = Names::of(several, objects);
     let (mut now, mut later) = (Vec::new(), Vec::new());
     for (text, part) in &several.parts {
         match *part {
             Part::Rule { name, kind, rule } => {
-                let name = names.next(name, kind);
+                let name = names.next(name, kind)?;
                 now.push(format!("ADD CONSTRAINT {name} {rule} NOT VALID"));
                 later.push(name);
+            }
+            Part::Unchecked { kind } => {
+                names.object(kind);
+                now.push((*text).to_owned());
             }
             Part::Validate { name } => later.push(name.to_owned()),
             Part::Plain => now.push((*text).to_owned()),
@@ -40,15 +45,18 @@ fn shared(several: &Several<'_>, own: &str) -> Option<Vec<String>> {
 }
 
 /// Of a table that no other session sees: only its foreign keys block others, at the tables that they reference. So these come last.
-fn unshared(several: &Several<'_>, own: &str) -> Option<Vec<String>> {
-    let mut names = Names { several, own, unnamed: 0 };
+fn unshared(several: &Several<'_>, objects: &Objects) -> Option<Vec<String>> {
+    let mut names = Names::of(several, objects);
     let (mut first, mut keys, mut later) = (Vec::new(), Vec::new(), Vec::new());
     for (text, part) in &several.parts {
         if let Part::Rule { name, kind: RuleKind::Reference, rule } = *part {
-            let name = names.next(name, RuleKind::Reference);
+            let name = names.next(name, RuleKind::Reference)?;
             keys.push(format!("ADD CONSTRAINT {name} {rule} NOT VALID"));
             later.push(name);
         } else {
+            if let Some(kind) = part.adds() {
+                names.object(kind);
+            }
             first.push((*text).to_owned());
         }
     }
@@ -64,28 +72,39 @@ fn ways(several: &Several<'_>, actions: &[Vec<String>], later: &[String]) -> Opt
     (!later.is_empty()).then(|| now.chain(validate).collect())
 }
 
-/// Names of constraints.
+/// The constraints of the table, in the order of the actions.
 struct Names<'a> {
-    several: &'a Several<'a>,
-    own: &'a str,
-    unnamed: usize,
+    objects: &'a Objects,
+    checks: IntoIter<&'a Object>,
+    references: IntoIter<&'a Object>,
 }
 
-impl Names<'_> {
-    fn next(&mut self, name: Option<&str>, kind: RuleKind<'_>) -> String {
-        if let Some(name) = name {
-            return name.to_owned();
+impl<'a> Names<'a> {
+    fn of(several: &Several<'_>, objects: &'a Objects) -> Self {
+        let made = |rule: RuleKind<'_>, kind: ObjectKind| {
+            let number = several.parts.iter().filter(|(_, part)| part.adds() == Some(rule)).count();
+            objects.last(kind, number).unwrap_or_default().into_iter()
+        };
+        Self {
+            objects,
+            checks: made(RuleKind::Check, ObjectKind::Check),
+            references: made(RuleKind::Reference, ObjectKind::Reference),
         }
-        if let RuleKind::NotNull(column) = kind
-            && let Some(usual) = not_null::usual_name(self.several.table, column)
-        {
-            return usual;
+    }
+
+    /// The constraint that the next action of this kind adds.
+    fn object(&mut self, kind: RuleKind<'_>) -> Option<&'a Object> {
+        match kind {
+            RuleKind::Check => self.checks.next(),
+            RuleKind::Reference => self.references.next(),
+            RuleKind::NotNull(column) => self.objects.not_null(self.objects.table, column),
         }
-        self.unnamed += 1;
-        match self.unnamed {
-            1 => self.own.to_owned(),
-            number => format!("{}_{number}", self.own),
-        }
+    }
+
+    /// The name of that constraint as SQL; none if the text has none, and the server's is not known.
+    fn next(&mut self, name: Option<&str>, kind: RuleKind<'_>) -> Option<String> {
+        let object = self.object(kind);
+        objects::name(name, object)
     }
 }
 
@@ -94,10 +113,18 @@ mod tests {
     use super::*;
     use crate::better::tests::found;
     use crate::find::WorkKind;
+    use crate::objects::tests::{made, not_null, of_table};
 
     fn of(sql: &str, class: Class, is_unshared: bool, is_partitioned: bool) -> Vec<String> {
-        let found = Effects { is_partitioned, is_unshared, ..found(class, WorkKind::Scan) };
-        written(&found, &Parts::of(sql), "own").unwrap_or_default()
+        let objects = of_table(&[
+            made(ObjectKind::Check, 11, 1, "t_x_check"),
+            made(ObjectKind::Check, 12, 1, "t_check1"),
+            made(ObjectKind::Reference, 13, 1, "t_a_fkey"),
+            made(ObjectKind::Reference, 14, 1, "F g"),
+            not_null(15, 1, "a", "t_a_not_null"),
+        ]);
+        let found = Effects { is_partitioned, is_unshared, objects, ..found(class, WorkKind::Scan) };
+        written(&found, &Parts::of(sql)).unwrap_or_default()
     }
 
     #[test]
@@ -108,9 +135,9 @@ mod tests {
                 "ALTER TABLE ONLY t ADD FOREIGN KEY (a) REFERENCES u ON DELETE CASCADE, ADD CONSTRAINT \"F g\" FOREIGN KEY (b) REFERENCES u;"
             ),
             [
-                "ALTER TABLE ONLY t ADD CONSTRAINT own FOREIGN KEY (a) REFERENCES u ON DELETE CASCADE NOT VALID, \
+                "ALTER TABLE ONLY t ADD CONSTRAINT t_a_fkey FOREIGN KEY (a) REFERENCES u ON DELETE CASCADE NOT VALID, \
                  ADD CONSTRAINT \"F g\" FOREIGN KEY (b) REFERENCES u NOT VALID",
-                "ALTER TABLE ONLY t VALIDATE CONSTRAINT own",
+                "ALTER TABLE ONLY t VALIDATE CONSTRAINT t_a_fkey",
                 "ALTER TABLE ONLY t VALIDATE CONSTRAINT \"F g\"",
             ]
         );
@@ -119,10 +146,17 @@ mod tests {
                 "ALTER TABLE s.a ADD COLUMN x int, ADD CHECK (x > 0), DROP CONSTRAINT old, ADD CHECK (y > 0)"
             ),
             [
-                "ALTER TABLE s.a ADD COLUMN x int, ADD CONSTRAINT own CHECK (x > 0) NOT VALID, DROP CONSTRAINT old, \
-                 ADD CONSTRAINT own_2 CHECK (y > 0) NOT VALID",
-                "ALTER TABLE s.a VALIDATE CONSTRAINT own",
-                "ALTER TABLE s.a VALIDATE CONSTRAINT own_2",
+                "ALTER TABLE s.a ADD COLUMN x int, ADD CONSTRAINT t_x_check CHECK (x > 0) NOT VALID, DROP CONSTRAINT old, \
+                 ADD CONSTRAINT t_check1 CHECK (y > 0) NOT VALID",
+                "ALTER TABLE s.a VALIDATE CONSTRAINT t_x_check",
+                "ALTER TABLE s.a VALIDATE CONSTRAINT t_check1",
+            ]
+        );
+        assert_eq!(
+            scan("ALTER TABLE t ADD CHECK (x > 0) NOT VALID, ADD CHECK (x + y > 0)"),
+            [
+                "ALTER TABLE t ADD CHECK (x > 0) NOT VALID, ADD CONSTRAINT t_check1 CHECK (x + y > 0) NOT VALID",
+                "ALTER TABLE t VALIDATE CONSTRAINT t_check1",
             ]
         );
         assert_eq!(
@@ -160,5 +194,22 @@ mod tests {
             of("ALTER TABLE t ADD UNIQUE (a), ADD CHECK (a > 0)", Class::IndexBuild, true, false),
             [""; 0]
         );
+        // The server makes the key of the column first.
+        let both = of(
+            "ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u, ADD c int REFERENCES u",
+            Class::Scan,
+            true,
+            false,
+        );
+        assert_eq!(both[1], "ALTER TABLE t ADD CONSTRAINT \"F g\" FOREIGN KEY (a) REFERENCES u NOT VALID");
+    }
+
+    /// Another name would leave another schema.
+    #[test]
+    fn nothing_is_written_if_a_name_is_not_known() {
+        let found = Effects { objects: Objects::default(), ..found(Class::Scan, WorkKind::Scan) };
+        let of = |sql: &str| written(&found, &Parts::of(sql)).unwrap_or_default();
+        assert_eq!(of("ALTER TABLE t ADD CHECK (a > 0), ADD CONSTRAINT c CHECK (b > 0)"), [""; 0]);
+        assert_eq!(of("ALTER TABLE t ADD a int, ADD CONSTRAINT c CHECK (b > 0)").len(), 2);
     }
 }

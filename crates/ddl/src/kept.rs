@@ -2,11 +2,11 @@
 
 use sql::Kind;
 
-use crate::better::is_committed;
 use crate::find::Lock;
 use crate::outcome::{AtSize, StatementOutcome};
 use crate::parts::names;
 use crate::script::{StatementKind, tokens};
+use crate::transaction::is_committed;
 
 /// Least seconds of later statements for which a hint is worth it.
 const LEAST: f64 = 0.1;

@@ -13,7 +13,9 @@
 //!   [`Effort::Quick`], the run of `look` is also the timed one); `stall` measures the waits of readers and writers meanwhile.
 //! - `ways`: the better way in words, by the class and by the actions of the text. `better`: statements that do the same with weaker locks,
 //!   made of the `parts` of the text (of partitioned tables: `parted`, of columns that become NOT NULL: `not_null`, of several actions:
-//!   `combined`); measured in the same way. `kept`: DROP TABLE that should come later in its transaction.
+//!   `combined`) and of the names that the server gave to `objects` of the statement; measured in the same way. `kept`: DROP TABLE that should
+//!   come later in its transaction.
+//! - `transaction`: the one that a statement shares with others, which a better way may end.
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
 //!   writes that change no row (`run/unmatched`): these statements have no forecast.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` warns if a time zone decides on a rewrite.
@@ -36,6 +38,7 @@ mod idle;
 mod kept;
 mod lacking;
 mod not_null;
+mod objects;
 mod outcome;
 mod outside;
 mod parted;
@@ -49,9 +52,10 @@ mod schema;
 mod script;
 mod setting;
 mod statement;
+mod transaction;
 mod ways;
 
-pub use better::{better_statements, is_in_transaction};
+pub use better::better_statements;
 pub use error::{DdlError, ProbingError, ScriptError};
 pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
 pub use kept::{Keeper, keepers};
@@ -66,4 +70,5 @@ pub use rowless::{Rowless, Unmatched, Untimed};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};
+pub use transaction::is_in_transaction;
 pub use ways::better_way;

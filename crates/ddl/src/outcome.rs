@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::find::{Class, Lock, LockMode, Work};
 use crate::forecast::Forecast;
+use crate::objects::Objects;
 use crate::parted::Node;
 use crate::rowless::{Rowless, Unmatched};
 use crate::run::unsuited::Unsuited;
@@ -101,6 +102,9 @@ pub struct Effects {
     /// The partitioned table that it names, and its partitions, each after the one of which it is a part.
     #[serde(skip)]
     pub(crate) partitions: Vec<Node>,
+    /// The constraints and indexes of these tables after it.
+    #[serde(skip)]
+    pub(crate) objects: Objects,
     /// The columns of the primary key that it adds, as far as they may be NULL before it, as SQL.
     #[serde(skip)]
     pub(crate) nullable: Vec<String>,

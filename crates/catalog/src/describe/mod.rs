@@ -1,8 +1,9 @@
 //! From a table's facts to rows that keep its constraints. `uniqueness` has the ways to keep its keys, `partial` those to
-//! keep partial unique indexes that leave room for fewer rows than wanted.
+//! keep partial unique indexes that leave room for fewer rows than wanted. `warnings` are the texts about its triggers and columns.
 
 mod partial;
 mod uniqueness;
+mod warnings;
 
 use failure::Classified;
 use futures_util::future::LocalBoxFuture;
@@ -15,7 +16,7 @@ use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
 use super::constants::Constants;
 use super::defaults;
 use super::error::CatalogError;
-use super::info::{CheckInfo, ColumnInfo, KeyInfo, SequenceInfo, Source, TableInfo};
+use super::info::{CheckInfo, KeyInfo, SequenceInfo, TableInfo};
 use super::keys::{Assigned, Made, MostRows, Part, assign};
 use super::narrow::{Narrow, Way};
 use super::planned::Planned;
@@ -25,7 +26,6 @@ use super::sample::{Rule, Sampling};
 use super::slot::{Role, Slot, slots};
 use super::spec::Given;
 use super::transaction::Scope;
-use server::quote::{literal, shown};
 
 use self::partial::Look;
 
@@ -352,47 +352,6 @@ impl<'a> Design<'a> {
                 name: name.clone(),
             })
             .collect()
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if !self.info.triggers.is_empty() {
-            let names = self.info.triggers.join(", ");
-            warnings.push(format!(
-                "these triggers run for each row, may change or refuse rows, and slow the fill: {names}. To skip \
-                 them, give --triggers off"
-            ));
-        }
-        for slot in self.slots.iter().filter(|slot| slot.role == Role::Unknown) {
-            let (name, data_type) = (slot.name(), &slot.info.data_type.sql);
-            warnings.push(format!(
-                "column {name} is NULL, because pgrig makes no values of type {data_type}. To have values, give --column \
-                 '{name}=constant(VALUE)'"
-            ));
-        }
-        for slot in self.slots.iter().filter(|slot| slot.is_free()) {
-            if super::slot::has_sequence(&slot.info.source) {
-                warnings.push(self.sequence_behind(slot.info));
-            }
-        }
-        warnings
-    }
-
-    /// A warning that a sequence does not follow the values that pgrig writes.
-    fn sequence_behind(&self, column: &ColumnInfo) -> String {
-        let (table, name) = (self.info.shown(), shown(&column.name));
-        let sequence = match (&column.sequence, &column.source) {
-            (Some(sequence), _) => literal(&sequence.name),
-            // As the server prints it: nextval('orders_id_seq'::regclass).
-            (None, Source::Default { expression, .. }) if expression.starts_with("nextval('") => {
-                expression["nextval(".len()..].split("::regclass").next().unwrap_or_default().to_owned()
-            }
-            _ => format!("pg_get_serial_sequence({}, {})", literal(&table), literal(&column.name)),
-        };
-        format!(
-            "pgrig writes the values of column {name}, and its sequence does not advance: before other sessions insert, run \
-             SELECT setval({sequence}, max({name})) FROM {table}"
-        )
     }
 
     /// Everything that is said about free columns: partition bounds, CHECKs, domains' CHECKs.

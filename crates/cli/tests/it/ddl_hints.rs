@@ -6,28 +6,49 @@ use testkit::assert_says;
 
 use crate::support::Rig;
 
+/// The messages of a measurement of one statement on this schema.
+fn told(rig: &Rig, schema: &str, statement: &str, alternatives: &[&str]) -> String {
+    let file = rig.home.path().join("schema.sql");
+    fs::write(&file, schema).unwrap();
+    let mut command = rig.command("ddl --quick --rows 100 --instance ddl");
+    command.args(["-c", statement, "--schema-file"]).arg(&file);
+    let ran = command.args(alternatives).output().unwrap();
+    assert!(ran.status.success(), "{ran:#?}");
+    String::from_utf8_lossy(&ran.stderr).into_owned()
+}
+
 /// A way that failed is not printed to paste, and the hint tells why.
 #[test]
 fn a_better_way_that_failed_is_no_statement_to_paste() {
     let rig = Rig::new();
-    let schema = rig.home.path().join("schema.sql");
-    // The name that pgrig gives to the constraint of the better way.
+    // The name of the CHECK that the better way adds and drops.
     let taken = "CONSTRAINT pgrig_better_1 CHECK (id IS NOT NULL)";
-    fs::write(&schema, format!("CREATE TABLE t (id int PRIMARY KEY, n int, {taken});")).unwrap();
-    let told = |alternatives: &[&str]| {
-        let mut command = rig.command("ddl --quick --rows 100 --instance ddl");
-        command.args(["-c", "ALTER TABLE t ADD CHECK (n > -2000000000)", "--schema-file"]).arg(&schema);
-        let ran = command.args(alternatives).output().unwrap();
-        assert!(ran.status.success(), "{ran:#?}");
-        String::from_utf8_lossy(&ran.stderr).into_owned()
-    };
+    let schema = format!("CREATE TABLE t (id int PRIMARY KEY, n int, {taken});");
+    let told =
+        |alternatives: &[&str]| told(&rig, &schema, "ALTER TABLE t ALTER n SET NOT NULL", alternatives);
     let pasted = "\n  ALTER TABLE t VALIDATE CONSTRAINT pgrig_better_1;";
     assert_says(&told(&[]), &[pasted]);
     let failed = told(&["--alternatives"]);
     assert_says(
         &failed,
-        &["hint: statement 1: add the constraint NOT VALID", "failed when pgrig measured it"],
+        &["hint: statement 1: add a CHECK constraint NOT VALID", "failed when pgrig measured it"],
     );
     assert_says(&failed, &["\" failed: constraint \"pgrig_better_1\" for relation \"t\" already exists"]);
     assert!(!failed.contains(pasted), "{failed}");
+}
+
+/// Later migrations drop a constraint by this name.
+#[test]
+fn a_better_way_has_the_name_that_the_server_chose() {
+    let rig = Rig::new();
+    let schema = "CREATE TABLE t (id int PRIMARY KEY, n int CHECK (n < 2000000000));";
+    let told = told(&rig, schema, "ALTER TABLE t ADD CHECK (n > -2000000000)", &[]);
+    assert_says(
+        &told,
+        &[
+            "\n  ALTER TABLE t ADD CONSTRAINT t_n_check1 CHECK (n > -2000000000) NOT VALID;",
+            "\n  ALTER TABLE t VALIDATE CONSTRAINT t_n_check1;",
+        ],
+    );
+    assert!(!told.contains("pgrig_better_"), "{told}");
 }

@@ -80,3 +80,18 @@ fn an_update_that_changes_no_row_is_not_measured() {
     let (status, _, stderr) = told("class=rewrite");
     assert_eq!(status, Some(0), "{stderr}");
 }
+
+#[test]
+fn a_step_of_a_better_way_on_a_partition_without_rows_says_so() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, SCHEMA).unwrap();
+    let mut command = rig.command("ddl --quick --rows 1000 --alternatives --instance ddl");
+    command.args(["-c", "CREATE INDEX ON events (id)", "--schema-file"]).arg(&schema);
+    let ran = command.output().unwrap();
+    assert!(ran.status.success(), "{ran:#?}");
+    let text = String::from_utf8_lossy(&ran.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let reason = "the default partition events_default has no generated rows";
+    assert_says(&text, &["CREATE INDEX CONCURRENTLY events_default_id_idx ON"]);
+    assert_eq!(text.matches(&format!("time in the original not known: {reason}")).count(), 1, "{text}");
+}

@@ -60,7 +60,6 @@ pub(crate) struct Alter<'a> {
 /// The parts of CREATE INDEX.
 pub(crate) struct Create<'a> {
     pub(crate) is_unique: bool,
-    pub(crate) name: Option<&'a str>,
     /// The table.
     pub(crate) table: &'a str,
     /// All after the table.
@@ -139,15 +138,18 @@ impl<'a> Parts<'a> {
         if self.begins(at, &["if", "not", "exists"]) {
             at += 3;
         }
-        let name = if self.begins(at, &["on"]) { None } else { Some(self.name(at)?) };
-        at += usize::from(name.is_some());
+        if !self.begins(at, &["on"]) {
+            // Its name.
+            self.name(at)?;
+            at += 1;
+        }
         if !self.begins(at, &["on"]) {
             return None;
         }
         at += 1;
         at += usize::from(self.begins(at, &["only"]));
         let (table, after) = self.qualified(at)?;
-        Some(Create { is_unique, name, table, rest: self.slice(after, self.tokens.len()) })
+        Some(Create { is_unique, table, rest: self.slice(after, self.tokens.len()) })
     }
 
     /// The name of a table there, and the place after it.

@@ -18,12 +18,24 @@ pub(crate) struct Several<'a> {
 pub(crate) enum Part<'a> {
     /// A constraint that may be NOT VALID at first.
     Rule { name: Option<&'a str>, kind: RuleKind<'a>, rule: &'a str },
+    /// A constraint whose rows are not checked.
+    Unchecked { kind: RuleKind<'a> },
     /// VALIDATE CONSTRAINT of this one.
     Validate { name: &'a str },
     /// It reads no rows, if the statement neither writes the table anew nor builds an index.
     Plain,
     /// It needs another way.
     Other,
+}
+
+impl<'a> Part<'a> {
+    /// The kind of the constraint that it adds; none for other actions.
+    pub(crate) fn adds(self) -> Option<RuleKind<'a>> {
+        match self {
+            Self::Rule { kind, .. } | Self::Unchecked { kind } => Some(kind),
+            Self::Validate { .. } | Self::Plain | Self::Other => None,
+        }
+    }
 }
 
 impl<'a> Parts<'a> {
@@ -50,9 +62,8 @@ impl<'a> Parts<'a> {
             return self.name(from + 2).map_or(Part::Other, |name| Part::Validate { name });
         }
         match self.action(from, to) {
-            Some(Action::Rule { name, kind, rule }) if !self.is_unchecked(from, to) => {
-                Part::Rule { name, kind, rule }
-            }
+            Some(Action::Rule { kind, .. }) if self.is_unchecked(from, to) => Part::Unchecked { kind },
+            Some(Action::Rule { name, kind, rule }) => Part::Rule { name, kind, rule },
             _ if self.is_plain(from, to) => Part::Plain,
             _ => Part::Other,
         }
@@ -87,6 +98,7 @@ mod tests {
             assert_eq!((several.table, several.is_only), ("s.\"T t\"", true));
             let name = |(_, part): &(&str, Part<'_>)| match part {
                 Part::Rule { .. } => 'r',
+                Part::Unchecked { .. } => 'u',
                 Part::Validate { .. } => 'v',
                 Part::Plain => 'p',
                 Part::Other => 'o',
@@ -95,7 +107,7 @@ mod tests {
         };
         for (actions, wanted) in [
             ("ADD FOREIGN KEY (a, b) REFERENCES u (a, b), ADD CONSTRAINT c CHECK (a IN (1, 2))", Some("rr")),
-            ("ADD CHECK (a > 0) NOT VALID, VALIDATE CONSTRAINT c", Some("pv")),
+            ("ADD CHECK (a > 0) NOT VALID, VALIDATE CONSTRAINT c", Some("uv")),
             ("ADD a int, ADD COLUMN IF NOT EXISTS b text DEFAULT f(1, 2) NOT NULL", Some("pp")),
             ("DROP COLUMN a, DROP CONSTRAINT b, ALTER c SET DEFAULT 1, ALTER d DROP NOT NULL", Some("pppp")),
             ("OWNER TO me, ENABLE ROW LEVEL SECURITY, SET (fillfactor = 90)", Some("ppp")),

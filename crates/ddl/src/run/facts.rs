@@ -2,8 +2,10 @@
 
 use connect::ConnectError;
 use server::Session;
+use tokio_postgres::Row;
 
 use crate::find::{Work, WorkKind};
+use crate::objects::{Object, ObjectKind, Objects};
 use crate::outcome::View;
 use crate::parts::Parts;
 use crate::script::Statement;
@@ -20,6 +22,24 @@ pub(crate) async fn nullable(
                  WHERE attrelid = $1 AND attname::text = ANY ($2) AND NOT attnotnull ORDER BY attnum";
     let rows = session.rows(query, &[&table, &columns]).await?;
     Ok(rows.iter().map(|row| row.get("name")).collect())
+}
+
+/// The constraints and indexes of tables, the first of which is the one that a statement names; nothing without tables.
+pub(crate) async fn objects(session: &Session, tables: &[u32]) -> Result<Objects, ConnectError> {
+    let Some(table) = tables.first() else { return Ok(Objects::default()) };
+    let rows = session.rows(include_str!("../sql/objects.sql"), &[&tables]).await?;
+    let object = |row: &Row| {
+        Some(Object {
+            kind: ObjectKind::of(row.get("kind"))?,
+            oid: row.get("oid"),
+            table: row.get("owner"),
+            name: row.get("name"),
+            parent: row.get("parent"),
+            column: row.get("attribute"),
+            is_new: false,
+        })
+    };
+    Ok(Objects { table: *table, all: rows.iter().filter_map(object).collect() })
 }
 
 /// Whether a column that a statement has added to a table is of a domain.

@@ -12,6 +12,7 @@ use crate::find::{
     Class, Counted, Held, Kind, Known, Lock, Read, Relation, Relations, Work, WorkKind, add_uncounted,
     drop_work_on_empty, shown_relation, works,
 };
+use crate::objects::Objects;
 use crate::outcome::{Attached, Effects, Failed, Obstacles};
 use crate::parted;
 use crate::parts::{Parts, Write};
@@ -167,6 +168,9 @@ impl<'a> Look<'a> {
         let nullable = facts::nullable(&self.session, statement, named).await?;
         let refreshed = self.oid_of(parts.refreshed().map(str::to_owned)).await?;
         let view = facts::obstacle_of_view(&self.session, refreshed).await?;
+        let partitions = named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations));
+        let tables: Vec<u32> = named.into_iter().chain(partitions.iter().map(|node| node.oid)).collect();
+        let objects = facts::objects(&self.session, &tables).await?;
         let workers = Workers::begin(&self.watcher, &self.session).await?;
         let wal = self.watcher.wal().await?;
         let ((run, mut took), space) = self.sampler.during(timed(self.session.run(&statement.sql))).await?;
@@ -189,6 +193,7 @@ impl<'a> Look<'a> {
         let counted = workers.counted;
         workers.add(&self.watcher, &before.relations, &mut after.relations).await?;
         let adds_domain = facts::adds_domain(&self.session, &parts, target).await?;
+        let objects = facts::objects(&self.session, &tables).await?.since(&objects);
         self.databases.note_roles(&self.session, statement).await?;
         if is_own {
             let (run, committed) = timed(self.session.run("COMMIT")).await;
@@ -223,7 +228,8 @@ impl<'a> Look<'a> {
             class: Class::of(&works, target, &before.relations, false),
             is_partitioned: is_partitioned(&works, target, &after.relations),
             is_unshared,
-            partitions: named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations)),
+            partitions,
+            objects,
             nullable,
             adds_domain,
             attached: attached.zip(target).and_then(|oids| attachment(oids, &before.relations)),
@@ -302,6 +308,7 @@ impl<'a> Look<'a> {
             is_partitioned: is_partitioned(&works, target, &after),
             is_unshared: false,
             partitions: Vec::new(),
+            objects: Objects::default(),
             nullable: Vec::new(),
             adds_domain: false,
             attached: None,

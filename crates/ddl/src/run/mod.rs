@@ -64,7 +64,7 @@ use self::rowless::Partitions;
 use self::rules::Rules;
 use self::settings::Conditions;
 use self::unsuited::Columns;
-use crate::better::{self, Better, is_in_transaction};
+use crate::better::{self, Better};
 use crate::error::DdlError;
 use crate::find::{Class, shown_relation};
 use crate::forecast::{Memory, forecast};
@@ -72,6 +72,7 @@ use crate::outcome::{Alternative, Effects, Outcome, StatementOutcome, TableAt};
 use crate::plan::{Plan, PlannedSize, PlannedTable};
 use crate::request::{Amount, Effort, Request};
 use crate::script::Statement;
+use crate::transaction::is_in_transaction;
 
 /// The server on which is measured.
 pub struct Site<'a> {

@@ -13,6 +13,7 @@ mod idle;
 mod kept;
 mod look;
 mod migrations;
+mod names;
 mod nobody_waits;
 mod originals;
 mod outside;

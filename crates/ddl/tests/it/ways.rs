@@ -145,20 +145,20 @@ fn constraints_of_one_statement_are_validated_one_by_one() {
     let wanted = [
         (
             1,
-            "ALTER TABLE \"Far away\".\"T\" ADD CONSTRAINT pgrig_better_1 FOREIGN KEY (a) REFERENCES u NOT VALID, \
+            "ALTER TABLE \"Far away\".\"T\" ADD CONSTRAINT \"T_a_fkey\" FOREIGN KEY (a) REFERENCES u NOT VALID, \
              ADD CONSTRAINT \"F\" FOREIGN KEY (b) REFERENCES u NOT VALID, \
-             ADD CONSTRAINT pgrig_better_1_2 CHECK (id > -1) NOT VALID, DROP COLUMN old, ALTER a SET DEFAULT 1",
+             ADD CONSTRAINT \"T_id_check\" CHECK (id > -1) NOT VALID, DROP COLUMN old, ALTER a SET DEFAULT 1",
         ),
-        (1, "ALTER TABLE \"Far away\".\"T\" VALIDATE CONSTRAINT pgrig_better_1"),
+        (1, "ALTER TABLE \"Far away\".\"T\" VALIDATE CONSTRAINT \"T_a_fkey\""),
         (1, "ALTER TABLE \"Far away\".\"T\" VALIDATE CONSTRAINT \"F\""),
-        (1, "ALTER TABLE \"Far away\".\"T\" VALIDATE CONSTRAINT pgrig_better_1_2"),
+        (1, "ALTER TABLE \"Far away\".\"T\" VALIDATE CONSTRAINT \"T_id_check\""),
         (2, "ALTER TABLE t ADD COLUMN IF NOT EXISTS x int, ADD CONSTRAINT c CHECK (x > 0) NOT VALID"),
         (2, "ALTER TABLE t VALIDATE CONSTRAINT c"),
         (
             3,
-            "ALTER TABLE ONLY t ADD CONSTRAINT pgrig_better_3 CHECK (id > -2) NOT VALID, ADD COLUMN y int NOT NULL DEFAULT 0",
+            "ALTER TABLE ONLY t ADD CONSTRAINT t_id_check CHECK (id > -2) NOT VALID, ADD COLUMN y int NOT NULL DEFAULT 0",
         ),
-        (3, "ALTER TABLE ONLY t VALIDATE CONSTRAINT pgrig_better_3"),
+        (3, "ALTER TABLE ONLY t VALIDATE CONSTRAINT t_id_check"),
     ];
     let wanted = wanted.map(|(number, sql)| (number, sql.to_owned()));
     for release in RELEASES {

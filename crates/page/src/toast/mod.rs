@@ -1,13 +1,15 @@
 //! Large values: compressed, or moved out of line into the TOAST table, as PostgreSQL decides for new rows
 //! (`heap_toast_insert_or_update` in `heaptoast.c`, `toast_helper.c`, `toast_save_datum` in `toast_internals.c`).
 
+mod moved;
 mod pglz;
 
 use lz4_flex::block::{compress_into, get_maximum_output_size};
 
+pub use self::moved::MovedValues;
 use self::pglz::Compressor;
 use crate::heap::TUPLE_HEADER;
-use crate::{Geometry, LINE_POINTER, PAGE_HEADER, TupleFlags, max_align};
+use crate::{Geometry, LINE_POINTER, PAGE_HEADER, max_align};
 
 /// `TOAST_POINTER_SIZE`: bytes that stay in the row of a value that is moved out.
 const POINTER: usize = 18;
@@ -125,94 +127,6 @@ enum Form {
         /// Position among the values that were moved out: the longest value of a row comes first.
         position: usize,
     },
-}
-
-/// Values that were moved out of some rows, cut into chunks.
-#[derive(Clone, Debug, Default)]
-pub struct MovedValues {
-    /// Places of the values' numbers in the bodies.
-    pointers: Vec<usize>,
-    /// Number of chunks of each value.
-    chunks: Vec<u32>,
-    /// Bodies of the chunks' tuples.
-    bytes: Vec<u8>,
-    /// Ends of the bodies in `bytes`.
-    ends: Vec<usize>,
-}
-
-impl MovedValues {
-    /// Flags of the chunks' tuples.
-    pub const FLAGS: TupleFlags =
-        TupleFlags { attributes: 3, has_nulls: false, has_varwidth: true, has_external: false };
-
-    /// Takes all values out; the memory stays.
-    pub fn clear(&mut self) {
-        self.pointers.clear();
-        self.chunks.clear();
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
-    /// Number of values.
-    ///
-    /// # Panics
-    /// For more than 2^32 - 1 values.
-    pub fn len(&self) -> u32 {
-        u32::try_from(self.chunks.len()).expect("a batch of rows is below 4 GB")
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
-    }
-
-    /// Numbers the values from `first` on, in the chunks and in the bodies, which are those that
-    /// [`Toaster::toast`] appended to.
-    pub fn number(&mut self, first: u32, bodies: &mut [u8]) {
-        let mut start = 0;
-        let mut ends = self.ends.iter();
-        for ((number, pointer), chunks) in (0..).zip(&self.pointers).zip(&self.chunks) {
-            let id = first.wrapping_add(number);
-            bodies[*pointer..][..4].copy_from_slice(&id.to_le_bytes());
-            for end in ends.by_ref().take(*chunks as usize) {
-                self.bytes[start + 1..][..4].copy_from_slice(&id.to_le_bytes());
-                start = *end;
-            }
-        }
-    }
-
-    /// Bodies of the chunks' tuples, in order.
-    pub fn bodies(&self) -> impl Iterator<Item = &[u8]> {
-        let mut start = 0;
-        self.ends.iter().map(move |end| {
-            let body = &self.bytes[start..*end];
-            start = *end;
-            body
-        })
-    }
-
-    /// Keys of the chunks in the TOAST table's index, in order: the value's number, counted from `first`, and the
-    /// chunk's number in the value.
-    pub fn keys(&self, first: u32) -> impl Iterator<Item = [i64; 2]> {
-        (i64::from(first)..)
-            .zip(&self.chunks)
-            .flat_map(|(id, chunks)| (0..*chunks).map(move |chunk| [id, i64::from(chunk)]))
-    }
-
-    fn push(&mut self, data: &[u8], chunk: usize) {
-        let mut count = 0_u32;
-        for data in data.chunks(chunk) {
-            self.bytes.extend([0; 5]);
-            self.bytes.extend(count.to_le_bytes());
-            self.bytes.extend(header(data.len() + HEADER, false));
-            self.bytes.extend_from_slice(data);
-            self.ends.push(self.bytes.len());
-            count += 1;
-        }
-        self.chunks.push(count);
-        // Known once the row is written.
-        self.pointers.push(0);
-    }
 }
 
 impl Toaster {

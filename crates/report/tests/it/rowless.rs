@@ -80,3 +80,31 @@ fn a_write_that_changes_no_row_has_no_known_time() {
     assert!(redacted.contains("because no generated row satisfies its conditions"), "{redacted}");
     assert!(!redacted.contains("posts"), "{redacted}");
 }
+
+#[test]
+fn steps_of_a_better_way_whose_time_is_not_known_are_marked() {
+    let marked = changed("alternatives", |run| {
+        let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with("2: ")).unwrap();
+        let way = trial.events.iter_mut().find(|event| event.what["event"] == "alternative").unwrap();
+        let steps = way.what["statements"].as_array_mut().unwrap();
+        steps[0]["rowless"] = json!([{ "partition": "rest", "is_default": true, "columns": [] }]);
+        let table = json!({ "table": "posts", "is_insert": false, "is_plain": false });
+        steps.last_mut().unwrap()["found"]["unmatched"] = json!([table]);
+    });
+    let table = |text: &str| {
+        let after = text.split("### Statements and the better ways in their place\n").nth(1).unwrap();
+        after.lines().filter(|line| line.starts_with('|')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let rows = table(&markdown(std::slice::from_ref(&marked)));
+    assert!(rows[0].ends_with(" | of it for locks | time in the original |"), "{rows:#?}");
+    let of = |start: &str| rows.iter().find(|row| row.starts_with(start)).unwrap().as_str();
+    let partition = "not known: the default partition rest has no generated rows";
+    assert!(of("| 2, better 1 of 6: ").ends_with(&format!(" | {partition} |")), "{rows:#?}");
+    let write = "not known: it changes no row of posts, because no generated row satisfies its conditions";
+    assert!(of("| 2, better 6 of 6: ").ends_with(&format!(" | {write} |")), "{rows:#?}");
+    assert!(of("| 2, better, in all").ends_with(" |  |"), "{rows:#?}");
+    assert!(html(std::slice::from_ref(&marked)).contains(partition));
+    let redacted = table(&markdown(&redacted(&[marked]).unwrap()));
+    assert!(redacted.iter().any(|row| row.ends_with("has no generated rows |")), "{redacted:#?}");
+    assert!(!table(&markdown(&[document("alternatives")]))[0].contains("in the original"));
+}

@@ -16,6 +16,7 @@ mod spread;
 mod statistics;
 mod topic;
 mod unique;
+mod weights;
 
 use std::sync::Arc;
 

@@ -117,6 +117,7 @@ fn better(one: &StatementOutcome, alternative: &Alternative) -> String {
             continue;
         }
         let _ = write!(text, "\n           {}", in_short(std::slice::from_ref(step)));
+        text += &rowless::of_step(step).unwrap_or_default();
     }
     if left_out > 0 {
         let _ = write!(

@@ -34,13 +34,6 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
             wants_timeout.get_or_insert((one.number, timeout.is_in_transaction()));
         }
     }
-    if hints.iter().any(|hint| hint.contains("pgrig_better_")) {
-        hints.push(
-            "hint: names with pgrig_better_ stand for names of yours. If later migrations use the name that PostgreSQL chooses for a constraint \
-             without a name (TABLE_COLUMN_key, _fkey, _check, TABLE_pkey), write that name"
-                .to_owned(),
-        );
-    }
     if !in_transaction.is_empty() {
         hints.push(format!(
             "hint: {} {} in a transaction: the better way needs a migration of its own, without a transaction (Rails: \

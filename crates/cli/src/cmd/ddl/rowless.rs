@@ -38,3 +38,8 @@ pub(crate) fn forecast(one: &StatementOutcome) -> Option<String> {
     let untimed = one.untimed()?;
     Some(format!("\n   at any size  not known: {}; {}", untimed.reason(), untimed.remedy()))
 }
+
+/// The line of a step of a better way. The sum of all steps is known even if the time of a single one is not.
+pub(crate) fn of_step(step: &StatementOutcome) -> Option<String> {
+    Some(format!("\n           time in the original not known: {}", step.untimed()?.reason()))
+}

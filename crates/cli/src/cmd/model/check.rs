@@ -14,8 +14,8 @@ use tokio::runtime::Builder;
 
 use super::args::{CheckArgs, K};
 use super::execute::{self, Executed};
+use super::fidelity;
 use super::sides::{checked, refuse_same, refuse_unrelated};
-use super::text;
 use crate::app::args::ServerChoice;
 use crate::app::conduct::{Begun, Recording, Shown, on_server};
 use crate::app::failure::{Failure, Usage};
@@ -223,7 +223,7 @@ async fn check(
     }
     let unseen = shapes.iter().flat_map(|shapes| &shapes.unseen);
     recording.run.notes.extend(unseen.map(|text| Note { text: text.clone() }));
-    let results = vec![text::fidelity(&fidelity, plans.as_ref(), executed.as_ref(), shapes.as_ref())];
+    let results = vec![fidelity::shown(&fidelity, plans.as_ref(), executed.as_ref(), shapes.as_ref())];
     recording.finish(Ok(())).show(Shown { results, ..Shown::default() }, chosen, printer)
 }
 
@@ -450,7 +450,7 @@ fn notes(
             fidelity.missing.join(", ")
         ));
     }
-    notes.extend(text::smaller(&fidelity.sizes));
+    notes.extend(fidelity::smaller(&fidelity.sizes));
     if let Some(plans) = plans.filter(|plans| !plans.different.is_empty()) {
         let names: Vec<&str> = plans.different.iter().map(|&at| queries[at].name.as_str()).collect();
         notes.push(format!("these queries have another plan on the copy: {}", names.join(", ")));

@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod check;
 mod execute;
+mod fidelity;
 mod sides;
 mod text;
 

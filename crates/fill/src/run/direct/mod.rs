@@ -5,8 +5,8 @@
 //! are proved before the first byte is written ([`data_directory`], [`relation`]). Before the
 //! commit the written pages are read through the server.
 //!
-//! - Before: [`data_directory`] proves the server's format and rights, [`relation`] with [`form`] the table, in its
-//!   transaction. A [`record`] of the files is on disk before the first page; [`abandoned`] removes the files that a
+//! - Before: [`data_directory`] proves the server's format and rights, [`relation`] with [`form`] the table, and [`indexes`]
+//!   its indexes, in its transaction. A [`record`] of the files is on disk before the first page; [`abandoned`] removes the files that a
 //!   crash of the server left.
 //! - [`partitions`] sort rows out to the leaves of a partitioned table, each of which is then written as a table of its own.
 //! - [`threads`] take [`pieces`] of rows, make their tuples, place them on pages ([`heap`]) and write those ([`fork`]).
@@ -30,6 +30,7 @@ mod fork;
 mod form;
 mod heap;
 mod index;
+mod indexes;
 mod partitions;
 mod pieces;
 mod placing;
@@ -54,10 +55,11 @@ pub use self::abandoned::{Abandoned, remove_abandoned};
 
 pub(crate) use self::data_directory::DataDirectory;
 pub use self::error::Failure;
+pub(crate) use self::indexes::IndexFound;
 pub(crate) use self::partitions::{PartitionsFound, ROW_NUMBER};
 pub(crate) use self::record::Recorded;
 pub use self::refusal::NotDirect;
-pub(crate) use self::relation::{IndexFound, Relation, refuse};
+pub(crate) use self::relation::{Relation, refuse};
 pub(crate) use self::sorted::available as memory;
 pub(crate) use self::statistics::{ColumnStatistics, of as statistics};
 
@@ -213,7 +215,7 @@ impl Direct<'_> {
         };
         let (mut direct, mut built) = (Vec::new(), Vec::new());
         let mut memory = sorted::memory();
-        for index in relation::indexes(session, relation).await? {
+        for index in indexes::all(session, relation).await? {
             let key = index.key(self.table).map(Keys::Single);
             let key = key.or_else(|| index.composite_key(self.table).map(Keys::Composite));
             let sorted = || {
@@ -245,7 +247,7 @@ impl Direct<'_> {
             // validate a foreign key, say). New files have no pages there.
             session.run(&format!("REINDEX INDEX {name}")).await?;
         }
-        let fork = relation::index(session, self.data_directory, &name).await?;
+        let fork = indexes::file(session, self.data_directory, &name).await?;
         Ok(IndexFile::new(name, self.data_directory.clone(), fork, fillfactor))
     }
 

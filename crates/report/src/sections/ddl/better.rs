@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Statement, blocks, class_name};
+use super::{Statement, blocks, class_name, rowless};
 use crate::document::median;
 use crate::escape::shortened;
 use crate::plot::Table;
@@ -12,6 +12,8 @@ use crate::sections::tps::text;
 
 /// Characters of a statement that are shown.
 const SQL: usize = 80;
+/// The column of steps whose time in the original is not known.
+const ORIGINAL: &str = "time in the original";
 
 /// One statement of a better way, or the statement of the user.
 struct Step<'a> {
@@ -20,6 +22,8 @@ struct Step<'a> {
     found: Option<&'a Value>,
     failed: Option<&'a Value>,
     stall: Option<&'a Value>,
+    /// Why its time in the original is not known, if so.
+    untimed: Option<String>,
     /// Medians at the largest measured size.
     seconds: Option<f64>,
     held: Option<f64>,
@@ -36,6 +40,7 @@ pub(super) fn section(statements: &[Statement]) -> Option<Section> {
         "WAL",
         "longest wait of others",
         "of it for locks",
+        ORIGINAL,
     ]);
     for one in statements {
         for alternative in &one.alternatives {
@@ -56,6 +61,13 @@ pub(super) fn section(statements: &[Statement]) -> Option<Section> {
     if table.rows.is_empty() {
         return None;
     }
+    // Most tables need no such column.
+    if table.rows.iter().all(|row| row.last().is_none_or(String::is_empty)) {
+        table.header.pop();
+        for row in &mut table.rows {
+            row.pop();
+        }
+    }
     let mut section = Section::new("Better ways", Vec::new());
     section.text.push(
         "Each is a migration of its own that pgrig measured in the same way, at the largest measured size, with the better way in the \
@@ -74,11 +86,14 @@ impl<'a> Step<'a> {
             let values: Vec<f64> = runs.into_iter().flatten().filter_map(|run| run[field].as_f64()).collect();
             median(&values)
         };
+        let found = part("found");
+        let untimed = rowless::reason_of(found, step["rowless"].as_array().map(Vec::as_slice));
         Self {
             sql: text(&step["sql"]),
-            found: part("found"),
+            found,
             failed: part("failed"),
             stall: part("stall"),
+            untimed,
             seconds: of("seconds"),
             held: of("held"),
             wal: of("wal"),
@@ -92,6 +107,7 @@ impl<'a> Step<'a> {
             found: one.found,
             failed: one.failed,
             stall: one.stall,
+            untimed: rowless::reason(one),
             seconds: of("seconds"),
             held: of("held"),
             wal: of("wal"),
@@ -113,7 +129,7 @@ impl<'a> Step<'a> {
     }
 }
 
-/// A step, or several of them together.
+/// A step, or several of them together: these do all of the work, whose time is known even if that of a single one is not.
 fn row(name: String, steps: &[Step]) -> Vec<String> {
     let failed = steps.iter().find_map(|step| step.failed);
     let class = match (failed, steps) {
@@ -127,6 +143,10 @@ fn row(name: String, steps: &[Step]) -> Vec<String> {
         |of: &dyn Fn(&Step) -> Option<f64>| steps.iter().filter_map(of).reduce(|one, other| one + other);
     let blocking = steps.iter().filter(|step| step.blocked().is_some());
     let held = blocking.filter_map(|step| step.held).reduce(f64::max);
+    let untimed = match steps {
+        [step] => step.untimed.as_ref().map(|reason| format!("not known: {reason}")),
+        _ => None,
+    };
     let wait = steps.iter().filter_map(Step::wait).max_by(|one, other| one.0.total_cmp(&other.0));
     vec![
         name,
@@ -142,5 +162,6 @@ fn row(name: String, steps: &[Step]) -> Vec<String> {
         shown(sum(&|step| step.wal), Quantity::Bytes),
         shown(wait.map(|wait| wait.0), Quantity::Seconds),
         shown(wait.map(|wait| wait.1).filter(|lock| *lock > 0.0), Quantity::Seconds),
+        untimed.unwrap_or_default(),
     ]
 }

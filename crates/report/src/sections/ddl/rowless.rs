@@ -15,22 +15,27 @@ pub(super) fn sentences(statements: &[Statement]) -> Vec<String> {
     statements.iter().filter_map(sentence).collect()
 }
 
-/// Why the time is not known, for people; none if it is.
+/// Why the time of a statement is not known, for people; none if it is.
 pub(super) fn reason(one: &Statement) -> Option<String> {
-    if let Some(unmatched) = unmatched(one) {
+    reason_of(one.found, one.rowless)
+}
+
+/// The same of its parts in a run document.
+pub(super) fn reason_of(found: Option<&Value>, rowless: Option<&[Value]>) -> Option<String> {
+    if let Some(unmatched) = unmatched(found) {
         let changes =
             if unmatched["is_insert"] == true { "inserts no row into" } else { "changes no row of" };
         let table = text(&unmatched["table"]);
         return Some(format!("it {changes} {table}, because no generated row satisfies its conditions"));
     }
-    let first = one.rowless?.first()?;
+    let first = rowless?.first()?;
     let kind = if first["is_default"] == true { "the default partition" } else { "the partition" };
     Some(format!("{kind} {} has no generated rows", text(&first["partition"])))
 }
 
 /// Advice for other rows.
 fn remedy(one: &Statement) -> Option<String> {
-    if let Some(unmatched) = unmatched(one) {
+    if let Some(unmatched) = unmatched(one.found) {
         let is_plain = unmatched["is_plain"] == true;
         let table =
             if is_plain { text(&unmatched["table"]).replace('\'', r"'\''") } else { "TABLE".to_owned() };
@@ -51,6 +56,6 @@ fn remedy(one: &Statement) -> Option<String> {
 }
 
 /// The first table whose rows it writes, and of which it changed none.
-fn unmatched<'a>(one: &Statement<'a>) -> Option<&'a Value> {
-    one.found?["unmatched"].as_array()?.first()
+fn unmatched(found: Option<&Value>) -> Option<&Value> {
+    found?["unmatched"].as_array()?.first()
 }

@@ -1,5 +1,6 @@
 //! `pgrig testdb bench`: request → trials → run document, table and recommendation.
 
+mod advice;
 pub(crate) mod args;
 mod memory;
 mod results;
@@ -112,7 +113,7 @@ async fn measure(
     if let Some(results) = results.filter(|_| !finished.run.trials.is_empty()) {
         printer.result(text::results(&results, &finished.run.environment))?;
         if finished.result.is_ok() {
-            printer.result(text::advice(&results, arguments, chosen))?;
+            printer.result(advice::shown(&results, arguments, chosen))?;
         }
     }
     printer.say(format!("\nrun document: {}", finished.path().display()));

@@ -1,0 +1,50 @@
+//! The transaction that a statement of a migration shares with others.
+
+use crate::edge::Edge;
+use crate::outcome::StatementOutcome;
+use crate::script::StatementKind;
+
+/// Whether a statement shares a transaction that is committed: a better way needs a migration of its own, without a transaction. That of a
+/// table which the transaction has made begins within it.
+pub fn is_in_transaction(statements: &[StatementOutcome], number: usize) -> bool {
+    let is_unshared = |one: &StatementOutcome| one.found.as_ref().is_some_and(|found| found.is_unshared);
+    number > 0 && is_committed(statements, number - 1) && !is_unshared(&statements[number - 1])
+}
+
+/// Whether the statement at this place shares a transaction that is committed, and has no savepoints.
+pub(crate) fn is_committed(statements: &[StatementOutcome], place: usize) -> bool {
+    transaction(statements, place) == Transaction::Open
+}
+
+/// The transaction in which a statement is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transaction {
+    /// Its own.
+    None,
+    /// One that is committed, and can be committed before it, too.
+    Open,
+    /// One that is rolled back, or has savepoints: statements do not move out of it.
+    Bound,
+}
+
+pub(crate) fn transaction(statements: &[StatementOutcome], place: usize) -> Transaction {
+    let is_edge = |one: &&StatementOutcome| one.statement.kind == StatementKind::Transaction;
+    let word = |one: &StatementOutcome| {
+        one.statement.in_one_line().split([' ', ';']).next().map(str::to_ascii_lowercase).unwrap_or_default()
+    };
+    // Statements after COMMIT AND CHAIN are in a transaction; those after ROLLBACK TO are in one with savepoints.
+    let begins = |one: &StatementOutcome| match Edge::of(&one.statement) {
+        Some(Edge::Chains) => "begin".to_owned(),
+        Some(Edge::Returns(_)) => "savepoint".to_owned(),
+        _ => word(one),
+    };
+    let before = statements[..place].iter().rfind(is_edge).map(begins);
+    let after = statements[place + 1..].iter().find(is_edge).map(word);
+    match (before.as_deref(), after.as_deref()) {
+        (Some("begin" | "start"), Some("commit" | "end")) => Transaction::Open,
+        (Some("begin" | "start" | "savepoint" | "release"), _) | (_, Some("savepoint" | "release")) => {
+            Transaction::Bound
+        }
+        _ => Transaction::None,
+    }
+}
