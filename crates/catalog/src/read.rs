@@ -1,12 +1,12 @@
-//! Asks the catalogs about one table.
+//! Asks the catalogs about tables: about all of a list at once.
 
 use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Json;
+use tokio_postgres::{Client, Row};
 
 use super::error::CatalogError;
 use super::info::{
@@ -15,6 +15,12 @@ use super::info::{
 };
 use super::transaction::{Access, Scope, rolled_back};
 use server::quote::shown_qualified;
+
+/// Tables of which one query reads the facts, so that it takes seconds at most.
+pub(super) const TOGETHER: usize = 500;
+
+/// Each table of a list, or the error of its name.
+type Each<T> = Vec<Result<T, CatalogError>>;
 
 impl TableInfo {
     /// Reads the table of that name: `name` or `schema.name`, quoted as in SQL where need be,
@@ -27,50 +33,114 @@ impl TableInfo {
         name: &'a str,
         scope: Scope,
     ) -> LocalBoxFuture<'a, Result<Self, CatalogError>> {
-        Box::pin(async move { rolled_back(client, scope, Access::ReadOnly, read(client, name)).await })
+        Box::pin(async move {
+            let names = [name.to_owned()];
+            let mut tables = Self::read_all(client, &names, scope).await?;
+            tables.remove(0)
+        })
+    }
+
+    /// Reads the tables of these names as [`read`](Self::read) does: in their order, each or its error. Some hundreds of tables
+    /// take as many queries as one.
+    ///
+    /// # Errors
+    /// If the server fails.
+    pub fn read_all<'a>(
+        client: &'a Client,
+        names: &'a [String],
+        scope: Scope,
+    ) -> LocalBoxFuture<'a, Result<Each<Self>, CatalogError>> {
+        Box::pin(async move { rolled_back(client, scope, Access::ReadOnly, read_all(client, names)).await })
     }
 }
 
-/// The table as the catalogs have it, whether rows can be put into it or not. The session is in a transaction.
-pub(super) async fn looked_at(client: &Client, name: &str) -> Result<TableInfo, CatalogError> {
-    let oid = resolve(client, name).await?;
-    Ok(document(client, oid).await?.into_info())
+/// The tables as the catalogs have them, whether rows can be put into them or not. The session is in a transaction.
+pub(super) async fn looked_at(client: &Client, names: &[String]) -> Result<Vec<TableInfo>, CatalogError> {
+    let tables = found(client, names, |document, types| Ok(document.into_info(types))).await?;
+    tables.into_iter().collect()
 }
 
-async fn document(client: &Client, oid: u32) -> Result<Document, CatalogError> {
-    let row = client.query_one(include_str!("sql/table.sql"), &[&oid]).await?;
-    let Json(document): Json<Document> = row.get("document");
-    Ok(document)
-}
-
-async fn read(client: &Client, name: &str) -> Result<TableInfo, CatalogError> {
-    let oid = resolve(client, name).await?;
-    let document = document(client, oid).await?;
-    document.refuse()?;
-    let mut info = document.into_info();
-    for sequence in info.columns.iter_mut().filter_map(|column| column.sequence.as_mut()) {
-        sequence.next = next_value(client, sequence).await?;
+async fn read_all(client: &Client, names: &[String]) -> Result<Each<TableInfo>, CatalogError> {
+    let fillable = |document: Document, types: &Types| -> Result<TableInfo, CatalogError> {
+        document.refuse()?;
+        Ok(document.into_info(types))
+    };
+    let mut tables = found(client, names, fillable).await?;
+    for tables in tables.chunks_mut(TOGETHER) {
+        set_next_values(client, tables).await?;
     }
-    Ok(info)
+    Ok(tables)
 }
 
-/// The value that nextval() would return.
-async fn next_value(client: &Client, sequence: &SequenceInfo) -> Result<i64, CatalogError> {
-    let query = format!("SELECT last_value, is_called FROM {}", sequence.name);
-    let row = client.query_one(&query, &[]).await?;
-    let step = if row.get("is_called") { sequence.increment } else { 0 };
-    Ok(row.get::<_, i64>("last_value").saturating_add(step))
+/// The tables of these names, each as `info` has it from its document and the types of all.
+async fn found(
+    client: &Client,
+    names: &[String],
+    info: impl Fn(Document, &Types) -> Result<TableInfo, CatalogError>,
+) -> Result<Each<TableInfo>, CatalogError> {
+    let mut tables = Vec::with_capacity(names.len());
+    for names in names.chunks(TOGETHER) {
+        let resolved = resolve(client, names).await?;
+        let oids: Vec<u32> = resolved.iter().flatten().copied().collect();
+        let types = Types::of_columns(client, &oids).await?;
+        let rows = client.query(include_str!("sql/tables.sql"), &[&oids]).await?;
+        let mut documents = rows.iter().map(|row| row.get::<_, Option<Json<Document>>>("document"));
+        for (name, oid) in names.iter().zip(resolved) {
+            tables.push(oid.and_then(|_| match documents.next().flatten() {
+                Some(Json(document)) => info(document, &types),
+                // It was dropped a moment ago.
+                None => Err(CatalogError::NoTable { name: name.clone(), alike: Vec::new() }),
+            }));
+        }
+    }
+    Ok(tables)
 }
 
-async fn resolve(client: &Client, name: &str) -> Result<u32, CatalogError> {
-    let row = match client.query_one(include_str!("sql/resolve.sql"), &[&name]).await {
-        Ok(row) => row,
+/// The state of a sequence.
+#[derive(Deserialize)]
+struct SequenceState {
+    last_value: i64,
+    is_called: bool,
+}
+
+/// Sets the values that nextval() would return.
+async fn set_next_values(
+    client: &Client,
+    tables: &mut [Result<TableInfo, CatalogError>],
+) -> Result<(), CatalogError> {
+    let columns = tables.iter_mut().flatten().flat_map(|table| table.columns.iter_mut());
+    let sequences: Vec<&mut SequenceInfo> = columns.filter_map(|column| column.sequence.as_mut()).collect();
+    if sequences.is_empty() {
+        return Ok(());
+    }
+    let state = |sequence: &&mut SequenceInfo| {
+        let object = "jsonb_build_object('last_value', last_value, 'is_called', is_called)";
+        format!("(SELECT {object} FROM {})", sequence.name)
+    };
+    let states: Vec<String> = sequences.iter().map(state).collect();
+    let row = client.query_one(&format!("SELECT ARRAY[{}] AS states", states.join(", ")), &[]).await?;
+    let states: Vec<Json<SequenceState>> = row.get("states");
+    for (sequence, Json(state)) in sequences.into_iter().zip(states) {
+        let step = if state.is_called { sequence.increment } else { 0 };
+        sequence.next = state.last_value.saturating_add(step);
+    }
+    Ok(())
+}
+
+/// The OIDs of the tables of these names, in their order.
+async fn resolve(client: &Client, names: &[String]) -> Result<Each<u32>, CatalogError> {
+    match client.query(include_str!("sql/resolve.sql"), &[&names]).await {
+        Ok(rows) => Ok(names.iter().zip(&rows).map(|(name, row)| oid(name, row)).collect()),
         Err(error) if is_about_the_name(&error) => {
             let why = error.as_db_error().map_or_else(String::new, |error| error.message().to_owned());
-            return Err(CatalogError::Name { name: name.to_owned(), why });
+            Err(CatalogError::Name { name: names.join(", "), why })
         }
-        Err(error) => return Err(error.into()),
-    };
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The OID of the table of that name, if there is one.
+fn oid(name: &str, row: &Row) -> Result<u32, CatalogError> {
     if let Some(schema) = row.get("hidden") {
         return Err(CatalogError::SchemaPrivilege { table: name.to_owned(), schema, role: row.get("role") });
     }
@@ -108,7 +178,7 @@ fn is_about_the_name(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| of_the_name.contains(code))
 }
 
-/// The result of `catalog_table.sql`.
+/// A relation as `tables.sql` has it.
 #[derive(Deserialize)]
 struct Document {
     oid: u32,
@@ -122,7 +192,6 @@ struct Document {
     row_security: bool,
     triggers: Vec<String>,
     columns: Vec<ColumnRow>,
-    types: BTreeMap<u32, TypeRow>,
     checks: Vec<CheckInfo>,
     keys: Vec<KeyInfo>,
     foreign_keys: Vec<ForeignKeyInfo>,
@@ -151,6 +220,9 @@ struct ColumnRow {
     sequence: bool,
     own_sequence: Option<SequenceInfo>,
 }
+
+/// Types by OID, as `types.sql` has them.
+struct Types(BTreeMap<u32, TypeRow>);
 
 #[derive(Deserialize)]
 struct TypeRow {
@@ -225,8 +297,8 @@ impl Document {
         Ok(())
     }
 
-    fn into_info(self) -> TableInfo {
-        let columns = self.columns.iter().map(|column| self.column(column)).collect();
+    fn into_info(self, types: &Types) -> TableInfo {
+        let columns = self.columns.iter().map(|column| column.info(types)).collect();
         let leaf = |leaf: LeafRow| LeafInfo { name: leaf.name, bound: leaf.bound };
         TableInfo {
             oid: self.oid,
@@ -246,29 +318,24 @@ impl Document {
             partition_of: self.partition_of,
         }
     }
+}
 
-    fn column(&self, row: &ColumnRow) -> ColumnInfo {
-        ColumnInfo {
-            name: row.name.clone(),
-            data_type: self.data_type(row.type_oid, row.type_sql.clone()),
-            collation: row.collation.clone(),
-            not_null: row.not_null || self.domain_not_null(row.type_oid),
-            may_insert: row.may_insert,
-            source: row.source(),
-            sequence: row.own_sequence.clone(),
-        }
+impl Types {
+    /// The types of the columns of these relations, with those that they are made of.
+    async fn of_columns(client: &Client, relations: &[u32]) -> Result<Self, CatalogError> {
+        let row = client.query_one(include_str!("sql/types.sql"), &[&relations]).await?;
+        let Json(types): Json<BTreeMap<u32, TypeRow>> = row.get("document");
+        Ok(Self(types))
     }
 
     /// The type as used somewhere with modifiers: `sql` has them.
     fn data_type(&self, oid: u32, sql: String) -> DataType {
         let modifiers = modifiers(&sql);
-        let Some(row) = self.types.get(&oid) else {
+        let Some(row) = self.0.get(&oid) else {
             return DataType { sql, modifiers, shape: TypeShape::Composite { fields: Vec::new() } };
         };
         let plain = |oid: &u32| {
-            Box::new(
-                self.data_type(*oid, self.types.get(oid).map_or_else(String::new, |row| row.sql.clone())),
-            )
+            Box::new(self.data_type(*oid, self.0.get(oid).map_or_else(String::new, |row| row.sql.clone())))
         };
         let shape = match (row.kind, &row.element, &row.base, &row.subtype) {
             ('e', ..) => TypeShape::Enum { labels: row.labels.clone() },
@@ -294,13 +361,25 @@ impl Document {
     }
 
     fn domain_not_null(&self, oid: u32) -> bool {
-        self.types
+        self.0
             .get(&oid)
             .is_some_and(|row| row.not_null || row.base.is_some_and(|base| self.domain_not_null(base)))
     }
 }
 
 impl ColumnRow {
+    fn info(&self, types: &Types) -> ColumnInfo {
+        ColumnInfo {
+            name: self.name.clone(),
+            data_type: types.data_type(self.type_oid, self.type_sql.clone()),
+            collation: self.collation.clone(),
+            not_null: self.not_null || types.domain_not_null(self.type_oid),
+            may_insert: self.may_insert,
+            source: self.source(),
+            sequence: self.own_sequence.clone(),
+        }
+    }
+
     fn source(&self) -> Source {
         let expression = self.expression.clone();
         match (self.generated, self.identity, expression) {

@@ -40,8 +40,7 @@ pub(super) async fn rolled_back<T>(
         Scope::Idle => "ROLLBACK",
         Scope::Transaction => "ROLLBACK TO SAVEPOINT pgrig_look; RELEASE SAVEPOINT pgrig_look",
     };
-    client.batch_execute(begin).await?;
-    client.batch_execute(include_str!("sql/settings.sql")).await?;
+    client.batch_execute(&format!("{begin};\n{}", include_str!("sql/settings.sql"))).await?;
     let outcome = work.await;
     let ended = client.batch_execute(end).await;
     let value = outcome?;

@@ -160,7 +160,8 @@ impl Schema {
         database: &'a str,
     ) -> LocalBoxFuture<'a, Result<Self, DdlError>> {
         Box::pin(async move {
-            let facts = catalog::capture(&connection.client, None, None, catalog::TIMEOUT).await;
+            let facts =
+                catalog::capture(&connection.client, None, None, catalog::TIMEOUT, &server::unwatched).await;
             let facts = match facts {
                 Ok(facts) => facts,
                 Err(CatalogError::Server(error)) => return Err(connection.explain(error).await.into()),

@@ -53,6 +53,7 @@ mod schema;
 mod session;
 pub mod settings;
 mod settle;
+mod steps;
 mod survey;
 pub mod volume;
 
@@ -65,4 +66,5 @@ pub use restart::Restarter;
 pub use schema::{FoundSchema, refuse_odd_name, schema_for_tables};
 pub use session::{Session, Sessions, ask, run_sql};
 pub use settle::settle;
+pub use steps::{Steps, unwatched};
 pub use survey::{DataDirectory, Site, Survey};

@@ -9,6 +9,7 @@ use super::{FEW, TIMEOUT, in_transaction, read_all};
 use crate::error::CatalogError;
 use crate::info::{ForeignKeyInfo, TableInfo};
 use futures_util::future::LocalBoxFuture;
+use server::Steps;
 
 /// Rows that are drawn from a table.
 const ROWS: u64 = 40_000;
@@ -67,10 +68,16 @@ pub fn drawing<'a>(
 ///
 /// # Errors
 /// If the server fails.
-pub fn draw<'a>(client: &'a Client, drawing: &'a Drawing) -> LocalBoxFuture<'a, Result<Drawn, CatalogError>> {
+pub fn draw<'a>(
+    client: &'a Client,
+    drawing: &'a Drawing,
+    steps: Steps<'a>,
+) -> LocalBoxFuture<'a, Result<Drawn, CatalogError>> {
     Box::pin(in_transaction(client, TIMEOUT, async move {
         let mut drawn = Drawn::default();
-        for table in &drawing.tables {
+        let of = drawing.tables.len();
+        for (place, table) in drawing.tables.iter().enumerate() {
+            steps(&format!("reading {}, table {} of {of}", table.name, place + 1));
             match rows(client, table).await? {
                 Ok(rows) => {
                     drawn.tables.push(DrawnTable { name: table.name.clone(), columns: cells(table, &rows) });
@@ -79,6 +86,7 @@ pub fn draw<'a>(client: &'a Client, drawing: &'a Drawing) -> LocalBoxFuture<'a, 
             }
         }
         for key in &drawing.keys {
+            steps(&format!("counting the rows for each key of {}", key.name));
             match key_rows(client, key).await? {
                 Ok(key) => drawn.keys.push(key),
                 Err(why) => {

@@ -3,22 +3,16 @@
 use std::collections::BTreeMap;
 
 use model::{Joint, Pair};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Row;
 
-use crate::error::CatalogError;
-
-/// Pairs of columns that depend on each other, and sentences on objects that the role could not see.
-pub(super) async fn read(
-    client: &Client,
-    oid: u32,
-    table: &str,
-    rows: u64,
-) -> Result<(Vec<Pair>, Vec<String>), CatalogError> {
+/// Pairs of columns of a table that depend on each other, and sentences on objects that the role could not see; from the rows of
+/// `extended.sql`.
+pub(super) fn read(objects: &[Row], table: &str, rows: u64) -> (Vec<Pair>, Vec<String>) {
     let (mut pairs, mut unseen) = (Vec::new(), Vec::new());
-    for row in client.query(include_str!("extended.sql"), &[&oid]).await? {
+    for row in objects {
         let name: String = row.get("name");
         match (row.get("is_seen"), row.get("is_owner")) {
-            (true, _) => pairs.extend(of_row(&row, rows)),
+            (true, _) => pairs.extend(of_row(row, rows)),
             (false, true) => unseen.push(format!(
                 "{table}: the statistics object {name} has no statistics: run ANALYZE, then capture again"
             )),
@@ -28,7 +22,7 @@ pub(super) async fn read(
             )),
         }
     }
-    Ok((pairs, unseen))
+    (pairs, unseen)
 }
 
 fn of_row(row: &Row, rows: u64) -> Vec<Pair> {

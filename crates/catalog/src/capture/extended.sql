@@ -1,5 +1,5 @@
--- $1: oid of a table. Its extended statistics, each with what the role sees of it: nothing, unless it owns the table.
-SELECT format('%s.%s', n.nspname, s.stxname) AS name, pg_has_role(c.relowner, 'USAGE') AS is_owner,
+-- $1: OIDs of tables. Their extended statistics, each with what the role sees of it: nothing, unless it owns the table.
+SELECT s.stxrelid AS relation, format('%s.%s', n.nspname, s.stxname) AS name, pg_has_role(c.relowner, 'USAGE') AS is_owner,
        e.statistics_name IS NOT NULL AS is_seen,
        ARRAY(SELECT a.attnum::int4 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = ANY (s.stxkeys) ORDER BY a.attnum) AS numbers,
        ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = ANY (s.stxkeys) ORDER BY a.attnum) AS names,
@@ -12,5 +12,5 @@ SELECT format('%s.%s', n.nspname, s.stxname) AS name, pg_has_role(c.relowner, 'U
   -- Since PostgreSQL 15 a parent may have two rows: with its children and without.
   LEFT JOIN pg_stats_ext e ON e.statistics_schemaname = n.nspname AND e.statistics_name = s.stxname
        AND coalesce((to_jsonb(e) ->> 'inherited')::boolean, c.relkind = 'p') = (c.relkind = 'p')
- WHERE s.stxrelid = $1
+ WHERE s.stxrelid = ANY ($1::oid[])
  ORDER BY name

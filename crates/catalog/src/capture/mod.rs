@@ -20,6 +20,7 @@ use crate::info::{CheckInfo, ColumnInfo, DataType, KeyInfo, TableInfo, TypeShape
 use crate::mentioned::columns_in;
 use crate::read;
 use crate::slot::has_sequence;
+use server::Steps;
 
 /// Begins a transaction with one snapshot for all tables, qualified names, times in UTC, and a
 /// statement timeout.
@@ -42,13 +43,17 @@ pub fn capture<'a>(
     schema: Option<&'a str>,
     aggregates: Option<Aggregates>,
     timeout: u64,
+    steps: Steps<'a>,
 ) -> LocalBoxFuture<'a, Result<Facts, CatalogError>> {
     Box::pin(in_transaction(client, timeout, async move {
+        steps("reading the catalogs and statistics of the tables");
         let (mut facts, infos) = read_all(client, schema).await?;
         if let Some(asked) = aggregates {
             facts.aggregates = true;
             let questions = questions(&facts, &infos, asked);
-            for (table, questions) in facts.tables.iter_mut().zip(&questions) {
+            let of = questions.len();
+            for (place, (table, questions)) in facts.tables.iter_mut().zip(&questions).enumerate() {
+                steps(&format!("reading {}, table {} of {of}", table.name, place + 1));
                 aggregates::ask(client, questions, asked, table, &mut facts.unseen).await?;
             }
         }
@@ -108,12 +113,21 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
     let ddl: Vec<String> = ddl.iter().map(|row| row.get::<_, String>("sql") + ";\n").collect();
     let sizes: BTreeMap<String, u64> =
         rows.iter().map(|row| (row.get("name"), unsigned(row, "rows"))).collect();
+    let names: Vec<String> = rows.iter().map(|row| row.get("sql_name")).collect();
+    let infos = read::looked_at(client, &names).await?;
+    let oids: Vec<u32> = rows.iter().map(|row| row.get("oid")).collect();
+    let mut statistics = by_relation(client, include_str!("statistics.sql"), &oids).await?;
+    let mut objects_of = by_relation(client, include_str!("extended.sql"), &oids).await?;
+    let mut unseen = Vec::new();
     let mut tables = Vec::with_capacity(rows.len());
-    let (mut infos, mut unseen) = (Vec::with_capacity(rows.len()), Vec::new());
-    for row in &rows {
-        let info = read::looked_at(client, row.get("sql_name")).await?;
-        tables.push(table(client, row, &info, &sizes, &mut unseen).await?);
-        infos.push(info);
+    for (row, info) in rows.iter().zip(&infos) {
+        let oid: u32 = row.get("oid");
+        let mut found = table(row, info, &sizes, &statistics.remove(&oid).unwrap_or_default());
+        let objects = objects_of.remove(&oid).unwrap_or_default();
+        let (pairs, not_seen) = extended::read(&objects, &found.name, found.rows);
+        found.pairs = pairs;
+        unseen.extend(not_seen);
+        tables.push(found);
     }
     let facts = Facts {
         server: head.get("server"),
@@ -126,15 +140,23 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
     Ok((facts, infos))
 }
 
-async fn table(
+/// The rows of a query on these relations, by relation.
+async fn by_relation(
     client: &Client,
-    row: &Row,
-    info: &TableInfo,
-    sizes: &BTreeMap<String, u64>,
-    unseen: &mut Vec<String>,
-) -> Result<TableFacts, CatalogError> {
-    let oid: u32 = row.get("oid");
-    let statistics = client.query(include_str!("statistics.sql"), &[&oid]).await?;
+    query: &str,
+    oids: &[u32],
+) -> Result<BTreeMap<u32, Vec<Row>>, CatalogError> {
+    let mut found: BTreeMap<u32, Vec<Row>> = BTreeMap::new();
+    for oids in oids.chunks(read::TOGETHER) {
+        for row in client.query(query, &[&oids]).await? {
+            found.entry(row.get("relation")).or_default().push(row);
+        }
+    }
+    Ok(found)
+}
+
+/// The facts of a table, without dependence between its columns.
+fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics: &[Row]) -> TableFacts {
     let mut statistics: BTreeMap<String, Statistics> =
         statistics.iter().map(|row| (row.get("name"), statistics_of(row))).collect();
     let columns = info.columns.iter().map(|column| {
@@ -152,11 +174,8 @@ async fn table(
             ..ColumnFacts::default()
         }
     });
-    let name: String = row.get("name");
-    let (pairs, not_seen) = extended::read(client, oid, &name, unsigned(row, "rows")).await?;
-    unseen.extend(not_seen);
-    Ok(TableFacts {
-        name,
+    TableFacts {
+        name: row.get("name"),
         sql_name: row.get("sql_name"),
         rows: unsigned(row, "rows"),
         sampled: unsigned(row, "sampled"),
@@ -168,8 +187,8 @@ async fn table(
         analyzed: row.get("analyzed"),
         changed: unsigned(row, "changed"),
         columns: columns.collect(),
-        pairs,
-    })
+        pairs: Vec::new(),
+    }
 }
 
 fn unsigned(row: &Row, name: &str) -> u64 {

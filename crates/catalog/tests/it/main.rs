@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program.
 
 mod defaults;
+mod many;
 mod partial;
 mod refusals;
 mod sampled;

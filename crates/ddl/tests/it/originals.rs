@@ -278,7 +278,8 @@ fn not_null_is_copied_with_its_name_and_validity() {
     let schema = block_on(async {
         let (shop, copy) = (server.connect("shop").await, server.connect("copy").await);
         shop.client.batch_execute(NOT_NULLS).await.unwrap();
-        let facts = catalog::capture(&shop.client, None, None, catalog::TIMEOUT).await.unwrap();
+        let facts =
+            catalog::capture(&shop.client, None, None, catalog::TIMEOUT, &server::unwatched).await.unwrap();
         copy.client
             .batch_execute(&facts.ddl)
             .await
@@ -320,7 +321,8 @@ fn valid_not_nulls_with_names_are_copied_to_an_earlier_server() {
     block_on(async {
         let (shop, copy) = (newer.connect("shop").await, earlier.connect("copy").await);
         shop.client.batch_execute(original).await.unwrap();
-        let facts = catalog::capture(&shop.client, None, None, catalog::TIMEOUT).await.unwrap();
+        let facts =
+            catalog::capture(&shop.client, None, None, catalog::TIMEOUT, &server::unwatched).await.unwrap();
         let copied = copy.client.batch_execute(&facts.ddl).await;
         copied.unwrap_or_else(|error| panic!("{error:?}: {}", facts.ddl));
         let query = "SELECT string_agg(attname, ' ' ORDER BY attname) FROM pg_attribute \

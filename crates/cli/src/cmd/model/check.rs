@@ -238,7 +238,10 @@ async fn shapes(
     let mut drawn = Vec::with_capacity(2);
     for (connection, name) in [(original, "original"), (copy, "copy")] {
         printer.say(format!("distributions of the {name}'s columns"));
-        drawn.push(explained(connection, catalog::draw(&connection.client, &drawing).await).await?);
+        drawn.push(
+            explained(connection, catalog::draw(&connection.client, &drawing, &server::unwatched).await)
+                .await?,
+        );
     }
     Ok(Shapes::of(&drawn[0], &drawn[1]))
 }
@@ -292,7 +295,11 @@ pub(super) async fn capture(
     aggregates: Option<Aggregates>,
     timeout: u64,
 ) -> Result<Facts, Failure> {
-    explained(connection, catalog::capture(&connection.client, schema, aggregates, timeout).await).await
+    explained(
+        connection,
+        catalog::capture(&connection.client, schema, aggregates, timeout, &server::unwatched).await,
+    )
+    .await
 }
 
 /// A server's failure with its reason.

@@ -46,7 +46,9 @@ pub(super) async fn checked(
     name: &str,
 ) -> Result<Facts, Failure> {
     let database = target.dbname();
-    let facts = match catalog::capture(&connection.client, schema, None, catalog::TIMEOUT).await {
+    let facts = match catalog::capture(&connection.client, schema, None, catalog::TIMEOUT, &server::unwatched)
+        .await
+    {
         Err(CatalogError::NothingToModel { .. }) => {
             let within = schema.map_or(String::new(), |schema| format!(" in schema {schema}"));
             let remedy = match name {

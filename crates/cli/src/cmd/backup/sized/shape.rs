@@ -62,7 +62,15 @@ fn of_database(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadShape,
     on_server(&arguments.server, &mut runtime, printer, async |_, chosen| {
         let connection = chosen.connect(printer).await?;
         let survey = Survey::for_reading(&connection, &chosen.data_directory(None)?, VERSION).await?;
-        let facts = match catalog::capture(&connection.client, None, None, catalog::TIMEOUT).await {
+        let facts = match catalog::capture(
+            &connection.client,
+            None,
+            None,
+            catalog::TIMEOUT,
+            &server::unwatched,
+        )
+        .await
+        {
             Ok(facts) => facts,
             Err(CatalogError::Server(error)) => return Err(connection.explain(error).await.into()),
             Err(error) => return Err(error.into()),
