@@ -55,9 +55,9 @@ async fn fill_schema(
     mut request: SchemaRequest,
     stop: &AtomicBool,
 ) -> Result<(), FillError> {
-    let triggers = triggers_of_schema(survey, &session.connection, &request).await?;
+    let triggers = triggers_of_schema(survey, &session.connection, &request, &server::unwatched).await?;
     request.ddl = request.ddl.map(|sql| triggers.disabled_after(&sql));
-    let plan = plan_schema(survey, &session.connection, &request, None, false).await?;
+    let plan = plan_schema(survey, &session.connection, &request, None, false, &server::unwatched).await?;
     let plan = plan.ok_or(FillError::NothingToFill)?;
     let limits = SchemaLimits { limits: Limits::default(), survey, arrival: None };
     run_schema(target, &plan, limits, None, &Unwatched, stopped(stop)).await?;

@@ -86,7 +86,14 @@ pub(crate) type Interrupt<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 /// Resolves when a signal asks pgrig to stop, or when something panics. Once it has been polled,
 /// the caller is responsible for stopping the work.
 pub(crate) fn interrupted(printer: &Printer) -> Interrupt<'_> {
-    Box::pin(interrupted_telling(|text| printer.say(text)))
+    Box::pin(interrupted_telling(move |text| tell(printer, text)))
+}
+
+/// Prints a line in the place of one that shows progress.
+fn tell(printer: &Printer, text: &str) {
+    if !printer.is_quiet() {
+        Printer::interject(text);
+    }
 }
 
 /// As [`interrupted`], with the caller's way to show the message.
@@ -124,7 +131,7 @@ pub(crate) fn block_on<T, E: From<BadResult>>(
                 result
             }
             () = unheard() => {
-                printer.say(TOLD);
+                tell(printer, TOLD);
                 // The work is not polled, so that it begins nothing new until its statements have ended.
                 connect::stop_everything(time_left()).await;
                 Err(BadResult::Stopped.into())

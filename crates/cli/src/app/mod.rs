@@ -25,6 +25,7 @@ pub(crate) mod recovery;
 pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod size;
+pub(crate) mod steps;
 pub(crate) mod table;
 pub(crate) mod target;
 pub(crate) mod terminal;

@@ -163,7 +163,7 @@ impl Filler<'_> {
         method: MethodChoice,
     ) -> Result<Option<SchemaPlan>, DdlError> {
         let request = SchemaRequest { method, ..self.schema_request(scale, rules) };
-        match plan_schema(survey, &session.connection, &request, None, false).await {
+        match plan_schema(survey, &session.connection, &request, None, false, &server::unwatched).await {
             Ok(plan) => Ok(plan),
             Err(FillError::NothingToFill | FillError::NoRows) => Ok(None),
             Err(error) => Err(error.into()),

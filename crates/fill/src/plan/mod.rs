@@ -93,16 +93,18 @@ pub(crate) async fn plan_described(
     survey: &Survey,
     connection: &Connection,
     request: &Request,
-    info: TableInfo,
-    rows: DescribedTable,
+    data_directory: &Result<DataDirectory, NotDirect>,
+    (info, rows): (TableInfo, DescribedTable),
 ) -> Result<Plan, FillError> {
-    let data_directory = data_directory(survey, connection).await?;
     let facts = own_table::look_at_described(survey, connection, request, info, rows).await?;
-    rules::resolve(survey, &data_directory, facts)
+    rules::resolve(survey, data_directory, facts)
 }
 
 /// The data directory, or why pages cannot be written into it.
-async fn data_directory(
+///
+/// # Errors
+/// If the server cannot be asked.
+pub(crate) async fn data_directory(
     survey: &Survey,
     connection: &Connection,
 ) -> Result<Result<DataDirectory, NotDirect>, FillError> {

@@ -19,6 +19,7 @@ mod plan;
 mod record;
 mod request;
 mod run;
+mod steps;
 mod task_queue;
 mod triggers;
 
@@ -28,4 +29,5 @@ pub use outcome::{FilledTable, SchemaOutcome};
 pub use plan::{PlannedTable, SchemaPlan, TableState, is_name_of, plan_schema, triggers_of_schema};
 pub use request::{Modelled, ModelledType, RowsRule, SchemaAmount, SchemaRequest, TableRows};
 pub use run::{SchemaObserver, run_schema};
+pub use steps::FillSteps;
 pub use triggers::SchemaTriggers;

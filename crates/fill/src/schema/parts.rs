@@ -193,7 +193,8 @@ impl SchemaRun<'_> {
         if record::filled(found.as_ref()).is_none() {
             return Ok(None);
         }
-        let plan = plan_schema(self.survey, &session.connection, &self.plan.request, None, true);
+        let steps = |text: &str| self.observer.step(text);
+        let plan = plan_schema(self.survey, &session.connection, &self.plan.request, None, true, &steps);
         let Some(plan) = self.interruptible(plan).await? else { return Ok(None) };
         let run = SchemaRun {
             target: self.target,

@@ -28,6 +28,8 @@ use server::{Session, Sessions, Survey};
 
 /// Observer of a schema fill's progress.
 pub trait SchemaObserver {
+    /// A step that belongs to no single table begins, before the tables are begun or after all of them: a phrase for people.
+    fn step(&self, text: &str);
     /// A table is begun. Returns the observer of its fill.
     fn table_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
     /// A foreign key of a table that is filled is about to be made. Returns the observer of that step.
@@ -37,6 +39,8 @@ pub trait SchemaObserver {
 }
 
 impl SchemaObserver for Unwatched {
+    fn step(&self, _: &str) {}
+
     fn table_started<'o>(&'o self, _: usize, _: &'o PlannedTable) -> Box<dyn Observer + 'o> {
         Box::new(*self)
     }
@@ -127,6 +131,11 @@ impl SchemaRun<'_> {
     async fn alone(&self) -> Result<SchemaOutcome, FillError> {
         let started = Instant::now();
         let session = self.sessions.open().await?;
+        self.observer.step(if self.plan.create.is_empty() {
+            "looking for rows in the tables"
+        } else {
+            "creating the tables"
+        });
         self.interruptible(begin(&session, self.plan)).await?;
         let outcome = self.tasks(&session).await?;
         Ok(SchemaOutcome { elapsed: started.elapsed(), ..outcome })
@@ -151,7 +160,7 @@ impl SchemaRun<'_> {
         tables.sort_by_key(|table| table.place);
         let refreshed = match stopped {
             Some(_) => Vec::new(),
-            None => self.interruptible(end(session, self.plan)).await?,
+            None => self.interruptible(end(session, self.plan, self.observer)).await?,
         };
         Ok(SchemaOutcome { tables, foreign_keys, stopped, refreshed, ..SchemaOutcome::default() })
     }
@@ -346,10 +355,12 @@ async fn begin(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
 pub(super) async fn create(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
     let recorded: Vec<_> = plan.tables.iter().map(|table| table.recorded.clone()).collect();
     session.run_all(&plan.create).await?;
-    for table in plan.tables.iter().filter(|_| plan.must_be_empty()) {
-        let name = qualified(&table.schema, &table.name);
-        let row = session.row(&format!("SELECT EXISTS (SELECT FROM {name}) AS has_rows"), &[]).await?;
-        if row.get("has_rows") {
+    let any =
+        |table: &PlannedTable| format!("EXISTS (SELECT FROM {})", qualified(&table.schema, &table.name));
+    let any: Vec<String> = plan.tables.iter().filter(|_| plan.must_be_empty()).map(any).collect();
+    if !any.is_empty() {
+        let row = session.row(&format!("SELECT {} AS have_rows", any.join(" OR ")), &[]).await?;
+        if row.get("have_rows") {
             return Err(FillError::SchemaChanged);
         }
     }
@@ -358,12 +369,17 @@ pub(super) async fn create(session: &Session, plan: &SchemaPlan) -> Result<(), F
 
 /// Refreshes the materialized views that refer to the tables, if the SQL created them, and removes
 /// the record.
-async fn end(session: &Session, plan: &SchemaPlan) -> Result<Vec<String>, FillError> {
+async fn end(
+    session: &Session,
+    plan: &SchemaPlan,
+    observer: &dyn SchemaObserver,
+) -> Result<Vec<String>, FillError> {
     let created = plan.tables.iter().filter(|_| plan.request.ddl.is_some());
     let tables: Vec<String> = created.map(|table| qualified(&table.schema, &table.name)).collect();
     let rows = session.rows(include_str!("../sql/schema_views.sql"), &[&tables]).await?;
     let names: Vec<String> = rows.iter().map(|row| row.get("name")).collect();
-    for name in &names {
+    for (place, name) in names.iter().enumerate() {
+        observer.step(&format!("refreshing {name}, materialized view {} of {}", place + 1, names.len()));
         session.run(&format!("REFRESH MATERIALIZED VIEW {name}")).await?;
     }
     session.run(&record::drop(&plan.record_schema)).await?;

@@ -39,7 +39,7 @@ async fn triggers(tables: &Tables, sql: &str) -> SchemaTriggers {
     let directory = DataDirectory::Own(tables.server.data_dir());
     let survey = Survey::for_tables(&tables.connection, &directory, "test").await.unwrap();
     let request = SchemaRequest::of_script(sql.to_owned(), SchemaAmount::Rows(1));
-    triggers_of_schema(&survey, &tables.connection, &request).await.unwrap()
+    triggers_of_schema(&survey, &tables.connection, &request, &server::unwatched).await.unwrap()
 }
 
 async fn refusal(connection: &Connection, sql: &str) -> String {

@@ -110,8 +110,9 @@ async fn fill(
     if !arguments.explain {
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
     }
-    let plan = fill::plan(&survey, &connection, request, !arguments.no_resume);
-    let plan = planning(printer, plan).await?;
+    let steps = planning(printer);
+    let plan = fill::plan(&survey, &connection, request, !arguments.no_resume).await?;
+    drop(steps);
     let mut conduct = Conduct {
         limits: arguments.limits(),
         volume_monitor: fill::volume_monitor(&survey, &connection, &plan).await?,

@@ -12,13 +12,10 @@ use measure::human::{bytes, count, grouped, latency};
 use crate::app::bar;
 use crate::app::numbers::clock;
 use crate::app::printer::{Printer, ProgressStyle};
+use crate::app::steps::ShownSteps;
 
 /// Time between two lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// Time between two drawings of a bar that nothing moves.
-const BAR_INTERVAL: Duration = Duration::from_millis(500);
-/// Time of a plan after which it is shown on a terminal.
-const PLANNED_SOON: Duration = Duration::from_secs(1);
 /// Length of a bar for progress that is known only as a fraction.
 const PARTS: u64 = 1000;
 
@@ -340,38 +337,12 @@ impl Drop for FillProgress<'_> {
     }
 }
 
-/// Does the work of a plan. If that takes longer than a second, shows the time that has passed: the server may be judging
-/// sample rows and candidate values, or may wait until another pgrig has created tables.
-pub(crate) async fn planning<T>(printer: &Printer, work: impl Future<Output = T>) -> T {
-    let (first, every) = match printer.progress() {
-        ProgressStyle::None => return work.await,
-        ProgressStyle::Bar => (PLANNED_SOON, BAR_INTERVAL),
-        ProgressStyle::Lines => (LINE_INTERVAL, LINE_INTERVAL),
-    };
-    let started = Instant::now();
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-    let text = || format!("waiting for the server, {} so far", clock(started.elapsed().as_secs_f64()));
-    let shown = async {
-        tokio::time::sleep(first).await;
-        if printer.progress() == ProgressStyle::Bar {
-            bar.set_style(bar::style_without_end("{prefix:12} "));
-            bar.set_prefix("plan");
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
-        }
-        loop {
-            match printer.progress() {
-                ProgressStyle::Bar => bar.set_message(text()),
-                ProgressStyle::Lines | ProgressStyle::None => printer.say(format!("plan: {}", text())),
-            }
-            tokio::time::sleep(every).await;
-        }
-    };
-    let done = tokio::select! {
-        done = work => done,
-        never = shown => never,
-    };
-    bar.finish_and_clear();
-    done
+/// The steps of a plan, which are shown if it takes time: the server may be judging sample rows and candidate values, or may
+/// wait until another pgrig has created tables.
+pub(crate) fn planning(printer: &Printer) -> ShownSteps<'_> {
+    let steps = ShownSteps::new(printer, "plan");
+    steps.step("waiting for the server");
+    steps
 }
 
 /// A fraction as a number of [`PARTS`].

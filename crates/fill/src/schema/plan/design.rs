@@ -165,6 +165,7 @@ impl<'a> Design<'a> {
         let small = self.described(amounts::BASE * share, Some(SAMPLE), None).await?;
         let mut per_table = Vec::with_capacity(small.len());
         for (at, designed) in small.iter().enumerate() {
+            self.planner.step("measuring rows of", designed.info, (at, small.len()));
             per_table.push(self.planner.measured(designed, self.together(at)).await?);
         }
         let (mut base, mut designed) = self.within_keys(size, &per_table).await?;
@@ -258,6 +259,8 @@ impl<'a> Design<'a> {
             })
         };
         for (place, wanted) in self.wanted.iter().enumerate() {
+            let info = &self.tables[self.order[place].table];
+            self.planner.step("choosing the rows of", info, (place, self.order.len()));
             let before: Vec<u64> = all.iter().map(|designed| designed.rows).collect();
             let more = more.filter(|(table, _)| *table == place).map_or(0, |(_, rows)| rows);
             let rows = amounts::rows_of(&wanted.share, base, &before) + more;
@@ -421,7 +424,9 @@ impl<'a> Design<'a> {
     /// Has the server judge a sample of each table's rows.
     async fn verify(&self, designed: &mut [Designed<'a>]) -> Result<(), FillError> {
         let client = &self.planner.connection.client;
-        for designed in designed {
+        let of = designed.len();
+        for (place, designed) in designed.iter_mut().enumerate() {
+            self.planner.step("checking rows of", designed.info, (place, of));
             let verified = verify(client, designed.info, &designed.described, Scope::Transaction)
                 .await
                 .map_err(|error| error.among_tables(designed.info))?;

@@ -28,7 +28,8 @@ use connect::Connection;
 use futures_util::future::LocalBoxFuture;
 use serde::Serialize;
 use server::quote::literal;
-use server::{Survey, ask, run_sql, schema_for_tables};
+use server::{Steps, Survey, ask, run_sql, schema_for_tables};
+use tokio::sync::OnceCell;
 
 pub use self::amounts::is_name_of;
 use self::design::{Design, Designed};
@@ -40,8 +41,9 @@ use super::request::{SchemaAmount, SchemaRequest};
 use super::triggers::SchemaTriggers;
 use crate::error::FillError;
 use crate::ledger;
-use crate::plan::{DescribedTable, Plan, plan_described};
+use crate::plan::{DescribedTable, Plan, data_directory, plan_described};
 use crate::request::{Part, Persistence, Subject};
+use crate::run::direct::{DataDirectory, NotDirect};
 use crate::sql::absent::{Skipped, adapted};
 use crate::sql::ddl;
 
@@ -146,6 +148,7 @@ impl PlannedTable {
 /// Plans the request for this server, or refuses it. Nothing is touched. With `resume` a fill of the same request that
 /// was interrupted is completed. None if the SQL creates a single table, or a fill of a `single` table was interrupted:
 /// that is planned as such. The caller has checked the request ([`SchemaRequest::check`]), before it reached the server.
+/// `steps` is told of the steps.
 ///
 /// # Errors
 /// If the request cannot be met: see [`FillError`].
@@ -155,9 +158,10 @@ pub fn plan_schema<'a>(
     request: &'a SchemaRequest,
     single: Option<&'a Subject>,
     resume: bool,
+    steps: Steps<'a>,
 ) -> LocalBoxFuture<'a, Result<Option<SchemaPlan>, FillError>> {
     Box::pin(async move {
-        let planner = Planner { survey, connection, request };
+        let planner = Planner::new(survey, connection, request, steps);
         // The fill of a single table knows no tables to leave out.
         let single = single.filter(|_| request.exclude.is_empty());
         let found = record::find(connection, request).await?;
@@ -199,9 +203,10 @@ pub fn triggers_of_schema<'a>(
     survey: &'a Survey,
     connection: &'a Connection,
     request: &'a SchemaRequest,
+    steps: Steps<'a>,
 ) -> LocalBoxFuture<'a, Result<SchemaTriggers, FillError>> {
     Box::pin(async move {
-        let planner = Planner { survey, connection, request };
+        let planner = Planner::new(survey, connection, request, steps);
         planner.run("BEGIN").await?;
         let triggers = planner.triggers().await;
         planner.run("ROLLBACK").await?;
@@ -236,9 +241,26 @@ struct Planner<'a> {
     survey: &'a Survey,
     connection: &'a Connection,
     request: &'a SchemaRequest,
+    steps: Steps<'a>,
+    /// The same for all tables; asked for once the tables are created, since the SQL may choose an access method.
+    data_directory: OnceCell<Result<DataDirectory, NotDirect>>,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn new(
+        survey: &'a Survey,
+        connection: &'a Connection,
+        request: &'a SchemaRequest,
+        steps: Steps<'a>,
+    ) -> Self {
+        Self { survey, connection, request, steps, data_directory: OnceCell::new() }
+    }
+
+    /// Tells of a step that is about the table at this place of so many.
+    fn step(&self, doing: &str, table: &catalog::TableInfo, (place, of): (usize, usize)) {
+        (self.steps)(&format!("{doing} {}, table {} of {of}", table.shown(), place + 1));
+    }
+
     async fn plan(&self, may_be_single: bool) -> Result<Option<SchemaPlan>, FillError> {
         let (create, skipped) = self.create_statements().await?;
         self.create(&create).await?;
@@ -276,6 +298,7 @@ impl Planner<'_> {
         };
         let mut planned = Vec::with_capacity(designed.len());
         for (at, (designed, wanted)) in designed.iter().zip(&wanted).enumerate() {
+            self.step("planning the fill of", designed.info, (at, order.len()));
             planned.push(self.planned((at, designed), &wanted.why, design.together(at)).await?);
             warnings.extend(designed.warnings());
         }
@@ -310,6 +333,7 @@ impl Planner<'_> {
         if self.request.ddl.is_none() {
             return Ok(Vec::new());
         }
+        (self.steps)("reading the keys and indexes of the tables");
         // Definitions are written for the search path, and run with another one.
         let path: String = ask(self.connection, "SELECT current_setting('search_path')", &[]).await?.get(0);
         self.run("SET LOCAL search_path = ''").await?;
@@ -363,7 +387,10 @@ impl Planner<'_> {
         let request = tables::request_for(self.request, recorded, together);
         let RecordedTable { described: table, first_row, binary, sequences, .. } = recorded.clone();
         let rows = DescribedTable { table, first_row, binary, sequences, warnings: Vec::new() };
-        plan_described(self.survey, self.connection, &request, info, rows).await
+        let (survey, connection) = (self.survey, self.connection);
+        let data_directory =
+            self.data_directory.get_or_try_init(|| data_directory(survey, connection)).await?;
+        plan_described(survey, connection, &request, data_directory, (info, rows)).await
     }
 
     fn refuse_too_little(&self, plan: &SchemaPlan) -> Result<(), FillError> {

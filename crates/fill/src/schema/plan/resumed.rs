@@ -36,8 +36,11 @@ impl Planner<'_> {
         if self.request.part.is_some() {
             divisible(begun.tables.iter().filter(|(_, is_marked)| !is_marked).map(|(recorded, _)| recorded))?;
         }
+        (self.steps)("reading the catalogs on the tables");
+        let infos = TableInfo::read_all(&self.connection.client, &names, Scope::Idle).await?;
         let mut planned = Vec::with_capacity(begun.tables.len());
-        for (at, (recorded, is_marked)) in begun.tables.into_iter().enumerate() {
+        for (at, ((recorded, is_marked), info)) in begun.tables.into_iter().zip(infos).enumerate() {
+            (self.steps)(&format!("looking at {}, table {} of {}", names[at], at + 1, names.len()));
             let is_member = |other: &usize| numbers[at].is_some() && numbers[*other] == numbers[at];
             let before = (0..at).filter(is_member).map(|other| names[other].clone());
             let together = before.chain(names[at + 1..].iter().cloned()).collect();
@@ -45,7 +48,7 @@ impl Planner<'_> {
             let makes = if is_marked { Vec::new() } else { recorded.postponed.makes.clone() };
             let foreign_keys = self.unmade(&names[at], &recorded.postponed.foreign_keys).await?;
             let recorded = RecordedTable { postponed: Postponed { makes, foreign_keys }, ..recorded };
-            let left = match self.left(&recorded, is_marked, together).await {
+            let left = match self.left(info?, &recorded, is_marked, together).await {
                 // A fill that is going on has filled it since the record was read.
                 Err(changed @ FillError::TableChanged { .. }) => {
                     return Err(self.in_hand(&begun.schema).await?.unwrap_or(changed));
@@ -118,12 +121,12 @@ impl Planner<'_> {
     /// The plan for the missing rows of a table; none if it is filled.
     async fn left(
         &self,
+        info: TableInfo,
         recorded: &RecordedTable,
         is_marked: bool,
         together: Vec<String>,
     ) -> Result<Option<Plan>, FillError> {
         let name = qualified(&recorded.schema, &recorded.described.name);
-        let info = TableInfo::read(&self.connection.client, &name, Scope::Idle).await?;
         let has_rows: bool =
             ask(self.connection, &format!("SELECT EXISTS (SELECT FROM {name})"), &[]).await?.get(0);
         let rows = recorded.described.rows.saturating_sub(recorded.first_row);

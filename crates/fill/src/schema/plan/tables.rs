@@ -1,5 +1,7 @@
 //! The tables to fill, and the request for each.
 
+use std::collections::BTreeSet;
+
 use super::Planner;
 use super::amounts::{is_named, listed};
 use super::order::Placed;
@@ -20,6 +22,7 @@ impl Planner<'_> {
         if statements.is_empty() {
             return Ok(());
         }
+        (self.steps)("creating the tables");
         let ran = ddl::run_script(self.connection, statements).await;
         match ran {
             Err(FillError::Ddl { problem, sqlstate }) if !self.request.modelled.is_empty() => {
@@ -53,7 +56,9 @@ impl Planner<'_> {
     /// # Errors
     /// If one has rows and none are to be added, or the role may not fill it.
     pub(super) async fn tables(&self, names: &[String]) -> Result<(Vec<TableInfo>, Vec<String>), FillError> {
-        let client = &self.connection.client;
+        (self.steps)("reading the catalogs on the tables");
+        let found = TableInfo::read_all(&self.connection.client, names, Scope::Transaction).await?;
+        let inserted = self.inserted(&found).await?;
         let mut tables = Vec::with_capacity(names.len());
         let mut warnings = Vec::new();
         let mut unknown: Vec<&str> = Vec::new();
@@ -63,10 +68,10 @@ impl Planner<'_> {
         if self.request.ddl.is_some() {
             unknown.extend(self.request.modelled_types.iter().map(|column| column.table.as_str()));
         }
-        for name in names {
+        for (name, info) in names.iter().zip(found) {
             not_met.retain(|excluded| !is_name(name, excluded));
             present.push(name.as_str());
-            let mut info = match TableInfo::read(client, name, Scope::Transaction).await {
+            let mut info = match info {
                 Err(CatalogError::NoColumns { table }) => {
                     warnings.push(format!("{table} is left out: it has no columns"));
                     continue;
@@ -88,7 +93,7 @@ impl Planner<'_> {
             if self.request.exclude.iter().any(|left| is_named(&info, left)) {
                 continue;
             }
-            if self.request.ddl.is_some() && self.has_rows(&info).await? {
+            if inserted.contains(&info.oid) {
                 let table = info.display_name();
                 warnings.push(format!("{table} is left out: --ddl inserts its rows"));
                 continue;
@@ -200,18 +205,34 @@ impl Planner<'_> {
         Ok(u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default())
     }
 
-    async fn has_rows(&self, info: &TableInfo) -> Result<bool, FillError> {
-        let query = format!("SELECT EXISTS (SELECT FROM {})", qualified(&info.schema, &info.name));
-        Ok(ask(self.connection, &query, &[]).await?.get(0))
+    /// OIDs of the tables to which the SQL itself gives rows.
+    async fn inserted(&self, tables: &[Result<TableInfo, CatalogError>]) -> Result<BTreeSet<u32>, FillError> {
+        let is_asked = |info: &&TableInfo| self.request.ddl.is_some() && !self.is_left_out(info);
+        let asked = tables.iter().flatten().filter(is_asked).collect();
+        Ok(self.with_rows(asked).await?.into_iter().map(|info| info.oid).collect())
+    }
+
+    /// Whether the request leaves the table without rows.
+    fn is_left_out(&self, info: &TableInfo) -> bool {
+        self.request.exclude.iter().chain(&self.request.empty).any(|left| is_named(info, left))
+    }
+
+    /// Those of the tables that have rows.
+    async fn with_rows<'t>(&self, tables: Vec<&'t TableInfo>) -> Result<Vec<&'t TableInfo>, FillError> {
+        if tables.is_empty() {
+            return Ok(tables);
+        }
+        (self.steps)("looking for rows in the tables");
+        let any = |info: &&TableInfo| format!("EXISTS (SELECT FROM {})", qualified(&info.schema, &info.name));
+        let any: Vec<String> = tables.iter().map(any).collect();
+        let query = format!("SELECT ARRAY[{}] AS have_rows", any.join(", "));
+        let have_rows: Vec<bool> = ask(self.connection, &query, &[]).await?.get("have_rows");
+        let each = tables.into_iter().zip(have_rows);
+        Ok(each.filter(|(_, has_rows)| *has_rows).map(|(info, _)| info).collect())
     }
 
     async fn refuse_rows(&self, tables: &[TableInfo]) -> Result<(), FillError> {
-        let mut with_rows = Vec::new();
-        for info in tables.iter().filter(|info| info.may_select) {
-            if self.has_rows(info).await? {
-                with_rows.push(info);
-            }
-        }
+        let with_rows = self.with_rows(tables.iter().filter(|info| info.may_select).collect()).await?;
         match with_rows.first() {
             None => Ok(()),
             Some(first) => Err(has_rows(self.connection, first, &with_rows).await?),

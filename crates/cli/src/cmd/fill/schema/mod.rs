@@ -18,6 +18,7 @@ use crate::app::conduct::{self, Recording, Shown};
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
+use crate::app::steps::ShownSteps;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::fill::args::FillArgs;
@@ -50,8 +51,10 @@ pub(super) async fn fill(
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
     }
     let subject = single.map(|single| &single.subject);
-    let plan = plan_schema(&survey, &connection, request, subject, !arguments.no_resume);
-    let plan = planning(printer, plan).await?;
+    let steps = planning(printer);
+    let told = |text: &str| steps.step(text);
+    let plan = plan_schema(&survey, &connection, request, subject, !arguments.no_resume, &told).await?;
+    drop(steps);
     let Some(plan) = plan else { return Ok(Filled::None) };
     let limits = arguments.limits();
     let planned = text::plan(&plan, &survey, &limits, arguments.explain);
@@ -64,11 +67,19 @@ pub(super) async fn fill(
         printer.warn(warning);
     }
     let mut recording = Recording::begin(home, begun(arguments, request, &plan, &survey)?)?;
-    let progress = SchemaProgress { plan: &plan, all: all_tables(&plan), printer, waits: Mutex::default() };
+    let progress = SchemaProgress {
+        plan: &plan,
+        all: all_tables(&plan),
+        printer,
+        steps: ShownSteps::new(printer, "tables"),
+        waits: Mutex::default(),
+    };
     let limits = SchemaLimits { limits, survey: &survey, arrival };
     let work =
         run_schema(&chosen.target, &plan, limits, Some(records(home)), &progress, interrupted(printer));
-    let outcome = match Box::pin(work).await {
+    let result = Box::pin(work).await;
+    drop(progress);
+    let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => return recording.finish(Err(error.into())).end(printer).map(|()| Filled::All),
     };
@@ -117,6 +128,8 @@ struct SchemaProgress<'a> {
     plan: &'a SchemaPlan,
     all: Arc<AllTables>,
     printer: &'a Printer,
+    /// Steps before the first table and after the last one.
+    steps: ShownSteps<'a>,
     /// The wait that this part last printed.
     waits: Mutex<String>,
 }
@@ -140,7 +153,12 @@ impl SchemaProgress<'_> {
 }
 
 impl SchemaObserver for SchemaProgress<'_> {
+    fn step(&self, text: &str) {
+        self.steps.step(text);
+    }
+
     fn table_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o> {
+        self.steps.clear();
         Box::new(FillProgress::of_several(table.plan(), self.of(place, table), self.printer))
     }
 
