@@ -9,12 +9,13 @@ use connect::Target;
 use super::cost::{self, Costs, Run};
 use super::databases::Databases;
 use super::fill::Filled;
+use super::forecasts::sized;
 use super::look::{Look, Looked};
 use super::rehearse::Tables;
 use super::rules::Rules;
 use super::settings::with;
 use super::stall::{self, Candidates};
-use super::{Observer, sized, workers};
+use super::{Observer, workers};
 use crate::error::DdlError;
 use crate::outcome::{AtSize, Probed, SpaceAt, Stall, StatementOutcome, TableAt};
 use crate::request::Probes;
@@ -83,6 +84,7 @@ impl Copies<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(Target, Costs), DdlError> {
         loop {
+            observer.step("copying the tables");
             let copy = self.databases.copy(original, "look").await?;
             let migrating = self.with_settings(&copy);
             let version = self.databases.version();

@@ -48,7 +48,7 @@ impl Databases {
         observer: &mut dyn Observer,
     ) -> Result<Self, DdlError> {
         let lead = Self::lead(target, &name).await?;
-        for warning in sweep(&lead, target).await? {
+        for warning in sweep(&lead, target, observer).await? {
             observer.warned(&warning);
         }
         roles.begin(&lead).await?;
@@ -221,8 +221,15 @@ pub(crate) async fn finish(
 }
 
 /// Drops the databases of runs that no longer live. Returns a warning for each that stays.
-async fn sweep(session: &Session, target: &Target) -> Result<Vec<String>, ConnectError> {
+async fn sweep(
+    session: &Session,
+    target: &Target,
+    observer: &mut dyn Observer,
+) -> Result<Vec<String>, ConnectError> {
     let rows = session.rows(include_str!("../sql/left.sql"), &[&marked::NUMBER]).await?;
+    if !rows.is_empty() {
+        observer.step("dropping the databases that killed runs have left");
+    }
     let kept = drop_all(session, target, rows.iter().map(|row| row.get("name")).collect()).await?;
     let warning = |(name, why): &(String, String)| {
         format!(

@@ -6,11 +6,11 @@
 use connect::Target;
 use fill::limits::Limits;
 use fill::{
-    FillError, MethodChoice, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaPlan, SchemaRequest,
-    SchemaTriggers, Skipped, TableRows, Unwatched, is_name_of, plan_schema, run_schema,
+    FillError, FillSteps, MethodChoice, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaPlan,
+    SchemaRequest, SchemaTriggers, Skipped, TableRows, is_name_of, plan_schema, run_schema,
 };
 use futures_util::future::LocalBoxFuture;
-use server::{Session, Survey};
+use server::{Session, Steps, Survey};
 
 use crate::error::DdlError;
 use crate::outcome::TableAt;
@@ -63,23 +63,29 @@ pub(crate) struct Filled {
     pub(crate) tables: Vec<TableAt>,
 }
 
+/// A session that plans fills.
+#[derive(Clone, Copy)]
+struct Planning<'a> {
+    session: &'a Session,
+    survey: &'a Survey,
+    steps: Steps<'a>,
+}
+
 impl Filler<'_> {
     /// Decides on the scales. `database` has no relations, and none afterwards. Leaves out rules and specifications of the
     /// migration for which no rows can be made.
-    pub(crate) async fn scales(&mut self, database: &Target) -> Result<Scales, DdlError> {
+    pub(crate) async fn scales(&mut self, database: &Target, steps: Steps<'_>) -> Result<Scales, DdlError> {
         let session = Session::open(database).await?;
         let survey = Survey::for_tables(&session.connection, self.site.directory, self.site.pgrig).await?;
-        let scales = self.scales_on(&session, &survey).await;
+        let scales = self.scales_on(Planning { session: &session, survey: &survey, steps }).await;
         session.close().await;
         scales
     }
 
-    async fn scales_on(&mut self, session: &Session, survey: &Survey) -> Result<Scales, DdlError> {
+    async fn scales_on(&mut self, planning: Planning<'_>) -> Result<Scales, DdlError> {
         let sight = f64::min(1.0, SIGHTED / self.about());
-        self.leave_out(session, survey, sight).await?;
         let mut rules = Vec::new();
-        let plan = self.plan(session, survey, sight, &rules).await?;
-        let Some(mut plan) = plan else {
+        let Some(mut plan) = self.possible_plan(planning, sight).await? else {
             return Ok(Scales { largest: 1.0, up_to: 0.0, is_whole: true, rules, plan: None });
         };
         if let Amount::Sizes(sizes) = &self.request.amount {
@@ -89,7 +95,7 @@ impl Filler<'_> {
                     rows: rows_for(&plan, size.bytes, &size.table)?,
                 });
             }
-            let plan_of_sizes = self.plan(session, survey, sight_of(&rules), &rules).await?;
+            let plan_of_sizes = self.plan(planning, sight_of(&rules), &rules).await?;
             plan = plan_of_sizes.ok_or(FillError::NothingToFill)?;
         }
         let sight = if rules.is_empty() { sight } else { sight_of(&rules) };
@@ -100,7 +106,11 @@ impl Filler<'_> {
             _ => (1.0, self.request.up_to as f64 / of_scale_1),
         };
         let largest = f64::min(wanted, most);
-        let plan = self.plan(session, survey, largest, &rules).await?;
+        let plan = if largest.total_cmp(&sight).is_eq() {
+            Some(plan)
+        } else {
+            self.plan(planning, largest, &rules).await?
+        };
         Ok(Scales { largest, up_to: largest * of_scale_1, is_whole: wanted <= most, rules, plan })
     }
 
@@ -118,52 +128,74 @@ impl Filler<'_> {
         }
     }
 
-    /// Leaves out additions and specifications, one by one, if no rows can be made with all of them.
-    async fn leave_out(&mut self, session: &Session, survey: &Survey, scale: f64) -> Result<(), DdlError> {
-        let Err(error) = self.plan(session, survey, scale, &[]).await else { return Ok(()) };
+    /// The plan at a scale; none if no table needs rows. Leaves out additions and specifications, one by one, if no rows can be made
+    /// with all of them.
+    async fn possible_plan(
+        &mut self,
+        planning: Planning<'_>,
+        scale: f64,
+    ) -> Result<Option<SchemaPlan>, DdlError> {
+        let error = match self.plan(planning, scale, &[]).await {
+            Ok(plan) => return Ok(plan),
+            Err(error) => error,
+        };
         if self.additions.is_empty() && self.specs.is_empty() {
             return Err(error);
         }
         let additions = std::mem::take(&mut self.additions);
         let specs = std::mem::take(&mut self.specs);
-        self.plan(session, survey, scale, &[]).await?;
-        for addition in additions {
+        let (first_spec, of) = (additions.len(), additions.len() + specs.len());
+        let mut plan = self.plan(planning, scale, &[]).await?;
+        for (place, addition) in additions.into_iter().enumerate() {
             self.additions.push(addition);
-            if self.plan(session, survey, scale, &[]).await.is_err() {
-                self.additions.pop();
+            match self.plan_with(planning, scale, (place, of)).await {
+                Ok(possible) => plan = possible,
+                Err(_) => drop(self.additions.pop()),
             }
         }
-        for spec in specs {
+        for (place, spec) in specs.into_iter().enumerate() {
             self.specs.push(spec);
-            if self.plan(session, survey, scale, &[]).await.is_err() {
-                self.specs.pop();
+            match self.plan_with(planning, scale, (first_spec + place, of)).await {
+                Ok(possible) => plan = possible,
+                Err(_) => drop(self.specs.pop()),
             }
         }
-        Ok(())
+        Ok(plan)
+    }
+
+    /// The plan with one more rule of the migration: the one at this place of so many.
+    async fn plan_with(
+        &self,
+        planning: Planning<'_>,
+        scale: f64,
+        (place, of): (usize, usize),
+    ) -> Result<Option<SchemaPlan>, DdlError> {
+        let steps =
+            |text: &str| (planning.steps)(&format!("rule {} of {of} of the migration: {text}", place + 1));
+        self.plan(Planning { steps: &steps, ..planning }, scale, &[]).await
     }
 
     /// The plan at a scale; none if no table needs rows.
     async fn plan(
         &self,
-        session: &Session,
-        survey: &Survey,
+        planning: Planning<'_>,
         scale: f64,
         rules: &[RowsRule],
     ) -> Result<Option<SchemaPlan>, DdlError> {
-        self.plan_by(session, survey, scale, rules, MethodChoice::Copy).await
+        self.plan_by(planning, scale, rules, MethodChoice::Copy).await
     }
 
     /// The plan of a fill by a method.
     async fn plan_by(
         &self,
-        session: &Session,
-        survey: &Survey,
+        planning: Planning<'_>,
         scale: f64,
         rules: &[RowsRule],
         method: MethodChoice,
     ) -> Result<Option<SchemaPlan>, DdlError> {
+        let Planning { session, survey, steps } = planning;
         let request = SchemaRequest { method, ..self.schema_request(scale, rules) };
-        match plan_schema(survey, &session.connection, &request, None, false, &server::unwatched).await {
+        match plan_schema(survey, &session.connection, &request, None, false, steps).await {
             Ok(plan) => Ok(plan),
             Err(FillError::NothingToFill | FillError::NoRows) => Ok(None),
             Err(error) => Err(error.into()),
@@ -178,19 +210,23 @@ impl Filler<'_> {
         rules: &[RowsRule],
         method: MethodChoice,
         interrupt: LocalBoxFuture<'_, ()>,
+        steps: Steps<'_>,
     ) -> Result<Filled, DdlError> {
         let session = Session::open(&database).await?;
         let survey = Survey::for_tables(&session.connection, self.site.directory, self.site.pgrig).await?;
-        let plan = self.plan_by(&session, &survey, scale, rules, method).await?;
+        let planning = Planning { session: &session, survey: &survey, steps };
+        let plan = self.plan_by(planning, scale, rules, method).await?;
         match &plan {
             Some(plan) => {
                 let limits = SchemaLimits { limits: Limits::default(), survey: &survey, arrival: None };
-                run_schema(&database, plan, limits, None, &Unwatched, interrupt).await?;
+                run_schema(&database, plan, limits, None, &FillSteps::new(plan, steps), interrupt).await?;
+                steps("dropping the rules that only the rows need");
                 suit::drop_all(&database, &self.additions).await?;
                 session.run(&self.triggers.enable()).await?;
             }
             None => drop(fill::create_schema(&session.connection, &self.request.schema.sql).await?),
         }
+        steps("reading the sizes of the tables");
         let rows = session.rows(include_str!("../sql/sizes.sql"), &[]).await?;
         let whole = |number: i64| u64::try_from(number).unwrap_or_default();
         let table = |row: &tokio_postgres::Row| TableAt {

@@ -6,6 +6,7 @@
 use fill::MethodChoice;
 use server::Restarter;
 
+use super::Observer;
 use super::databases::Databases;
 use super::settings::Settings;
 use crate::error::DdlError;
@@ -30,8 +31,13 @@ impl<'a> Minimal<'a> {
 
     /// Restarts the server, unless it cannot be restarted or runs under minimal already. Settings of the user's may forbid
     /// minimal (`archive_mode`, `summarize_wal`): then the server keeps its level.
-    pub(crate) async fn begin(&mut self, databases: &mut Databases) -> Result<(), DdlError> {
+    pub(crate) async fn begin(
+        &mut self,
+        databases: &mut Databases,
+        observer: &mut dyn Observer,
+    ) -> Result<(), DdlError> {
         let Some(restarter) = self.restarter.filter(|_| !self.is_on) else { return Ok(()) };
+        observer.step("restarting the server with wal_level = minimal");
         let settings = MINIMAL.map(|(name, value)| (name.to_owned(), value.to_owned()));
         self.is_on = databases.restart(restarter, &settings).await?.is_ok();
         if !self.is_on {
@@ -44,8 +50,13 @@ impl<'a> Minimal<'a> {
     }
 
     /// Restarts the server with its own level and the original's settings.
-    pub(crate) async fn end(&mut self, databases: &mut Databases) -> Result<(), DdlError> {
+    pub(crate) async fn end(
+        &mut self,
+        databases: &mut Databases,
+        observer: &mut dyn Observer,
+    ) -> Result<(), DdlError> {
         let Some(restarter) = self.restarter.filter(|_| self.is_on) else { return Ok(()) };
+        observer.step("restarting the server with the settings of the measurement");
         self.is_on = false;
         self.restore(restarter, databases).await?;
         if databases.wal_level().await? == "minimal" { Err(DdlError::WalLevel) } else { Ok(()) }

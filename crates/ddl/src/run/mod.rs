@@ -13,6 +13,7 @@ mod events;
 mod facts;
 mod failure;
 mod fill;
+mod forecasts;
 mod goal;
 mod left_out;
 mod look;
@@ -39,6 +40,7 @@ mod watch;
 mod workers;
 mod zone;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
@@ -56,6 +58,7 @@ use self::copies::Copies;
 use self::databases::Databases;
 use self::defaults::DefaultRows;
 use self::fill::{Filled, Filler, Scales};
+use self::forecasts::Forecasts;
 use self::minimal::Minimal;
 use self::rehearse::{Shape, Table, Tables, changed};
 use self::roles::Roles;
@@ -67,7 +70,6 @@ use self::unsuited::Columns;
 use crate::better::{self, Better};
 use crate::error::DdlError;
 use crate::find::{Class, shown_relation};
-use crate::forecast::{Memory, forecast};
 use crate::outcome::{Alternative, Effects, Outcome, StatementOutcome, TableAt};
 use crate::plan::{Plan, PlannedSize, PlannedTable};
 use crate::request::{Amount, Effort, Request};
@@ -92,6 +94,8 @@ pub trait Observer {
     fn planned(&mut self, plan: &Plan);
     /// A stage begins: a phrase for people.
     fn stage(&mut self, text: &str);
+    /// A step of the stage begins: a phrase for people.
+    fn step(&mut self, _: &str) {}
     /// A statement begins to be looked at, of so many.
     fn statement(&mut self, number: usize, of: usize, statement: &Statement);
     /// So much time is left, about.
@@ -128,6 +132,7 @@ pub fn run<'a>(
             }
         };
         let result = result.map_err(|error: DdlError| error.of_schema(&request.schema));
+        observer.step("dropping the databases of this run");
         let (warnings, finished) = databases::finish(&target.clone().apart(), &name, &roles).await;
         for warning in &warnings {
             observer.warned(warning);
@@ -175,7 +180,7 @@ impl Measurement<'_> {
     async fn run(&self, name: &str, observer: &mut dyn Observer) -> Result<Outcome, DdlError> {
         let mut databases =
             Databases::begin(self.target, name.to_owned(), Rc::clone(&self.roles), observer).await?;
-        let conditions = settings::take_over(self.site, self.request, &mut databases).await?;
+        let conditions = settings::take_over(self.site, self.request, &mut databases, observer).await?;
         let Conditions { settings, of_server, memory, warnings } = conditions;
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
@@ -183,7 +188,9 @@ impl Measurement<'_> {
         let Rehearsed { mut recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles } =
             rehearsed;
         let empty = databases.create("plan").await?;
-        let scales = recipe.scales(&empty).await.map_err(|error| error.of_roles(&roles))?;
+        let told = RefCell::new(&mut *observer);
+        let scales = recipe.scales(&empty, &|text: &str| told.borrow_mut().step(text)).await;
+        let scales = scales.map_err(|error| error.of_roles(&roles))?;
         databases.drop(&empty).await?;
 
         let taken_over = settings.iter().chain(&of_server).cloned().collect();
@@ -206,13 +213,15 @@ impl Measurement<'_> {
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
         for (number, (part, _)) in effort.sizes().iter().enumerate() {
             observer.stage(&format!("filling the tables, size {} of {}", number + 1, effort.sizes().len()));
-            minimal.begin(&mut databases).await?;
+            minimal.begin(&mut databases, observer).await?;
             let database = databases.create(&format!("size{number}")).await?;
             let (scale, method) = (scales.largest * part, minimal.method());
-            filled.push(recipe.fill(database, scale, &scales.rules, method, self.interrupt()).await?);
+            let told = RefCell::new(&mut *observer);
+            let steps = |text: &str| told.borrow_mut().step(text);
+            filled.push(recipe.fill(database, scale, &scales.rules, method, self.interrupt(), &steps).await?);
             clock.did(Work::Fill(*part));
             if number == 0 && effort.sizes().len() > 1 {
-                minimal.end(&mut databases).await?;
+                minimal.end(&mut databases, observer).await?;
                 let site = Copies { databases: &databases, settings: &settings };
                 let clock = &mut clock;
                 let mut rounds =
@@ -220,7 +229,7 @@ impl Measurement<'_> {
                 rounds.first(&filled, &mut statements).await?;
             }
         }
-        minimal.end(&mut databases).await?;
+        minimal.end(&mut databases, observer).await?;
         clock.skip();
         let site = Copies { databases: &databases, settings: &settings };
         // A size that was measured needs no forecast, though files are a little smaller or larger than planned. Those of an original may
@@ -268,6 +277,7 @@ impl Measurement<'_> {
         site: &Copies<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Rehearsed<'_>, DdlError> {
+        observer.step("creating the tables");
         let empty = site.databases.create("empty").await?;
         let session = Session::open(&empty).await?;
         let skipped = self.create_schema(&session, site.databases).await?;
@@ -281,8 +291,10 @@ impl Measurement<'_> {
         if let Some(warning) = left_out::of_triggers(&triggers) {
             observer.warned(&warning);
         }
+        observer.step("reading the tables and their constraints");
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
         if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
+            observer.step("trying the scripts of readers and writers");
             let copy = site.databases.copy(&empty, "probe").await?;
             let with_settings = settings::with(&copy, site.settings);
             stall::check::check(&with_settings, probes, self.request.seed).await?;
@@ -300,6 +312,7 @@ impl Measurement<'_> {
             let (number, place) = (one.number, one.statement.place());
             return Err(DdlError::Statement { number, place, failed: failed.clone() });
         }
+        observer.step("reading the tables and their constraints after the migration");
         let mut after = Shape::read(&migrated).await?;
         let zoned = before.casts.zoned(&after.casts);
         if let Some(warning) = zone::warning(self.request, &migrated, (&zoned, &tables)).await? {
@@ -319,6 +332,7 @@ impl Measurement<'_> {
         let mut empty_ones: Vec<String> = unused.map(|(_, table)| table.plain_name()).collect();
         empty_ones.extend(self.request.schema.empty());
         observer.stage("choosing the rows of the tables");
+        observer.step("adding the rules of the migration to the tables");
         let changed = changed(&statements);
         let (additions, unsuited) = suit::additions(&empty, &tables, [&before, &after], &changed).await?;
         for warning in &unsuited {
@@ -423,26 +437,6 @@ impl Measurement<'_> {
     }
 }
 
-/// The facts on which forecasts depend.
-struct Forecasts<'a> {
-    /// The tables at the size of the forecasts.
-    goal: &'a [TableAt],
-    memory: Memory,
-    partitions: Partitions<'a>,
-}
-
-impl Forecasts<'_> {
-    /// Adds forecasts, but none for a statement whose time is not measured.
-    fn add(&self, statements: &mut [StatementOutcome]) {
-        self.partitions.note(statements);
-        for one in statements.iter_mut().filter(|one| one.untimed().is_none()) {
-            let Some(found) = &one.found else { continue };
-            let size = sized(&one.tables, self.goal);
-            one.forecast = forecast(found.class, &one.measured, &one.spaces, size, self.memory);
-        }
-    }
-}
-
 /// Measures better ways: as the migration itself, in its place.
 async fn alternatives(
     rounds: &mut Rounds<'_>,
@@ -467,15 +461,6 @@ async fn alternatives(
         }
     }
     Ok(found)
-}
-
-/// Bytes and rows of these tables; of all if none is named.
-fn sized(names: &[String], tables: &[TableAt]) -> (u64, u64) {
-    let is_named = |table: &&TableAt| names.is_empty() || names.contains(&table.name);
-    tables
-        .iter()
-        .filter(is_named)
-        .fold((0, 0), |(bytes, rows), table| (bytes + table.bytes, rows + table.rows))
 }
 
 /// Tables that a statement used, and that were left empty because none had used them without rows.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use connect::ConnectError;
 use server::{Session, Survey};
 
-use super::Site;
 use super::databases::Databases;
 use super::failure;
 use super::settings::Settings;
+use super::{Observer, Site};
 use crate::error::DdlError;
 
 /// The settings that pgrig takes over, and warnings about those that it does not.
@@ -47,8 +47,8 @@ const OF_DISK: f64 = 0.25;
 pub(crate) async fn take_over(
     site: &Site<'_>,
     original: &BTreeMap<String, String>,
-    databases: &mut Databases,
-    survey: &Survey,
+    (databases, survey): (&mut Databases, &Survey),
+    observer: &mut dyn Observer,
 ) -> Result<TakenOver, DdlError> {
     let session = Session::open(databases.outside()).await?;
     let difference = difference(&session, original).await?;
@@ -69,14 +69,17 @@ pub(crate) async fn take_over(
     let of_server = fitting.iter().map(Differing::of_original).collect::<Settings>();
     let of_server = match site.restarter {
         _ if of_server.is_empty() => of_server,
-        Some(restarter) => match databases.restart(restarter, &of_server).await? {
-            Ok(()) => of_server,
-            Err(why) => {
-                let list = listed(&of_server);
-                warnings.push(format!("the server does not start with the settings of the original ({list}), so pgrig measures with its own: {why}"));
-                Settings::new()
+        Some(restarter) => {
+            observer.step("restarting the server with the settings of the original");
+            match databases.restart(restarter, &of_server).await? {
+                Ok(()) => of_server,
+                Err(why) => {
+                    let list = listed(&of_server);
+                    warnings.push(format!("the server does not start with the settings of the original ({list}), so pgrig measures with its own: {why}"));
+                    Settings::new()
+                }
             }
-        },
+        }
         None => {
             let values: Vec<String> = fitting.iter().map(Differing::values).collect();
             warnings.push(format!(

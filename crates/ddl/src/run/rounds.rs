@@ -53,7 +53,9 @@ impl Rounds<'_> {
         statements: &mut [StatementOutcome],
     ) -> Result<(), DdlError> {
         let part = self.effort.sizes()[0].0;
+        self.observer.stage("looking at each statement at the smallest size");
         self.look((&filled[0], 0), statements, false).await?;
+        self.timing(1);
         self.site.time(statements, (&filled[0], 0)).await?;
         self.clock.did(Work::Run(part));
         self.observer.left(self.clock.left());
@@ -107,7 +109,7 @@ impl Rounds<'_> {
     ) -> Result<(), DdlError> {
         let sizes = self.effort.sizes();
         let most = sizes.iter().map(|(_, runs)| *runs).max().unwrap_or_default();
-        let all: usize = sizes.iter().map(|(_, runs)| runs).sum();
+        let all = self.runs();
         // The first run at the smallest size was before.
         let mut done = 1;
         for round in 0..most {
@@ -116,7 +118,7 @@ impl Rounds<'_> {
                     continue;
                 }
                 done += 1;
-                self.observer.stage(&format!("timing the statements, run {done} of {all}"));
+                self.timing(done);
                 self.site.time(statements, (&filled[place], place)).await?;
                 self.clock.did(Work::Run(*part));
                 if done < all || self.probes.is_some() {
@@ -125,6 +127,17 @@ impl Rounds<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Runs in which statements are timed, at all sizes.
+    fn runs(&self) -> usize {
+        self.effort.sizes().iter().map(|(_, runs)| runs).sum()
+    }
+
+    /// Tells of such a run, by its number.
+    fn timing(&mut self, number: usize) {
+        let all = self.runs();
+        self.observer.stage(&format!("timing the statements, run {number} of {all}"));
     }
 
     /// Measures the waits of readers and writers at the largest size; again with a blocker, if there is one.

@@ -3,9 +3,9 @@
 use connect::Target;
 use server::{Session, Survey};
 
-use super::Site;
 use super::databases::Databases;
 use super::original::{self, TakenOver};
+use super::{Observer, Site};
 use crate::error::DdlError;
 use crate::forecast::Memory;
 use crate::request::Request;
@@ -34,6 +34,7 @@ pub(crate) async fn take_over(
     site: &Site<'_>,
     request: &Request,
     databases: &mut Databases,
+    observer: &mut dyn Observer,
 ) -> Result<Conditions, DdlError> {
     let target = databases.outside().clone();
     let before = survey(site, &target).await?;
@@ -41,7 +42,7 @@ pub(crate) async fn take_over(
         return Err(DdlError::WalLevel);
     }
     let TakenOver { settings, of_server, mut warnings } =
-        original::take_over(site, &request.schema.settings, databases, &before).await?;
+        original::take_over(site, &request.schema.settings, (databases, &before), observer).await?;
     let survey = if of_server.is_empty() { before } else { survey(site, &target).await? };
     warnings.extend(other_version(request.schema.major, survey.server.version_num / 10_000));
 

@@ -25,6 +25,7 @@ mod sessions;
 mod space;
 mod stalls;
 mod statements;
+mod steps;
 mod suited;
 mod support;
 mod tablespaces;

@@ -132,7 +132,7 @@ impl SchemaRun<'_> {
         let started = Instant::now();
         let session = self.sessions.open().await?;
         self.observer.step(if self.plan.create.is_empty() {
-            "looking for rows in the tables"
+            "preparing the fill"
         } else {
             "creating the tables"
         });

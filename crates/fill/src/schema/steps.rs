@@ -4,6 +4,7 @@ use super::plan::{PlannedTable, SchemaPlan};
 use super::run::SchemaObserver;
 use crate::run::{Observer, Unwatched};
 use server::Steps;
+use server::quote::shown_qualified;
 
 /// Tells of each table as a step.
 pub struct FillSteps<'a> {
@@ -18,8 +19,8 @@ impl<'a> FillSteps<'a> {
     }
 
     fn table(&self, doing: &str, place: usize, table: &PlannedTable) {
-        let (schema, name) = (&table.schema, &table.name);
-        (self.steps)(&format!("{doing} {schema}.{name}, table {} of {}", place + 1, self.tables));
+        let name = shown_qualified(&table.schema, &table.name);
+        (self.steps)(&format!("{doing} {name}, table {} of {}", place + 1, self.tables));
     }
 }
 

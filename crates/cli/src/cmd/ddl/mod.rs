@@ -21,6 +21,7 @@ use crate::app::failure::{BadResult, Failure, MachineFailure, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;
+use crate::app::steps::ShownSteps;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::ddl::args::{DdlArgs, Origin};
@@ -45,7 +46,10 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
             let mut schema = None;
             let read = on_server(&choice, &mut Builder::new_current_thread(), printer, async |_, chosen| {
                 let connection = chosen.connect(printer).await?;
-                let read = Schema::of_database(&connection, chosen.target.dbname()).await?;
+                let database = chosen.target.dbname();
+                let steps = ShownSteps::new(printer, "");
+                steps.step(&format!("reading the catalogs and statistics of database {database}"));
+                let read = Schema::of_database(&connection, database).await?;
                 connection.close().await;
                 schema = Some(read);
                 Ok(())

@@ -7,18 +7,19 @@ use ddl::{Observer, Plan, Request, Statement};
 use crate::app::conduct::Recording;
 use crate::app::json;
 use crate::app::printer::Printer;
+use crate::app::steps::ShownSteps;
 use crate::cmd::ddl::text::{self, rough};
 
 /// Tells of progress, and records the plan.
 pub(crate) struct Progress<'a> {
     recording: Recording,
     request: &'a Request,
-    printer: &'a Printer,
+    shown: ShownSteps<'a>,
 }
 
 impl<'a> Progress<'a> {
     pub(crate) fn new(recording: Recording, request: &'a Request, printer: &'a Printer) -> Self {
-        Self { recording, request, printer }
+        Self { recording, request, shown: ShownSteps::new(printer, "") }
     }
 
     /// The document.
@@ -29,9 +30,9 @@ impl<'a> Progress<'a> {
 
 impl Observer for Progress<'_> {
     fn planned(&mut self, plan: &Plan) {
-        self.printer.say(text::plan(plan, self.request) + "\n");
+        self.shown.stage(text::plan(plan, self.request) + "\n");
         for warning in &plan.warnings {
-            self.printer.warn(warning);
+            self.shown.warn(warning);
         }
         match json::value(plan) {
             Ok(plan) => self.recording.run.plan = plan,
@@ -41,18 +42,22 @@ impl Observer for Progress<'_> {
     }
 
     fn stage(&mut self, stage: &str) {
-        self.printer.say(stage);
+        self.shown.stage(stage);
+    }
+
+    fn step(&mut self, step: &str) {
+        self.shown.step(step);
     }
 
     fn left(&mut self, left: Duration) {
-        self.printer.say(format!("about {} left", rough(left)));
+        self.shown.say(format!("about {} left", rough(left)));
     }
 
     fn statement(&mut self, number: usize, of: usize, statement: &Statement) {
-        self.printer.say(format!("  {number} of {of}: {}", text::cut(&statement.in_one_line(), 60)));
+        self.shown.stage(format!("  {number} of {of}: {}", text::cut(&statement.in_one_line(), 60)));
     }
 
     fn warned(&mut self, warning: &str) {
-        self.printer.warn(warning);
+        self.shown.warn(warning);
     }
 }

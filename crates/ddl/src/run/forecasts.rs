@@ -1,0 +1,34 @@
+//! Forecasts of the costs of statements at a size that was not measured.
+
+use super::rowless::Partitions;
+use crate::forecast::{Memory, forecast};
+use crate::outcome::{StatementOutcome, TableAt};
+
+/// The facts on which forecasts depend.
+pub(super) struct Forecasts<'a> {
+    /// The tables at the size of the forecasts.
+    pub(super) goal: &'a [TableAt],
+    pub(super) memory: Memory,
+    pub(super) partitions: Partitions<'a>,
+}
+
+impl Forecasts<'_> {
+    /// Adds forecasts, but none for a statement whose time is not measured.
+    pub(super) fn add(&self, statements: &mut [StatementOutcome]) {
+        self.partitions.note(statements);
+        for one in statements.iter_mut().filter(|one| one.untimed().is_none()) {
+            let Some(found) = &one.found else { continue };
+            let size = sized(&one.tables, self.goal);
+            one.forecast = forecast(found.class, &one.measured, &one.spaces, size, self.memory);
+        }
+    }
+}
+
+/// Bytes and rows of these tables; of all if none is named.
+pub(super) fn sized(names: &[String], tables: &[TableAt]) -> (u64, u64) {
+    let is_named = |table: &&TableAt| names.is_empty() || names.contains(&table.name);
+    tables
+        .iter()
+        .filter(is_named)
+        .fold((0, 0), |(bytes, rows), table| (bytes + table.bytes, rows + table.rows))
+}
