@@ -7,10 +7,10 @@ use std::time::Duration;
 use connect::Target;
 use fill::limits::Limits;
 use fill::{
-    Amount, Conduct, FillError, InitSteps, MethodChoice, Request, SchemaLimits, SchemaRequest, Unwatched,
-    plan_schema, run_schema, triggers_of_schema,
+    Amount, Conduct, FillError, FillSteps, InitSteps, MethodChoice, Request, SchemaLimits, SchemaRequest,
+    Unwatched, plan_schema, run_schema, triggers_of_schema,
 };
-use server::{DataDirectory, Session, Survey};
+use server::{DataDirectory, Session, Steps, Survey};
 
 use crate::error::BackupError;
 use crate::shape::Shape;
@@ -26,11 +26,12 @@ pub(super) async fn fill(
     pgrig: &str,
     (shape, bytes): (&Shape, u64),
     stop: &AtomicBool,
+    steps: Steps<'_>,
 ) -> Result<Survey, BackupError> {
     let session = Session::open(target).await?;
     let survey = Survey::for_tables(&session.connection, directory, pgrig).await?;
     let filled = if let Some(request) = shape.schema_request(bytes) {
-        fill_schema(target, &session, &survey, request, stop).await
+        fill_schema(target, (&session, &survey), request, stop, steps).await
     } else {
         fill_pgbench(target, &session, &survey, bytes, stop).await
     };
@@ -42,6 +43,7 @@ pub(super) async fn fill(
         size: bytes,
         error: Box::new(shape.explained(error)),
     })?;
+    steps("writing the data to disk");
     session.run("CHECKPOINT").await?;
     session.close().await;
     Ok(survey)
@@ -50,17 +52,17 @@ pub(super) async fn fill(
 /// Fills the tables of a schema. Its triggers do not run for the rows.
 async fn fill_schema(
     target: &Target,
-    session: &Session,
-    survey: &Survey,
+    (session, survey): (&Session, &Survey),
     mut request: SchemaRequest,
     stop: &AtomicBool,
+    steps: Steps<'_>,
 ) -> Result<(), FillError> {
-    let triggers = triggers_of_schema(survey, &session.connection, &request, &server::unwatched).await?;
+    let triggers = triggers_of_schema(survey, &session.connection, &request, steps).await?;
     request.ddl = request.ddl.map(|sql| triggers.disabled_after(&sql));
-    let plan = plan_schema(survey, &session.connection, &request, None, false, &server::unwatched).await?;
+    let plan = plan_schema(survey, &session.connection, &request, None, false, steps).await?;
     let plan = plan.ok_or(FillError::NothingToFill)?;
     let limits = SchemaLimits { limits: Limits::default(), survey, arrival: None };
-    run_schema(target, &plan, limits, None, &Unwatched, stopped(stop)).await?;
+    run_schema(target, &plan, limits, None, &FillSteps::new(&plan, steps), stopped(stop)).await?;
     Ok(session.run(&triggers.enable()).await?)
 }
 

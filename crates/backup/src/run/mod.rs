@@ -90,8 +90,10 @@ pub trait Observer {
     fn planned(&mut self, plan: &Plan);
     /// A server with data that pgrig makes was surveyed.
     fn surveyed(&mut self, _environment: &Environment) {}
-    /// A step of the preparation begins; the text names it.
+    /// A stage of the preparation begins; the text names it.
     fn stage(&mut self, text: &str);
+    /// A step of the stage begins; the text names it.
+    fn step(&mut self, _text: &str) {}
     /// A trial begins, on data of this size if there are several.
     fn begins(&mut self, way: &Way, round: u32, at: Option<DataSize>);
     /// A trial is done, and this time is left.

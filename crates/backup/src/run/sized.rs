@@ -112,7 +112,10 @@ async fn work(
         observer.stage(&format!("filling {} with {of}", measure::human::bytes(*bytes)));
         let target = scratch.start_filled(number).await?;
         let directory = DataDirectory::Own(scratch.filled_data_dir(number));
-        let survey = super::fill::fill(&target, &directory, site.pgrig, (&asked.shape, *bytes), stop).await?;
+        let told = RefCell::new(&mut *observer);
+        let steps = |text: &str| told.borrow_mut().step(text);
+        let data = (&asked.shape, *bytes);
+        let survey = super::fill::fill(&target, &directory, site.pgrig, data, stop, &steps).await?;
         memory.machine = survey.site.memory.unwrap_or_default();
         observer.surveyed(&survey.environment);
         let is_largest = number + 1 == sizes.len();
@@ -120,6 +123,7 @@ async fn work(
             observer.stage("trying each script of the load");
             Box::pin(transactions::try_once(load, &target, stop)).await?;
         }
+        observer.step("reading all tables, for the hashes with which restored ones are compared");
         let (data, server) = (scratch.filled_data_dir(number), scratch.filled_server_pid(number));
         subjects.push(subject((target, data, server), *bytes, is_largest).await?);
     }

@@ -1,7 +1,10 @@
 //! Data of three sizes, and forecasts from them.
 
+use std::time::Duration;
+
 use backup::{
-    BackupError, Cause, Figure, Forecast, Outcome, Request, Rto, Shape, SizesRequest, SizesSite, Trial,
+    BackupError, Cause, DataSize, Figure, Forecast, Observer, Outcome, Plan, Request, Rto, Shape,
+    SizesRequest, SizesSite, Trial, Way,
 };
 use pgserver::Home;
 use tempfile::tempdir;
@@ -13,7 +16,7 @@ const MB: u64 = 1_000_000;
 
 /// Rehearses these ways on 12 MB and two smaller sizes, with a forecast for this size.
 pub(crate) async fn rehearsed(shape: Shape, size: u64, names: &[&str], set: &[(&str, &str)]) -> Outcome {
-    tried(shape, size, names, set).await.unwrap()
+    tried(shape, size, names, set, &mut Unwatched).await.unwrap()
 }
 
 async fn tried(
@@ -21,6 +24,7 @@ async fn tried(
     size: u64,
     names: &[&str],
     set: &[(&str, &str)],
+    observer: &mut impl Observer,
 ) -> Result<Outcome, BackupError> {
     let directory = tempdir().unwrap();
     let home = Home::at(directory.path()).unwrap().with_postgresql_cache(&templates());
@@ -39,7 +43,7 @@ async fn tried(
         load: None,
     };
     let never = std::future::pending();
-    let outcome = Box::pin(backup::rehearse_sizes(&ground, &asked, &mut Unwatched, never)).await;
+    let outcome = Box::pin(backup::rehearse_sizes(&ground, &asked, observer, never)).await;
     assert_nothing_is_left(home.root());
     outcome
 }
@@ -106,7 +110,7 @@ fn a_fill_that_fails_has_its_reason_alone() {
                IF pg_catalog.to_regclass('pg_temp.pgrig_sizes') IS NULL THEN RAISE EXCEPTION 'no rows today'; END IF; RETURN id; END $$; \
                CREATE INDEX ON a (f(id))";
     let shape = Shape::of_script(sql, "a.sql".to_owned()).unwrap();
-    let error = block_on(tried(shape, 120 * MB, &["plain"], &[])).unwrap_err().to_string();
+    let error = block_on(tried(shape, 120 * MB, &["plain"], &[], &mut Unwatched)).unwrap_err().to_string();
     assert!(error.starts_with("cannot fill a database of ") && error.contains("no rows today"), "{error}");
     assert!(!error.contains("no-resume") && !error.contains("repeat the command"), "{error}");
 }
@@ -168,4 +172,45 @@ fn a_forecast_beyond_memory_names_the_size_to_measure() {
     assert_eq!((boundary.cause, forecast.rto), (Cause::MaintenanceWorkMem, Some(Rto::NotKnown)));
     assert!(boundary.at > 12 * MB && measure > boundary.at * 5 / 2, "{forecast:?}");
     assert!(matches!(forecast.size, Figure::Value { .. }), "{forecast:?}");
+}
+
+/// Keeps the stages and steps.
+#[derive(Default)]
+struct Told(Vec<String>);
+
+impl Observer for Told {
+    fn planned(&mut self, _: &Plan) {}
+    fn stage(&mut self, text: &str) {
+        self.0.push(text.to_owned());
+    }
+    fn step(&mut self, text: &str) {
+        self.0.push(text.to_owned());
+    }
+    fn begins(&mut self, _: &Way, _: u32, _: Option<DataSize>) {}
+    fn done(&mut self, _: &Trial, _: Duration) {}
+    fn failed(&mut self, _: &Way, _: &str) {}
+}
+
+#[test]
+fn each_step_of_a_fill_is_told() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let tables =
+        "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY, a int REFERENCES a)";
+    let shape = Shape::of_script(tables, "tables.sql".to_owned()).unwrap();
+    let mut told = Told::default();
+    block_on(tried(shape, 12 * MB, &["base"], &[], &mut told)).unwrap();
+    let mut left = told.0.iter();
+    for text in [
+        "filling 1.33 MB with ",
+        "creating the tables",
+        "choosing the rows of public.b, table 2 of 2",
+        "measuring rows of public.a, table 1 of 2",
+        "filling public.b, table 2 of 2",
+        "writing the data to disk",
+        "reading all tables, for the hashes with which restored ones are compared",
+    ] {
+        assert!(left.any(|told| told.starts_with(text)), "{text:?} is not told in its place: {:#?}", told.0);
+    }
 }

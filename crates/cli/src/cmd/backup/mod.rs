@@ -13,6 +13,8 @@ pub(crate) mod sized;
 mod text;
 mod tool;
 
+use std::rc::Rc;
+
 use backup::{Outcome, Site};
 use failure::Class;
 use pgserver::Home;
@@ -25,6 +27,7 @@ use crate::app::failure::{BadResult, Failure};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;
+use crate::app::steps::ShownSteps;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::backup::args::{BackupAction, BackupArgs, RehearseArgs};
@@ -81,7 +84,8 @@ async fn rehearse(
         environment: survey.environment,
         notes: Vec::new(),
     };
-    let mut progress = Progress::new(Recording::begin(home, begun)?, printer);
+    let shown = Rc::new(ShownSteps::new(printer, ""));
+    let mut progress = Progress::new(Recording::begin(home, begun)?, shown);
     let result = backup::rehearse(&site, &request, &mut progress, interrupted(printer)).await;
     let (mut recording, plan) = progress.end();
     match (result, plan) {

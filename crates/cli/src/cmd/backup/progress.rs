@@ -1,5 +1,6 @@
 //! Progress of a rehearsal: the plan, the stages, the trials.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use backup::{DataSize, Held, Observer, Plan, Trial, WalOfLoad, Way};
@@ -8,19 +9,19 @@ use measure::human::{bytes, time};
 use crate::app::conduct::Recording;
 use crate::app::json;
 use crate::app::numbers::clock;
-use crate::app::printer::Printer;
+use crate::app::steps::ShownSteps;
 use crate::cmd::backup::text;
 
 /// Tells of progress, and records plan and trials.
 pub(crate) struct Progress<'a> {
     recording: Recording,
     plan: Option<Plan>,
-    printer: &'a Printer,
+    shown: Rc<ShownSteps<'a>>,
 }
 
 impl<'a> Progress<'a> {
-    pub(crate) fn new(recording: Recording, printer: &'a Printer) -> Self {
-        Self { recording, plan: None, printer }
+    pub(crate) fn new(recording: Recording, shown: Rc<ShownSteps<'a>>) -> Self {
+        Self { recording, plan: None, shown }
     }
 
     /// Records the plan.
@@ -44,18 +45,22 @@ impl<'a> Progress<'a> {
 
 impl Observer for Progress<'_> {
     fn planned(&mut self, plan: &Plan) {
-        self.printer.say(text::plan(plan) + "\n");
+        self.shown.stage(text::plan(plan) + "\n");
         self.record(plan);
     }
 
     fn stage(&mut self, text: &str) {
-        self.printer.say(text);
+        self.shown.stage(text);
+    }
+
+    fn step(&mut self, text: &str) {
+        self.shown.step(text);
     }
 
     fn begins(&mut self, way: &Way, round: u32, at: Option<DataSize>) {
         let of = self.plan.as_ref().map_or(round, |plan| plan.trials);
         let at = at.map_or(String::new(), |at| format!(" at {}", bytes(at.asked)));
-        self.printer.say(format!("round {round} of {of}: {way}{at}"));
+        self.shown.stage(format!("round {round} of {of}: {way}{at}"));
     }
 
     fn done(&mut self, trial: &Trial, left: Duration) {
@@ -65,7 +70,7 @@ impl Observer for Progress<'_> {
         } else {
             format!("; about {} left for trials", clock(left.as_secs_f64()))
         };
-        self.printer.say(format!(
+        self.shown.stage(format!(
             "  {}, backup {}, restore {}{left}",
             bytes(*size),
             time(*backup),
@@ -77,7 +82,7 @@ impl Observer for Progress<'_> {
     fn counted(&mut self, trial: &Trial) {
         let Some(network) = trial.network else { return };
         let partial = if network.is_partial { "; most of the backup came by another path" } else { "" };
-        self.printer.say(format!(
+        self.shown.say(format!(
             "  {} from the server, {} to the server{partial}",
             bytes(network.received),
             bytes(network.sent)
@@ -91,7 +96,7 @@ impl Observer for Progress<'_> {
     }
 
     fn measured(&mut self, wal: &WalOfLoad) {
-        self.printer.say(format!(
+        self.shown.say(format!(
             "  {} of WAL in {}, {:.0} transactions a second",
             bytes(wal.bytes),
             time(wal.seconds),
@@ -101,7 +106,7 @@ impl Observer for Progress<'_> {
     }
 
     fn held(&mut self, held: &Held) {
-        self.printer.say(format!(
+        self.shown.say(format!(
             "  {} of old row versions in {}, {:.0} transactions a second",
             bytes(held.dead),
             time(held.seconds),
@@ -111,7 +116,7 @@ impl Observer for Progress<'_> {
     }
 
     fn failed(&mut self, way: &Way, why: &str) {
-        self.printer.warn(format!("{way} failed, and is not tried again: {why}"));
+        self.shown.warn(format!("{way} failed, and is not tried again: {why}"));
         let name = way.to_string();
         let smaller = format!("{name} at ");
         self.recording.run.trials.retain(|trial| trial.config != name && !trial.config.starts_with(&smaller));

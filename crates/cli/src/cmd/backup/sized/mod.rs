@@ -5,6 +5,7 @@ mod held;
 mod shape;
 mod text;
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use backup::{
@@ -24,6 +25,7 @@ use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::json;
 use crate::app::printer::Printer;
+use crate::app::steps::ShownSteps;
 use crate::app::version::VERSION;
 use crate::cmd::backup::args::RehearseArgs;
 use crate::cmd::backup::progress::Progress;
@@ -90,9 +92,11 @@ async fn rehearse(
     asked: &SizesRequest,
     printer: &Printer,
 ) -> Result<(), Failure> {
+    let shown = Rc::new(ShownSteps::new(printer, ""));
     let mut progress =
-        SizedProgress { arguments, site, asked, printer, plan: None, state: RecordingState::Planned };
+        SizedProgress { arguments, site, asked, shown, plan: None, state: RecordingState::Planned };
     let result = backup::rehearse_sizes(site, asked, &mut progress, interrupted(printer)).await;
+    progress.shown.clear();
     let (mut recording, plan) = match (progress.state, progress.plan) {
         (RecordingState::Measuring(progress), Some(plan)) => (progress.end().0, plan),
         (RecordingState::Failed(failure), _) => return Err(failure),
@@ -143,7 +147,7 @@ struct SizedProgress<'a> {
     arguments: &'a RehearseArgs,
     site: &'a SizesSite<'a>,
     asked: &'a SizesRequest,
-    printer: &'a Printer,
+    shown: Rc<ShownSteps<'a>>,
     plan: Option<Plan>,
     state: RecordingState<'a>,
 }
@@ -177,13 +181,17 @@ impl SizedProgress<'_> {
 
 impl Observer for SizedProgress<'_> {
     fn planned(&mut self, plan: &Plan) {
-        self.printer.say(super::text::plan(plan) + "\n");
-        self.printer.warn(text::caution(self.asked));
+        self.shown.stage(super::text::plan(plan) + "\n");
+        self.shown.warn(text::caution(self.asked));
         self.plan = Some(plan.clone());
     }
 
     fn stage(&mut self, text: &str) {
-        self.printer.say(text);
+        self.shown.stage(text);
+    }
+
+    fn step(&mut self, text: &str) {
+        self.shown.step(text);
     }
 
     fn surveyed(&mut self, environment: &Environment) {
@@ -192,7 +200,7 @@ impl Observer for SizedProgress<'_> {
         }
         self.state = match (self.begin(environment), &self.plan) {
             (Ok(recording), Some(plan)) => {
-                let mut progress = Progress::new(recording, self.printer);
+                let mut progress = Progress::new(recording, Rc::clone(&self.shown));
                 progress.record(plan);
                 RecordingState::Measuring(Box::new(progress))
             }

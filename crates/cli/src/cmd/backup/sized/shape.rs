@@ -11,6 +11,7 @@ use crate::app::conduct::on_server;
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 use crate::app::printer::Printer;
+use crate::app::steps::ShownSteps;
 use crate::app::target::{self, ServerKind};
 use crate::app::version::VERSION;
 use crate::cmd::backup::args::RehearseArgs;
@@ -62,15 +63,11 @@ fn of_database(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadShape,
     on_server(&arguments.server, &mut runtime, printer, async |_, chosen| {
         let connection = chosen.connect(printer).await?;
         let survey = Survey::for_reading(&connection, &chosen.data_directory(None)?, VERSION).await?;
-        let facts = match catalog::capture(
-            &connection.client,
-            None,
-            None,
-            catalog::TIMEOUT,
-            &server::unwatched,
-        )
-        .await
-        {
+        let shown = ShownSteps::new(printer, "");
+        let steps = |text: &str| shown.step(text);
+        let facts = catalog::capture(&connection.client, None, None, catalog::TIMEOUT, &steps).await;
+        drop(shown);
+        let facts = match facts {
             Ok(facts) => facts,
             Err(CatalogError::Server(error)) => return Err(connection.explain(error).await.into()),
             Err(error) => return Err(error.into()),
