@@ -1,8 +1,9 @@
 //! Many tables are read at once: with as many queries as one, and each as if it were read alone.
 
+use std::cell::RefCell;
 use std::fs;
 
-use catalog::{CatalogError, Scope, TableInfo};
+use catalog::{Aggregates, CatalogError, Scope, TIMEOUT, TableInfo, capture};
 use testkit::shared;
 
 use crate::support::{Database, on_each_release};
@@ -45,6 +46,42 @@ fn many_tables_take_as_many_queries_as_one() {
             }
             assert!(counts[0] > 0 && counts[0] == counts[1], "{scope:?}: {counts:?}");
         }
+    });
+}
+
+#[test]
+fn a_model_of_many_tables_takes_as_many_queries_as_one_of_a_single_table() {
+    on_each_release(async |database| {
+        database.sql("CREATE SCHEMA one; CREATE SCHEMA many; CREATE TABLE one.t (id int)").await;
+        database
+            .sql("DO $$BEGIN FOR i IN 1..100 LOOP EXECUTE format('CREATE TABLE many.t%s (id int)', i); END LOOP; END$$")
+            .await;
+        let pid = database.value("SELECT pg_backend_pid()").await;
+        database.sql("SET log_statement = 'all'").await;
+        let mut counts = Vec::new();
+        for (schema, tables) in [("one", 1), ("many", 100)] {
+            let before = logged(&database, &pid);
+            let facts = capture(database.client(), Some(schema), None, TIMEOUT, &|_: &str| {}).await.unwrap();
+            counts.push(logged(&database, &pid) - before);
+            assert_eq!(facts.tables.len(), tables, "{schema}");
+        }
+        assert!(counts[0] > 0 && counts[0] == counts[1], "{counts:?}");
+    });
+}
+
+#[test]
+fn each_table_that_is_read_for_a_model_is_a_step() {
+    on_each_release(async |database| {
+        database.sql("CREATE TABLE a (id int); CREATE TABLE b (id int)").await;
+        let told = RefCell::new(Vec::new());
+        let steps = |text: &str| told.borrow_mut().push(text.to_owned());
+        capture(database.client(), None, Some(Aggregates { k: 20 }), TIMEOUT, &steps).await.unwrap();
+        let expected = [
+            "reading the catalogs and statistics of the tables",
+            "reading public.a, table 1 of 2",
+            "reading public.b, table 2 of 2",
+        ];
+        assert_eq!(told.into_inner(), expected);
     });
 }
 

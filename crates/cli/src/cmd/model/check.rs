@@ -9,7 +9,7 @@ use measure::{Event, Note, Trial, Unit};
 use model::{Bytes, Distance, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Shapes, Sizes};
 use pgserver::Home;
 use serde_json::{Value, json};
-use server::{DataDirectory, Survey, run_sql};
+use server::{DataDirectory, Steps, Survey, run_sql};
 use tokio::runtime::Builder;
 
 use super::args::{CheckArgs, K};
@@ -22,6 +22,7 @@ use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
+use crate::app::steps::ShownSteps;
 use crate::app::target::{Chosen, only_by_instance};
 use crate::app::version::VERSION;
 
@@ -174,32 +175,36 @@ async fn check(
     };
     let mut recording = Recording::begin(home, begun)?;
     let execute = arguments.execute.then_some(arguments.execute_timeout);
+    let shown = ShownSteps::new(printer, "");
+    let steps = |text: &str| shown.step(text);
     let both = async {
         let (before, original) = match original {
             Original::Model(model) => {
                 let facts = model.facts();
-                refuse_unrelated(&facts, &checked(&copy, &copy_target, schema, "copy").await?)?;
+                refuse_unrelated(&facts, &checked(&copy, &copy_target, schema, "copy", &steps).await?)?;
                 (Seen { facts: vec![facts], ..Seen::default() }, None)
             }
             Original::Database(target) => {
                 let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
                 refuse_same(&connection, &copy, target.dbname()).await?;
-                let first = checked(&connection, target, schema, "original").await?;
-                let second = checked(&copy, &copy_target, schema, "copy").await?;
+                let first = checked(&connection, target, schema, "original", &steps).await?;
+                let second = checked(&copy, &copy_target, schema, "copy", &steps).await?;
                 refuse_unrelated(&first, &second)?;
                 let times = if arguments.analyze_original { OF_ORIGINAL } else { 0 };
-                let seen = look(&connection, schema, times, queries, execute, "original", printer).await?;
+                let seen = look(&connection, schema, times, queries, execute, "original", &shown).await?;
                 (seen, Some(connection))
             }
         };
-        let after = look(&copy, schema, OF_COPY, queries, execute, "copy", printer).await?;
+        let after = look(&copy, schema, OF_COPY, queries, execute, "copy", &shown).await?;
         let shapes = match original.filter(|_| arguments.columns) {
-            Some(original) => Some(shapes(&original, &copy, schema, printer).await?),
+            Some(original) => Some(shapes(&original, &copy, schema, &shown).await?),
             None => None,
         };
         Ok((before, after, shapes))
     };
-    let (before, after, shapes) = match both.await {
+    let both = both.await;
+    drop(shown);
+    let (before, after, shapes) = match both {
         Ok(both) => both,
         Err(failure) => return recording.finish(Err(failure)).end(printer),
     };
@@ -232,16 +237,15 @@ async fn shapes(
     original: &Connection,
     copy: &Connection,
     schema: Option<&str>,
-    printer: &Printer,
+    shown: &ShownSteps<'_>,
 ) -> Result<Shapes, Failure> {
     let drawing = explained(original, catalog::drawing(&original.client, schema, K).await).await?;
     let mut drawn = Vec::with_capacity(2);
     for (connection, name) in [(original, "original"), (copy, "copy")] {
-        printer.say(format!("distributions of the {name}'s columns"));
-        drawn.push(
-            explained(connection, catalog::draw(&connection.client, &drawing, &server::unwatched).await)
-                .await?,
-        );
+        shown.stage(format!("distributions of the {name}'s columns"));
+        let steps = |text: &str| shown.step(text);
+        let found = catalog::draw(&connection.client, &drawing, &steps).await;
+        drawn.push(explained(connection, found).await?);
     }
     Ok(Shapes::of(&drawn[0], &drawn[1]))
 }
@@ -259,21 +263,24 @@ async fn look(
     queries: &[Query],
     execute: Option<u64>,
     name: &str,
-    printer: &Printer,
+    shown: &ShownSteps<'_>,
 ) -> Result<Seen, Failure> {
+    let steps = |text: &str| shown.step(text);
     let mut seen = Seen::default();
     for time in 0..times.max(1) {
         if times > 0 {
-            printer.say(format!("ANALYZE {} of {times} of the {name}", time + 1));
+            shown.stage(format!("ANALYZE {} of {times} of the {name}", time + 1));
             let facts = match seen.facts.last() {
                 Some(facts) => facts.clone(),
-                None => capture(connection, schema, None, catalog::TIMEOUT).await?,
+                None => capture(connection, schema, None, catalog::TIMEOUT, &steps).await?,
             };
-            for table in &facts.tables {
+            let of = facts.tables.len();
+            for (place, table) in facts.tables.iter().enumerate() {
+                steps(&format!("{}, table {} of {of}", table.name, place + 1));
                 run_sql(connection, &format!("ANALYZE {}", table.sql_name)).await?;
             }
         }
-        seen.facts.push(capture(connection, schema, None, catalog::TIMEOUT).await?);
+        seen.facts.push(capture(connection, schema, None, catalog::TIMEOUT, &steps).await?);
         let mut plans = Vec::with_capacity(queries.len());
         for query in queries {
             plans.push(plan(connection, query, name).await?);
@@ -282,7 +289,7 @@ async fn look(
     }
     if let Some(seconds) = execute {
         for query in queries {
-            printer.say(format!("query {} on the {name}", query.name));
+            shown.stage(format!("query {} on the {name}", query.name));
             seen.executed.push(execute::execute(connection, query, seconds).await?);
         }
     }
@@ -294,12 +301,10 @@ pub(super) async fn capture(
     schema: Option<&str>,
     aggregates: Option<Aggregates>,
     timeout: u64,
+    steps: Steps<'_>,
 ) -> Result<Facts, Failure> {
-    explained(
-        connection,
-        catalog::capture(&connection.client, schema, aggregates, timeout, &server::unwatched).await,
-    )
-    .await
+    let facts = catalog::capture(&connection.client, schema, aggregates, timeout, steps).await;
+    explained(connection, facts).await
 }
 
 /// A server's failure with its reason.

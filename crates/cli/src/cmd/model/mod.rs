@@ -24,6 +24,7 @@ use crate::app::failure::{Context, Failure, MachineFailure, Usage};
 use crate::app::input;
 use crate::app::output::{Existing, refuse_unwritable, whole};
 use crate::app::printer::Printer;
+use crate::app::steps::ShownSteps;
 use crate::app::target::{ServerKind, server_kind};
 
 /// Runs the subcommand.
@@ -47,8 +48,12 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
         let connection = chosen.connect(printer).await?;
         let asked = arguments.aggregates.then_some(Aggregates { k: arguments.k });
-        let work = check::capture(&connection, arguments.schema.as_deref(), asked, arguments.timeout);
+        let shown = ShownSteps::new(printer, "");
+        let steps = |text: &str| shown.step(text);
+        let schema = arguments.schema.as_deref();
+        let work = check::capture(&connection, schema, asked, arguments.timeout, &steps);
         let facts = answered(work, arguments.timeout, "--timeout").await?;
+        drop(shown);
         let keep = arguments.keep_values.clone();
         let model = Model::of(&facts, &Privacy { k: arguments.k, keep, seed: random() });
         if let Some(unknown) = text::not_kept(&model, &arguments.keep_values) {

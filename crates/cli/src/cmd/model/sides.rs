@@ -3,6 +3,7 @@
 use catalog::CatalogError;
 use connect::{Connection, Target};
 use model::Facts;
+use server::Steps;
 
 use super::check::explained;
 use crate::app::failure::{Failure, Usage};
@@ -44,11 +45,10 @@ pub(super) async fn checked(
     target: &Target,
     schema: Option<&str>,
     name: &str,
+    steps: Steps<'_>,
 ) -> Result<Facts, Failure> {
     let database = target.dbname();
-    let facts = match catalog::capture(&connection.client, schema, None, catalog::TIMEOUT, &server::unwatched)
-        .await
-    {
+    let facts = match catalog::capture(&connection.client, schema, None, catalog::TIMEOUT, steps).await {
         Err(CatalogError::NothingToModel { .. }) => {
             let within = schema.map_or(String::new(), |schema| format!(" in schema {schema}"));
             let remedy = match name {
