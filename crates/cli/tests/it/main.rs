@@ -19,6 +19,7 @@ mod ddl_hints;
 mod ddl_limits;
 mod ddl_minimal;
 mod ddl_rowless;
+mod ddl_terminal;
 mod dependencies;
 mod docs;
 mod docs_examples;

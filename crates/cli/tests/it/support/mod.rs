@@ -7,9 +7,13 @@ pub mod lending;
 pub mod proof;
 pub mod victims;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 
+use nix::pty::openpty;
 use serde_json::Value;
 use tempfile::TempDir;
 use testkit::{Mount, Need, directory, disk_directory, require, templates};
@@ -149,7 +153,7 @@ impl Rig {
     /// Starts pgrig, which tells its progress to a file.
     pub fn spawn_telling(&self, arguments: &str, file: &Path) -> Running {
         let mut command = self.command(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(std::fs::File::create(file).unwrap());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(file).unwrap());
         Running(Some(command.spawn().unwrap()))
     }
 
@@ -217,6 +221,24 @@ impl<'a> Server<'a> {
         let client = self.rig.connect(&self.url);
         self.rig.block_on(client.batch_execute(sql)).unwrap();
     }
+}
+
+/// Starts pgrig with a terminal for its standard error. Returns the texts that it shows there, too.
+pub fn on_terminal(mut command: Command) -> (Running, Receiver<String>) {
+    let terminal = openpty(None, None).unwrap();
+    command.env("TERM", "xterm").stdin(Stdio::null()).stdout(Stdio::null()).stderr(terminal.slave);
+    let running = Running(Some(command.spawn().unwrap()));
+    // Its end of the terminal is closed with the program.
+    drop(command);
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        let (mut screen, mut buffer) = (File::from(terminal.master), [0; 4096]);
+        // Reading fails once the program has ended.
+        while let Ok(read) = screen.read(&mut buffer) {
+            let _ = send.send(String::from_utf8_lossy(&buffer[..read]).into_owned());
+        }
+    });
+    (running, receive)
 }
 
 /// A pgrig that runs; killed if the test ends before it.
