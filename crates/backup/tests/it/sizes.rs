@@ -150,7 +150,7 @@ fn tables_that_reference_each_other_get_statements_for_the_file() {
     let sql = "CREATE TABLE a (id int PRIMARY KEY, b int GENERATED ALWAYS AS (id) STORED); \
                CREATE TABLE b (id int PRIMARY KEY REFERENCES a); ALTER TABLE a ADD FOREIGN KEY (b) REFERENCES b;";
     let shape = Shape::of_script(sql, "a.sql".to_owned()).unwrap();
-    let error = block_on(tried(shape, 120 * MB, &["plain"], &[])).unwrap_err().to_string();
+    let error = block_on(tried(shape, 120 * MB, &["plain"], &[], &mut Unwatched)).unwrap_err().to_string();
     assert!(
         error.starts_with("cannot fill a database of ") && error.contains("reference each other"),
         "{error}"
