@@ -306,7 +306,8 @@ fn holder(row: &Row) -> String {
 /// somebody keeps open. The list of a standby is empty, so there none may run. Nor may one run while a commit waits (`waits`): that one is in
 /// the list, too.
 fn has_none_ended((before, now): (&str, &str), in_recovery: bool, waits: bool) -> bool {
-    before == now && (is_quiet(now) || !in_recovery && !waits)
+    // The newest transaction that waits is not below the end of the snapshot, so it is not listed.
+    before == now && !waits && (is_quiet(now) || !in_recovery)
 }
 
 /// Whether no transaction runs in this snapshot, `xmin:xmax:running`.
@@ -461,6 +462,7 @@ mod tests {
     #[test]
     fn a_transaction_that_stays_open_may_be_a_commit_that_waits() {
         assert!(!has_none_ended(("745:747:745,746", "745:747:745,746"), false, true));
-        assert!(has_none_ended(("747:747:", "747:747:"), false, true));
+        assert!(!has_none_ended(("747:747:", "747:747:"), false, true));
+        assert!(has_none_ended(("747:747:", "747:747:"), false, false));
     }
 }

@@ -43,8 +43,7 @@ fn servers_of_a_forecast_are_measured_in_backup_and_restore() {
     assert_possible(&outcome);
     assert!(outcome.trials.iter().all(|trial| trial.backup_server_cpu.is_some()), "{outcome:#?}");
     let plain = of(&outcome, "plain:none");
-    // psql passes rows on; the server parses them and sorts their keys.
-    assert!(plain.restore_server_cpu > Some(plain.restore_cpu), "{plain:#?}");
+    assert!(plain.restore_server_cpu > Some(0.0), "{plain:#?}");
     assert!(plain.backup_server_cpu > Some(0.0), "{plain:#?}");
 }
 

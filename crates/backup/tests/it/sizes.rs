@@ -123,7 +123,7 @@ fn triggers_of_a_schema_do_not_run_for_the_rows() {
         return;
     }
     let sql = "CREATE TABLE post (id int PRIMARY KEY, title text); \
-               CREATE TABLE post_agg (post_id int PRIMARY KEY REFERENCES post, comments bigint NOT NULL DEFAULT 0); \
+               CREATE TABLE post_agg (post_id int NOT NULL REFERENCES post, comments bigint NOT NULL DEFAULT 0); \
                CREATE FUNCTION counted() RETURNS trigger LANGUAGE plpgsql AS \
                'BEGIN INSERT INTO public.post_agg (post_id) VALUES (NEW.id); RETURN NULL; END'; \
                CREATE TRIGGER counted AFTER INSERT ON post FOR EACH ROW EXECUTE FUNCTION counted(); \

@@ -61,7 +61,9 @@ fn objects(server: &Server, statements: &[String]) -> Vec<String> {
         }
         let rows = connection.client.query(OBJECTS, &[]).await.unwrap();
         connection.close().await;
-        rows.iter().map(|row| row.get(0)).collect()
+        // Names of TOAST tables hold the OID of their table.
+        let names = rows.iter().map(|row| row.get::<_, String>(0));
+        names.filter(|name| !name.starts_with("pg_toast.")).collect()
     })
 }
 
