@@ -158,7 +158,8 @@ fn bytes_of_another_tool_are_those_of_its_connections() {
     let document: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     for name in ["by-url", "by-variables"] {
         let [received, size] = ["network-received", "size"].map(|value| last(&document, name, value));
-        assert!(received > size * 0.7 && received < size * 1.3, "{name}: {received} of {size}");
+        // The segment of WAL has 16 MiB in the backup, however little of it came.
+        assert!(received > size * 0.5 && received < size * 1.3, "{name}: {received} of {size}");
     }
     assert_eq!(last(&document, "by-itself", "network-received").to_string(), "0");
 }
