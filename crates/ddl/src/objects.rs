@@ -113,7 +113,8 @@ impl Objects {
         self.all.iter().filter(|one| one.kind == ObjectKind::NotNull).find(is_it)
     }
 
-    /// That which a statement has made on a partitioned table, and its part of each partition, in the order of the `tree`.
+    /// The object that a statement made on a partitioned table, and the part of it on each partition, in the order of
+    /// `tree`; none if one is missing.
     pub(crate) fn of_tree(&self, kind: ObjectKind, tree: &[Node]) -> Option<Vec<&Object>> {
         let mut found: Vec<&Object> = Vec::new();
         for node in tree {

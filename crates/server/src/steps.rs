@@ -1,7 +1,7 @@
 //! Steps of work for which a person waits.
 
-/// Is told of each step as it begins: a phrase for people.
+/// A function that takes the name of each step, a phrase for people, as the step begins.
 pub type Steps<'a> = &'a dyn Fn(&str);
 
-/// For work that nobody watches.
+/// [`Steps`] that shows nothing.
 pub fn unwatched(_: &str) {}

@@ -1,4 +1,4 @@
--- $1: OIDs of tables. Their extended statistics, each with what the role sees of it: nothing, unless it owns the table.
+-- $1: OIDs of tables. Their extended statistics, with the values that the role may see: none, unless it owns the table.
 SELECT s.stxrelid AS relation, format('%s.%s', n.nspname, s.stxname) AS name, pg_has_role(c.relowner, 'USAGE') AS is_owner,
        e.statistics_name IS NOT NULL AS is_seen,
        ARRAY(SELECT a.attnum::int4 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = ANY (s.stxkeys) ORDER BY a.attnum) AS numbers,

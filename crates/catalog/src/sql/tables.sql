@@ -1,4 +1,4 @@
--- $1: OIDs of relations. In their order, what the catalogs say of each, as a document: catalog::TableInfo without the types
+-- $1: OIDs of relations. The catalogs' description of each, in their order, as a document: catalog::TableInfo without the types
 -- of columns, which types.sql has. NULL for a relation that is not there.
 -- Columns of catalogs that not every release since 13 has are read through to_jsonb.
 WITH asked AS MATERIALIZED (
@@ -72,7 +72,7 @@ WITH asked AS MATERIALIZED (
                                          AND (u.refclassid, u.refobjid) = ('pg_class'::regclass, s.oid)
                                          AND NOT EXISTS (SELECT FROM pg_partition_tree(a.attrelid) t
                                                           WHERE t.relid = ud.adrelid))
-                      -- Conditions come in no certain order, and this one fails for what is no sequence.
+                      -- Conditions come in no certain order, and this one fails for a relation that is no sequence.
                       AND CASE WHEN s.relkind = 'S'
                                THEN has_sequence_privilege(s.oid, 'SELECT') AND has_sequence_privilege(s.oid, 'UPDATE')
                           END

@@ -59,9 +59,9 @@ impl Cells {
         }
     }
 
-    /// Numbers for its values here and in others, the same for the same value: for NULL 0. Numbers are cut into parts of
-    /// equal size; of text with many values only NULL is told apart, and there are none if it is never NULL. Where labels
-    /// were replaced, they are the same if they are at the same place in the order of all.
+    /// Code numbers of its values here and in others: equal values have equal codes, and NULL has 0. Numbers are cut into
+    /// parts of equal size. A text with many values has one code beside NULL's; without a NULL the result is None.
+    /// Replaced labels have the same code if they have the same position in the order of all labels.
     pub(super) fn words(&self, others: [&Self; 2]) -> Option<[Vec<u32>; 3]> {
         match (self, others) {
             (Self::Numbers(ours), [Self::Numbers(own), Self::Numbers(theirs)]) => {

@@ -148,7 +148,7 @@ impl PlannedTable {
 /// Plans the request for this server, or refuses it. Nothing is touched. With `resume` a fill of the same request that
 /// was interrupted is completed. None if the SQL creates a single table, or a fill of a `single` table was interrupted:
 /// that is planned as such. The caller has checked the request ([`SchemaRequest::check`]), before it reached the server.
-/// `steps` is told of the steps.
+/// Calls `steps` as each step begins.
 ///
 /// # Errors
 /// If the request cannot be met: see [`FillError`].
