@@ -48,19 +48,45 @@ pub struct Unmatched {
     pub is_insert: bool,
     /// Whether the conditions concern no other table.
     pub is_plain: bool,
+    /// The tables with rows on which the conditions depend: the table itself, or those that INSERT reads.
+    pub sources: Vec<String>,
+    /// Whether the schema itself inserts the rows of all these tables, so that pgrig generates none there.
+    pub is_of_schema: bool,
 }
 
 impl Unmatched {
     /// Why the time of the statement is not measured: a phrase for people.
     pub fn reason(&self) -> String {
         let changes = if self.is_insert { "inserts no row into" } else { "changes no row of" };
-        format!("it {changes} {}, because no generated row satisfies its conditions", self.table)
+        let sources = self.sources.join(", ");
+        let cause = if self.is_of_schema {
+            format!("no row that the schema inserts into {sources} satisfies its conditions")
+        } else {
+            "no generated row satisfies its conditions".to_owned()
+        };
+        format!("it {changes} {}, because {cause}", self.table)
     }
 
     /// Advice for other rows: a phrase for people.
     pub fn remedy(&self) -> String {
-        let table = if self.is_plain { self.table.replace('\'', r"'\''") } else { "TABLE".to_owned() };
-        format!("give values that do with --column '{table}.COLUMN=SPEC'")
+        let option = self.option();
+        if self.is_of_schema {
+            let sources = self.sources.join(", ");
+            return format!(
+                "insert such rows in the schema; or remove the rows of {sources} from the schema, so that pgrig generates \
+                 rows there, and give values that do with {option}"
+            );
+        }
+        format!("give values that do with {option}")
+    }
+
+    /// The option for other values: it names the table on whose rows the conditions depend, if that is a single one.
+    fn option(&self) -> String {
+        let table = match &self.sources[..] {
+            [source] if self.is_plain || self.is_of_schema => source.replace('\'', r"'\''"),
+            _ => "TABLE".to_owned(),
+        };
+        format!("--column '{table}.COLUMN=SPEC'")
     }
 }
 
@@ -138,8 +164,13 @@ mod tests {
 
     #[test]
     fn the_remedy_of_a_write_names_its_table_if_the_conditions_concern_no_other() {
-        let of =
-            |is_insert: bool, is_plain: bool| Unmatched { table: "posts".to_owned(), is_insert, is_plain };
+        let of = |is_insert: bool, is_plain: bool| Unmatched {
+            table: "posts".to_owned(),
+            is_insert,
+            is_plain,
+            sources: vec![if is_insert { "users" } else { "posts" }.to_owned()],
+            is_of_schema: false,
+        };
         let plain = of(false, true);
         assert_eq!(
             plain.reason(),
@@ -149,6 +180,11 @@ mod tests {
         let inserted = of(true, false);
         assert!(inserted.reason().starts_with("it inserts no row into posts, because "));
         assert!(inserted.remedy().ends_with("--column 'TABLE.COLUMN=SPEC'"));
+        let of_schema = Unmatched { is_of_schema: true, ..inserted };
+        let reason = "because no row that the schema inserts into users satisfies its conditions";
+        assert!(of_schema.reason().ends_with(reason));
+        assert!(of_schema.remedy().contains("remove the rows of users from the schema"));
+        assert!(of_schema.remedy().ends_with("--column 'users.COLUMN=SPEC'"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::find::{Held, Kind, LockMode, Relations, Work, WorkKind};
+use crate::outcome::StatementOutcome;
 use crate::parts::Write;
 use crate::rowless::Unmatched;
 
@@ -39,11 +40,19 @@ impl Readings<'_> {
             // Of a statement that wrote other rows, a trigger or a foreign key may have taken it.
             let is_own =
                 !named.is_empty() || (written.is_empty() && !self.locks[0].has(oid, LockMode::RowExclusive));
-            if is_own && !written.contains(&root) && self.could_match(root, &named) && seen.insert(root) {
-                let table = before.get(root).map_or_else(String::new, |root| root.name.clone());
-                let is_insert = is_insert(&named);
-                let is_plain = !named.is_empty() && named.iter().all(|write| write.is_plain);
-                found.push(Unmatched { table, is_insert, is_plain });
+            if !is_own || written.contains(&root) {
+                continue;
+            }
+            let sources = self.sources(root, &named);
+            if !sources.is_empty() && seen.insert(root) {
+                let name = |oid: u32| before.get(oid).map_or_else(String::new, |table| table.name.clone());
+                found.push(Unmatched {
+                    table: name(root),
+                    is_insert: is_insert(&named),
+                    is_plain: !named.is_empty() && named.iter().all(|write| write.is_plain),
+                    sources: sources.into_iter().map(name).collect(),
+                    is_of_schema: false,
+                });
             }
         }
         found
@@ -62,15 +71,26 @@ impl Readings<'_> {
         counted.chain(uncounted).map(|oid| before.root(oid)).collect()
     }
 
-    /// Whether other rows could satisfy its conditions: there are rows, of the table itself, or to be inserted into it.
-    fn could_match(&self, root: u32, named: &[&Write]) -> bool {
+    /// The tables whose rows could satisfy its conditions, if they were others: the table itself, or those that a query of INSERT reads. They
+    /// have rows.
+    fn sources(&self, root: u32, named: &[&Write]) -> BTreeSet<u32> {
         let [before, _] = self.relations;
-        let has_rows = |oid: u32| before.get(oid).is_some_and(|one| one.kind.has_rows() && one.bytes > 0);
+        let has_rows = |oid: &u32| before.get(*oid).is_some_and(|one| one.kind.has_rows() && one.bytes > 0);
         if is_insert(named) {
-            let mut read = self.locks[1].with(LockMode::AccessShare);
-            return named.iter().any(|write| write.has_query) && read.any(has_rows);
+            let read = self.locks[1].with(LockMode::AccessShare).filter(has_rows);
+            let has_query = named.iter().any(|write| write.has_query);
+            return read.filter(|_| has_query).map(|oid| before.root(oid)).collect();
         }
-        before.0.keys().any(|oid| has_rows(*oid) && before.root(*oid) == root)
+        let has_own = before.0.keys().any(|oid| has_rows(oid) && before.root(*oid) == root);
+        if has_own { BTreeSet::from([root]) } else { BTreeSet::new() }
+    }
+}
+
+/// Marks the writes whose conditions depend only on rows that the schema inserts. `inserted` are its tables, by their names for people.
+pub(super) fn mark_rows_of_schema(inserted: &BTreeSet<String>, statements: &mut [StatementOutcome]) {
+    let founds = statements.iter_mut().filter_map(|one| one.found.as_mut());
+    for one in founds.flat_map(|found| &mut found.unmatched) {
+        one.is_of_schema = one.sources.iter().all(|source| inserted.contains(source));
     }
 }
 

@@ -117,6 +117,40 @@ fn other_statements_have_changed_all_that_they_would() {
     }
 }
 
+/// A table whose rows the schema inserts gets no generated rows.
+#[test]
+fn rows_that_the_schema_inserts_are_named() {
+    let schema = "CREATE TABLE settings (id int PRIMARY KEY, key text, value text); \
+                  CREATE TABLE users (id int PRIMARY KEY, theme text);";
+    let inserted =
+        format!("{schema} INSERT INTO settings VALUES (1, 'app.lang', 'en'), (2, 'app.logo', '');");
+    let update = "UPDATE settings SET value = '1' WHERE key = 'app.new'";
+    let insert = "INSERT INTO users SELECT -id, value FROM settings WHERE key = 'app.new'";
+    let of_users = "UPDATE users SET theme = 'x' WHERE id < 0";
+    let server = server(18);
+    let migration = format!("{update}; {insert}; {of_users}");
+    let outcome = measured(&server, &request(&inserted, &migration, Amount::Rows(200))).unwrap();
+    let reasons: Vec<String> = outcome.statements.iter().map(|one| one.untimed().unwrap().reason()).collect();
+    let none = "because no row that the schema inserts into settings satisfies its conditions";
+    let wanted = [
+        format!("it changes no row of settings, {none}"),
+        format!("it inserts no row into users, {none}"),
+        "it changes no row of users, because no generated row satisfies its conditions".to_owned(),
+    ];
+    assert_eq!(reasons, wanted);
+    let remedy = outcome.statements[0].untimed().unwrap().remedy();
+    assert!(remedy.ends_with("give values that do with --column 'settings.COLUMN=SPEC'"), "{remedy}");
+    // Both parts of the remedy work.
+    let with_row = format!("{inserted} INSERT INTO settings VALUES (3, 'app.new', '2');");
+    let with_row = request(&with_row, update, Amount::Rows(200));
+    let columns = vec!["settings.key=list(app.new,app.lang)".to_owned()];
+    let generated = Request { columns, ..request(schema, update, Amount::Rows(200)) };
+    for request in [with_row, generated] {
+        let outcome = measured(&server, &request).unwrap();
+        assert!(unmatched(&outcome).iter().all(Vec::is_empty), "{outcome:#?}");
+    }
+}
+
 #[test]
 fn values_that_satisfy_the_conditions_are_measured() {
     let server = server(18);

@@ -26,7 +26,15 @@ pub(super) fn reason_of(found: Option<&Value>, rowless: Option<&[Value]>) -> Opt
         let changes =
             if unmatched["is_insert"] == true { "inserts no row into" } else { "changes no row of" };
         let table = text(&unmatched["table"]);
-        return Some(format!("it {changes} {table}, because no generated row satisfies its conditions"));
+        let cause = if unmatched["is_of_schema"] == true {
+            format!(
+                "no row that the schema inserts into {} satisfies its conditions",
+                sources(unmatched).join(", ")
+            )
+        } else {
+            "no generated row satisfies its conditions".to_owned()
+        };
+        return Some(format!("it {changes} {table}, because {cause}"));
     }
     let first = rowless?.first()?;
     let kind = if first["is_default"] == true { "the default partition" } else { "the partition" };
@@ -36,10 +44,15 @@ pub(super) fn reason_of(found: Option<&Value>, rowless: Option<&[Value]>) -> Opt
 /// Advice for other rows.
 fn remedy(one: &Statement) -> Option<String> {
     if let Some(unmatched) = unmatched(one.found) {
-        let is_plain = unmatched["is_plain"] == true;
-        let table =
-            if is_plain { text(&unmatched["table"]).replace('\'', r"'\''") } else { "TABLE".to_owned() };
-        return Some(format!("give values that do with --column '{table}.COLUMN=SPEC'"));
+        let option = option(unmatched);
+        if unmatched["is_of_schema"] == true {
+            let sources = sources(unmatched).join(", ");
+            return Some(format!(
+                "insert such rows in the schema; or remove the rows of {sources} from the schema, so that pgrig generates rows \
+                 there, and give values that do with {option}"
+            ));
+        }
+        return Some(format!("give values that do with {option}"));
     }
     let first = one.rowless?.first()?;
     let named = first["columns"].as_array().into_iter().flatten().map(text);
@@ -53,6 +66,24 @@ fn remedy(one: &Statement) -> Option<String> {
         "values within its bounds"
     };
     Some(format!("give {values} with {options}"))
+}
+
+/// The option for other values: it names the table on whose rows the conditions depend, if that is a single one.
+fn option(unmatched: &Value) -> String {
+    let is_named = unmatched["is_plain"] == true || unmatched["is_of_schema"] == true;
+    let table = match &sources(unmatched)[..] {
+        [source] if is_named => source.replace('\'', r"'\''"),
+        _ => "TABLE".to_owned(),
+    };
+    format!("--column '{table}.COLUMN=SPEC'")
+}
+
+/// The tables on whose rows the conditions depend. Documents of earlier releases name only the table whose rows it writes.
+fn sources(unmatched: &Value) -> Vec<String> {
+    match unmatched["sources"].as_array() {
+        Some(sources) => sources.iter().map(text).collect(),
+        None => vec![text(&unmatched["table"])],
+    }
 }
 
 /// The first table whose rows it writes, and of which it changed none.
