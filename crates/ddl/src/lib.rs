@@ -66,7 +66,7 @@ pub use outcome::{
 pub use plan::{Plan, PlannedDefault, PlannedSize, PlannedTable};
 pub use probing::{ProbeScript, Probing};
 pub use request::{Amount, Effort, Probes, Request, TableSize};
-pub use rowless::{Rowless, Unmatched, Untimed};
+pub use rowless::{Rowless, Unchanged, Unmatched, Untimed};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};

@@ -39,7 +39,17 @@ impl Rowless {
     }
 }
 
-/// A table whose rows a statement writes, and of which it changed none, because no generated row satisfies its conditions.
+/// Why a statement that writes rows of a table changed none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unchanged {
+    /// No row satisfies its conditions.
+    Conditions,
+    /// Earlier statements have removed all rows.
+    Removed,
+}
+
+/// A table whose rows a statement writes, and of which it changed none, though it could change some if there were other rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unmatched {
     /// Name of the table for people.
@@ -48,7 +58,9 @@ pub struct Unmatched {
     pub is_insert: bool,
     /// Whether the conditions concern no other table.
     pub is_plain: bool,
-    /// The tables with rows on which the conditions depend: the table itself, or those that INSERT reads.
+    /// Why it changed none.
+    pub why: Unchanged,
+    /// The tables on whose rows that depends: the table itself, or those that INSERT reads.
     pub sources: Vec<String>,
     /// Whether the schema itself inserts the rows of all these tables, so that pgrig generates none there.
     pub is_of_schema: bool,
@@ -59,31 +71,38 @@ impl Unmatched {
     pub fn reason(&self) -> String {
         let changes = if self.is_insert { "inserts no row into" } else { "changes no row of" };
         let sources = self.sources.join(", ");
-        let cause = if self.is_of_schema {
-            format!("no row that the schema inserts into {sources} satisfies its conditions")
-        } else {
-            "no generated row satisfies its conditions".to_owned()
+        let cause = match self.why {
+            Unchanged::Conditions if self.is_of_schema => {
+                format!("no row that the schema inserts into {sources} satisfies its conditions")
+            }
+            Unchanged::Conditions => "no generated row satisfies its conditions".to_owned(),
+            Unchanged::Removed => format!("earlier statements have removed all rows of {sources}"),
         };
         format!("it {changes} {}, because {cause}", self.table)
     }
 
     /// Advice for other rows: a phrase for people.
     pub fn remedy(&self) -> String {
-        let option = self.option();
-        if self.is_of_schema {
-            let sources = self.sources.join(", ");
-            return format!(
-                "insert such rows in the schema; or remove the rows of {sources} from the schema, so that pgrig generates \
-                 rows there, and give values that do with {option}"
-            );
+        let (values, rows) = match self.why {
+            Unchanged::Conditions => ("values that do", "such rows"),
+            Unchanged::Removed => ("values that these do not remove", "rows that these do not remove"),
+        };
+        let values = format!("give {values} with {}", self.option());
+        if !self.is_of_schema {
+            return values;
         }
-        format!("give values that do with {option}")
+        let sources = self.sources.join(", ");
+        format!(
+            "insert {rows} in the schema; or remove the rows of {sources} from the schema, so that pgrig generates rows \
+             there, and {values}"
+        )
     }
 
-    /// The option for other values: it names the table on whose rows the conditions depend, if that is a single one.
+    /// The option for other values: it names the table on whose rows the result depends, if that is a single one.
     fn option(&self) -> String {
+        let is_named = self.is_plain || self.is_of_schema || self.why != Unchanged::Conditions;
         let table = match &self.sources[..] {
-            [source] if self.is_plain || self.is_of_schema => source.replace('\'', r"'\''"),
+            [source] if is_named => source.replace('\'', r"'\''"),
             _ => "TABLE".to_owned(),
         };
         format!("--column '{table}.COLUMN=SPEC'")
@@ -168,6 +187,7 @@ mod tests {
             table: "posts".to_owned(),
             is_insert,
             is_plain,
+            why: Unchanged::Conditions,
             sources: vec![if is_insert { "users" } else { "posts" }.to_owned()],
             is_of_schema: false,
         };
@@ -185,6 +205,10 @@ mod tests {
         assert!(of_schema.reason().ends_with(reason));
         assert!(of_schema.remedy().contains("remove the rows of users from the schema"));
         assert!(of_schema.remedy().ends_with("--column 'users.COLUMN=SPEC'"));
+        let removed = Unmatched { why: Unchanged::Removed, is_of_schema: false, ..of_schema };
+        assert!(removed.reason().ends_with(", because earlier statements have removed all rows of users"));
+        let remedy = "give values that these do not remove with --column 'users.COLUMN=SPEC'";
+        assert_eq!(removed.remedy(), remedy);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::acts::body;
 
 /// UPDATE, DELETE, INSERT or MERGE of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub(crate) struct Write {
     /// The name of the table, as it stands there.
     pub(crate) table: String,
@@ -14,6 +15,8 @@ pub(crate) struct Write {
     pub(crate) has_query: bool,
     /// Whether its conditions concern no other table.
     pub(crate) is_plain: bool,
+    /// Whether it is DELETE without conditions.
+    pub(crate) is_whole: bool,
 }
 
 impl Write {
@@ -55,7 +58,8 @@ impl Parts<'_> {
         let is_insert = kind[0] == "insert";
         let has_query = has(&["select", "table"]);
         let is_plain = !is_insert && kind[0] != "merge" && !has_query && !has(&["from", "using"]);
-        Some(Write { table: table.to_owned(), is_insert, has_query, is_plain })
+        let is_whole = kind[0] == "delete" && !has(&["where", "using"]);
+        Some(Write { table: table.to_owned(), is_insert, has_query, is_plain, is_whole })
     }
 }
 
@@ -63,12 +67,13 @@ impl Parts<'_> {
 mod tests {
     use super::*;
 
-    /// Each table, with the letters of what is known: insert, query, plain.
+    /// Each table, with the letters of what is known: insert, query, plain, whole.
     fn found(sql: &str) -> Vec<String> {
         let letter = |is: bool, letter: &str| if is { letter.to_owned() } else { String::new() };
         let shown = |write: &Write| {
             let letters = letter(write.is_insert, "i") + &letter(write.has_query, "q");
-            format!("{} {letters}{}", write.table, letter(write.is_plain, "p"))
+            let letters = letters + &letter(write.is_plain, "p") + &letter(write.is_whole, "w");
+            format!("{} {letters}", write.table)
         };
         Write::all_of(sql).iter().map(shown).collect()
     }
@@ -79,6 +84,7 @@ mod tests {
             ("UPDATE posts SET message = 'x' WHERE rootid = '';", &["posts p"][..]),
             ("delete from only s.\"T x\" where a = 1", &["s.\"T x\" p"]),
             ("DELETE FROM t USING u WHERE t.id = u.id", &["t "]),
+            ("DELETE FROM ONLY t", &["t pw"]),
             ("INSERT INTO t (a) SELECT a FROM u WHERE b", &["t iq"]),
             ("INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2", &["t i"]),
             ("WITH q AS (DELETE FROM a WHERE b RETURNING *) INSERT INTO c SELECT * FROM q", &["a q", "c iq"]),

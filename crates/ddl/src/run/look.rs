@@ -27,7 +27,7 @@ use crate::run::named::within;
 use crate::run::pace::Pace;
 use crate::run::rules::Rules;
 use crate::run::space::Sampler;
-use crate::run::unmatched::Readings;
+use crate::run::unmatched::{Earlier, Readings};
 use crate::run::vacuum;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
 use crate::run::workers::Workers;
@@ -74,6 +74,8 @@ pub(crate) struct Look<'a> {
     was_there: BTreeSet<u32>,
     /// Relations that the open transaction has made, so that nobody else can wait for them.
     made: BTreeSet<u32>,
+    /// The statements that ran.
+    earlier: Earlier,
 }
 
 /// A reading in a transaction.
@@ -111,6 +113,7 @@ impl<'a> Look<'a> {
             is_in_transaction: false,
             was_there,
             made,
+            earlier: Earlier::default(),
         })
     }
 
@@ -362,7 +365,7 @@ impl<'a> Look<'a> {
 
     /// Tables of which the statement writes rows, but changed none.
     async fn unmatched(
-        &self,
+        &mut self,
         statement: &Statement,
         readings: Readings<'_>,
     ) -> Result<Vec<Unmatched>, ConnectError> {
@@ -373,7 +376,8 @@ impl<'a> Look<'a> {
         for write in Write::all_of(&statement.sql) {
             writes.push((self.oid_of(Some(write.table.clone())).await?, write));
         }
-        Ok(readings.unmatched(&writes, statement.is_do()))
+        let migration = (&self.session, self.is_in_transaction);
+        self.earlier.unmatched(migration, (&writes, statement.is_do()), readings).await
     }
 
     async fn reading(&self) -> Result<Reading, ConnectError> {

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use connect::ConnectError;
+use server::Session;
+
 use crate::find::{Held, Kind, LockMode, Relations, Work, WorkKind};
 use crate::outcome::StatementOutcome;
 use crate::parts::Write;
-use crate::rowless::Unmatched;
+use crate::rowless::{Unchanged, Unmatched};
 
 /// Two readings around a statement.
 #[derive(Clone, Copy)]
@@ -19,10 +22,78 @@ pub(super) struct Readings<'a> {
     pub(super) works: &'a [Work],
 }
 
+/// The statements of a migration so far, as far as they tell why a later one changes no row.
+#[derive(Default)]
+pub(super) struct Earlier {
+    /// Tables of which DELETE without conditions has removed all rows, in the original, too.
+    cleared: BTreeSet<u32>,
+}
+
+impl Earlier {
+    /// The tables of which a statement writes rows, but changed none. `writes` are those that its text names, each with the OID of its
+    /// table. If it is a DO (`has_branches`), a write without its lock did not run, because the rows did not lead there. The session is that of
+    /// the migration.
+    pub(super) async fn unmatched(
+        &mut self,
+        (session, is_in_transaction): (&Session, bool),
+        (writes, has_branches): (&[(Option<u32>, Write)], bool),
+        readings: Readings<'_>,
+    ) -> Result<Vec<Unmatched>, ConnectError> {
+        let [before, _] = readings.relations;
+        let mut found = Vec::new();
+        for (sources, mut one) in readings.unmatched(writes, has_branches) {
+            let mut has_any = false;
+            for table in sources.iter().filter_map(|oid| before.get(*oid)) {
+                has_any = has_any || has_rows(session, is_in_transaction, &table.sql).await?;
+            }
+            if !has_any {
+                one.why = Unchanged::Removed;
+            }
+            if has_any || !sources.is_subset(&self.cleared) {
+                found.push(one);
+            }
+        }
+        self.add(writes, has_branches, readings);
+        Ok(found)
+    }
+
+    /// Adds a statement.
+    fn add(&mut self, writes: &[(Option<u32>, Write)], has_branches: bool, readings: Readings<'_>) {
+        for written in readings.written() {
+            self.cleared.remove(&written);
+        }
+        let [before, _] = readings.relations;
+        let is_whole = |(oid, write): &(Option<u32>, Write)| {
+            oid.filter(|oid| write.is_whole && !has_branches && before.root(*oid) == *oid)
+        };
+        self.cleared.extend(writes.iter().filter_map(is_whole));
+    }
+}
+
+/// Whether the session sees rows of a table. It keeps no lock on it.
+async fn has_rows(session: &Session, is_in_transaction: bool, table: &str) -> Result<bool, ConnectError> {
+    let (begin, end) = if is_in_transaction {
+        ("SAVEPOINT pgrig_rows", "ROLLBACK TO SAVEPOINT pgrig_rows; RELEASE SAVEPOINT pgrig_rows")
+    } else {
+        ("BEGIN", "ROLLBACK")
+    };
+    session.run(begin).await?;
+    let found = session.row(&format!("SELECT EXISTS (SELECT FROM {table}) AS found"), &[]).await;
+    session.run(end).await?;
+    match found {
+        Ok(row) => Ok(row.get("found")),
+        // A role of the migration may not read it.
+        Err(_) => Ok(true),
+    }
+}
+
 impl Readings<'_> {
-    /// The tables. `writes` are those that the text of the statement names, each with the OID of its table. If it is a DO (`has_branches`), a
-    /// write without its lock did not run, because the rows did not lead there.
-    pub(super) fn unmatched(&self, writes: &[(Option<u32>, Write)], has_branches: bool) -> Vec<Unmatched> {
+    /// The tables, each with those on whose rows that depends.
+    fn unmatched(
+        &self,
+        writes: &[(Option<u32>, Write)],
+        has_branches: bool,
+    ) -> Vec<(BTreeSet<u32>, Unmatched)> {
         let [before, _] = self.relations;
         let written = self.written();
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
@@ -46,13 +117,15 @@ impl Readings<'_> {
             let sources = self.sources(root, &named);
             if !sources.is_empty() && seen.insert(root) {
                 let name = |oid: u32| before.get(oid).map_or_else(String::new, |table| table.name.clone());
-                found.push(Unmatched {
+                let one = Unmatched {
                     table: name(root),
                     is_insert: is_insert(&named),
                     is_plain: !named.is_empty() && named.iter().all(|write| write.is_plain),
-                    sources: sources.into_iter().map(name).collect(),
+                    why: Unchanged::Conditions,
+                    sources: sources.iter().copied().map(name).collect(),
                     is_of_schema: false,
-                });
+                };
+                found.push((sources, one));
             }
         }
         found

@@ -151,6 +151,36 @@ fn rows_that_the_schema_inserts_are_named() {
     }
 }
 
+/// A DELETE without conditions removes all rows of the original, too; another one may leave some there.
+#[test]
+fn rows_that_earlier_statements_have_removed_are_told() {
+    for release in RELEASES {
+        let migration = "
+            DELETE FROM posts WHERE n IS NULL OR n IS NOT NULL;
+            UPDATE posts SET n = 1 WHERE id > 0;
+            BEGIN;
+            DELETE FROM users WHERE id IS NOT NULL;
+            INSERT INTO settings SELECT -id, theme FROM users;
+            ROLLBACK;
+            UPDATE users SET theme = 'x' WHERE id < 0;
+            DELETE FROM users;
+            UPDATE users SET theme = 'x';
+            TRUNCATE settings;
+            UPDATE settings SET v = 'x';";
+        let outcome = measured(&server(release), &request(SCHEMA, migration, Amount::Rows(200))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let reasons: Vec<_> =
+            outcome.statements.iter().filter_map(|one| Some((one.number, one.untimed()?.reason()))).collect();
+        let wanted = [
+            (2, "it changes no row of posts, because earlier statements have removed all rows of posts"),
+            (5, "it inserts no row into settings, because earlier statements have removed all rows of users"),
+            (7, "it changes no row of users, because no generated row satisfies its conditions"),
+        ];
+        assert_eq!(reasons, wanted.map(|(number, reason)| (number, reason.to_owned())), "{release}");
+    }
+}
+
 #[test]
 fn values_that_satisfy_the_conditions_are_measured() {
     let server = server(18);

@@ -25,15 +25,7 @@ pub(super) fn reason_of(found: Option<&Value>, rowless: Option<&[Value]>) -> Opt
     if let Some(unmatched) = unmatched(found) {
         let changes =
             if unmatched["is_insert"] == true { "inserts no row into" } else { "changes no row of" };
-        let table = text(&unmatched["table"]);
-        let cause = if unmatched["is_of_schema"] == true {
-            format!(
-                "no row that the schema inserts into {} satisfies its conditions",
-                sources(unmatched).join(", ")
-            )
-        } else {
-            "no generated row satisfies its conditions".to_owned()
-        };
+        let (table, cause) = (text(&unmatched["table"]), cause(unmatched));
         return Some(format!("it {changes} {table}, because {cause}"));
     }
     let first = rowless?.first()?;
@@ -44,15 +36,7 @@ pub(super) fn reason_of(found: Option<&Value>, rowless: Option<&[Value]>) -> Opt
 /// Advice for other rows.
 fn remedy(one: &Statement) -> Option<String> {
     if let Some(unmatched) = unmatched(one.found) {
-        let option = option(unmatched);
-        if unmatched["is_of_schema"] == true {
-            let sources = sources(unmatched).join(", ");
-            return Some(format!(
-                "insert such rows in the schema; or remove the rows of {sources} from the schema, so that pgrig generates rows \
-                 there, and give values that do with {option}"
-            ));
-        }
-        return Some(format!("give values that do with {option}"));
+        return Some(remedy_of(unmatched));
     }
     let first = one.rowless?.first()?;
     let named = first["columns"].as_array().into_iter().flatten().map(text);
@@ -68,9 +52,39 @@ fn remedy(one: &Statement) -> Option<String> {
     Some(format!("give {values} with {options}"))
 }
 
-/// The option for other values: it names the table on whose rows the conditions depend, if that is a single one.
+/// Why a statement changed no row. Documents of earlier releases do not tell it: there it was always the conditions.
+fn cause(unmatched: &Value) -> String {
+    let sources = sources(unmatched).join(", ");
+    match unmatched["why"].as_str() {
+        Some("removed") => format!("earlier statements have removed all rows of {sources}"),
+        _ if unmatched["is_of_schema"] == true => {
+            format!("no row that the schema inserts into {sources} satisfies its conditions")
+        }
+        _ => "no generated row satisfies its conditions".to_owned(),
+    }
+}
+
+/// Advice for a statement that changed no row.
+fn remedy_of(unmatched: &Value) -> String {
+    let (values, rows) = match unmatched["why"].as_str() {
+        Some("removed") => ("values that these do not remove", "rows that these do not remove"),
+        _ => ("values that do", "such rows"),
+    };
+    let values = format!("give {values} with {}", option(unmatched));
+    if unmatched["is_of_schema"] != true {
+        return values;
+    }
+    let sources = sources(unmatched).join(", ");
+    format!(
+        "insert {rows} in the schema; or remove the rows of {sources} from the schema, so that pgrig generates rows there, \
+         and {values}"
+    )
+}
+
+/// The option for other values: it names the table on whose rows the result depends, if that is a single one.
 fn option(unmatched: &Value) -> String {
-    let is_named = unmatched["is_plain"] == true || unmatched["is_of_schema"] == true;
+    let is_other = unmatched["why"].as_str().is_some_and(|why| why != "conditions");
+    let is_named = is_other || unmatched["is_plain"] == true || unmatched["is_of_schema"] == true;
     let table = match &sources(unmatched)[..] {
         [source] if is_named => source.replace('\'', r"'\''"),
         _ => "TABLE".to_owned(),
@@ -78,7 +92,7 @@ fn option(unmatched: &Value) -> String {
     format!("--column '{table}.COLUMN=SPEC'")
 }
 
-/// The tables on whose rows the conditions depend. Documents of earlier releases name only the table whose rows it writes.
+/// The tables on whose rows the result depends. Documents of earlier releases name only the table whose rows it writes.
 fn sources(unmatched: &Value) -> Vec<String> {
     match unmatched["sources"].as_array() {
         Some(sources) => sources.iter().map(text).collect(),
