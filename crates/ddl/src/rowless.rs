@@ -47,6 +47,8 @@ pub enum Unchanged {
     Conditions,
     /// Earlier statements have removed all rows.
     Removed,
+    /// Each row of INSERT … ON CONFLICT conflicts with one that is there, and that it does not change.
+    Conflict,
 }
 
 /// A table whose rows a statement writes, and of which it changed none, though it could change some if there were other rows.
@@ -77,15 +79,22 @@ impl Unmatched {
             }
             Unchanged::Conditions => "no generated row satisfies its conditions".to_owned(),
             Unchanged::Removed => format!("earlier statements have removed all rows of {sources}"),
+            Unchanged::Conflict if self.is_of_schema => {
+                "each of its rows conflicts with one that the schema inserts".to_owned()
+            }
+            Unchanged::Conflict => "each of its rows conflicts with one that is there".to_owned(),
         };
         format!("it {changes} {}, because {cause}", self.table)
     }
 
     /// Advice for other rows: a phrase for people.
     pub fn remedy(&self) -> String {
-        let (values, rows) = match self.why {
-            Unchanged::Conditions => ("values that do", "such rows"),
-            Unchanged::Removed => ("values that these do not remove", "rows that these do not remove"),
+        let (values, insert) = match self.why {
+            Unchanged::Conditions => ("values that do", "insert such rows in the schema; or "),
+            Unchanged::Removed => {
+                ("values that these do not remove", "insert rows in the schema that these do not remove; or ")
+            }
+            Unchanged::Conflict => ("other values of the key", ""),
         };
         let values = format!("give {values} with {}", self.option());
         if !self.is_of_schema {
@@ -93,7 +102,7 @@ impl Unmatched {
         }
         let sources = self.sources.join(", ");
         format!(
-            "insert {rows} in the schema; or remove the rows of {sources} from the schema, so that pgrig generates rows \
+            "{insert}remove the rows of {sources} from the schema, so that pgrig generates rows \
              there, and {values}"
         )
     }
@@ -209,6 +218,9 @@ mod tests {
         assert!(removed.reason().ends_with(", because earlier statements have removed all rows of users"));
         let remedy = "give values that these do not remove with --column 'users.COLUMN=SPEC'";
         assert_eq!(removed.remedy(), remedy);
+        let conflict = Unmatched { why: Unchanged::Conflict, sources: vec!["posts".to_owned()], ..removed };
+        assert!(conflict.reason().ends_with(", because each of its rows conflicts with one that is there"));
+        assert_eq!(conflict.remedy(), "give other values of the key with --column 'posts.COLUMN=SPEC'");
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(crate) struct Write {
     pub(crate) has_query: bool,
     /// Whether its conditions concern no other table.
     pub(crate) is_plain: bool,
+    /// Whether it is INSERT … ON CONFLICT.
+    pub(crate) has_conflict: bool,
     /// Whether it is DELETE without conditions.
     pub(crate) is_whole: bool,
 }
@@ -51,15 +53,17 @@ impl Parts<'_> {
             return None;
         }
         let (table, after) = self.qualified(first + usize::from(self.begins(first, &["only"])))?;
-        let has = |words: &[&str]| {
+        let has_all = |words: &[&str]| {
             let mut rest = (after..self.tokens.len()).take_while(|at| self.tokens[*at].text != ";");
-            rest.any(|at| words.iter().any(|word| self.begins(at, &[word])))
+            rest.any(|at| self.begins(at, words))
         };
+        let has = |words: &[&str]| words.iter().any(|word| has_all(&[*word]));
         let is_insert = kind[0] == "insert";
         let has_query = has(&["select", "table"]);
         let is_plain = !is_insert && kind[0] != "merge" && !has_query && !has(&["from", "using"]);
         let is_whole = kind[0] == "delete" && !has(&["where", "using"]);
-        Some(Write { table: table.to_owned(), is_insert, has_query, is_plain, is_whole })
+        let has_conflict = is_insert && has_all(&["on", "conflict"]);
+        Some(Write { table: table.to_owned(), is_insert, has_query, is_plain, has_conflict, is_whole })
     }
 }
 
@@ -67,13 +71,13 @@ impl Parts<'_> {
 mod tests {
     use super::*;
 
-    /// Each table, with the letters of what is known: insert, query, plain, whole.
+    /// Each table, with the letters of what is known: insert, query, plain, conflict, whole.
     fn found(sql: &str) -> Vec<String> {
         let letter = |is: bool, letter: &str| if is { letter.to_owned() } else { String::new() };
         let shown = |write: &Write| {
             let letters = letter(write.is_insert, "i") + &letter(write.has_query, "q");
-            let letters = letters + &letter(write.is_plain, "p") + &letter(write.is_whole, "w");
-            format!("{} {letters}", write.table)
+            let letters = letters + &letter(write.is_plain, "p") + &letter(write.has_conflict, "c");
+            format!("{} {letters}{}", write.table, letter(write.is_whole, "w"))
         };
         Write::all_of(sql).iter().map(shown).collect()
     }
@@ -86,7 +90,8 @@ mod tests {
             ("DELETE FROM t USING u WHERE t.id = u.id", &["t "]),
             ("DELETE FROM ONLY t", &["t pw"]),
             ("INSERT INTO t (a) SELECT a FROM u WHERE b", &["t iq"]),
-            ("INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2", &["t i"]),
+            ("INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2", &["t ic"]),
+            ("INSERT INTO t SELECT 1 ON CONFLICT DO NOTHING", &["t iqc"]),
             ("WITH q AS (DELETE FROM a WHERE b RETURNING *) INSERT INTO c SELECT * FROM q", &["a q", "c iq"]),
             (
                 "MERGE INTO t USING u ON a = b WHEN MATCHED THEN UPDATE SET c = 1 WHEN NOT MATCHED THEN DELETE",

@@ -100,8 +100,11 @@ impl<'a> Look<'a> {
         let sampler = Sampler::begin(outside, target.dbname()).await?;
         let counters = Counters::default();
         let made = BTreeSet::new();
-        let rows = session.rows("SELECT oid FROM pg_catalog.pg_class WHERE oid >= 16384", &[]).await?;
+        let query = "SELECT oid, CASE WHEN relkind IN ('r', 'm') THEN coalesce(pg_catalog.pg_relation_size(oid), 0) ELSE 0 END > 0 \
+                     AS has_rows FROM pg_catalog.pg_class WHERE oid >= 16384";
+        let rows = session.rows(query, &[]).await?;
         let was_there = rows.iter().map(|row| row.get("oid")).collect();
+        let had_rows = rows.iter().filter(|row| row.get("has_rows")).map(|row| row.get("oid")).collect();
         Ok(Self {
             target,
             session,
@@ -113,7 +116,7 @@ impl<'a> Look<'a> {
             is_in_transaction: false,
             was_there,
             made,
-            earlier: Earlier::default(),
+            earlier: Earlier::new(had_rows),
         })
     }
 

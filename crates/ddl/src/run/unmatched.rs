@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use connect::ConnectError;
 use server::Session;
 
-use crate::find::{Held, Kind, LockMode, Relations, Work, WorkKind};
+use crate::find::{Held, Kind, LockMode, Relation, Relations, Work, WorkKind};
 use crate::outcome::StatementOutcome;
 use crate::parts::Write;
 use crate::rowless::{Unchanged, Unmatched};
@@ -23,13 +23,19 @@ pub(super) struct Readings<'a> {
 }
 
 /// The statements of a migration so far, as far as they tell why a later one changes no row.
-#[derive(Default)]
 pub(super) struct Earlier {
+    /// Tables that had rows before the migration; of a partition, the partition.
+    had_rows: BTreeSet<u32>,
     /// Tables of which DELETE without conditions has removed all rows, in the original, too.
     cleared: BTreeSet<u32>,
 }
 
 impl Earlier {
+    /// None yet. `had_rows` are the tables with rows; of a partition, the partition.
+    pub(super) fn new(had_rows: BTreeSet<u32>) -> Self {
+        Self { had_rows, cleared: BTreeSet::new() }
+    }
+
     /// The tables of which a statement writes rows, but changed none. `writes` are those that its text names, each with the OID of its
     /// table. If it is a DO (`has_branches`), a write without its lock did not run, because the rows did not lead there. The session is that of
     /// the migration.
@@ -42,6 +48,12 @@ impl Earlier {
         let [before, _] = readings.relations;
         let mut found = Vec::new();
         for (sources, mut one) in readings.unmatched(writes, has_branches) {
+            if one.why == Unchanged::Conflict {
+                // Rows that the migration itself has inserted are those of the original, too.
+                let had_rows = self.had_rows.iter().any(|oid| sources.contains(&before.root(*oid)));
+                found.extend(had_rows.then_some(one));
+                continue;
+            }
             let mut has_any = false;
             for table in sources.iter().filter_map(|oid| before.get(*oid)) {
                 has_any = has_any || has_rows(session, is_in_transaction, &table.sql).await?;
@@ -114,14 +126,14 @@ impl Readings<'_> {
             if !is_own || written.contains(&root) {
                 continue;
             }
-            let sources = self.sources(root, &named);
+            let (why, sources) = self.cause(root, &named);
             if !sources.is_empty() && seen.insert(root) {
                 let name = |oid: u32| before.get(oid).map_or_else(String::new, |table| table.name.clone());
                 let one = Unmatched {
                     table: name(root),
                     is_insert: is_insert(&named),
                     is_plain: !named.is_empty() && named.iter().all(|write| write.is_plain),
-                    why: Unchanged::Conditions,
+                    why,
                     sources: sources.iter().copied().map(name).collect(),
                     is_of_schema: false,
                 };
@@ -142,6 +154,28 @@ impl Readings<'_> {
         let counted = tables.map(|(oid, _)| *oid).filter(is_written);
         let uncounted = self.works.iter().filter(|work| work.kind == WorkKind::Rows).map(|work| work.table);
         counted.chain(uncounted).map(|oid| before.root(oid)).collect()
+    }
+
+    /// Why it changed no row, and the tables on whose rows that depends; without any, it would change none in the original either.
+    fn cause(&self, root: u32, named: &[&Write]) -> (Unchanged, BTreeSet<u32>) {
+        let has_conflict = is_insert(named) && named.iter().any(|write| write.has_conflict);
+        if has_conflict && self.looks_for_conflicts(root) {
+            (Unchanged::Conflict, BTreeSet::from([root]))
+        } else {
+            (Unchanged::Conditions, self.sources(root, named))
+        }
+    }
+
+    /// Whether it looked into an index of the table. INSERT … ON CONFLICT does so for each row, before it inserts the row (execIndexing.c:
+    /// `ExecCheckIndexConstraints`).
+    fn looks_for_conflicts(&self, root: u32) -> bool {
+        let [before, after] = self.relations;
+        let is_of_root = |index: &Relation| {
+            let is_of_table = before.get(index.owner).is_some_and(|owner| owner.kind == Kind::Table);
+            index.kind == Kind::Index && is_of_table && before.root(index.owner) == root
+        };
+        let mut indexes = before.0.iter().filter(|(_, index)| is_of_root(index));
+        indexes.any(|(oid, index)| after.get(*oid).is_some_and(|now| now.read.since(index.read).scans > 0))
     }
 
     /// The tables whose rows could satisfy its conditions, if they were others: the table itself, or those that a query of INSERT reads. They

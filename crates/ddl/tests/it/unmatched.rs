@@ -101,10 +101,20 @@ fn other_statements_have_changed_all_that_they_would() {
                 ("UPDATE posts SET n = 1 WHERE id = 7", &[]),
                 // In one partition.
                 ("UPDATE parted SET v = 'x' WHERE k + 0 = 2", &[]),
-                ("INSERT INTO settings VALUES (1, 'x') ON CONFLICT DO NOTHING", &[]),
+                ("INSERT INTO settings VALUES (-1, 'x') ON CONFLICT DO NOTHING", &[]),
+                ("INSERT INTO settings VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET v = 'x'", &[]),
+                (
+                    "INSERT INTO settings SELECT -2, 'x' WHERE NOT EXISTS (SELECT FROM settings WHERE id = -2)",
+                    &[],
+                ),
+                ("INSERT INTO settings SELECT 1, 'x' WHERE false", &[]),
                 ("SELECT FROM posts WHERE id = 7 FOR UPDATE", &[]),
                 ("ALTER TABLE posts ADD CHECK (n IS NOT NULL OR n IS NULL)", &[]),
                 ("CREATE TABLE made (id int)", &[]),
+                // The original has the row by then, too.
+                ("CREATE TABLE seeds (id int PRIMARY KEY)", &[]),
+                ("INSERT INTO seeds VALUES (1)", &[]),
+                ("INSERT INTO seeds VALUES (1) ON CONFLICT DO NOTHING", &[]),
                 // Nobody has rows there.
                 ("UPDATE made SET id = 1", &[]),
                 ("CREATE TEMP TABLE own AS SELECT 1 AS a", &[]),
@@ -148,6 +158,48 @@ fn rows_that_the_schema_inserts_are_named() {
     for request in [with_row, generated] {
         let outcome = measured(&server, &request).unwrap();
         assert!(unmatched(&outcome).iter().all(Vec::is_empty), "{outcome:#?}");
+    }
+}
+
+#[test]
+fn rows_that_conflict_with_those_of_the_copy_are_told() {
+    let conflict = ", because each of its rows conflicts with one that is there";
+    let conditions = ", because no generated row satisfies its conditions";
+    let cases = [
+        ("INSERT INTO users VALUES (1, 'x'), (2, 'y') ON CONFLICT DO NOTHING", Some(conflict)),
+        (
+            "INSERT INTO users VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET theme = 'x' WHERE users.id < 0",
+            Some(conflict),
+        ),
+        ("INSERT INTO users SELECT id, theme FROM users ON CONFLICT DO NOTHING", Some(conflict)),
+        ("DO $$ BEGIN INSERT INTO users VALUES (1, 'x') ON CONFLICT DO NOTHING; END $$", Some(conflict)),
+        (
+            "INSERT INTO parted SELECT -id, '' FROM users WHERE id < 0 ON CONFLICT DO NOTHING",
+            Some(conditions),
+        ),
+        (
+            "INSERT INTO users SELECT id, root FROM posts WHERE root = '' ON CONFLICT DO NOTHING",
+            Some(conditions),
+        ),
+        (
+            "INSERT INTO users SELECT 1, 'x' WHERE NOT EXISTS (SELECT FROM users WHERE id = 1)",
+            Some(conditions),
+        ),
+        ("INSERT INTO users VALUES (1, 'x'), (-1, 'y') ON CONFLICT DO NOTHING", None),
+    ];
+    let migration = cases.map(|(sql, _)| sql).join(";\n");
+    for release in RELEASES {
+        let outcome = measured(&server(release), &request(SCHEMA, &migration, Amount::Rows(200))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        for ((sql, wanted), one) in cases.iter().zip(&outcome.statements) {
+            let reason = one.untimed().map(|untimed| untimed.reason());
+            let is_wanted = match (wanted, &reason) {
+                (Some(end), Some(reason)) => reason.ends_with(end),
+                (wanted, reason) => wanted.is_none() && reason.is_none(),
+            };
+            assert!(is_wanted, "{release}: {sql}: {reason:?}");
+        }
     }
 }
 

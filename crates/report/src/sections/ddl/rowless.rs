@@ -57,6 +57,10 @@ fn cause(unmatched: &Value) -> String {
     let sources = sources(unmatched).join(", ");
     match unmatched["why"].as_str() {
         Some("removed") => format!("earlier statements have removed all rows of {sources}"),
+        Some("conflict") if unmatched["is_of_schema"] == true => {
+            "each of its rows conflicts with one that the schema inserts".to_owned()
+        }
+        Some("conflict") => "each of its rows conflicts with one that is there".to_owned(),
         _ if unmatched["is_of_schema"] == true => {
             format!("no row that the schema inserts into {sources} satisfies its conditions")
         }
@@ -66,9 +70,12 @@ fn cause(unmatched: &Value) -> String {
 
 /// Advice for a statement that changed no row.
 fn remedy_of(unmatched: &Value) -> String {
-    let (values, rows) = match unmatched["why"].as_str() {
-        Some("removed") => ("values that these do not remove", "rows that these do not remove"),
-        _ => ("values that do", "such rows"),
+    let (values, insert) = match unmatched["why"].as_str() {
+        Some("removed") => {
+            ("values that these do not remove", "insert rows in the schema that these do not remove; or ")
+        }
+        Some("conflict") => ("other values of the key", ""),
+        _ => ("values that do", "insert such rows in the schema; or "),
     };
     let values = format!("give {values} with {}", option(unmatched));
     if unmatched["is_of_schema"] != true {
@@ -76,7 +83,7 @@ fn remedy_of(unmatched: &Value) -> String {
     }
     let sources = sources(unmatched).join(", ");
     format!(
-        "insert {rows} in the schema; or remove the rows of {sources} from the schema, so that pgrig generates rows there, \
+        "{insert}remove the rows of {sources} from the schema, so that pgrig generates rows there, \
          and {values}"
     )
 }
