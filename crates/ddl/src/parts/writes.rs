@@ -1,4 +1,4 @@
-//! The tables whose rows a statement writes, or the body of a DO, by its text: also within WITH, and in branches that do not run.
+//! The tables whose rows a statement writes, or the body of a DO or of a function, by its text: also within WITH, and in branches that do not run.
 
 use super::Parts;
 use super::acts::body;
@@ -19,6 +19,8 @@ pub(crate) struct Write {
     pub(crate) has_conflict: bool,
     /// Whether it is DELETE without conditions.
     pub(crate) is_whole: bool,
+    /// Whether it stands in code, with branches that do not run.
+    pub(crate) is_optional: bool,
 }
 
 impl Write {
@@ -26,16 +28,22 @@ impl Write {
     pub(crate) fn all_of(sql: &str) -> Vec<Self> {
         let parts = Parts::of(sql);
         if parts.begins(0, &["do"]) {
-            Parts::of(body(&parts).unwrap_or_default()).writes()
+            Self::all_in(body(&parts).unwrap_or_default(), true)
         } else {
-            parts.writes()
+            parts.writes(false)
         }
+    }
+
+    /// All in a body, whose branches may not run (`is_optional`).
+    pub(crate) fn all_in(body: &str, is_optional: bool) -> Vec<Self> {
+        Parts::of(body).writes(is_optional)
     }
 }
 
 impl Parts<'_> {
-    fn writes(&self) -> Vec<Write> {
-        (0..self.tokens.len()).filter_map(|place| self.write(place)).collect()
+    fn writes(&self, is_optional: bool) -> Vec<Write> {
+        let all = (0..self.tokens.len()).filter_map(|place| self.write(place));
+        all.map(|write| Write { is_optional, ..write }).collect()
     }
 
     /// The write that begins there.
@@ -63,7 +71,8 @@ impl Parts<'_> {
         let is_plain = !is_insert && kind[0] != "merge" && !has_query && !has(&["from", "using"]);
         let is_whole = kind[0] == "delete" && !has(&["where", "using"]);
         let has_conflict = is_insert && has_all(&["on", "conflict"]);
-        Some(Write { table: table.to_owned(), is_insert, has_query, is_plain, has_conflict, is_whole })
+        let (table, is_optional) = (table.to_owned(), false);
+        Some(Write { table, is_insert, has_query, is_plain, has_conflict, is_whole, is_optional })
     }
 }
 

@@ -18,6 +18,7 @@ use crate::parted;
 use crate::parts::{Parts, Write};
 use crate::rowless::Unmatched;
 use crate::run::blockers::{Blockers, used};
+use crate::run::called;
 use crate::run::counters::Counters;
 use crate::run::databases::Databases;
 use crate::run::events;
@@ -376,11 +377,12 @@ impl<'a> Look<'a> {
             return Ok(Vec::new());
         }
         let mut writes = Vec::new();
-        for write in Write::all_of(&statement.sql) {
+        let of_functions = called::writes(&self.session, &statement.sql).await?;
+        for write in Write::all_of(&statement.sql).into_iter().chain(of_functions) {
             writes.push((self.oid_of(Some(write.table.clone())).await?, write));
         }
         let migration = (&self.session, self.is_in_transaction);
-        self.earlier.unmatched(migration, (&writes, statement.is_do()), readings).await
+        self.earlier.unmatched(migration, &writes, readings).await
     }
 
     async fn reading(&self) -> Result<Reading, ConnectError> {

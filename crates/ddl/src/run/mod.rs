@@ -3,6 +3,7 @@
 
 mod blockers;
 mod bounds;
+mod called;
 mod clock;
 mod copies;
 mod cost;

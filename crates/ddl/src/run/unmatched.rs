@@ -1,5 +1,5 @@
-//! Finds tables of which a statement writes rows, but changed none, because no generated row satisfies its conditions. Such a statement takes the lock
-//! of writes (ROW EXCLUSIVE) on its table all the same.
+//! Finds tables of which a statement writes rows, but changed none: no generated row satisfies its conditions, earlier statements have removed
+//! all rows, or each row of INSERT … ON CONFLICT conflicts. Such a statement takes the lock of writes (ROW EXCLUSIVE) on its table all the same.
 
 use std::collections::BTreeSet;
 
@@ -36,18 +36,17 @@ impl Earlier {
         Self { had_rows, cleared: BTreeSet::new() }
     }
 
-    /// The tables of which a statement writes rows, but changed none. `writes` are those that its text names, each with the OID of its
-    /// table. If it is a DO (`has_branches`), a write without its lock did not run, because the rows did not lead there. The session is that of
-    /// the migration.
+    /// The tables of which a statement writes rows, but changed none. `writes` are those that its text or its functions name, each with the
+    /// OID of its table. In code, a write without its lock did not run, because the rows did not lead there. The session is that of the migration.
     pub(super) async fn unmatched(
         &mut self,
         (session, is_in_transaction): (&Session, bool),
-        (writes, has_branches): (&[(Option<u32>, Write)], bool),
+        writes: &[(Option<u32>, Write)],
         readings: Readings<'_>,
     ) -> Result<Vec<Unmatched>, ConnectError> {
         let [before, _] = readings.relations;
         let mut found = Vec::new();
-        for (sources, mut one) in readings.unmatched(writes, has_branches) {
+        for (sources, mut one) in readings.unmatched(writes) {
             if one.why == Unchanged::Conflict {
                 // Rows that the migration itself has inserted are those of the original, too.
                 let had_rows = self.had_rows.iter().any(|oid| sources.contains(&before.root(*oid)));
@@ -65,18 +64,18 @@ impl Earlier {
                 found.push(one);
             }
         }
-        self.add(writes, has_branches, readings);
+        self.add(writes, readings);
         Ok(found)
     }
 
     /// Adds a statement.
-    fn add(&mut self, writes: &[(Option<u32>, Write)], has_branches: bool, readings: Readings<'_>) {
+    fn add(&mut self, writes: &[(Option<u32>, Write)], readings: Readings<'_>) {
         for written in readings.written() {
             self.cleared.remove(&written);
         }
         let [before, _] = readings.relations;
         let is_whole = |(oid, write): &(Option<u32>, Write)| {
-            oid.filter(|oid| write.is_whole && !has_branches && before.root(*oid) == *oid)
+            oid.filter(|oid| write.is_whole && !write.is_optional && before.root(*oid) == *oid)
         };
         self.cleared.extend(writes.iter().filter_map(is_whole));
     }
@@ -101,16 +100,12 @@ async fn has_rows(session: &Session, is_in_transaction: bool, table: &str) -> Re
 
 impl Readings<'_> {
     /// The tables, each with those on whose rows that depends.
-    fn unmatched(
-        &self,
-        writes: &[(Option<u32>, Write)],
-        has_branches: bool,
-    ) -> Vec<(BTreeSet<u32>, Unmatched)> {
+    fn unmatched(&self, writes: &[(Option<u32>, Write)]) -> Vec<(BTreeSet<u32>, Unmatched)> {
         let [before, _] = self.relations;
         let written = self.written();
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
         let locked: BTreeSet<u32> = self.locks[1].with(LockMode::RowExclusive).collect();
-        let skipped = writes.iter().filter_map(|(of, _)| *of).filter(|_| has_branches);
+        let skipped = writes.iter().filter(|(_, write)| write.is_optional).filter_map(|(of, _)| *of);
         for oid in locked.iter().copied().chain(skipped) {
             let relation = before.get(oid).filter(|one| !one.is_temporary);
             if relation.is_none_or(|one| !matches!(one.kind, Kind::Table | Kind::Partitioned)) {

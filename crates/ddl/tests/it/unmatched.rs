@@ -31,9 +31,13 @@ fn unmatched(outcome: &Outcome) -> Vec<Vec<String>> {
 }
 
 fn assert_found(release: u16, cases: &[(&str, &[&str])]) {
+    assert_found_in(release, SCHEMA, cases);
+}
+
+fn assert_found_in(release: u16, schema: &str, cases: &[(&str, &[&str])]) {
     let migration: Vec<&str> = cases.iter().map(|(sql, _)| *sql).collect();
     let outcome =
-        measured(&server(release), &request(SCHEMA, &migration.join(";\n"), Amount::Rows(200))).unwrap();
+        measured(&server(release), &request(schema, &migration.join(";\n"), Amount::Rows(200))).unwrap();
     let failed: Vec<_> = outcome.failed().collect();
     assert!(failed.is_empty(), "{release}: {failed:#?}");
     for ((sql, wanted), (found, one)) in cases.iter().zip(unmatched(&outcome).iter().zip(&outcome.statements))
@@ -76,7 +80,7 @@ fn a_write_that_finds_no_row_is_told() {
                     &["users"],
                 ),
                 ("SELECT migrate()", &["users TABLE"]),
-                ("CALL batches()", &["users TABLE"]),
+                ("CALL batches()", &["users"]),
                 ("UPDATE shown SET v = 'x' WHERE id < 0", &["settings TABLE"]),
                 ("UPDATE parted SET v = 'x' WHERE v = ''", &["parted"]),
                 // The statement before has the lock already.
@@ -200,6 +204,62 @@ fn rows_that_conflict_with_those_of_the_copy_are_told() {
             };
             assert!(is_wanted, "{release}: {sql}: {reason:?}");
         }
+    }
+}
+
+/// Their own text tells the writes of functions: locks of the transaction, and other writes, do not hide them.
+#[test]
+fn the_writes_of_functions_are_found() {
+    let functions = "
+        CREATE FUNCTION misses() RETURNS void LANGUAGE sql AS 'UPDATE users SET theme = NULL WHERE id < 0';
+        CREATE FUNCTION branch() RETURNS void LANGUAGE plpgsql AS
+            'BEGIN IF EXISTS (SELECT FROM users WHERE id < 0) THEN UPDATE users SET theme = NULL; END IF; END';
+        CREATE SCHEMA app;
+        CREATE FUNCTION app.several() RETURNS int LANGUAGE plpgsql AS
+            'BEGIN PERFORM misses(); UPDATE posts SET n = 1; RETURN 1; END';
+        CREATE FUNCTION hits() RETURNS void LANGUAGE plpgsql AS 'BEGIN UPDATE users SET theme = ''x''; END';
+        CREATE FUNCTION seed() RETURNS void LANGUAGE sql AS
+            'INSERT INTO settings VALUES (1, ''x'') ON CONFLICT DO NOTHING';
+        CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS
+            'BEGIN UPDATE users SET theme = NULL WHERE id < 0; RETURN NEW; END';
+        CREATE PROCEDURE mixed() LANGUAGE plpgsql AS
+            'BEGIN UPDATE posts SET n = 2; UPDATE users SET theme = NULL WHERE id < 0; END';
+        CREATE TRIGGER posts_audit AFTER UPDATE ON posts FOR EACH STATEMENT EXECUTE FUNCTION audit();
+    ";
+    let cases: [(&str, &[&str]); 15] = [
+        // Beside other writes.
+        ("DO $$ BEGIN UPDATE posts SET n = 1; PERFORM misses(); END $$", &["users"]),
+        ("SELECT app.several()", &["users"]),
+        ("CALL mixed()", &["users"]),
+        ("WITH done AS (UPDATE posts SET n = 3 RETURNING id) SELECT misses() FROM done LIMIT 1", &["users"]),
+        ("SELECT branch()", &["users"]),
+        ("SELECT seed()", &["INSERT INTO settings TABLE"]),
+        // The transaction has the lock already.
+        ("BEGIN", &[]),
+        ("UPDATE users SET theme = 'y'", &[]),
+        ("SELECT misses()", &["users"]),
+        ("SELECT public.misses()", &["users"]),
+        ("SELECT count(*) FROM users", &[]),
+        ("COMMIT", &[]),
+        ("SELECT hits()", &[]),
+        // A trigger.
+        ("UPDATE posts SET n = 4", &[]),
+        ("DO $$ BEGIN UPDATE posts SET n = 5; PERFORM hits(); END $$", &[]),
+    ];
+    for release in RELEASES {
+        assert_found_in(release, &format!("{SCHEMA}{functions}"), &cases);
+    }
+}
+
+/// Their bodies have no text of their own.
+#[test]
+fn the_writes_of_functions_in_standard_sql_are_found() {
+    let function =
+        "CREATE FUNCTION misses() RETURNS void BEGIN ATOMIC UPDATE users SET theme = NULL WHERE id < 0; END;";
+    let cases: [(&str, &[&str]); 1] =
+        [("DO $$ BEGIN UPDATE posts SET n = 1; PERFORM misses(); END $$", &["users"])];
+    for release in RELEASES.into_iter().filter(|release| *release >= 14) {
+        assert_found_in(release, &format!("{SCHEMA}{function}"), &cases);
     }
 }
 
