@@ -39,7 +39,19 @@ impl Rowless {
     }
 }
 
-/// A table whose rows a statement writes, and of which it changed none, because no generated row satisfies its conditions.
+/// Why a statement that writes rows of a table changed none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unchanged {
+    /// No row satisfies its conditions.
+    Conditions,
+    /// Earlier statements have removed all rows.
+    Removed,
+    /// Each row of INSERT … ON CONFLICT conflicts with one that is there, and that it does not change.
+    Conflict,
+}
+
+/// A table whose rows a statement writes, and of which it changed none, though it could change some if there were other rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unmatched {
     /// Name of the table for people.
@@ -48,19 +60,61 @@ pub struct Unmatched {
     pub is_insert: bool,
     /// Whether the conditions concern no other table.
     pub is_plain: bool,
+    /// Why it changed none.
+    pub why: Unchanged,
+    /// The tables on whose rows that depends: the table itself, or those that INSERT reads.
+    pub sources: Vec<String>,
+    /// Whether the schema itself inserts the rows of all these tables, so that pgrig generates none there.
+    pub is_of_schema: bool,
 }
 
 impl Unmatched {
     /// Why the time of the statement is not measured: a phrase for people.
     pub fn reason(&self) -> String {
         let changes = if self.is_insert { "inserts no row into" } else { "changes no row of" };
-        format!("it {changes} {}, because no generated row satisfies its conditions", self.table)
+        let sources = self.sources.join(", ");
+        let cause = match self.why {
+            Unchanged::Conditions if self.is_of_schema => {
+                format!("no row that the schema inserts into {sources} satisfies its conditions")
+            }
+            Unchanged::Conditions => "no generated row satisfies its conditions".to_owned(),
+            Unchanged::Removed => format!("earlier statements have removed all rows of {sources}"),
+            Unchanged::Conflict if self.is_of_schema => {
+                "each of its rows conflicts with one that the schema inserts".to_owned()
+            }
+            Unchanged::Conflict => "each of its rows conflicts with one that is there".to_owned(),
+        };
+        format!("it {changes} {}, because {cause}", self.table)
     }
 
     /// Advice for other rows: a phrase for people.
     pub fn remedy(&self) -> String {
-        let table = if self.is_plain { self.table.replace('\'', r"'\''") } else { "TABLE".to_owned() };
-        format!("give values that do with --column '{table}.COLUMN=SPEC'")
+        let (values, insert) = match self.why {
+            Unchanged::Conditions => ("values that do", "insert such rows in the schema; or "),
+            Unchanged::Removed => {
+                ("values that these do not remove", "insert rows in the schema that these do not remove; or ")
+            }
+            Unchanged::Conflict => ("other values of the key", ""),
+        };
+        let values = format!("give {values} with {}", self.option());
+        if !self.is_of_schema {
+            return values;
+        }
+        let sources = self.sources.join(", ");
+        format!(
+            "{insert}remove the rows of {sources} from the schema, so that pgrig generates rows \
+             there, and {values}"
+        )
+    }
+
+    /// The option for other values: it names the table on whose rows the result depends, if that is a single one.
+    fn option(&self) -> String {
+        let is_named = self.is_plain || self.is_of_schema || self.why != Unchanged::Conditions;
+        let table = match &self.sources[..] {
+            [source] if is_named => source.replace('\'', r"'\''"),
+            _ => "TABLE".to_owned(),
+        };
+        format!("--column '{table}.COLUMN=SPEC'")
     }
 }
 
@@ -138,8 +192,14 @@ mod tests {
 
     #[test]
     fn the_remedy_of_a_write_names_its_table_if_the_conditions_concern_no_other() {
-        let of =
-            |is_insert: bool, is_plain: bool| Unmatched { table: "posts".to_owned(), is_insert, is_plain };
+        let of = |is_insert: bool, is_plain: bool| Unmatched {
+            table: "posts".to_owned(),
+            is_insert,
+            is_plain,
+            why: Unchanged::Conditions,
+            sources: vec![if is_insert { "users" } else { "posts" }.to_owned()],
+            is_of_schema: false,
+        };
         let plain = of(false, true);
         assert_eq!(
             plain.reason(),
@@ -149,6 +209,18 @@ mod tests {
         let inserted = of(true, false);
         assert!(inserted.reason().starts_with("it inserts no row into posts, because "));
         assert!(inserted.remedy().ends_with("--column 'TABLE.COLUMN=SPEC'"));
+        let of_schema = Unmatched { is_of_schema: true, ..inserted };
+        let reason = "because no row that the schema inserts into users satisfies its conditions";
+        assert!(of_schema.reason().ends_with(reason));
+        assert!(of_schema.remedy().contains("remove the rows of users from the schema"));
+        assert!(of_schema.remedy().ends_with("--column 'users.COLUMN=SPEC'"));
+        let removed = Unmatched { why: Unchanged::Removed, is_of_schema: false, ..of_schema };
+        assert!(removed.reason().ends_with(", because earlier statements have removed all rows of users"));
+        let remedy = "give values that these do not remove with --column 'users.COLUMN=SPEC'";
+        assert_eq!(removed.remedy(), remedy);
+        let conflict = Unmatched { why: Unchanged::Conflict, sources: vec!["posts".to_owned()], ..removed };
+        assert!(conflict.reason().ends_with(", because each of its rows conflicts with one that is there"));
+        assert_eq!(conflict.remedy(), "give other values of the key with --column 'posts.COLUMN=SPEC'");
     }
 
     #[test]

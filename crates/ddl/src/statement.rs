@@ -138,11 +138,6 @@ impl Statement {
         !definitions.contains(&self.first_word().as_str())
     }
 
-    /// Whether it is DO: its body can have branches that do not run.
-    pub(crate) fn is_do(&self) -> bool {
-        self.first_word() == "do"
-    }
-
     /// Whether it may be the call of code that defines objects: DO, CALL, or SELECT with a function.
     pub fn is_code(&self) -> bool {
         ["do", "call", "select"].contains(&self.first_word().as_str())

@@ -1,6 +1,7 @@
 //! The parts of a statement's text, as far as a better way is made of them.
 
 mod acts;
+mod calls;
 mod computed;
 mod concurrent;
 mod several;
@@ -9,6 +10,7 @@ mod writes;
 use sql::Kind;
 
 pub(crate) use acts::{Act, Acts};
+pub(crate) use calls::Call;
 pub(crate) use several::{Part, Several};
 pub(crate) use writes::Write;
 

@@ -1,10 +1,11 @@
-//! The tables whose rows a statement writes, or the body of a DO, by its text: also within WITH, and in branches that do not run.
+//! The tables whose rows a statement writes, or the body of a DO or of a function, by its text: also within WITH, and in branches that do not run.
 
 use super::Parts;
 use super::acts::body;
 
 /// UPDATE, DELETE, INSERT or MERGE of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub(crate) struct Write {
     /// The name of the table, as it stands there.
     pub(crate) table: String,
@@ -14,6 +15,12 @@ pub(crate) struct Write {
     pub(crate) has_query: bool,
     /// Whether its conditions concern no other table.
     pub(crate) is_plain: bool,
+    /// Whether it is INSERT … ON CONFLICT.
+    pub(crate) has_conflict: bool,
+    /// Whether it is DELETE without conditions.
+    pub(crate) is_whole: bool,
+    /// Whether it stands in code, with branches that do not run.
+    pub(crate) is_optional: bool,
 }
 
 impl Write {
@@ -21,16 +28,22 @@ impl Write {
     pub(crate) fn all_of(sql: &str) -> Vec<Self> {
         let parts = Parts::of(sql);
         if parts.begins(0, &["do"]) {
-            Parts::of(body(&parts).unwrap_or_default()).writes()
+            Self::all_in(body(&parts).unwrap_or_default(), true)
         } else {
-            parts.writes()
+            parts.writes(false)
         }
+    }
+
+    /// All in a body, whose branches may not run (`is_optional`).
+    pub(crate) fn all_in(body: &str, is_optional: bool) -> Vec<Self> {
+        Parts::of(body).writes(is_optional)
     }
 }
 
 impl Parts<'_> {
-    fn writes(&self) -> Vec<Write> {
-        (0..self.tokens.len()).filter_map(|place| self.write(place)).collect()
+    fn writes(&self, is_optional: bool) -> Vec<Write> {
+        let all = (0..self.tokens.len()).filter_map(|place| self.write(place));
+        all.map(|write| Write { is_optional, ..write }).collect()
     }
 
     /// The write that begins there.
@@ -48,14 +61,18 @@ impl Parts<'_> {
             return None;
         }
         let (table, after) = self.qualified(first + usize::from(self.begins(first, &["only"])))?;
-        let has = |words: &[&str]| {
+        let has_all = |words: &[&str]| {
             let mut rest = (after..self.tokens.len()).take_while(|at| self.tokens[*at].text != ";");
-            rest.any(|at| words.iter().any(|word| self.begins(at, &[word])))
+            rest.any(|at| self.begins(at, words))
         };
+        let has = |words: &[&str]| words.iter().any(|word| has_all(&[*word]));
         let is_insert = kind[0] == "insert";
         let has_query = has(&["select", "table"]);
         let is_plain = !is_insert && kind[0] != "merge" && !has_query && !has(&["from", "using"]);
-        Some(Write { table: table.to_owned(), is_insert, has_query, is_plain })
+        let is_whole = kind[0] == "delete" && !has(&["where", "using"]);
+        let has_conflict = is_insert && has_all(&["on", "conflict"]);
+        let (table, is_optional) = (table.to_owned(), false);
+        Some(Write { table, is_insert, has_query, is_plain, has_conflict, is_whole, is_optional })
     }
 }
 
@@ -63,12 +80,13 @@ impl Parts<'_> {
 mod tests {
     use super::*;
 
-    /// Each table, with the letters of what is known: insert, query, plain.
+    /// Each table, with the letters of what is known: insert, query, plain, conflict, whole.
     fn found(sql: &str) -> Vec<String> {
         let letter = |is: bool, letter: &str| if is { letter.to_owned() } else { String::new() };
         let shown = |write: &Write| {
             let letters = letter(write.is_insert, "i") + &letter(write.has_query, "q");
-            format!("{} {letters}{}", write.table, letter(write.is_plain, "p"))
+            let letters = letters + &letter(write.is_plain, "p") + &letter(write.has_conflict, "c");
+            format!("{} {letters}{}", write.table, letter(write.is_whole, "w"))
         };
         Write::all_of(sql).iter().map(shown).collect()
     }
@@ -79,8 +97,10 @@ mod tests {
             ("UPDATE posts SET message = 'x' WHERE rootid = '';", &["posts p"][..]),
             ("delete from only s.\"T x\" where a = 1", &["s.\"T x\" p"]),
             ("DELETE FROM t USING u WHERE t.id = u.id", &["t "]),
+            ("DELETE FROM ONLY t", &["t pw"]),
             ("INSERT INTO t (a) SELECT a FROM u WHERE b", &["t iq"]),
-            ("INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2", &["t i"]),
+            ("INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2", &["t ic"]),
+            ("INSERT INTO t SELECT 1 ON CONFLICT DO NOTHING", &["t iqc"]),
             ("WITH q AS (DELETE FROM a WHERE b RETURNING *) INSERT INTO c SELECT * FROM q", &["a q", "c iq"]),
             (
                 "MERGE INTO t USING u ON a = b WHEN MATCHED THEN UPDATE SET c = 1 WHEN NOT MATCHED THEN DELETE",

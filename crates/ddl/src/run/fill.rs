@@ -3,6 +3,8 @@
 //! At scale 1, the tables have the amount that the user asked for. pgrig fills them at smaller scales: the largest takes no
 //! more than the request allows.
 
+use std::collections::BTreeSet;
+
 use connect::Target;
 use fill::limits::Limits;
 use fill::{
@@ -40,6 +42,8 @@ pub(crate) struct Filler<'a> {
     pub(crate) defaults: Vec<DefaultRows>,
     /// Triggers of the schema, which do not run for the rows.
     pub(crate) triggers: SchemaTriggers,
+    /// Tables that get no generated rows, because the schema inserts rows there, by their names for people.
+    pub(crate) inserted: BTreeSet<String>,
 }
 
 /// Scales of the fills.

@@ -1,6 +1,9 @@
 //! Forecasts of the costs of statements at a size that was not measured.
 
+use std::collections::BTreeSet;
+
 use super::rowless::Partitions;
+use super::unmatched;
 use crate::forecast::{Memory, forecast};
 use crate::outcome::{StatementOutcome, TableAt};
 
@@ -10,12 +13,15 @@ pub(super) struct Forecasts<'a> {
     pub(super) goal: &'a [TableAt],
     pub(super) memory: Memory,
     pub(super) partitions: Partitions<'a>,
+    /// Tables whose rows the schema inserts, by their names for people.
+    pub(super) inserted: &'a BTreeSet<String>,
 }
 
 impl Forecasts<'_> {
     /// Adds forecasts, but none for a statement whose time is not measured.
     pub(super) fn add(&self, statements: &mut [StatementOutcome]) {
         self.partitions.note(statements);
+        unmatched::mark_rows_of_schema(self.inserted, statements);
         for one in statements.iter_mut().filter(|one| one.untimed().is_none()) {
             let Some(found) = &one.found else { continue };
             let size = sized(&one.tables, self.goal);

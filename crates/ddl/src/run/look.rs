@@ -18,6 +18,7 @@ use crate::parted;
 use crate::parts::{Parts, Write};
 use crate::rowless::Unmatched;
 use crate::run::blockers::{Blockers, used};
+use crate::run::called;
 use crate::run::counters::Counters;
 use crate::run::databases::Databases;
 use crate::run::events;
@@ -27,7 +28,7 @@ use crate::run::named::within;
 use crate::run::pace::Pace;
 use crate::run::rules::Rules;
 use crate::run::space::Sampler;
-use crate::run::unmatched::Readings;
+use crate::run::unmatched::{Earlier, Readings};
 use crate::run::vacuum;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
 use crate::run::workers::Workers;
@@ -74,6 +75,8 @@ pub(crate) struct Look<'a> {
     was_there: BTreeSet<u32>,
     /// Relations that the open transaction has made, so that nobody else can wait for them.
     made: BTreeSet<u32>,
+    /// The statements that ran.
+    earlier: Earlier,
 }
 
 /// A reading in a transaction.
@@ -98,8 +101,11 @@ impl<'a> Look<'a> {
         let sampler = Sampler::begin(outside, target.dbname()).await?;
         let counters = Counters::default();
         let made = BTreeSet::new();
-        let rows = session.rows("SELECT oid FROM pg_catalog.pg_class WHERE oid >= 16384", &[]).await?;
+        let query = "SELECT oid, CASE WHEN relkind IN ('r', 'm') THEN coalesce(pg_catalog.pg_relation_size(oid), 0) ELSE 0 END > 0 \
+                     AS has_rows FROM pg_catalog.pg_class WHERE oid >= 16384";
+        let rows = session.rows(query, &[]).await?;
         let was_there = rows.iter().map(|row| row.get("oid")).collect();
+        let had_rows = rows.iter().filter(|row| row.get("has_rows")).map(|row| row.get("oid")).collect();
         Ok(Self {
             target,
             session,
@@ -111,6 +117,7 @@ impl<'a> Look<'a> {
             is_in_transaction: false,
             was_there,
             made,
+            earlier: Earlier::new(had_rows),
         })
     }
 
@@ -362,7 +369,7 @@ impl<'a> Look<'a> {
 
     /// Tables of which the statement writes rows, but changed none.
     async fn unmatched(
-        &self,
+        &mut self,
         statement: &Statement,
         readings: Readings<'_>,
     ) -> Result<Vec<Unmatched>, ConnectError> {
@@ -370,10 +377,12 @@ impl<'a> Look<'a> {
             return Ok(Vec::new());
         }
         let mut writes = Vec::new();
-        for write in Write::all_of(&statement.sql) {
+        let of_functions = called::writes(&self.session, &statement.sql).await?;
+        for write in Write::all_of(&statement.sql).into_iter().chain(of_functions) {
             writes.push((self.oid_of(Some(write.table.clone())).await?, write));
         }
-        Ok(readings.unmatched(&writes, statement.is_do()))
+        let migration = (&self.session, self.is_in_transaction);
+        self.earlier.unmatched(migration, &writes, readings).await
     }
 
     async fn reading(&self) -> Result<Reading, ConnectError> {

@@ -3,6 +3,7 @@
 
 mod blockers;
 mod bounds;
+mod called;
 mod clock;
 mod copies;
 mod cost;
@@ -242,7 +243,7 @@ impl Measurement<'_> {
         columns.name_in(&mut statements);
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
-        let forecasts = Forecasts { goal: &goal, memory, partitions };
+        let forecasts = Forecasts { goal: &goal, memory, partitions, inserted: &recipe.inserted };
         forecasts.add(&mut statements);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
@@ -293,6 +294,7 @@ impl Measurement<'_> {
         }
         observer.step("reading the tables and their constraints");
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
+        let inserted = tables.with_rows(&empty).await?;
         if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
             observer.step("trying the scripts of readers and writers");
             let copy = site.databases.copy(&empty, "probe").await?;
@@ -346,7 +348,8 @@ impl Measurement<'_> {
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
         let (at, request) = (self.site, self.request);
         let empty = empty_ones;
-        let recipe = Filler { site: at, request, skipped, empty, additions, specs, defaults, triggers };
+        let recipe =
+            Filler { site: at, request, skipped, empty, additions, specs, defaults, triggers, inserted };
         let name = |oid: &u32| tables.get(tables.get(*oid)?.root()).map(Table::shown);
         let work = |found: &Effects| (class_of(found), found.tables.iter().filter_map(name).collect());
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();

@@ -115,6 +115,19 @@ impl Tables {
             .map(|(oid, table)| (*oid, table))
     }
 
+    /// Those that can be filled and have rows, by their names for people. `target` is their database.
+    pub(crate) async fn with_rows(&self, target: &Target) -> Result<BTreeSet<String>, ConnectError> {
+        let session = Session::open(target).await?;
+        let tables: Vec<&Table> = self.filled().map(|(_, table)| table).collect();
+        let any: Vec<String> =
+            tables.iter().map(|table| format!("EXISTS (SELECT FROM {})", table.sql())).collect();
+        let query = format!("SELECT ARRAY[{}]::bool[] AS have_rows", any.join(", "));
+        let have_rows: Vec<bool> = session.row(&query, &[]).await?.get("have_rows");
+        session.close().await;
+        let each = tables.into_iter().zip(have_rows);
+        Ok(each.filter(|(_, has_rows)| *has_rows).map(|(table, _)| table.shown()).collect())
+    }
+
     /// The table that an option means.
     ///
     /// # Errors

@@ -31,9 +31,13 @@ fn unmatched(outcome: &Outcome) -> Vec<Vec<String>> {
 }
 
 fn assert_found(release: u16, cases: &[(&str, &[&str])]) {
+    assert_found_in(release, SCHEMA, cases);
+}
+
+fn assert_found_in(release: u16, schema: &str, cases: &[(&str, &[&str])]) {
     let migration: Vec<&str> = cases.iter().map(|(sql, _)| *sql).collect();
     let outcome =
-        measured(&server(release), &request(SCHEMA, &migration.join(";\n"), Amount::Rows(200))).unwrap();
+        measured(&server(release), &request(schema, &migration.join(";\n"), Amount::Rows(200))).unwrap();
     let failed: Vec<_> = outcome.failed().collect();
     assert!(failed.is_empty(), "{release}: {failed:#?}");
     for ((sql, wanted), (found, one)) in cases.iter().zip(unmatched(&outcome).iter().zip(&outcome.statements))
@@ -76,7 +80,7 @@ fn a_write_that_finds_no_row_is_told() {
                     &["users"],
                 ),
                 ("SELECT migrate()", &["users TABLE"]),
-                ("CALL batches()", &["users TABLE"]),
+                ("CALL batches()", &["users"]),
                 ("UPDATE shown SET v = 'x' WHERE id < 0", &["settings TABLE"]),
                 ("UPDATE parted SET v = 'x' WHERE v = ''", &["parted"]),
                 // The statement before has the lock already.
@@ -101,10 +105,20 @@ fn other_statements_have_changed_all_that_they_would() {
                 ("UPDATE posts SET n = 1 WHERE id = 7", &[]),
                 // In one partition.
                 ("UPDATE parted SET v = 'x' WHERE k + 0 = 2", &[]),
-                ("INSERT INTO settings VALUES (1, 'x') ON CONFLICT DO NOTHING", &[]),
+                ("INSERT INTO settings VALUES (-1, 'x') ON CONFLICT DO NOTHING", &[]),
+                ("INSERT INTO settings VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET v = 'x'", &[]),
+                (
+                    "INSERT INTO settings SELECT -2, 'x' WHERE NOT EXISTS (SELECT FROM settings WHERE id = -2)",
+                    &[],
+                ),
+                ("INSERT INTO settings SELECT 1, 'x' WHERE false", &[]),
                 ("SELECT FROM posts WHERE id = 7 FOR UPDATE", &[]),
                 ("ALTER TABLE posts ADD CHECK (n IS NOT NULL OR n IS NULL)", &[]),
                 ("CREATE TABLE made (id int)", &[]),
+                // The original has the row by then, too.
+                ("CREATE TABLE seeds (id int PRIMARY KEY)", &[]),
+                ("INSERT INTO seeds VALUES (1)", &[]),
+                ("INSERT INTO seeds VALUES (1) ON CONFLICT DO NOTHING", &[]),
                 // Nobody has rows there.
                 ("UPDATE made SET id = 1", &[]),
                 ("CREATE TEMP TABLE own AS SELECT 1 AS a", &[]),
@@ -114,6 +128,168 @@ fn other_statements_have_changed_all_that_they_would() {
                 ("COMMIT", &[]),
             ],
         );
+    }
+}
+
+/// A table whose rows the schema inserts gets no generated rows.
+#[test]
+fn rows_that_the_schema_inserts_are_named() {
+    let schema = "CREATE TABLE settings (id int PRIMARY KEY, key text, value text); \
+                  CREATE TABLE users (id int PRIMARY KEY, theme text);";
+    let inserted =
+        format!("{schema} INSERT INTO settings VALUES (1, 'app.lang', 'en'), (2, 'app.logo', '');");
+    let update = "UPDATE settings SET value = '1' WHERE key = 'app.new'";
+    let insert = "INSERT INTO users SELECT -id, value FROM settings WHERE key = 'app.new'";
+    let of_users = "UPDATE users SET theme = 'x' WHERE id < 0";
+    let server = server(18);
+    let migration = format!("{update}; {insert}; {of_users}");
+    let outcome = measured(&server, &request(&inserted, &migration, Amount::Rows(200))).unwrap();
+    let reasons: Vec<String> = outcome.statements.iter().map(|one| one.untimed().unwrap().reason()).collect();
+    let none = "because no row that the schema inserts into settings satisfies its conditions";
+    let wanted = [
+        format!("it changes no row of settings, {none}"),
+        format!("it inserts no row into users, {none}"),
+        "it changes no row of users, because no generated row satisfies its conditions".to_owned(),
+    ];
+    assert_eq!(reasons, wanted);
+    let remedy = outcome.statements[0].untimed().unwrap().remedy();
+    assert!(remedy.ends_with("give values that do with --column 'settings.COLUMN=SPEC'"), "{remedy}");
+    // Both parts of the remedy work.
+    let with_row = format!("{inserted} INSERT INTO settings VALUES (3, 'app.new', '2');");
+    let with_row = request(&with_row, update, Amount::Rows(200));
+    let columns = vec!["settings.key=list(app.new,app.lang)".to_owned()];
+    let generated = Request { columns, ..request(schema, update, Amount::Rows(200)) };
+    for request in [with_row, generated] {
+        let outcome = measured(&server, &request).unwrap();
+        assert!(unmatched(&outcome).iter().all(Vec::is_empty), "{outcome:#?}");
+    }
+}
+
+#[test]
+fn rows_that_conflict_with_those_of_the_copy_are_told() {
+    let conflict = ", because each of its rows conflicts with one that is there";
+    let conditions = ", because no generated row satisfies its conditions";
+    let cases = [
+        ("INSERT INTO users VALUES (1, 'x'), (2, 'y') ON CONFLICT DO NOTHING", Some(conflict)),
+        (
+            "INSERT INTO users VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET theme = 'x' WHERE users.id < 0",
+            Some(conflict),
+        ),
+        ("INSERT INTO users SELECT id, theme FROM users ON CONFLICT DO NOTHING", Some(conflict)),
+        ("DO $$ BEGIN INSERT INTO users VALUES (1, 'x') ON CONFLICT DO NOTHING; END $$", Some(conflict)),
+        (
+            "INSERT INTO parted SELECT -id, '' FROM users WHERE id < 0 ON CONFLICT DO NOTHING",
+            Some(conditions),
+        ),
+        (
+            "INSERT INTO users SELECT id, root FROM posts WHERE root = '' ON CONFLICT DO NOTHING",
+            Some(conditions),
+        ),
+        (
+            "INSERT INTO users SELECT 1, 'x' WHERE NOT EXISTS (SELECT FROM users WHERE id = 1)",
+            Some(conditions),
+        ),
+        ("INSERT INTO users VALUES (1, 'x'), (-1, 'y') ON CONFLICT DO NOTHING", None),
+    ];
+    let migration = cases.map(|(sql, _)| sql).join(";\n");
+    for release in RELEASES {
+        let outcome = measured(&server(release), &request(SCHEMA, &migration, Amount::Rows(200))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        for ((sql, wanted), one) in cases.iter().zip(&outcome.statements) {
+            let reason = one.untimed().map(|untimed| untimed.reason());
+            let is_wanted = match (wanted, &reason) {
+                (Some(end), Some(reason)) => reason.ends_with(end),
+                (wanted, reason) => wanted.is_none() && reason.is_none(),
+            };
+            assert!(is_wanted, "{release}: {sql}: {reason:?}");
+        }
+    }
+}
+
+/// Their own text tells the writes of functions: locks of the transaction, and other writes, do not hide them.
+#[test]
+fn the_writes_of_functions_are_found() {
+    let functions = "
+        CREATE FUNCTION misses() RETURNS void LANGUAGE sql AS 'UPDATE users SET theme = NULL WHERE id < 0';
+        CREATE FUNCTION branch() RETURNS void LANGUAGE plpgsql AS
+            'BEGIN IF EXISTS (SELECT FROM users WHERE id < 0) THEN UPDATE users SET theme = NULL; END IF; END';
+        CREATE SCHEMA app;
+        CREATE FUNCTION app.several() RETURNS int LANGUAGE plpgsql AS
+            'BEGIN PERFORM misses(); UPDATE posts SET n = 1; RETURN 1; END';
+        CREATE FUNCTION hits() RETURNS void LANGUAGE plpgsql AS 'BEGIN UPDATE users SET theme = ''x''; END';
+        CREATE FUNCTION seed() RETURNS void LANGUAGE sql AS
+            'INSERT INTO settings VALUES (1, ''x'') ON CONFLICT DO NOTHING';
+        CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS
+            'BEGIN UPDATE users SET theme = NULL WHERE id < 0; RETURN NEW; END';
+        CREATE PROCEDURE mixed() LANGUAGE plpgsql AS
+            'BEGIN UPDATE posts SET n = 2; UPDATE users SET theme = NULL WHERE id < 0; END';
+        CREATE TRIGGER posts_audit AFTER UPDATE ON posts FOR EACH STATEMENT EXECUTE FUNCTION audit();
+    ";
+    let cases: [(&str, &[&str]); 15] = [
+        // Beside other writes.
+        ("DO $$ BEGIN UPDATE posts SET n = 1; PERFORM misses(); END $$", &["users"]),
+        ("SELECT app.several()", &["users"]),
+        ("CALL mixed()", &["users"]),
+        ("WITH done AS (UPDATE posts SET n = 3 RETURNING id) SELECT misses() FROM done LIMIT 1", &["users"]),
+        ("SELECT branch()", &["users"]),
+        ("SELECT seed()", &["INSERT INTO settings TABLE"]),
+        // The transaction has the lock already.
+        ("BEGIN", &[]),
+        ("UPDATE users SET theme = 'y'", &[]),
+        ("SELECT misses()", &["users"]),
+        ("SELECT public.misses()", &["users"]),
+        ("SELECT count(*) FROM users", &[]),
+        ("COMMIT", &[]),
+        ("SELECT hits()", &[]),
+        // A trigger.
+        ("UPDATE posts SET n = 4", &[]),
+        ("DO $$ BEGIN UPDATE posts SET n = 5; PERFORM hits(); END $$", &[]),
+    ];
+    for release in RELEASES {
+        assert_found_in(release, &format!("{SCHEMA}{functions}"), &cases);
+    }
+}
+
+/// Their bodies have no text of their own.
+#[test]
+fn the_writes_of_functions_in_standard_sql_are_found() {
+    let function =
+        "CREATE FUNCTION misses() RETURNS void BEGIN ATOMIC UPDATE users SET theme = NULL WHERE id < 0; END;";
+    let cases: [(&str, &[&str]); 1] =
+        [("DO $$ BEGIN UPDATE posts SET n = 1; PERFORM misses(); END $$", &["users"])];
+    for release in RELEASES.into_iter().filter(|release| *release >= 14) {
+        assert_found_in(release, &format!("{SCHEMA}{function}"), &cases);
+    }
+}
+
+/// A DELETE without conditions removes all rows of the original, too; another one may leave some there.
+#[test]
+fn rows_that_earlier_statements_have_removed_are_told() {
+    for release in RELEASES {
+        let migration = "
+            DELETE FROM posts WHERE n IS NULL OR n IS NOT NULL;
+            UPDATE posts SET n = 1 WHERE id > 0;
+            BEGIN;
+            DELETE FROM users WHERE id IS NOT NULL;
+            INSERT INTO settings SELECT -id, theme FROM users;
+            ROLLBACK;
+            UPDATE users SET theme = 'x' WHERE id < 0;
+            DELETE FROM users;
+            UPDATE users SET theme = 'x';
+            TRUNCATE settings;
+            UPDATE settings SET v = 'x';";
+        let outcome = measured(&server(release), &request(SCHEMA, migration, Amount::Rows(200))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let reasons: Vec<_> =
+            outcome.statements.iter().filter_map(|one| Some((one.number, one.untimed()?.reason()))).collect();
+        let wanted = [
+            (2, "it changes no row of posts, because earlier statements have removed all rows of posts"),
+            (5, "it inserts no row into settings, because earlier statements have removed all rows of users"),
+            (7, "it changes no row of users, because no generated row satisfies its conditions"),
+        ];
+        assert_eq!(reasons, wanted.map(|(number, reason)| (number, reason.to_owned())), "{release}");
     }
 }
 

@@ -82,6 +82,21 @@ fn a_write_that_changes_no_row_has_no_known_time() {
 }
 
 #[test]
+fn rows_that_the_schema_inserts_are_told_apart() {
+    let of_schema = changed("ddl", |run| {
+        let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with("8: ")).unwrap();
+        let found = trial.events.iter_mut().find(|event| event.what["event"] == "found").unwrap();
+        let (sources, is) = (["settings"], true);
+        let table = json!({ "table": "users", "is_insert": is, "is_plain": !is, "sources": sources, "is_of_schema": is });
+        found.what["found"]["unmatched"] = json!([table]);
+    });
+    let text = markdown(&[of_schema]);
+    let reason = "it inserts no row into users, because no row that the schema inserts into settings satisfies its conditions";
+    assert!(text.contains(reason), "{text}");
+    assert!(text.contains("give values that do with --column 'settings.COLUMN=SPEC'."), "{text}");
+}
+
+#[test]
 fn steps_of_a_better_way_whose_time_is_not_known_are_marked() {
     let marked = changed("alternatives", |run| {
         let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with("2: ")).unwrap();

@@ -1,7 +1,7 @@
 //! Default partitions that get rows, and statements whose time is not measured: those on partitions without generated rows, and those that
 //! change no row.
 
-use ddl::{Outcome, PlannedDefault, StatementOutcome, Untimed};
+use ddl::{Outcome, PlannedDefault, StatementOutcome, Unchanged, Untimed};
 
 /// A warning for each statement. `is_copy` tells whether the tables are those of a database or a model.
 pub(crate) fn warnings(outcome: &Outcome, is_copy: bool) -> Vec<String> {
@@ -12,8 +12,9 @@ pub(crate) fn warnings(outcome: &Outcome, is_copy: bool) -> Vec<String> {
             Untimed::Partition(_) => format!(
                 "statement {number} works on a partition without rows, so its time in the original is not measured: {reason}. To measure it, {remedy}"
             ),
-            Untimed::Write(_) => {
-                let replaced = if is_copy { " (pgrig replaces the texts of the original)" } else { "" };
+            Untimed::Write(unmatched) => {
+                let is_replaced = is_copy && unmatched.why == Unchanged::Conditions;
+                let replaced = if is_replaced { " (pgrig replaces the texts of the original)" } else { "" };
                 format!(
                     "the class and the time of statement {number} in the original are not measured: {reason}{replaced}. To measure them, {remedy}"
                 )

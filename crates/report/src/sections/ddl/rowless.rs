@@ -25,8 +25,8 @@ pub(super) fn reason_of(found: Option<&Value>, rowless: Option<&[Value]>) -> Opt
     if let Some(unmatched) = unmatched(found) {
         let changes =
             if unmatched["is_insert"] == true { "inserts no row into" } else { "changes no row of" };
-        let table = text(&unmatched["table"]);
-        return Some(format!("it {changes} {table}, because no generated row satisfies its conditions"));
+        let (table, cause) = (text(&unmatched["table"]), cause(unmatched));
+        return Some(format!("it {changes} {table}, because {cause}"));
     }
     let first = rowless?.first()?;
     let kind = if first["is_default"] == true { "the default partition" } else { "the partition" };
@@ -36,10 +36,7 @@ pub(super) fn reason_of(found: Option<&Value>, rowless: Option<&[Value]>) -> Opt
 /// Advice for other rows.
 fn remedy(one: &Statement) -> Option<String> {
     if let Some(unmatched) = unmatched(one.found) {
-        let is_plain = unmatched["is_plain"] == true;
-        let table =
-            if is_plain { text(&unmatched["table"]).replace('\'', r"'\''") } else { "TABLE".to_owned() };
-        return Some(format!("give values that do with --column '{table}.COLUMN=SPEC'"));
+        return Some(remedy_of(unmatched));
     }
     let first = one.rowless?.first()?;
     let named = first["columns"].as_array().into_iter().flatten().map(text);
@@ -53,6 +50,61 @@ fn remedy(one: &Statement) -> Option<String> {
         "values within its bounds"
     };
     Some(format!("give {values} with {options}"))
+}
+
+/// Why a statement changed no row. Documents of earlier releases do not tell it: there it was always the conditions.
+fn cause(unmatched: &Value) -> String {
+    let sources = sources(unmatched).join(", ");
+    match unmatched["why"].as_str() {
+        Some("removed") => format!("earlier statements have removed all rows of {sources}"),
+        Some("conflict") if unmatched["is_of_schema"] == true => {
+            "each of its rows conflicts with one that the schema inserts".to_owned()
+        }
+        Some("conflict") => "each of its rows conflicts with one that is there".to_owned(),
+        _ if unmatched["is_of_schema"] == true => {
+            format!("no row that the schema inserts into {sources} satisfies its conditions")
+        }
+        _ => "no generated row satisfies its conditions".to_owned(),
+    }
+}
+
+/// Advice for a statement that changed no row.
+fn remedy_of(unmatched: &Value) -> String {
+    let (values, insert) = match unmatched["why"].as_str() {
+        Some("removed") => {
+            ("values that these do not remove", "insert rows in the schema that these do not remove; or ")
+        }
+        Some("conflict") => ("other values of the key", ""),
+        _ => ("values that do", "insert such rows in the schema; or "),
+    };
+    let values = format!("give {values} with {}", option(unmatched));
+    if unmatched["is_of_schema"] != true {
+        return values;
+    }
+    let sources = sources(unmatched).join(", ");
+    format!(
+        "{insert}remove the rows of {sources} from the schema, so that pgrig generates rows there, \
+         and {values}"
+    )
+}
+
+/// The option for other values: it names the table on whose rows the result depends, if that is a single one.
+fn option(unmatched: &Value) -> String {
+    let is_other = unmatched["why"].as_str().is_some_and(|why| why != "conditions");
+    let is_named = is_other || unmatched["is_plain"] == true || unmatched["is_of_schema"] == true;
+    let table = match &sources(unmatched)[..] {
+        [source] if is_named => source.replace('\'', r"'\''"),
+        _ => "TABLE".to_owned(),
+    };
+    format!("--column '{table}.COLUMN=SPEC'")
+}
+
+/// The tables on whose rows the result depends. Documents of earlier releases name only the table whose rows it writes.
+fn sources(unmatched: &Value) -> Vec<String> {
+    match unmatched["sources"].as_array() {
+        Some(sources) => sources.iter().map(text).collect(),
+        None => vec![text(&unmatched["table"])],
+    }
 }
 
 /// The first table whose rows it writes, and of which it changed none.
