@@ -1,12 +1,22 @@
 //! Remedies of errors, pasted: each statement that an error names is run, and the command then works.
 
-use crate::support::Rig;
+use std::process::Stdio;
+
+use crate::support::{Ran, Rig};
 
 /// The statement that follows these words, up to a comma, ` or ` or the end of the line.
 fn statement(said: &str, words: &str) -> String {
     let rest = said.split(words).nth(1).unwrap_or_else(|| panic!("no \"{words}\": {said}"));
     let end = [", or", ", give", " or ", ": ", "\n"].iter().filter_map(|end| rest.find(end)).min();
     rest[..end.unwrap_or(rest.len())].to_owned()
+}
+
+/// Runs a command of pgrig's that an error names.
+fn paste(rig: &Rig, command: &str) -> Ran {
+    let words = shlex::split(command).unwrap();
+    assert_eq!(words[0], "pgrig", "{command}");
+    let mut pasted = rig.command("");
+    Ran::from(pasted.args(&words[1..]).stdin(Stdio::null()).output().unwrap())
 }
 
 #[test]
@@ -75,4 +85,26 @@ fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
     let ran = rig.run(&format!("ddl -c SELECT -d {url}"));
     assert!(ran.stderr.contains("run GRANT USAGE ON SCHEMA closed TO clerk"), "{ran:#?}");
     assert!(!ran.stderr.contains("--table"), "{ran:#?}");
+}
+
+/// The server runs only as long as each command, so createdb would not reach it.
+#[test]
+fn a_missing_database_of_pgrigs_own_server_is_created_by_the_command_that_the_error_names() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    for (arguments, other) in [
+        ("fill 1MB --instance default -d Shop -q", "or give another database with -d"),
+        ("model check nosuch postgres --instance default", "or give another ORIGINAL"),
+        ("model check Shop copy --instance default", "or give another COPY"),
+    ] {
+        let refused = rig.run(arguments);
+        assert_eq!(refused.code, Some(1), "pgrig {arguments}: {refused:#?}");
+        assert!(refused.stderr.contains(other), "pgrig {arguments}: {refused:#?}");
+        let created = paste(&rig, &format!("pgrig {}", statement(&refused.stderr, "run pgrig ")));
+        assert_eq!(created.code, Some(0), "pgrig {arguments}: {created:#?}");
+        let again = rig.run(arguments);
+        assert!(!again.stderr.contains("does not exist"), "pgrig {arguments}: {again:#?}");
+    }
 }
