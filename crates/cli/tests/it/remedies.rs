@@ -1,6 +1,6 @@
 //! Remedies of errors, pasted: each statement that an error names is run, and the command then works.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::support::{Ran, Rig};
 
@@ -107,4 +107,36 @@ fn a_missing_database_of_pgrigs_own_server_is_created_by_the_command_that_the_er
         let again = rig.run(arguments);
         assert!(!again.stderr.contains("does not exist"), "pgrig {arguments}: {again:#?}");
     }
+}
+
+#[test]
+fn an_archive_of_pg_dump_becomes_sql_by_the_command_that_the_error_names() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    // A release that every pg_dump knows.
+    let server = rig.server("--pg-version 13");
+    server.execute("CREATE TABLE item (id int PRIMARY KEY, name text)");
+    server.execute("CREATE DATABASE copy");
+    let home = rig.home.path();
+    for format in ["custom", "tar"] {
+        let dump = home.join(format!("{format}.dump"));
+        let mut dumping = Command::new("pg_dump");
+        dumping.arg(format!("--format={format}")).arg("-f").arg(&dump).arg(&server.url);
+        assert!(dumping.status().unwrap().success());
+        let dump = dump.display();
+        let refused = rig.run(&format!("fill --ddl {dump} --rows 5"));
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        for arguments in ["ddl -c SELECT --schema-file", "backup rehearse --size 1GB --schema-file"] {
+            let also = rig.run(&format!("{arguments} {dump}"));
+            assert!(also.stderr.contains("it is an archive of pg_dump: to write"), "{also:#?}");
+        }
+        let command = statement(&refused.stderr, "as SQL, run ");
+        let ran = Command::new("sh").args(["-c", &command]).current_dir(home).status().unwrap();
+        assert!(ran.success(), "{command}");
+    }
+    let schema = home.join("schema.sql");
+    rig.done(&format!("fill --ddl {} --rows 5 --instance default -d copy", schema.display()));
+    assert_eq!(server.database("copy").number("SELECT count(*) FROM item"), 5);
 }
