@@ -53,7 +53,7 @@ pub(super) fn after_help(words: &[String]) -> Option<String> {
 pub(super) fn initialize(words: &[String]) -> String {
     let scale = value_of(words, "-s").or_else(|| value_of(words, "--scale"));
     let scale = scale.filter(|scale| scale.parse::<u64>().is_ok()).unwrap_or_else(|| "N".to_owned());
-    format!("pgrig fill does the work of pgbench -i: run pgrig fill --scale {scale}\n")
+    format!("pgrig fill does the work of pgbench -i: run pgrig fill --scale {scale}")
 }
 
 /// The value of an option: the next word, or the rest of its own.
@@ -63,11 +63,30 @@ pub(super) fn value_of(words: &[String], option: &str) -> Option<String> {
     if rest.is_empty() { words.get(at + 1).cloned() } else { Some(rest.to_owned()) }
 }
 
-/// The command line of `testdb bench` with `--` before the command, and pgrig's own options before that. Short options stay
-/// with the command: many programs have the same.
+/// The command line of `testdb bench` with `--` before the command, and pgrig's own options before that.
 pub(super) fn bench(words: &[String], command: &str) -> String {
+    let (own, rest) = divided(words, command);
+    format!("pgrig {} -- {}", shown(&own), shown(&rest))
+}
+
+/// The remedy for words behind a test command that is one word with blanks: sh -c runs it only if it is alone.
+pub(super) fn behind_script(words: &[String], script: &str) -> String {
+    let (own, rest) = divided(words, script);
+    match rest.as_slice() {
+        [_] => format!("write pgrig's options before --: pgrig {} -- {}", shown(&own), shown(&rest)),
+        _ => format!(
+            "sh -c runs a command in one word only if no words follow it: write all of it in one word, or each word of {} separately",
+            shown(&[script.to_owned()])
+        ),
+    }
+}
+
+/// The words of `testdb bench` that are pgrig's, without `--`, and those of the command. Short options stay with the command: many
+/// programs have the same.
+fn divided(words: &[String], command: &str) -> (Vec<String>, Vec<String>) {
     let at = words.iter().skip(2).position(|word| word == command).map_or(words.len(), |at| at + 2);
     let (mut own, mut rest) = (words[..at].to_vec(), Vec::new());
+    own.retain(|word| word != "--");
     let mut words = words[at..].iter();
     while let Some(word) = words.next() {
         let Some(takes_value) = option_of_bench(word) else {
@@ -79,7 +98,7 @@ pub(super) fn bench(words: &[String], command: &str) -> String {
             own.extend(words.next().cloned());
         }
     }
-    format!("pgrig {} -- {}", shown(&own), shown(&rest))
+    (own, rest)
 }
 
 /// Whether the next word is the value of this long option of `testdb bench`; none if it is none.
@@ -114,6 +133,17 @@ mod tests {
         ] {
             assert_eq!(bench(&words(line), "pytest"), meant);
         }
+    }
+
+    #[test]
+    fn options_behind_a_script_go_before_the_dashes() {
+        let mut given = words("testdb bench --no-warm-up -- SCRIPT --rounds 2");
+        given[4] = "sh a.sh".to_owned();
+        let told = behind_script(&given, "sh a.sh");
+        assert!(told.ends_with(": pgrig testdb bench --no-warm-up --rounds 2 -- 'sh a.sh'"), "{told}");
+        given.push("-x".to_owned());
+        let told = behind_script(&given, "sh a.sh");
+        assert!(told.ends_with("or each word of 'sh a.sh' separately"), "{told}");
     }
 
     #[test]
