@@ -10,14 +10,9 @@ const COMMANDS: [&str; 3] = ["--tool-backup", "--tool-restore", "--tool-wal"];
 
 /// The arguments of this process for a document; the first one is `pgrig`, wherever the program is.
 pub(crate) fn of_this_process() -> Vec<String> {
-    without_commands(to_repeat())
-}
-
-/// The same with the commands of other tools. For the terminal only: the user repeats it from there.
-pub(crate) fn to_repeat() -> Vec<String> {
     let arguments = std::env::args_os().skip(1);
     let arguments = arguments.map(|argument| without_passwords(&argument.to_string_lossy()));
-    std::iter::once("pgrig".to_owned()).chain(arguments).collect()
+    without_commands(std::iter::once("pgrig".to_owned()).chain(arguments).collect())
 }
 
 /// The words with the commands of other tools replaced, in both forms: `--tool-backup COMMAND` and `--tool-backup=COMMAND`.
