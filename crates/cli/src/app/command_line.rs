@@ -1,5 +1,7 @@
 //! The command line as run documents keep it: without passwords, and without the commands of other tools.
 
+use server::quote::shell_word;
+
 /// Replaces a password in the text.
 const HIDDEN: &str = "***";
 /// The word before a password: `password=`, `sslpassword=`, `PGPASSWORD=`, and SQL's PASSWORD.
@@ -30,6 +32,12 @@ fn without_commands(words: Vec<String>) -> Vec<String> {
         option.map_or(word, |option| format!("{option}={HIDDEN}"))
     };
     words.into_iter().map(shown).collect()
+}
+
+/// Words as a shell reads them, without passwords.
+pub(crate) fn shown(words: &[String]) -> String {
+    let words = words.iter().map(|word| shell_word(&without_passwords(word)));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The text with each password replaced: that of a URI (`user:password@`), and each value after the word password.

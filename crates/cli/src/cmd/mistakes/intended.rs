@@ -1,9 +1,10 @@
 //! The commands that are meant by some wrong command lines.
 
-use clap::{Arg, CommandFactory};
+use clap::CommandFactory;
 
 use super::{is_verb, path, shown, suggested};
 use crate::cmd::line::Cli;
+use crate::cmd::testdb::bench::words::divided;
 
 /// Commands of `pgrig server` that users give without `server`.
 const OF_SERVER: [&str; 7] = ["start", "stop", "restart", "url", "logs", "psql", "fetch"];
@@ -69,51 +70,6 @@ pub(super) fn bench(words: &[String], command: &str) -> String {
     format!("pgrig {} -- {}", shown(&own), shown(&rest))
 }
 
-/// The remedy for words behind a test command that is one word with blanks: sh -c runs it only if it is alone.
-pub(super) fn behind_script(words: &[String], script: &str) -> String {
-    let (own, rest) = divided(words, script);
-    match rest.as_slice() {
-        [_] => format!("write pgrig's options before --: pgrig {} -- {}", shown(&own), shown(&rest)),
-        _ => format!(
-            "sh -c runs a command in one word only if no words follow it: write all of it in one word, or each word of {} separately",
-            shown(&[script.to_owned()])
-        ),
-    }
-}
-
-/// The words of `testdb bench` that are pgrig's, without `--`, and those of the command. Short options stay with the command: many
-/// programs have the same.
-fn divided(words: &[String], command: &str) -> (Vec<String>, Vec<String>) {
-    let at = words.iter().skip(2).position(|word| word == command).map_or(words.len(), |at| at + 2);
-    let (mut own, mut rest) = (words[..at].to_vec(), Vec::new());
-    own.retain(|word| word != "--");
-    let mut words = words[at..].iter();
-    while let Some(word) = words.next() {
-        let Some(takes_value) = option_of_bench(word) else {
-            rest.push(word.clone());
-            continue;
-        };
-        own.push(word.clone());
-        if takes_value {
-            own.extend(words.next().cloned());
-        }
-    }
-    (own, rest)
-}
-
-/// Whether the next word is the value of this long option of `testdb bench`; none if it is none.
-fn option_of_bench(word: &str) -> Option<bool> {
-    let name = word.strip_prefix("--")?;
-    let (name, has_value) = name.split_once('=').map_or((name, false), |(name, _)| (name, true));
-    let command = Cli::command();
-    let bench = command.find_subcommand("testdb")?.find_subcommand("bench")?;
-    let is_it = |option: &&Arg| {
-        option.get_long() == Some(name) || option.get_all_aliases().is_some_and(|all| all.contains(&name))
-    };
-    let option = bench.get_arguments().find(is_it)?;
-    Some(option.get_action().takes_values() && !has_value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,17 +89,6 @@ mod tests {
         ] {
             assert_eq!(bench(&words(line), "pytest"), meant);
         }
-    }
-
-    #[test]
-    fn options_behind_a_script_go_before_the_dashes() {
-        let mut given = words("testdb bench --no-warm-up -- SCRIPT --rounds 2");
-        given[4] = "sh a.sh".to_owned();
-        let told = behind_script(&given, "sh a.sh");
-        assert!(told.ends_with(": pgrig testdb bench --no-warm-up --rounds 2 -- 'sh a.sh'"), "{told}");
-        given.push("-x".to_owned());
-        let told = behind_script(&given, "sh a.sh");
-        assert!(told.ends_with("or each word of 'sh a.sh' separately"), "{told}");
     }
 
     #[test]

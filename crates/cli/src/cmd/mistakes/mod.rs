@@ -12,9 +12,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error};
 
-use server::quote::shell_word;
-
-use crate::app::command_line::without_passwords;
+use crate::app::command_line::shown;
 use crate::cmd::line::Cli;
 use crate::cmd::mistakes::number::{negative, number, unit};
 use crate::cmd::tps::args::instead_of;
@@ -94,13 +92,6 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
     text.map_or_else(|| error, |text| Error::raw(ErrorKind::InvalidValue, text))
 }
 
-/// The remedy for words behind `script`, a test command in one word of the present command line.
-pub(crate) fn behind_script(script: &str) -> String {
-    let words: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    intended::behind_script(&words, script)
-}
-
 /// SIZE beside an option that also sets the amount.
 fn two_amounts(error: &Error) -> Option<String> {
     let name = |kind| match error.get(kind)? {
@@ -127,12 +118,6 @@ fn string(error: &Error, kind: ContextKind) -> Option<&str> {
         ContextValue::String(one) => Some(one),
         _ => None,
     }
-}
-
-/// Words as a shell reads them, without passwords.
-fn shown(words: &[String]) -> String {
-    let words = words.iter().map(|word| shell_word(&without_passwords(word)));
-    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The remedy for a word that is not a verb, if the intended verb is known.

@@ -19,7 +19,7 @@ use crate::app::duration::seconds;
 use crate::app::failure::Usage;
 use crate::app::input;
 use crate::app::target::{ServerKind, server_kind};
-use crate::cmd::mistakes::behind_script;
+use crate::cmd::testdb::bench::words::behind_script;
 
 /// Environment variables that name a server or a role; `pgrig testdb new` sets some of them.
 const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"];
@@ -147,7 +147,9 @@ impl BenchArgs {
         let text = script.to_string_lossy();
         let is_script = text.contains(char::is_whitespace) && !Path::new(script).exists();
         is_script.then(|| {
-            format!("there is no program of the name {}: {}", shell_word(&text), behind_script(&text))
+            let words: Vec<String> =
+                std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            format!("there is no program of the name {}: {}", shell_word(&text), behind_script(&words, &text))
         })
     }
 
