@@ -2,7 +2,8 @@
 
 use clap::Arg;
 
-use super::{command_of, has_option, intended, is_verb, path, shown};
+use super::{command_of, has_option, intended, is_verb, path};
+use crate::app::command_line::shown;
 
 /// Options that name a server.
 const OF_SERVERS: [&str; 9] =

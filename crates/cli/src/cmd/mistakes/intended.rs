@@ -2,7 +2,8 @@
 
 use clap::CommandFactory;
 
-use super::{is_verb, path, shown, suggested};
+use super::{is_verb, path, suggested};
+use crate::app::command_line::shown;
 use crate::cmd::line::Cli;
 use crate::cmd::testdb::bench::words::divided;
 

@@ -2,7 +2,8 @@
 
 use pgserver::Major;
 
-use super::{intended, shown};
+use super::intended;
+use crate::app::command_line::shown;
 use crate::cmd::tps::database;
 
 /// The remedy for a word in the wrong place, or one that needs an option before it.
