@@ -11,6 +11,7 @@ mod cmd;
 
 use std::process::ExitCode;
 
+use crate::app::args::SaveArgs;
 use crate::app::printer::Printer;
 use crate::app::questions::questions;
 use crate::app::{exit, fault, interrupt, recovery};
@@ -35,6 +36,9 @@ fn run() -> ExitCode {
         }
     };
     let printer = Printer::new(cli.quiet, cli.verb.json_to_stdout());
+    if let Some(Err(refused)) = cli.verb.save().map(SaveArgs::refuse_unwritable) {
+        return exit::status(Err(refused.into()), &printer);
+    }
     if !cli.verb.is_background() {
         interrupt::listen(&printer);
     }

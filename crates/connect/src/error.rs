@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use tokio_postgres::error::SqlState;
 
+use super::rejection::ANOTHER_DATABASE;
 use super::server_error::ServerError;
 
 /// Characters of a statement that an error shows.
@@ -306,6 +307,26 @@ impl ConnectError {
     pub fn with_own(mut self, remedy: impl Into<String>) -> Self {
         if let Self::NoSocket { own, .. } = &mut self {
             *own = remedy.into();
+        }
+        self
+    }
+
+    /// With the command that creates a missing database, where createdb would not reach the server.
+    #[must_use]
+    pub fn with_creation(mut self, command: &str) -> Self {
+        if let Self::Rejected { error, remedy, .. } = &mut self
+            && error.code == SqlState::UNDEFINED_DATABASE
+        {
+            *remedy = format!("; run {command}, or {ANOTHER_DATABASE}");
+        }
+        self
+    }
+
+    /// With the way in which this command names another database, where that is not -d.
+    #[must_use]
+    pub fn with_another_database(mut self, instead: &str) -> Self {
+        if let Self::Rejected { remedy, .. } = &mut self {
+            *remedy = remedy.replace(ANOTHER_DATABASE, instead);
         }
         self
     }

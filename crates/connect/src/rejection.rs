@@ -14,6 +14,9 @@ use super::socket::{Foreign, ResolvedAddress};
 use super::target::Target;
 use super::verify::NameMismatch;
 
+/// How a command names another database, in remedies.
+pub(super) const ANOTHER_DATABASE: &str = "give another database with -d";
+
 /// One attempt's circumstances.
 pub(super) struct Attempt<'a> {
     pub(super) target: &'a Target,
@@ -184,10 +187,10 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
             format!("; give another user with -U, or run {run} \"{}\" LOGIN", user.replace('"', "\"\""))
         }
         SqlState::UNDEFINED_DATABASE => {
-            format!("; run createdb {}, or give another database with -d", createdb(attempt))
+            format!("; run createdb {}, or {ANOTHER_DATABASE}", createdb(attempt))
         }
         SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE if error.message.contains("not currently accepting") => format!(
-            "; run ALTER DATABASE \"{}\" ALLOW_CONNECTIONS true, or give another database with -d",
+            "; run ALTER DATABASE \"{}\" ALLOW_CONNECTIONS true, or {ANOTHER_DATABASE}",
             dbname.replace('"', "\"\"")
         ),
         SqlState::UNDEFINED_OBJECT | SqlState::INVALID_PARAMETER_VALUE | SqlState::CANT_CHANGE_RUNTIME_PARAM => {
@@ -195,7 +198,7 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
                 .to_owned()
         }
         SqlState::INSUFFICIENT_PRIVILEGE => format!(
-            "; have its owner run GRANT CONNECT ON DATABASE \"{}\" TO \"{}\", or give another database with -d",
+            "; have its owner run GRANT CONNECT ON DATABASE \"{}\" TO \"{}\", or {ANOTHER_DATABASE}",
             dbname.replace('"', "\"\""),
             user.replace('"', "\"\"")
         ),

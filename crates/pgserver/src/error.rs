@@ -18,7 +18,7 @@ pub enum Error {
     /// The instance's name is malformed.
     #[error("{0:?} is not an instance name; give 1 to 32 of a-z, 0-9, _ and -")]
     InvalidName(String),
-    /// A setting's name or value is malformed.
+    /// A setting's name or value is malformed, or the server does not know the name.
     #[error("setting {name:?}: {problem}; give --set name=value, with a name as in pg_settings")]
     InvalidSetting {
         /// The name from the options.

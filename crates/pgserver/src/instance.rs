@@ -9,7 +9,7 @@ use crate::running::{Connection, Running, Tcp};
 use crate::status::{Live, Status, status};
 use crate::{
     Binaries, Error, Event, Events, Home, Lifetime, Major, Profile, Result, Version, fetch, postmaster,
-    process, profile, socket,
+    process, profile, setting_name, socket,
 };
 use crate::{account::Account, error::OnPath};
 use std::fs;
@@ -399,11 +399,26 @@ impl Instance {
             let same = |(other, _): &&(String, String)| other.eq_ignore_ascii_case(name);
             let has = runs.set.iter().rfind(same).map(|(_, value)| value);
             if has != Some(value) {
+                if self.is_unknown(name, runs).unwrap_or(false) {
+                    let problem = "the server has no setting of this name".to_owned();
+                    return Err(Error::InvalidSetting { name: name.clone(), problem });
+                }
                 let runs = has.map_or(format!("{name} unset"), |has| format!("{name} = {has}"));
                 return differs(name, runs, format!("{name} = {value}"));
             }
         }
         Ok(())
+    }
+
+    /// Whether the programs of its server do not know a setting.
+    fn is_unknown(&self, name: &str, runs: &Config) -> Result<bool> {
+        let dir = match &runs.binaries {
+            Source::Installed(dir) => dir.clone(),
+            Source::Fetched(number) => self.home.version_dir(major_of(*number)?),
+        };
+        let postgres = Binaries::installed(&dir)?.program("postgres");
+        let data = self.data();
+        Ok(setting_name::is_unknown(&postgres, &data, name, &Account::of_data(&data)?))
     }
 
     pub(crate) fn connection_of(&self, live: &Live) -> Result<Connection> {

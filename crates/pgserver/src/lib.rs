@@ -83,6 +83,7 @@ mod prune;
 mod record;
 mod restored;
 mod running;
+mod setting_name;
 mod socket;
 mod spawn;
 mod status;

@@ -87,8 +87,7 @@ pub enum CloneError {
     /// The template has sessions.
     #[error(
         "cannot copy database {template} while it is in use: {by}. End these sessions, or copy a database without \
-         sessions. To keep new sessions out, run ALTER DATABASE {} ALLOW_CONNECTIONS false",
-        shown(.template)
+         sessions"
     )]
     InUse {
         /// The template.

@@ -1,12 +1,14 @@
 //! Options that several verbs share. Help texts are these doc comments.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use clap::{Args, Subcommand};
 use pgserver::{Major, Profile};
 
+use crate::app::failure::Usage;
+use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::runs;
 
 /// Help of --explain, wherever there is a plan.
@@ -47,7 +49,7 @@ const OTHER_FORMATS: [&str; 6] = ["md", "csv", "svg", "json", "txt", "pdf"];
 
 /// Checks, before a run, that the file of --report can probably be written.
 fn report_file(name: &str) -> Result<String, String> {
-    let path = std::path::Path::new(name);
+    let path = Path::new(name);
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match directory {
         _ if name.is_empty() || name == "-" || path.is_dir() => Err("give the name of a file".to_owned()),
@@ -66,6 +68,17 @@ impl SaveArgs {
     /// Whether standard output is for the run document alone.
     pub(crate) fn is_to_stdout(&self) -> bool {
         self.json.as_deref() == Some("-")
+    }
+
+    /// Refuses a file of --json that cannot be written because of its place: to be called before any work.
+    ///
+    /// # Errors
+    /// As [`refuse_unwritable`].
+    pub(crate) fn refuse_unwritable(&self) -> Result<(), Usage> {
+        match self.json.as_deref() {
+            None | Some("-") => Ok(()),
+            Some(name) => refuse_unwritable("--json", Path::new(name), Existing::Replaced),
+        }
     }
 }
 

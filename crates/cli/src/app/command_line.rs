@@ -1,5 +1,7 @@
 //! The command line as run documents keep it: without passwords, and without the commands of other tools.
 
+use server::quote::shell_word;
+
 /// Replaces a password in the text.
 const HIDDEN: &str = "***";
 /// The word before a password: `password=`, `sslpassword=`, `PGPASSWORD=`, and SQL's PASSWORD.
@@ -10,14 +12,9 @@ const COMMANDS: [&str; 3] = ["--tool-backup", "--tool-restore", "--tool-wal"];
 
 /// The arguments of this process for a document; the first one is `pgrig`, wherever the program is.
 pub(crate) fn of_this_process() -> Vec<String> {
-    without_commands(to_repeat())
-}
-
-/// The same with the commands of other tools. For the terminal only: the user repeats it from there.
-pub(crate) fn to_repeat() -> Vec<String> {
     let arguments = std::env::args_os().skip(1);
     let arguments = arguments.map(|argument| without_passwords(&argument.to_string_lossy()));
-    std::iter::once("pgrig".to_owned()).chain(arguments).collect()
+    without_commands(std::iter::once("pgrig".to_owned()).chain(arguments).collect())
 }
 
 /// The words with the commands of other tools replaced, in both forms: `--tool-backup COMMAND` and `--tool-backup=COMMAND`.
@@ -35,6 +32,12 @@ fn without_commands(words: Vec<String>) -> Vec<String> {
         option.map_or(word, |option| format!("{option}={HIDDEN}"))
     };
     words.into_iter().map(shown).collect()
+}
+
+/// Words as a shell reads them, without passwords.
+pub(crate) fn shown(words: &[String]) -> String {
+    let words = words.iter().map(|word| shell_word(&without_passwords(word)));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The text with each password replaced: that of a URI (`user:password@`), and each value after the word password.

@@ -17,7 +17,7 @@ impl FromStr for Length {
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let is_zero = |text: &str| text.parse::<f64>().is_ok_and(|number| number == 0.0);
-        if !text.is_empty() && !is_zero(text) && text.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        if is_number(text) && !is_zero(text) {
             return Err(format!("\"{text}\" has no unit: give one like {text}s, {text}min or {text}h"));
         }
         if is_zero(text) {
@@ -34,6 +34,20 @@ impl FromStr for Length {
         }
         Ok(Self(duration))
     }
+}
+
+/// Whether it is a number without a unit.
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+/// Parses the limit of a wait. If the unit is missing, milliseconds are the likeliest one.
+pub(crate) fn limit(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    if is_number(text) && text.parse::<f64>().is_ok_and(|number| number > 0.0) {
+        return Err(format!("\"{text}\" has no unit: give one like {text}ms, {text}s or {text}min"));
+    }
+    text.parse().map(|Length(duration)| duration)
 }
 
 /// Parses a time as pgbench's options do: `30` is 30 seconds, as `30s` is.
@@ -62,8 +76,7 @@ pub(crate) fn whole_seconds(text: &str) -> Result<u64, String> {
 
 fn without_unit(text: &str, unit: &str) -> Result<Duration, String> {
     let text = text.trim();
-    let is_number = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
-    let text = if is_number { &format!("{text}{unit}") } else { text };
+    let text = if is_number(text) { &format!("{text}{unit}") } else { text };
     text.parse().map(|Length(duration)| duration)
 }
 
@@ -84,6 +97,15 @@ mod tests {
         for text in ["0", "", ".", "-1", "1..2"] {
             assert!(seconds(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_limit_without_a_unit_may_be_in_milliseconds() {
+        assert_eq!(limit("500ms"), Ok(Duration::from_millis(500)));
+        let error = limit("500").unwrap_err();
+        let proposed = error.split("like ").nth(1).unwrap().split(',').next().unwrap();
+        assert_eq!(limit(proposed), limit("500ms"), "{error}");
+        assert!(limit("0").unwrap_err().contains("is zero"));
     }
 
     #[test]

@@ -6,12 +6,15 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use measure::human::bytes;
+use server::quote::shell_word;
 
 /// Longest file, bytes. The document of a run of a day, with a line for every second, takes a tenth
 /// of it.
 const LONGEST: u64 = 256 << 20;
 /// Bytes of one read. It is small, so that the limit is soon noticed on an endless device.
 const PIECE: u64 = 1 << 20;
+/// The first bytes of the archives of pg_dump: custom format (pg_backup_archiver.c) and tar.
+const ARCHIVES: [&[u8]; 2] = [b"PGDMP", b"toc.dat\0"];
 /// The mark that some editors begin UTF-8 with.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -27,7 +30,7 @@ pub(crate) fn file(path: &Path) -> Result<String, String> {
             io::ErrorKind::PermissionDenied => "this user may not read it; check its permissions".to_owned(),
             _ => error.to_string(),
         })
-        .and_then(text)
+        .and_then(|file| text_of(file, &shell_word(&path.to_string_lossy())))
 }
 
 /// Reads a text file; `-` is standard input, which is read once and kept.
@@ -48,6 +51,11 @@ pub(crate) fn shown(path: &Path) -> String {
 
 /// Reads a text to its end, without a byte order mark.
 pub(crate) fn text(input: impl Read) -> Result<String, String> {
+    text_of(input, "FILE")
+}
+
+/// Reads a text; `name` is that of its file, as a word for a shell.
+fn text_of(input: impl Read, name: &str) -> Result<String, String> {
     let mut input = input.take(LONGEST + 1);
     let mut read = Vec::new();
     loop {
@@ -57,12 +65,7 @@ pub(crate) fn text(input: impl Read) -> Result<String, String> {
             break;
         }
         if let Some(at) = read[before..].iter().position(|byte| *byte == 0) {
-            let is_utf16 = read.starts_with(&[0xff, 0xfe]) || read.starts_with(&[0xfe, 0xff]);
-            return Err(if is_utf16 {
-                "it is in UTF-16: convert it with iconv -f UTF-16 -t UTF-8".to_owned()
-            } else {
-                format!("it is not text: byte {} is NUL", before + at + 1)
-            });
+            return Err(not_text(&read, before + at + 1, name));
         }
         if read.len() as u64 > LONGEST {
             return Err(format!("it is longer than {}", bytes(LONGEST)));
@@ -76,6 +79,19 @@ pub(crate) fn text(input: impl Read) -> Result<String, String> {
         Some(rest) => rest.to_owned(),
         None => text,
     })
+}
+
+/// Why bytes are no text, of which this one, counted from 1, is NUL.
+fn not_text(read: &[u8], byte: usize, name: &str) -> String {
+    if ARCHIVES.iter().any(|archive| read.starts_with(archive)) {
+        format!(
+            "it is an archive of pg_dump: to write its schema as SQL, run pg_restore --schema-only -f schema.sql {name}"
+        )
+    } else if read.starts_with(&[0xff, 0xfe]) || read.starts_with(&[0xfe, 0xff]) {
+        "it is in UTF-16: convert it with iconv -f UTF-16 -t UTF-8".to_owned()
+    } else {
+        format!("it is not text: byte {byte} is NUL")
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +111,8 @@ mod tests {
         for (given, said) in [
             (&b"a\0b"[..], "byte 2 is NUL"),
             (utf16, "it is in UTF-16"),
+            (&b"PGDMP\x01\x0e\0"[..], "run pg_restore --schema-only -f schema.sql FILE"),
+            (&b"toc.dat\0\0"[..], "it is an archive of pg_dump"),
             (&b"ab\xff"[..], "not UTF-8 text (byte 3)"),
         ] {
             let error = text(given).unwrap_err();

@@ -9,6 +9,7 @@ pub(crate) mod exit;
 pub(crate) mod failure;
 pub(crate) mod fault;
 pub(crate) mod input;
+pub(crate) mod instance;
 pub(crate) mod interrupt;
 pub(crate) mod json;
 pub(crate) mod markdown;

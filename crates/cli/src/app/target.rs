@@ -12,6 +12,7 @@ use tps::matrix::ServerFacts;
 
 use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Failure, MachineFailure, Usage};
+use crate::app::instance::create_database;
 use crate::app::printer::Printer;
 use crate::app::{pooler, recovery};
 
@@ -194,28 +195,6 @@ pub(crate) fn spec(embedded: &EmbeddedArgs) -> Spec {
     }
 }
 
-/// An instance that exists. The default instance need not exist yet.
-///
-/// # Errors
-/// If there is no instance of this name.
-pub(crate) fn existing(home: &Home, name: &str) -> Result<Instance, Failure> {
-    let instance = Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?;
-    let all = Instance::list(home)?;
-    if name == Spec::default().name || all.iter().any(|other| other.name() == name) {
-        return Ok(instance);
-    }
-    let names: Vec<&str> = all.iter().map(Instance::name).collect();
-    let there = if names.is_empty() {
-        "there is none".to_owned()
-    } else {
-        format!("instances: {}", names.join(", "))
-    };
-    Err(Usage(format!(
-        "there is no instance {name} ({there}); pgrig server start --instance {name} creates it"
-    ))
-    .into())
-}
-
 /// Says which server this is, where it lives, and if a crash may cost data.
 pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
     printer.say(format!(
@@ -314,7 +293,18 @@ impl Chosen {
                 *embedded.running() = started;
                 Ok(self.target.connect_when_ready(&|text| printer.say(text)).await?)
             }
-            _ => Err(error.into()),
+            _ => Err(self.refused(&self.target, error).into()),
+        }
+    }
+
+    /// The error of a connection to one of the server's databases. createdb does not reach pgrig's own server, which stops with this
+    /// command.
+    pub(crate) fn refused(&self, target: &Target, error: ConnectError) -> ConnectError {
+        match &self.kind {
+            Kind::Embedded(own) if target.is_embedded() => {
+                error.with_creation(&create_database(own.instance.name(), target.dbname()))
+            }
+            Kind::Embedded(_) | Kind::Named { .. } => error,
         }
     }
 

@@ -312,7 +312,7 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
     let fill = "pgrig fill --rows 1000 --drop";
     for (options, commands, said) in [
         ("--figures speed", [fill, fill], "these runs have no figure \"speed\""),
-        ("--json /nowhere/x.json", [fill, fill], "cannot write --json /nowhere/x.json"),
+        ("--json /nowhere/x.json", [fill, fill], "--json /nowhere/x.json: there is no directory /nowhere"),
         ("", ["pgrig micro 1+i --budget 100ms"; 2], "no common figure to judge"),
     ] {
         let ran = run_ab(&rig, &format!("--rounds 2 {options}"), &commands);

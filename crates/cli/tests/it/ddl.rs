@@ -323,4 +323,13 @@ fn errors_of_the_schema_name_the_option_and_the_line() {
         assert_says(&stderr, &[&format!("--schema-file {}: {says}", schema.display())]);
         assert!(!stderr.contains("--ddl") && !stderr.contains("--all-tables"), "{stderr}");
     }
+    // The files in the wrong order: the error names the right one.
+    fs::write(&schema, "CREATE TABLE t (id int);").unwrap();
+    let migration = rig.home.path().join("migration.sql");
+    fs::write(&migration, "ALTER TABLE t ADD a int;").unwrap();
+    let quick = "-q --quick --rows 10";
+    let ran = rig.run(&format!("ddl {quick} {} --schema-file {}", schema.display(), migration.display()));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    let right = ran.stderr.split("swapped? Then run pgrig ").nth(1).and_then(|rest| rest.lines().next());
+    rig.done(&format!("{} {quick}", right.unwrap_or_else(|| panic!("{ran:#?}"))));
 }

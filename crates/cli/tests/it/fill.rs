@@ -242,7 +242,7 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill 1GB --fillfactor 9".to_owned(), 2, "10 to 100"),
         ("fill 1GB --streams 0".to_owned(), 2, "--streams"),
         ("fill 1GB --schema s --streams 500".to_owned(), 2, "give at most 94"),
-        ("fill 5MB --schema s --json /no/such/directory/x".to_owned(), 2, "cannot write --json"),
+        ("fill 5MB --schema s --json /no/such/x".to_owned(), 2, "there is no directory /no/such; check"),
         (format!("fill 50MB -d {guest}"), 2, "guest may not create tables in schema public"),
         (format!("fill 50MB -d {guest} --schema new"), 2, "guest may not create it in database"),
         (format!("fill 50MB -d {guest} --instance default"), 2, "give one or the other"),

@@ -1,12 +1,22 @@
 //! Remedies of errors, pasted: each statement that an error names is run, and the command then works.
 
-use crate::support::Rig;
+use std::process::{Command, Stdio};
+
+use crate::support::{Ran, Rig};
 
 /// The statement that follows these words, up to a comma, ` or ` or the end of the line.
 fn statement(said: &str, words: &str) -> String {
     let rest = said.split(words).nth(1).unwrap_or_else(|| panic!("no \"{words}\": {said}"));
     let end = [", or", ", give", " or ", ": ", "\n"].iter().filter_map(|end| rest.find(end)).min();
     rest[..end.unwrap_or(rest.len())].to_owned()
+}
+
+/// Runs a command of pgrig's that an error names.
+fn paste(rig: &Rig, command: &str) -> Ran {
+    let words = shlex::split(command).unwrap();
+    assert_eq!(words[0], "pgrig", "{command}");
+    let mut pasted = rig.command("");
+    Ran::from(pasted.args(&words[1..]).stdin(Stdio::null()).output().unwrap())
 }
 
 #[test]
@@ -75,4 +85,58 @@ fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
     let ran = rig.run(&format!("ddl -c SELECT -d {url}"));
     assert!(ran.stderr.contains("run GRANT USAGE ON SCHEMA closed TO clerk"), "{ran:#?}");
     assert!(!ran.stderr.contains("--table"), "{ran:#?}");
+}
+
+/// The server runs only as long as each command, so createdb would not reach it.
+#[test]
+fn a_missing_database_of_pgrigs_own_server_is_created_by_the_command_that_the_error_names() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    for (arguments, other) in [
+        ("fill 1MB --instance default -d Shop -q", "or give another database with -d"),
+        ("model check nosuch postgres --instance default", "or give another ORIGINAL"),
+        ("model check Shop copy --instance default", "or give another COPY"),
+    ] {
+        let refused = rig.run(arguments);
+        assert_eq!(refused.code, Some(1), "pgrig {arguments}: {refused:#?}");
+        assert!(refused.stderr.contains(other), "pgrig {arguments}: {refused:#?}");
+        let created = paste(&rig, &format!("pgrig {}", statement(&refused.stderr, "run pgrig ")));
+        assert_eq!(created.code, Some(0), "pgrig {arguments}: {created:#?}");
+        let again = rig.run(arguments);
+        assert!(!again.stderr.contains("does not exist"), "pgrig {arguments}: {again:#?}");
+    }
+}
+
+#[test]
+fn an_archive_of_pg_dump_becomes_sql_by_the_command_that_the_error_names() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    // A release that every pg_dump knows.
+    let server = rig.server("--pg-version 13");
+    server.execute("CREATE TABLE item (id int PRIMARY KEY, name text)");
+    server.execute("CREATE DATABASE copy");
+    let home = rig.home.path();
+    for format in ["custom", "tar"] {
+        let dump = home.join(format!("{format}.dump"));
+        let mut dumping = Command::new("pg_dump");
+        dumping.arg(format!("--format={format}")).arg("-f").arg(&dump).arg(&server.url);
+        assert!(dumping.status().unwrap().success());
+        let dump = dump.display();
+        let refused = rig.run(&format!("fill --ddl {dump} --rows 5"));
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        for arguments in ["ddl -c SELECT --schema-file", "backup rehearse --size 1GB --schema-file"] {
+            let also = rig.run(&format!("{arguments} {dump}"));
+            assert!(also.stderr.contains("it is an archive of pg_dump: to write"), "{also:#?}");
+        }
+        let command = statement(&refused.stderr, "as SQL, run ");
+        let ran = Command::new("sh").args(["-c", &command]).current_dir(home).status().unwrap();
+        assert!(ran.success(), "{command}");
+    }
+    let schema = home.join("schema.sql");
+    rig.done(&format!("fill --ddl {} --rows 5 --instance default -d copy", schema.display()));
+    assert_eq!(server.database("copy").number("SELECT count(*) FROM item"), 5);
 }

@@ -205,6 +205,9 @@ fn an_instance_that_does_not_exist_is_named_with_those_that_do() {
         let ran = rig.run(&format!("server {action} --instance typo"));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{action}: {ran:#?}");
         assert!(ran.stderr.contains("there is no instance typo (instances: default)"), "{action}: {ran:#?}");
+        // Nobody creates an instance to stop or to delete it.
+        let creates = ran.stderr.contains("pgrig server start --instance typo creates it");
+        assert_eq!(creates, ["url", "restart"].contains(&action), "{action}: {ran:#?}");
     }
     for action in ["list", "keep pgrig_1", "drop --all"] {
         let ran = rig.run(&format!("testdb {action} --instance typo"));

@@ -102,6 +102,10 @@ fn a_database_of_the_server_is_copied_and_copied_anew_when_it_changes() {
     });
     assert_ne!(name(&first), name(&changed));
     assert_eq!(lending.items(&first), 0);
+    // The remedy for a template that is in use: then pgrig copies it all the same.
+    lending.server.execute("ALTER DATABASE app ALLOW_CONNECTIONS false");
+    rig.done("testdb drop --templates");
+    assert_eq!(lending.items(&copy()), 1);
     let none = rig.run("testdb new --template nowhere");
     assert_eq!(none.code, Some(2), "{none:#?}");
     assert!(none.stderr.contains("no database nowhere"), "{none:#?}");

@@ -114,7 +114,12 @@ fn what_the_server_refuses() {
         let missing = server.target("postgres").with_database("nowhere").connect().await.unwrap_err();
         assert_eq!(missing.sqlstate(), Some(&SqlState::UNDEFINED_DATABASE));
         assert!(!missing.is_usage());
-        assert_says(&missing.to_string(), &["nowhere", "3D000", "run createdb -h "]);
+        assert_says(
+            &missing.to_string(),
+            &["nowhere", "3D000", "run createdb -h ", "or give another database with -d"],
+        );
+        let told = missing.with_creation("a command").with_another_database("give another COPY").to_string();
+        assert!(told.ends_with("; run a command, or give another COPY"), "{told}");
 
         let nobody = server.target("postgres").with_user("nobody at all").connect().await.unwrap_err();
         assert_says(

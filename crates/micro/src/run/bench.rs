@@ -375,9 +375,9 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The server's message, its place in the user's text, and the remedy.
-fn told(error: &ServerError, is_expression: bool, source: Option<(&str, usize)>) -> String {
-    let remedy = match error.code {
+/// The remedy for a text that the server refuses, by its error code and message.
+fn remedy(error: &ServerError, is_expression: bool) -> &'static str {
+    match error.code {
         SqlState::UNDEFINED_FUNCTION if is_expression && error.message.contains("integer") => {
             "; i is an integer (the number of the row): for a date, write date '2020-01-01' + i. If there is no such function, check \
              the spelling and the server's version, or run CREATE EXTENSION"
@@ -402,7 +402,33 @@ fn told(error: &ServerError, is_expression: bool, source: Option<(&str, usize)>)
             "; put SQL that is not timed into --setup"
         }
         _ => "",
-    };
+    }
+}
+
+/// The remedy for an expression that is written otherwise than one; none if the server's error has another cause.
+fn remedy_of_expression(code: &SqlState, text: &str) -> Option<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    match *code {
+        SqlState::SYNTAX_ERROR if text.ends_with(';') => {
+            Some("; leave out the semicolon at the end".to_owned())
+        }
+        SqlState::UNDEFINED_COLUMN if text.chars().all(is_word) => Some(format!(
+            "; for a function, write a call: '{text}(i::text)', or '{text}(i)' if its argument is a number"
+        )),
+        // A subquery has columns of its own.
+        SqlState::UNDEFINED_COLUMN if !text.to_ascii_lowercase().contains("select") => {
+            Some("; an expression has one column: i, the number of the row".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The server's message, its place in the user's text, and the remedy.
+fn told(error: &ServerError, is_expression: bool, source: Option<(&str, usize)>) -> String {
+    let expression = source.filter(|_| is_expression).map(|(text, _)| text.trim());
+    let remedy = expression
+        .and_then(|text| remedy_of_expression(&error.code, text))
+        .unwrap_or_else(|| remedy(error, is_expression).to_owned());
     let place = error.position.zip(source).and_then(|(position, (text, before))| {
         // An error in the part that pgrig appends is shown at the end of the user's text.
         let at = (position as usize).checked_sub(before + 1)?.min(text.chars().count());

@@ -398,6 +398,9 @@ fn an_expression_that_is_none_gets_a_remedy() {
             ("date_trunc('month', i)", "write date '2020-01-01' + i"),
             ("select", "for a statement, give --statement 'SELECT 1'"),
             ("nosuch('x')", "check the spelling"),
+            ("md5", "write a call: 'md5(i::text)', or 'md5(i)'"),
+            ("abs(i);", "leave out the semicolon"),
+            ("abs(x)", "one column: i, the number of the row"),
         ] {
             let error = refused(&server, &expressions(&["i", text])).await;
             assert!(error.contains(said), "{text}: {error}");

@@ -118,6 +118,20 @@ fn only_an_option_that_was_given_can_be_left_out() {
     assert_eq!(refused(&[]), format!("{told} leave out the option"));
     assert_eq!(refused(&["wal_level"]), format!("{told} leave out the option"));
     assert_eq!(refused(&["profile"]), format!("{told} use another instance (--instance OTHER)"));
+    // A name that the server does not know is noticed before anybody stops the server for it.
+    let set = |name: &str| {
+        let spec = Spec { set: vec![(name.to_owned(), "4MB".to_owned())], ..stock() };
+        rig.instance(spec).check_running().unwrap_err()
+    };
+    for name in ["Work_Mem", "zero_damaged_pages", "data_checksums", "auto_explain.log_min_duration"] {
+        assert!(set(name).to_string().contains("stop it first"), "{name}: {}", set(name));
+    }
+    let misspelt = set("wurk_mem");
+    assert!(misspelt.is_usage(), "{misspelt}");
+    assert_eq!(
+        misspelt.to_string(),
+        "setting \"wurk_mem\": the server has no setting of this name; give --set name=value, with a name as in pg_settings"
+    );
     assert!(rig.instance(stock()).stop(&|_| ()).unwrap());
 }
 

@@ -21,7 +21,7 @@ use super::tag::{Purpose, Tag};
 use connect::{ConnectError, Target};
 use server::interruption::{Ended, until_stopped};
 use server::marked::drop_database;
-use server::quote::{identifier, literal};
+use server::quote::{identifier, literal, shown};
 use server::{Session, Sessions, SurveyError};
 
 /// Time to wait for the session of a keeper that has just ended.
@@ -384,7 +384,15 @@ fn refused(error: CloneError) -> Refusal {
         error if error.is_usage() => 422,
         _ => 500,
     };
-    Refusal { status, error: error.to_string(), remedy: None }
+    // The keeper connects to another database, so it can copy one that accepts no connections.
+    let remedy = match &error {
+        CloneError::InUse { template, .. } => Some(format!(
+            "to keep new sessions out, run ALTER DATABASE {} ALLOW_CONNECTIONS false",
+            shown(template)
+        )),
+        _ => None,
+    };
+    Refusal { status, error: error.to_string(), remedy }
 }
 
 fn not_loaded(path: &Path, error: &LoadError) -> Refusal {
@@ -395,4 +403,23 @@ fn not_loaded(path: &Path, error: &LoadError) -> Refusal {
         error => format!("{}: {error}", path.display()),
     };
     Refusal { status, error, remedy: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_in_use_names_the_statement_that_keeps_sessions_out() {
+        let in_use = |template: &str| CloneError::InUse { template: template.to_owned(), by: "x".to_owned() };
+        let refusal = refused(in_use("Shop"));
+        assert_eq!(refusal.status, 409);
+        assert!(
+            refusal.to_string().ends_with("run ALTER DATABASE \"Shop\" ALLOW_CONNECTIONS false"),
+            "{refusal}"
+        );
+        // pgrig testdb bench has to connect to the database itself.
+        assert!(!in_use("Shop").to_string().contains("ALLOW_CONNECTIONS"));
+        assert_eq!(refused(CloneError::Exists { name: "x".to_owned() }).remedy, None);
+    }
 }

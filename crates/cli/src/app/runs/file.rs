@@ -66,6 +66,15 @@ impl Drop for Opened {
     }
 }
 
+/// The reason why a file cannot be opened, with the remedy.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => "this user may not write it; check its permissions".to_owned(),
+        ErrorKind::NotFound => "give the name of a file".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 /// The id and the start time of a run of this verb that starts now.
 pub(crate) fn identify(verb: &str) -> (String, String) {
     let now = Timestamp::now();
@@ -87,15 +96,9 @@ impl RunFile {
         let copy = match copy {
             None => None,
             Some("-") => Some(Copy::Stdout),
-            Some(name) if Path::new(name).is_dir() => {
-                let text = format!(
-                    "--json {name} is a directory: give the name of a file, for example {name}/run.json"
-                );
-                return Err(Usage(text).into());
-            }
             Some(name) => {
                 let opened = Opened::open(name)
-                    .map_err(|error| Usage(format!("cannot write --json {name}: {error}")))?;
+                    .map_err(|error| Usage(format!("cannot write --json {name}: {}", reason(&error))))?;
                 Some(Copy::File(opened))
             }
         };

@@ -23,6 +23,7 @@ use tokio::runtime::Builder;
 use crate::app::command_line::without_passwords;
 use crate::app::failure::{BadResult, Context, Failure, MachineFailure, Usage};
 use crate::app::interrupt::{self, interrupted};
+use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::passwords::{self, Words};
 use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Selection, identify};
@@ -83,6 +84,7 @@ pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> Result<(), Failure> 
         printer,
     };
     if let Some(name) = arguments.judge.json.as_deref().filter(|name| *name != "-") {
+        refuse_unwritable("--json", Path::new(name), Existing::Replaced)?;
         File::create(name).map_err(|error| Usage(format!("cannot write --json {name}: {error}")))?;
     }
     printer.say(text::plan(&work.arms, arguments, &work.looks));

@@ -8,7 +8,7 @@ use ddl::find::{Class, LockMode};
 use ddl::{Effects, Outcome, StatementOutcome, Untimed};
 use measure::human::time;
 
-use crate::app::duration::Length;
+use crate::app::duration::limit;
 
 /// A condition on a statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,13 +26,13 @@ impl FromStr for Gate {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(("stall", longer)) = text.split_once('>').map(|(name, longer)| (name.trim(), longer)) {
-            return Ok(Self::Stall(longer.trim().parse::<Length>()?.0));
+            return limit(longer).map(Self::Stall);
         }
         match text.split_once('=') {
             Some(("class", class)) => class.trim().parse().map(Self::Class),
             Some(("lock", lock)) => {
                 let (mode, longer) = match lock.split_once('>') {
-                    Some((mode, longer)) => (mode, Some(longer.trim().parse::<Length>()?.0)),
+                    Some((mode, longer)) => (mode, Some(limit(longer)?)),
                     None => (lock, None),
                 };
                 Ok(Self::Lock(mode.trim().parse()?, longer))
@@ -141,12 +141,12 @@ impl Gate {
 
 impl fmt::Display for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limit = |longer: &Duration| time(longer.as_secs_f64()).replace(' ', "");
+        let shown = |longer: &Duration| time(longer.as_secs_f64()).replace(' ', "");
         match self {
             Self::Class(class) => write!(f, "class={class}"),
             Self::Lock(mode, None) => write!(f, "lock={mode}"),
-            Self::Lock(mode, Some(longer)) => write!(f, "lock={mode}>{}", limit(longer)),
-            Self::Stall(longer) => write!(f, "stall>{}", limit(longer)),
+            Self::Lock(mode, Some(longer)) => write!(f, "lock={mode}>{}", shown(longer)),
+            Self::Stall(longer) => write!(f, "stall>{}", shown(longer)),
         }
     }
 }
@@ -211,6 +211,8 @@ mod tests {
             ("lock=SHARE>x", "90s"),
             ("stall=500ms", "give class=rewrite"),
             ("stall>x", "90s"),
+            ("stall>500", "give one like 500ms"),
+            ("lock=SHARE>500", "give one like 500ms"),
         ] {
             let error = wrong.parse::<Gate>().unwrap_err();
             assert!(error.contains(remedy), "{wrong}: {error}");

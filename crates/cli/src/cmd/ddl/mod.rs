@@ -9,10 +9,12 @@ mod progress;
 mod rowless;
 mod text;
 
-use connect::ConnectError;
-use ddl::{Outcome, Request, Schema, Site};
+use connect::{ConnectError, SqlState};
+use ddl::{DdlError, Outcome, Request, Schema, Site};
+use fill::FillError;
 use pgserver::Home;
 use server::Survey;
+use server::quote::shell_word;
 use tokio::runtime::Builder;
 
 use crate::app::args::ServerChoice;
@@ -109,7 +111,7 @@ async fn measure(
     let mut recording = progress.end();
     let outcome = match result {
         Ok(outcome) => outcome,
-        Err(error) => return recording.finish(Err(error.into())).end(printer),
+        Err(error) => return recording.finish(Err(swapped(error, arguments))).end(printer),
     };
     recording.run.trials = outcome.trials();
     for (table, number) in &outcome.unfilled {
@@ -136,6 +138,25 @@ async fn measure(
         chosen,
         printer,
     )
+}
+
+/// The error of a run. A --schema-file that uses a table which it does not create may be the migration.
+fn swapped(error: DdlError, arguments: &DdlArgs) -> Failure {
+    let lacks_table = matches!(
+        &error,
+        DdlError::Sql { error, .. }
+            if matches!(&**error, FillError::Ddl { sqlstate: Some(state), .. } if *state == SqlState::UNDEFINED_TABLE)
+    );
+    match (arguments.files.as_slice(), &arguments.schema_file) {
+        ([migration], Some(schema)) if lacks_table => {
+            let [migration, schema] = [migration, schema].map(|path| shell_word(&path.display().to_string()));
+            Usage(format!(
+                "{error}. Are the migration and --schema-file swapped? Then run pgrig ddl {schema} --schema-file {migration}"
+            ))
+            .into()
+        }
+        _ => error.into(),
+    }
 }
 
 /// The result of the command: a statement that failed is a wrong request; then come the gates.

@@ -1,9 +1,11 @@
 //! The commands that are meant by some wrong command lines.
 
-use clap::{Arg, CommandFactory};
+use clap::CommandFactory;
 
-use super::{is_verb, path, shown, suggested};
+use super::{is_verb, path, suggested};
+use crate::app::command_line::shown;
 use crate::cmd::line::Cli;
+use crate::cmd::testdb::bench::words::divided;
 
 /// Commands of `pgrig server` that users give without `server`.
 const OF_SERVER: [&str; 7] = ["start", "stop", "restart", "url", "logs", "psql", "fetch"];
@@ -53,7 +55,7 @@ pub(super) fn after_help(words: &[String]) -> Option<String> {
 pub(super) fn initialize(words: &[String]) -> String {
     let scale = value_of(words, "-s").or_else(|| value_of(words, "--scale"));
     let scale = scale.filter(|scale| scale.parse::<u64>().is_ok()).unwrap_or_else(|| "N".to_owned());
-    format!("pgrig fill does the work of pgbench -i: run pgrig fill --scale {scale}\n")
+    format!("pgrig fill does the work of pgbench -i: run pgrig fill --scale {scale}")
 }
 
 /// The value of an option: the next word, or the rest of its own.
@@ -63,36 +65,10 @@ pub(super) fn value_of(words: &[String], option: &str) -> Option<String> {
     if rest.is_empty() { words.get(at + 1).cloned() } else { Some(rest.to_owned()) }
 }
 
-/// The command line of `testdb bench` with `--` before the command, and pgrig's own options before that. Short options stay
-/// with the command: many programs have the same.
+/// The command line of `testdb bench` with `--` before the command, and pgrig's own options before that.
 pub(super) fn bench(words: &[String], command: &str) -> String {
-    let at = words.iter().skip(2).position(|word| word == command).map_or(words.len(), |at| at + 2);
-    let (mut own, mut rest) = (words[..at].to_vec(), Vec::new());
-    let mut words = words[at..].iter();
-    while let Some(word) = words.next() {
-        let Some(takes_value) = option_of_bench(word) else {
-            rest.push(word.clone());
-            continue;
-        };
-        own.push(word.clone());
-        if takes_value {
-            own.extend(words.next().cloned());
-        }
-    }
+    let (own, rest) = divided(words, command);
     format!("pgrig {} -- {}", shown(&own), shown(&rest))
-}
-
-/// Whether the next word is the value of this long option of `testdb bench`; none if it is none.
-fn option_of_bench(word: &str) -> Option<bool> {
-    let name = word.strip_prefix("--")?;
-    let (name, has_value) = name.split_once('=').map_or((name, false), |(name, _)| (name, true));
-    let command = Cli::command();
-    let bench = command.find_subcommand("testdb")?.find_subcommand("bench")?;
-    let is_it = |option: &&Arg| {
-        option.get_long() == Some(name) || option.get_all_aliases().is_some_and(|all| all.contains(&name))
-    };
-    let option = bench.get_arguments().find(is_it)?;
-    Some(option.get_action().takes_values() && !has_value)
 }
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
 //! Adds remedies to errors of the command line.
 
+mod elsewhere;
 mod intended;
+mod misplaced;
+mod missing;
 mod number;
+mod tips;
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Error};
+use clap::{Command, CommandFactory, Error};
 
-use server::quote::shell_word;
-
-use crate::app::command_line::without_passwords;
 use crate::cmd::line::Cli;
 use crate::cmd::mistakes::number::{negative, number, unit};
 use crate::cmd::tps::args::instead_of;
@@ -67,6 +68,7 @@ const INSTEAD: [(&[&str], &str); 19] = [
         "pgrig server psql -- -c 'SQL' runs SQL",
     ),
 ];
+
 /// The error with its remedy, where one is known.
 pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
     let words: Vec<String> =
@@ -78,13 +80,13 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         ErrorKind::ValueValidation => {
             intended::help(&words).or_else(|| sql_file(&words, &error)).or_else(|| number(&error))
         }
-        ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing(&words),
+        ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing::remedy(&words),
         ErrorKind::InvalidUtf8 => not_text(arguments),
         ErrorKind::ArgumentConflict => two_amounts(&error),
         _ => None,
     };
-    if text.is_none() && error.kind() == ErrorKind::UnknownArgument {
-        leave_out_escape(&mut error);
+    if text.is_none() && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue) {
+        tips::leave_out(&mut error);
     }
     text.map_or_else(|| error, |text| Error::raw(ErrorKind::InvalidValue, text))
 }
@@ -109,30 +111,17 @@ fn not_text(arguments: &[OsString]) -> Option<String> {
     Some(format!("the argument \"{shown}\" is not UTF-8: write it in UTF-8; a file may need another name\n"))
 }
 
-/// Leaves out clap's advice to write an unknown option after `--`: no option is meant as a value.
-fn leave_out_escape(error: &mut Error) {
-    let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) else { return };
-    let tips: Vec<_> = tips.into_iter().filter(|tip| !tip.to_string().contains("as a value, use")).collect();
-    if !tips.is_empty() {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+/// The text that clap's error has of this kind, if it is a single one.
+fn string(error: &Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(one) => Some(one),
+        _ => None,
     }
-}
-
-/// Words as a shell reads them, without passwords.
-fn shown(words: &[String]) -> String {
-    let words = words.iter().map(|word| shell_word(&without_passwords(word)));
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// The command line with `--` before this word.
-fn with_dashes(words: &[String], word: &str) -> String {
-    let at = words.iter().position(|given| given.starts_with(word)).unwrap_or(words.len());
-    format!("pgrig {} -- {}", shown(&words[..at]), shown(&words[at..]))
 }
 
 /// The remedy for a word that is not a verb, if the intended verb is known.
 fn verb(words: &[String], error: &Error) -> Option<String> {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let word = string(error, ContextKind::InvalidSubcommand)?;
     if let Some(meant) = intended::of_server(words, word) {
         return Some(format!("there is no command {word}: run {meant}\n"));
     }
@@ -168,8 +157,8 @@ fn suggested(error: &Error) -> Option<&str> {
     }
 }
 
-/// The commands before the first word that names none: `pgrig testdb`.
-fn path(words: &[String]) -> String {
+/// The command that the first words name, and these words: `pgrig testdb`.
+fn command_of(words: &[String]) -> (Command, String) {
     let mut command = Cli::command();
     let mut path = "pgrig".to_owned();
     for word in words.iter().filter(|word| !word.starts_with('-')) {
@@ -177,35 +166,34 @@ fn path(words: &[String]) -> String {
         path = format!("{path} {word}");
         command = found;
     }
-    path
+    (command, path)
 }
 
-/// The command line without --json's file.
-fn without_file(words: &[String], file: &str) -> String {
-    let kept: Vec<String> = words.iter().filter(|word| *word != file).cloned().collect();
-    format!("pgrig {}", shown(&kept))
+/// The words that name a command: `pgrig testdb`.
+fn path(words: &[String]) -> String {
+    command_of(words).1
+}
+
+/// Whether a command has this option.
+fn has_option(command: &Command, option: &str) -> bool {
+    let long = option.strip_prefix("--");
+    let short = option.strip_prefix('-').filter(|_| long.is_none()).and_then(|rest| rest.chars().next());
+    command.get_arguments().any(|argument| match long {
+        Some(_) => argument.get_long() == long,
+        None => short.is_some() && argument.get_short() == short,
+    })
 }
 
 /// The commands that are possible where these words name one that does not exist.
 fn commands(words: &[String]) -> Vec<String> {
-    let mut command = Cli::command();
-    for word in words {
-        match command.find_subcommand(word) {
-            Some(found) => command = found.clone(),
-            None if word.starts_with('-') => {}
-            None => break,
-        }
-    }
-    command
-        .get_subcommands()
-        .filter(|found| !found.is_hide_set())
-        .map(|found| found.get_name().to_owned())
-        .collect()
+    let (command, _) = command_of(words);
+    let shown = command.get_subcommands().filter(|found| !found.is_hide_set());
+    shown.map(|found| found.get_name().to_owned()).collect()
 }
 
 /// An argument that the verb does not have.
 fn argument(words: &[String], error: &Error) -> Option<String> {
-    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
+    let argument = string(error, ContextKind::InvalidArg)?;
     let equals = || {
         let option = with_equals(words, argument)?;
         Some(format!("unexpected argument {argument}: write {option}={argument}\n"))
@@ -215,205 +203,21 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
         .or_else(equals)
         .or_else(|| unit(words, argument))
         .or_else(|| negative(words, argument))
-        .or_else(|| of_elsewhere(words, argument))
-        .or_else(|| misplaced(words, argument))
-}
-
-/// The remedy for an option of another verb or program.
-fn of_elsewhere(words: &[String], argument: &str) -> Option<String> {
-    match (argument, words) {
-        ("-h", _) => Some("for help, give --help or -?; -h is the host of a server\n".to_owned()),
-        ("-v", _) => Some("for the version, give --version or -V\n".to_owned()),
-        ("-W" | "--password", _) => Some(
-            "pgrig never asks for a password: set PGPASSWORD, or put the password into ~/.pgpass\n"
-                .to_owned(),
-        ),
-        ("-w" | "--no-password", _) => Some("pgrig never asks for a password: leave out -w\n".to_owned()),
-        (option, [first, ..]) if first.starts_with('-') && words.iter().any(|word| is_verb(word)) => {
-            let at = words.iter().position(|word| is_verb(word))?;
-            let moved = shown(&[&words[at..], &words[..at]].concat());
-            Some(format!("write {option} after the command: pgrig {moved}\n"))
-        }
-        ("-i" | "--initialize", [first, ..]) if first.starts_with('-') => {
-            Some(intended::initialize(words))
-        }
-        ("-f" | "--file", [fill, ..]) if fill == "fill" => {
-            let path = intended::value_of(words, argument).unwrap_or_else(|| "FILE".to_owned());
-            Some(format!("pgrig fill has no {argument}; to name a file of SQL, give --ddl {}\n", shell_word(&path)))
-        }
-        ("-c" | "--clients" | "-j" | "--jobs", [fill, ..]) if fill == "fill" => {
-            Some(format!("pgrig fill has no {argument}: --streams N sets the number of connections that load rows\n"))
-        }
-        ("-T" | "--time", [fill, ..]) if fill == "fill" => {
-            Some(format!("pgrig fill has no {argument}: --for 10min stops the fill after this time\n"))
-        }
-        ("--trials", [ddl, ..]) if ddl == "ddl" => Some(
-            "pgrig ddl has no --trials: it runs the migration several times at each of three sizes; --quick runs it once\n"
-                .to_owned(),
-        ),
-        ("-i" | "--initialize", [fill, ..]) if fill == "fill" => {
-            Some("pgrig fill does the work of pgbench -i: leave out -i, and give --scale N\n".to_owned())
-        }
-        (option, [size, ..]) if size == "size" && OF_SERVERS.contains(&option) => {
-            Some(format!("pgrig size needs no server: leave out {option}\n"))
-        }
-        (option, [backup, check, ..])
-            if backup == "backup" && check == "check" && OF_SERVERS.contains(&option) =>
-        {
-            Some(format!(
-                "pgrig backup check reads a backup and needs no server: leave out {option}; to measure backups of a database, \
-                 give pgrig backup rehearse -d DBNAME\n"
-            ))
-        }
-        (option, [server, psql, ..]) if server == "server" && psql == "psql" && option.starts_with('-') => {
-            Some(format!("write psql's options after --: {}\n", with_dashes(words, option)))
-        }
-        _ => None,
-    }
-}
-
-/// The remedy for a word in the wrong place, or one that needs an option before it.
-fn misplaced(words: &[String], argument: &str) -> Option<String> {
-    match (argument, words) {
-        (file, [size, rest @ ..])
-            if size == "size" && rest.windows(2).any(|pair| pair[0] == "--json" && pair[1] == file) =>
-        {
-            Some(format!("--json of pgrig size writes to standard output: write {} > {file}\n", without_file(words, file)))
-        }
-        (version, [server, fetch, ..])
-            if server == "server" && fetch == "fetch" && !version.starts_with('-') =>
-        {
-            Some(format!("unexpected argument {version}; to name a version, give --pg-version {version}\n"))
-        }
-        (second, [size, first, ..])
-            if size == "size" && !second.starts_with('-') && !first.starts_with('-') =>
-        {
-            Some(format!("unexpected argument {second}: give one SIZE\n"))
-        }
-        (_, [ab, pgrig, ..]) if ab == "ab" && pgrig == "pgrig" => {
-            Some("put each command in quotes: pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -c 4'\n".to_owned())
-        }
-        (database, [model, capture, ..])
-            if model == "model" && capture == "capture" && !database.starts_with('-') =>
-        {
-            Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
-        }
-        (second, [fill, first, ..]) if fill == "fill" && !second.starts_with('-') => {
-            let is_size = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
-            let database = match (is_size(first), is_size(second)) {
-                (_, false) => second,
-                (false, true) if !first.starts_with('-') => first,
-                _ => return Some(format!("unexpected argument {second}: give one SIZE\n")),
-            };
-            Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
-        }
-        (database, [backup, rehearse, ..])
-            if backup == "backup" && rehearse == "rehearse" && !database.starts_with('-') =>
-        {
-            Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
-        }
-        (second, [backup, check, ..])
-            if backup == "backup" && check == "check" && !second.starts_with('-') =>
-        {
-            Some(format!("unexpected argument {second}: give one backup; run the command once for each\n"))
-        }
-        (name, [server, action, ..]) if server == "server" && is_of_instance(action) && !name.starts_with('-') => {
-            Some(format!("unexpected argument {name}; to name an instance, give --instance {name}\n"))
-        }
-        (third, [compare, ..]) if compare == "compare" && !third.starts_with('-') => Some(
-            "give two runs or labels; for several runs on a side: pgrig compare --baseline RUN RUN --candidate RUN RUN\n"
-                .to_owned(),
-        ),
-        (second, [tps, ..]) if tps == "tps" && !second.starts_with('-') => Some(format!(
-            "unexpected argument {second}: give one database; to divide the clients over several, repeat -d\n"
-        )),
-        (command, [testdb, bench, ..])
-            if testdb == "testdb" && bench == "bench" && !command.starts_with('-') =>
-        {
-            Some(format!("write -- before the command to measure: {}\n", intended::bench(words, command)))
-        }
-        (database, [verb, ..])
-            if ["doctor", "blockio"].contains(&verb.as_str()) && !database.starts_with('-') =>
-        {
-            Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
-        }
-        _ => None,
-    }
+        .or_else(|| elsewhere::remedy(words, argument))
+        .or_else(|| misplaced::remedy(words, argument))
+        .or_else(|| tips::of_unlike(words, error))
 }
 
 /// The remedy for `-h` without a host, if the user wants help.
 fn help(words: &[String], error: &Error) -> Option<String> {
-    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let option = string(error, ContextKind::InvalidArg)?;
     let is_help = option.starts_with("--host") && words.last().is_some_and(|word| word == "-h");
     is_help.then(|| "-h needs the host of a server; for help, give --help or -?\n".to_owned())
 }
 
-/// The remedy where one of several arguments is needed, or the second one of two.
-fn missing(words: &[String]) -> Option<String> {
-    let names: Vec<&str> = words.iter().map(String::as_str).collect();
-    let has = |option: &str| names.iter().any(|word| word.split('=').next() == Some(option));
-    let text = match names.as_slice() {
-        ["ddl", ..] => {
-            "no migration is given: give a file with SQL, or -c 'ALTER TABLE orders ADD COLUMN note text'"
-        }
-        ["fill", ..] if has("--reserve") => "--reserve goes with --brim: give both, or leave out --reserve",
-        ["size", ..] => "give SIZE, --scale N or --rows N, for example: pgrig size 73GB",
-        ["compare", ..] if !has("--baseline") && !has("--candidate") => {
-            "give two runs or labels, for example: pgrig compare before after"
-        }
-        ["ab", ..] => {
-            "give two commands or more, each in quotes, for example: pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'"
-        }
-        ["merge", ..] => "give the runs of all parts, for example: pgrig merge 1.json 2.json",
-        ["backup", "rehearse", ..] if has("--tool-backup") != has("--tool-restore") => {
-            "another tool needs --tool-backup and --tool-restore: give both"
-        }
-        ["backup", "rehearse", ..] if !has("--tool-backup") && (has("--tool-wal") || has("--tool-name")) => {
-            "--tool-wal and --tool-name are for another tool: give --tool-backup and --tool-restore, too"
-        }
-        ["backup", "rehearse", ..] if has("--tool-wal") && !has("--load") => {
-            "--tool-wal stores the WAL of a load: give a load, too, for example --load simple-update -R 500"
-        }
-        ["backup", "rehearse", ..] if has("--load") => {
-            "--load needs a rate: give its transactions per second, for example -R 500"
-        }
-        ["backup", "rehearse", ..] => {
-            "-R, -T and -c are for a load: give its script, too, for example --load simple-update -R 500"
-        }
-        ["backup", "check", ..] => {
-            "give the file or directory of a backup, or - for standard input, for example: pgrig backup check shop.dump"
-        }
-        ["model", "capture", ..] => {
-            "no file for the model is given: pgrig model capture -d DBNAME -o FILE, or --explain to see the queries"
-        }
-        ["model", "show", ..] => "give the file of a model, for example: pgrig model show shop.model.toml",
-        ["model", "check", ..] => {
-            "give the original, then the copy, for example: pgrig model check shop copy"
-        }
-        ["runs", "rm", ..] => "give the runs to remove: their ids or labels (pgrig runs list shows them)",
-        ["runs", "export", ..] => {
-            "give the runs, and a file for them: pgrig runs export latest -o latest.runs.json"
-        }
-        ["testdb", "bench", ..] => {
-            "give your test command after --, for example: pgrig testdb bench -- sh suite.sh; or --tps SCRIPT"
-        }
-        ["testdb", "keep", ..] => "give the name of a lent database (pgrig testdb list shows them)",
-        ["server", "destroy", ..] => {
-            "--instance is missing: pgrig server destroy deletes an instance with all its data (pgrig server status lists \
-             the instances)"
-        }
-        ["testdb", "drop", ..] => "give NAME, --all, --templates or --orphans",
-        ["runs", "prune", ..] => "give --keep N, --older-than AGE, or both",
-        ["compare", ..] if has("--baseline") => "--baseline needs --candidate: give both",
-        ["compare", ..] if has("--candidate") => "--candidate needs --baseline: give both",
-        _ => return None,
-    };
-    Some(format!("{text}\n"))
-}
-
 /// The remedy for --ladder without its size, which stands in the place of SIZE or nowhere.
 fn without_value(words: &[String], error: &Error) -> Option<String> {
-    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let option = string(error, ContextKind::InvalidArg)?;
     let is_ladder = option.starts_with("--ladder") && words.last().is_some_and(|word| word == "--ladder");
     is_ladder
         .then(|| "--ladder needs the size of the tables, for example: pgrig fill --ladder 1GB\n".to_owned())
@@ -422,11 +226,6 @@ fn without_value(words: &[String], error: &Error) -> Option<String> {
 /// Whether a word is one of pgrig's commands.
 fn is_verb(word: &str) -> bool {
     Cli::command().find_subcommand(word).is_some()
-}
-
-/// Whether a command of `pgrig server` has the option --instance, and no argument.
-fn is_of_instance(action: &str) -> bool {
-    ["start", "stop", "restart", "status", "logs", "destroy"].contains(&action)
 }
 
 /// An option whose value follows an equals sign, if the word is its value.
@@ -440,10 +239,6 @@ fn with_equals<'w>(words: &'w [String], value: &str) -> Option<&'w str> {
     command.get_arguments().any(is_it).then_some(option)
 }
 
-/// Options that name a server.
-const OF_SERVERS: [&str; 9] =
-    ["-d", "--dbname", "-h", "--host", "-p", "--port", "-U", "--username", "--instance"];
-
 /// An option of pgbench's that `tps` does not have.
 fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {
     let verb = words.iter().find(|word| !word.starts_with('-'))?;
@@ -453,7 +248,7 @@ fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {
 
 /// The remedy for a file of SQL in the place of the size.
 fn sql_file(words: &[String], error: &Error) -> Option<String> {
-    let Some(ContextValue::String(file)) = error.get(ContextKind::InvalidValue) else { return None };
+    let file = string(error, ContextKind::InvalidValue)?;
     let is_sql = std::path::Path::new(file).extension().is_some_and(|end| end.eq_ignore_ascii_case("sql"));
     let is_fill = words.first().is_some_and(|verb| verb == "fill");
     (is_sql && is_fill)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use catalog::Aggregates;
-use connect::{ConnectOptions, Connection, Target, resolve};
+use connect::{ConnectError, ConnectOptions, Connection, Target, resolve};
 use measure::human::counted;
 use measure::{Event, Note, Trial, Unit};
 use model::{Bytes, Distance, Facts, Fidelity, Field, Model, Plans, PlansCompared, QueryPlan, Shapes, Sizes};
@@ -121,6 +121,19 @@ fn target(name: &str, chosen: &Chosen) -> Result<Target, Failure> {
     Ok(chosen.target.clone().with_database(name))
 }
 
+/// Connects to ORIGINAL or COPY, which no -d names.
+async fn connected(
+    target: &Target,
+    argument: &str,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> Result<Connection, ConnectError> {
+    let connected = target.connect_when_ready(&|text| printer.say(text)).await;
+    connected.map_err(|error| {
+        chosen.refused(target, error).with_another_database(&format!("give another {argument}"))
+    })
+}
+
 fn queries(directory: &Path) -> Result<Vec<Query>, Failure> {
     let failed = |error: std::io::Error| Usage(format!("--queries {}: {error}", directory.display()));
     let mut files: Vec<PathBuf> = Vec::new();
@@ -152,7 +165,7 @@ async fn check(
 ) -> Result<(), Failure> {
     let schema = arguments.schema.as_deref();
     let copy_target = target(&arguments.copy, chosen)?;
-    let copy = copy_target.connect_when_ready(&|text| printer.say(text)).await?;
+    let copy = connected(&copy_target, "COPY", chosen, printer).await?;
     let survey = Survey::of(&copy, &DataDirectory::Asked, VERSION).await?;
     let begun = Begun {
         verb: "model",
@@ -185,7 +198,7 @@ async fn check(
                 (Seen { facts: vec![facts], ..Seen::default() }, None)
             }
             Original::Database(target) => {
-                let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
+                let connection = connected(target, "ORIGINAL", chosen, printer).await?;
                 refuse_same(&connection, &copy, target.dbname()).await?;
                 let first = checked(&connection, target, schema, "original", &steps).await?;
                 let second = checked(&copy, &copy_target, schema, "copy", &steps).await?;

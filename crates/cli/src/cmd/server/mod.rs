@@ -16,10 +16,11 @@ use pgserver::{
 
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
 use crate::app::failure::{Context, Failure, MachineFailure};
+use crate::app::instance::{existing, existing_to_use};
 use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::table::trimmed;
-use crate::app::target::{self, assert_settings, existing};
+use crate::app::target::{self, assert_settings};
 use crate::app::{interrupt, recovery};
 
 /// Runs the subcommand.
@@ -80,7 +81,7 @@ fn stop(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failu
 }
 
 fn restart(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
-    existing(home, &name.instance)?.stop(&|event| printer.say(event))?;
+    existing_to_use(home, &name.instance)?.stop(&|event| printer.say(event))?;
     let embedded = EmbeddedArgs { instance: Some(name.instance.clone()), ..EmbeddedArgs::default() };
     start(home, &embedded, false, printer)
 }
@@ -93,7 +94,7 @@ fn psql(
     arguments: &[OsString],
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let running = existing(home, &name.instance)?.attach_or_start(&|event| printer.say(event))?;
+    let running = existing_to_use(home, &name.instance)?.attach_or_start(&|event| printer.say(event))?;
     let at = running.connection();
     let url = at.url_of(database.unwrap_or(at.database));
     let ran = Command::new("psql").arg(url).args(arguments).status();
@@ -195,7 +196,7 @@ fn running(server: &ServerStatus) -> String {
 /// Prints the URI even if the server does not run: otherwise `psql "$(pgrig server url)"` would get
 /// an empty argument and connect to another server, instead of failing.
 fn url(home: &Home, name: &InstanceName, database: Option<&str>, printer: &Printer) -> Result<(), Failure> {
-    let instance = existing(home, &name.instance)?;
+    let instance = existing_to_use(home, &name.instance)?;
     let running = instance.connection();
     let connection = match &running {
         Ok(connection) => connection.clone(),

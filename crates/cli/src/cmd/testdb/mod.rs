@@ -1,7 +1,7 @@
 //! `pgrig testdb`.
 
 pub(crate) mod args;
-mod bench;
+pub(crate) mod bench;
 #[cfg(feature = "serve")]
 mod lend;
 mod unlog;

@@ -409,7 +409,8 @@ const ELSEWHERE: [(&[&str], &str); 12] = [
     (&["--aggregate-interval"], "--json FILE has every second's tps and percentiles"),
     (
         &["-v", "--vacuum-all"],
-        "run psql -c 'VACUUM ANALYZE' first (pgrig vacuums pgbench's small tables itself, unless you give -n)",
+        "run VACUUM ANALYZE first: on pgrig's own server, pgrig server psql -- -c 'VACUUM ANALYZE'; on another one, psql -c 'VACUUM ANALYZE' \
+         (pgrig vacuums pgbench's small tables itself, unless you give -n)",
     ),
     (&["--progress-timestamp"], "--json FILE has the time at which the run began, and seconds since"),
     (

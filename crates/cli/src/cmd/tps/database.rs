@@ -1,6 +1,9 @@
 //! Words that `tps` reads as the name of a database, and that are meant otherwise.
 
+use std::path::Path;
 use std::time::Duration;
+
+use server::quote::shell_word;
 
 use crate::app::failure::Usage;
 
@@ -15,7 +18,7 @@ const UNITS: [(&[&str], &str); 4] = [
 /// Refuses a word in the place of the database that names none. With -d, it does.
 ///
 /// # Errors
-/// If the word is SQL, `help`, or the unit of a duration.
+/// If the word is SQL, a script, a number, `help`, or the unit of a duration.
 pub(super) fn check(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Result<(), Usage> {
     match remedy(word, time, limit) {
         Some(remedy) => Err(Usage(format!("unexpected argument {word}: {remedy}"))),
@@ -34,6 +37,9 @@ fn remedy(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Option
                 .to_owned(),
         );
     }
+    if let Some(told) = instead(word) {
+        return Some(format!("{told}; to name a database, give -d {}", shell_word(word)));
+    }
     let lower = word.to_ascii_lowercase();
     let (_, unit) = UNITS.iter().find(|(names, _)| names.contains(&lower.as_str()))?;
     // Numbers without a unit are milliseconds for -L, and seconds for -T.
@@ -43,6 +49,19 @@ fn remedy(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Option
         _ => return None,
     };
     Some(format!("write {option} {number}{unit} without a space; to name a database, give -d {word}"))
+}
+
+/// The remedy for a script or a number in the place of the database.
+pub(crate) fn instead(word: &str) -> Option<String> {
+    let is_connection_string = word.contains('=') || word.contains("://");
+    let is_sql = Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql"));
+    if !is_connection_string && (is_sql || word.contains('/')) {
+        return Some(format!("to run a script, give -f {}", shell_word(word)));
+    }
+    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| {
+        format!("to set the number of clients, give -c {word}; to measure for {word} s, give -T {word}")
+    })
 }
 
 #[cfg(test)]
@@ -60,6 +79,9 @@ mod tests {
             ("help", None, None, "run pgrig help tps"),
             ("select 1", None, None, "give -f FILE"),
             ("SELECT * FROM t WHERE id = 1", None, None, "give -f FILE"),
+            ("my.sql", None, None, "to run a script, give -f my.sql; to name a database, give -d my.sql"),
+            ("scripts/mine", None, None, "to run a script, give -f scripts/mine"),
+            ("8", None, None, "give -c 8; to measure for 8 s, give -T 8; to name a database, give -d 8"),
         ] {
             let error = check(word, time, limit).unwrap_err().to_string();
             assert!(error.contains(said), "{word}: {error}");

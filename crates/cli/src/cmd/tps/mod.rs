@@ -1,7 +1,7 @@
 //! `pgrig tps`: request → plan → run → run document and tables.
 
 pub(crate) mod args;
-mod database;
+pub(crate) mod database;
 mod hints;
 pub(crate) mod live;
 pub(crate) mod matrix;

@@ -1,5 +1,6 @@
 //! `pgrig backup rehearse --size`: three sizes of data, and a forecast.
 
+mod again;
 pub(crate) mod args;
 mod held;
 mod shape;

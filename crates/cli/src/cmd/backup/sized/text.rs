@@ -5,8 +5,7 @@ use std::fmt::Write;
 use backup::{Figure, Forecast, Outcome, Plan, Rto, SizesRequest, Summary};
 use measure::human::{bytes, time};
 
-use super::held;
-use crate::app::command_line;
+use super::{again, held};
 use crate::app::numbers::clock;
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::backup::text::{further, range, verified, whole};
@@ -121,8 +120,8 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
             let _ = write!(text, "\n  {}, {}: {why}", ways.join(", "), figures.join(" and "));
         }
     }
-    if let Some(command) = command(outcome, asked) {
-        let _ = write!(text, "\n  to measure that: {command}");
+    if let Some(up_to) = needed(outcome, asked) {
+        let _ = write!(text, "\n  {}", again::hint(&up_to));
     }
     text
 }
@@ -213,25 +212,14 @@ fn lacks(name: &str, of: &Forecast) -> &'static str {
     }
 }
 
-/// The same command with the size that has to be measured.
-fn command(outcome: &Outcome, asked: &SizesRequest) -> Option<String> {
-    let needed = |figure: Figure| match figure {
+/// The size that has to be measured for figures that are not known.
+fn needed(outcome: &Outcome, asked: &SizesRequest) -> Option<String> {
+    let beyond = |figure: Figure| match figure {
         Figure::Beyond { measure, .. } => Some(measure),
         _ => None,
     };
-    let all = outcome.forecasts.iter().flat_map(|one| [one.backup, one.restore, one.disk]).filter_map(needed);
-    let up_to = rounded(outcome.up_to(all.max()?).min(asked.size));
-    let mut words = Vec::new();
-    let mut own = command_line::to_repeat().into_iter();
-    while let Some(word) = own.next() {
-        if word == "--up-to" {
-            own.next();
-        } else if !word.starts_with("--up-to=") {
-            words.push(word);
-        }
-    }
-    words.extend(["--up-to".to_owned(), up_to]);
-    shlex::try_join(words.iter().map(String::as_str)).ok()
+    let all = outcome.forecasts.iter().flat_map(|one| [one.backup, one.restore, one.disk]).filter_map(beyond);
+    Some(rounded(outcome.up_to(all.max()?).min(asked.size)))
 }
 
 /// A size of two digits that is a little larger.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use pgserver::Profile;
 use script::Source;
+use server::quote::shell_word;
 use testdb::bench::{TestCommand, Variant};
 use tps::{Length, Request};
 
@@ -18,6 +19,7 @@ use crate::app::duration::seconds;
 use crate::app::failure::Usage;
 use crate::app::input;
 use crate::app::target::{ServerKind, server_kind};
+use crate::cmd::testdb::bench::words::behind_script;
 
 /// Environment variables that name a server or a role; `pgrig testdb new` sets some of them.
 const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"];
@@ -136,7 +138,19 @@ impl BenchArgs {
         if self.tps.is_some() {
             return Ok(None);
         }
-        TestCommand::new(&self.command).map(Some).map_err(Usage)
+        TestCommand::new(&self.command).map(Some).map_err(|error| Usage(self.of_script().unwrap_or(error)))
+    }
+
+    /// The error of a command in one word that other words follow; none if it is not one.
+    fn of_script(&self) -> Option<String> {
+        let [script, _, ..] = self.command.as_slice() else { return None };
+        let text = script.to_string_lossy();
+        let is_script = text.contains(char::is_whitespace) && !Path::new(script).exists();
+        is_script.then(|| {
+            let words: Vec<String> =
+                std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            format!("there is no program of the name {}: {}", shell_word(&text), behind_script(&words, &text))
+        })
     }
 
     /// The request for the script of --tps; none without that option.

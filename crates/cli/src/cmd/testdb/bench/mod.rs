@@ -5,6 +5,7 @@ pub(crate) mod args;
 mod memory;
 mod results;
 mod text;
+pub(crate) mod words;
 
 use std::time::Instant;
 

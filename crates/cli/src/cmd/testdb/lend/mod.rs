@@ -15,9 +15,10 @@ use testdb::lend::{Format, LendRequest, List, Owner, OwnerName, Which};
 
 use crate::app::args::ServerChoice;
 use crate::app::failure::{Context, Failure, MachineFailure, Usage};
+use crate::app::instance::existing;
 use crate::app::json;
 use crate::app::printer::Printer;
-use crate::app::target::{ServerKind, existing, server_kind};
+use crate::app::target::{ServerKind, server_kind};
 use crate::cmd::testdb::fail_in_eval;
 use crate::cmd::testdb::lend::args::{DropArgs, KeepArgs, LeaseFormat, LendAction, ListArgs, NewArgs};
 use call::KeeperClient;

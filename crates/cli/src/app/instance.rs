@@ -1,0 +1,63 @@
+//! The instances of pgrig's own PostgreSQL, by their names.
+
+use pgserver::{Home, Instance, Spec};
+use server::quote::{shell_word, shown};
+
+use crate::app::failure::{Failure, Usage};
+
+/// An instance that exists. The default instance need not exist yet.
+///
+/// # Errors
+/// If there is no instance of this name.
+pub(crate) fn existing(home: &Home, name: &str) -> Result<Instance, Failure> {
+    find(home, name, "check the name of --instance")
+}
+
+/// The same for commands to which a new instance is of use, too.
+///
+/// # Errors
+/// As [`existing`].
+pub(crate) fn existing_to_use(home: &Home, name: &str) -> Result<Instance, Failure> {
+    find(home, name, &format!("pgrig server start --instance {} creates it", shell_word(name)))
+}
+
+fn find(home: &Home, name: &str, remedy: &str) -> Result<Instance, Failure> {
+    let instance = Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?;
+    let all = Instance::list(home)?;
+    if name == Spec::default().name || all.iter().any(|other| other.name() == name) {
+        return Ok(instance);
+    }
+    let names: Vec<&str> = all.iter().map(Instance::name).collect();
+    let there = if names.is_empty() {
+        "there is none".to_owned()
+    } else {
+        format!("instances: {}", names.join(", "))
+    };
+    Err(Usage(format!("there is no instance {name} ({there}); {remedy}")).into())
+}
+
+/// The command that creates a database on an instance, and starts it for that if it is stopped.
+pub(crate) fn create_database(instance: &str, database: &str) -> String {
+    let option = if instance == Spec::default().name {
+        String::new()
+    } else {
+        format!("--instance {} ", shell_word(instance))
+    };
+    let sql = format!("CREATE DATABASE {}", shown(database));
+    format!("pgrig server psql {option}-- -c {}", shell_word(&sql))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_is_created_where_it_is_missing() {
+        for (instance, database, command) in [
+            ("default", "shop", "pgrig server psql -- -c 'CREATE DATABASE shop'"),
+            ("old", "Shop", "pgrig server psql --instance old -- -c 'CREATE DATABASE \"Shop\"'"),
+        ] {
+            assert_eq!(create_database(instance, database), command);
+        }
+    }
+}

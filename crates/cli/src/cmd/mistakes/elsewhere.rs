@@ -1,0 +1,227 @@
+//! Remedies for options of other verbs and other programs.
+
+use clap::Arg;
+
+use super::{command_of, has_option, intended, is_verb, path};
+use crate::app::command_line::shown;
+
+/// Options that name a server.
+const OF_SERVERS: [&str; 9] =
+    ["-d", "--dbname", "-h", "--host", "-p", "--port", "-U", "--username", "--instance"];
+
+/// The remedy for an option that another verb or program has.
+pub(super) fn remedy(words: &[String], option: &str) -> Option<String> {
+    let names: Vec<&str> = words.iter().map(String::as_str).collect();
+    let text = of_any(words, option)
+        .or_else(|| file(words, &names, option))
+        .or_else(|| of_fill(words, &names, option))
+        .or_else(|| of_backup(words, &names, option))
+        .or_else(|| of_others(words, &names, option))?;
+    Some(text + "\n")
+}
+
+/// The value of an option as a word for a shell, or `placeholder`.
+fn value(words: &[String], option: &str, placeholder: &str) -> String {
+    let value = intended::value_of(words, option).filter(|value| !value.starts_with('-'));
+    value.map_or_else(|| placeholder.to_owned(), |value| shown(&[value]))
+}
+
+/// The words with the values of this option as arguments.
+fn as_arguments(words: &[String], option: &str) -> String {
+    let is_long = option.starts_with("--");
+    let kept = words.iter().filter_map(|word| match word.strip_prefix(option) {
+        Some("") => None,
+        Some(value) if !is_long || value.starts_with('=') => Some(value.trim_start_matches('=').to_owned()),
+        _ => Some(word.clone()),
+    });
+    format!("pgrig {}", shown(&kept.collect::<Vec<_>>()))
+}
+
+/// The remedy for an option that no verb has, or that is written before the verb.
+fn of_any(words: &[String], option: &str) -> Option<String> {
+    let text = match option {
+        "-h" => "for help, give --help or -?; -h is the host of a server",
+        "-v" => "for the version, give --version or -V",
+        "--verbose" => {
+            "pgrig has no --verbose: leave it out (-q prints less; --json FILE writes all figures of a measurement)"
+        }
+        "-W" | "--password" => {
+            "pgrig never asks for a password: set PGPASSWORD, or put the password into ~/.pgpass"
+        }
+        "-w" | "--no-password" => "pgrig never asks for a password: leave out -w",
+        _ => return displaced(words, option).or_else(|| database(words, option)),
+    };
+    Some(text.to_owned())
+}
+
+/// The remedy for an option before the verb, or without one.
+fn displaced(words: &[String], option: &str) -> Option<String> {
+    if !words.first()?.starts_with('-') {
+        return None;
+    }
+    if let Some(at) = words.iter().position(|word| is_verb(word)) {
+        let moved = shown(&[&words[at..], &words[..at]].concat());
+        return Some(format!("write {option} after the command: pgrig {moved}"));
+    }
+    ["-i", "--initialize"].contains(&option).then(|| intended::initialize(words))
+}
+
+/// The remedy for the option with which other programs name a database.
+fn database(words: &[String], option: &str) -> Option<String> {
+    let (command, path) = command_of(words);
+    let is_dbname = |argument: &Arg| argument.get_long() == Some("dbname") && !argument.is_hide_set();
+    let is_meant = ["--database", "--db"].contains(&option) && command.get_arguments().any(is_dbname);
+    is_meant.then(|| {
+        format!("{path} has no {option}; to name a database, give -d {}", value(words, option, "DBNAME"))
+    })
+}
+
+/// The remedy for the option with which other verbs and programs name a file.
+fn file(words: &[String], names: &[&str], option: &str) -> Option<String> {
+    if !["-f", "--file"].contains(&option) {
+        return None;
+    }
+    let file = || value(words, option, "FILE");
+    let told = match names {
+        ["fill", ..] => format!("to name a file of SQL, give --ddl {}", file()),
+        ["testdb", "new" | "bench" | "serve", ..] => format!("to name a file of SQL, give --from {}", file()),
+        ["model", "capture", ..] => format!("to name the file of the model, give -o {}", file()),
+        ["ddl", ..] | ["backup", "check", ..] | ["testdb", "unlog", ..] | ["model", "show", ..] => {
+            format!("write the name of the file without it: {}", as_arguments(words, option))
+        }
+        _ => return None,
+    };
+    Some(format!("{} has no {option}; {told}", path(words)))
+}
+
+/// The remedy for an option of pgbench's or psql's that `fill` does not have.
+fn of_fill(words: &[String], names: &[&str], option: &str) -> Option<String> {
+    let ["fill", ..] = names else { return None };
+    let number = || intended::value_of(words, option).filter(|value| value.parse::<u64>().is_ok());
+    let told = match option {
+        "-c" if number().is_none() => "; to give SQL, write it into a file, and give --ddl FILE".to_owned(),
+        "-c" | "--clients" | "-j" | "--jobs" | "--threads" | "--workers" | "--parallel" => {
+            ": --streams N sets the number of connections that load rows".to_owned()
+        }
+        "-T" | "--time" => ": --for 10min stops the fill after this time".to_owned(),
+        "-t" => format!("; to name a table, give --table {}", value(words, option, "TABLE")),
+        "-n" | "--no-vacuum" => match number() {
+            Some(rows) => format!("; to set the number of rows, give --rows {rows}"),
+            None => ": -I tgp leaves out the vacuum; --rows N sets the number of rows".to_owned(),
+        },
+        "-i" | "--initialize" => {
+            return Some(
+                "pgrig fill does the work of pgbench -i: leave out -i, and give --scale N".to_owned(),
+            );
+        }
+        _ => return None,
+    };
+    Some(format!("pgrig fill has no {option}{told}"))
+}
+
+/// The remedy for an option that `backup` or one of its commands does not have.
+fn of_backup(words: &[String], names: &[&str], option: &str) -> Option<String> {
+    match names {
+        ["backup", first, ..] if first.starts_with('-') => Some(command_first(words, option)),
+        ["backup", "check", ..] if OF_SERVERS.contains(&option) => Some(format!(
+            "pgrig backup check reads a backup and needs no server: leave out {option}; to measure backups of a database, give pgrig \
+             backup rehearse -d DBNAME"
+        )),
+        ["backup", "rehearse", ..] => way(words, option),
+        _ => None,
+    }
+}
+
+/// The remedy for options of `backup` before its command, or without one.
+fn command_first(words: &[String], option: &str) -> String {
+    let is_command = |word: &&String| ["rehearse", "check"].contains(&word.as_str());
+    let named = words.iter().find(is_command).map(String::as_str);
+    let of_check = || {
+        let command = |name: &str| command_of(&["backup", name].map(str::to_owned)).0;
+        has_option(&command("check"), option) && !has_option(&command("rehearse"), option)
+    };
+    let command = named.unwrap_or_else(|| if of_check() { "check" } else { "rehearse" });
+    let rest: Vec<String> = words[1..].iter().filter(|word| !is_command(word)).cloned().collect();
+    format!("give the command first: pgrig backup {command} {}", shown(&rest))
+}
+
+/// The remedy for options of pg_dump's that are parts of a way.
+fn way(words: &[String], option: &str) -> Option<String> {
+    let told = match option {
+        "-j" | "--jobs" => {
+            let has_jobs =
+                |way: &String| ["custom", "directory"].iter().any(|format| way.starts_with(*format));
+            let way = intended::value_of(words, "--way").filter(has_jobs);
+            let way = way.filter(|way| !way.contains("jobs=")).unwrap_or_else(|| "directory".to_owned());
+            format!("--way {way},jobs={}", value(words, option, "N"))
+        }
+        "-F" | "--format" => match value(words, option, "").chars().next() {
+            Some('c') => "--way custom".to_owned(),
+            Some('d') => "--way directory".to_owned(),
+            Some('p') => "--way plain".to_owned(),
+            _ => "--way plain, custom, directory, base or base-tar".to_owned(),
+        },
+        _ => return None,
+    };
+    Some(format!("pgrig backup rehearse has no {option}: give {told}"))
+}
+
+/// The remedy for options that other verbs do not have.
+fn of_others(words: &[String], names: &[&str], option: &str) -> Option<String> {
+    match names {
+        ["ddl", ..] if option == "--trials" => Some(
+            "pgrig ddl has no --trials: it runs the migration several times at each of three sizes; --quick runs it once"
+                .to_owned(),
+        ),
+        ["micro", ..] if ["-e", "--expr", "--expression"].contains(&option) => {
+            Some(format!("pgrig micro has no {option}; write each expression without it: {}", as_arguments(words, option)))
+        }
+        ["tps", ..] if ["--querymode", "--query-mode"].contains(&option) => {
+            let mode = value(words, option, "prepared");
+            Some(format!("pgrig tps has no {option}; to name the protocol, give -M {mode}"))
+        }
+        ["size", ..] if OF_SERVERS.contains(&option) => {
+            Some(format!("pgrig size needs no server: leave out {option}"))
+        }
+        ["server", "psql", ..] if option.starts_with('-') => {
+            Some(format!("write psql's options after --: {}", with_dashes(words, option)))
+        }
+        _ => None,
+    }
+}
+
+/// The command line with `--` before this word.
+fn with_dashes(words: &[String], word: &str) -> String {
+    let at = words.iter().position(|given| given.starts_with(word)).unwrap_or(words.len());
+    format!("pgrig {} -- {}", shown(&words[..at]), shown(&words[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::cmd::line::parse;
+
+    /// The remedies, each with the command line that it is for. Each command that one names is read without an error.
+    #[test]
+    fn options_of_other_programs_get_commands_that_work() {
+        for (line, option, told) in [
+            ("ddl -f m.sql -d shop", "-f", "pgrig ddl m.sql -d shop"),
+            ("ddl --file=m.sql", "--file", "pgrig ddl m.sql"),
+            ("testdb unlog -fa.sql -o b.sql", "-f", "pgrig testdb unlog a.sql -o b.sql"),
+            ("backup check -f shop.dump", "-f", "pgrig backup check shop.dump"),
+            ("backup -d shop", "-d", "pgrig backup rehearse -d shop"),
+            ("backup --rto 4h rehearse -d shop", "--rto", "pgrig backup rehearse --rto 4h -d shop"),
+            ("backup --restore a.dump", "--restore", "pgrig backup check --restore a.dump"),
+            ("micro --expr i+1 --expr=i+2", "--expr", "pgrig micro i+1 i+2"),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let remedy = remedy(&words, option).unwrap();
+            let command = &remedy[remedy.rfind("pgrig ").unwrap()..];
+            assert_eq!(command.trim_end(), told, "{line}");
+            let arguments: Vec<OsString> = command.split_whitespace().map(Into::into).collect();
+            assert!(parse(&arguments).is_ok(), "{told}");
+        }
+    }
+}
