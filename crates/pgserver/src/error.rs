@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// Not a major version that can be fetched.
     #[error(
-        "pgrig cannot download PostgreSQL {0:?}: give --pg-version 13 to 18, or --pg-bin DIR with an installed PostgreSQL 13 or later"
+        "there is no PostgreSQL {0:?} to download: give --pg-version 13 to 18, or --pg-bin DIR with an installed PostgreSQL 13 or later"
     )]
     UnknownMajor(String),
     /// The instance's name is malformed.
