@@ -186,17 +186,15 @@ pub enum Error {
     },
     /// A running server has other properties than asked for.
     #[error(
-        "instance {instance} runs with {runs}, not with {asked}; stop it first (pgrig server stop --instance \
+        "instance {instance} {difference}; stop it first (pgrig server stop --instance \
          {instance}), or {}",
         if *.is_given { "leave out the option" } else { "use another instance (--instance OTHER)" }
     )]
     RunsDifferently {
         /// The instance.
         instance: String,
-        /// Value that the server has.
-        runs: String,
-        /// Value that was asked for.
-        asked: String,
+        /// The property that differs, as a predicate of the instance.
+        difference: String,
         /// Whether an option of the user's asked for it.
         is_given: bool,
     },
