@@ -208,7 +208,7 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
         && value >= SPACE as f64
     {
         let space = figure(&forecast.space, &shown_bytes);
-        let _ = write!(text, "\n   {:>width$}  {space} of files more at its peak", "");
+        let _ = write!(text, "\n   {:>width$}  {space} more on disk at its peak", "");
     }
     if let Some(temporary) = &forecast.temporary {
         let shown = figure(temporary, &shown_bytes);
