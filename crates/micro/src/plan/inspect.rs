@@ -46,7 +46,7 @@ pub(crate) async fn inspect(
         kinds.extend(missing_calls(session, text, &tree).await?);
     }
     kinds.extend(of_plan(session, &tree).await?);
-    // That a statement of the user's runs and commits is in its documentation; an expression looks harmless.
+    // A statement is meant to change data if it does; an expression may do so without the user's knowledge.
     if matches!(body, Body::Expression(_)) {
         kinds.extend(volatile_calls(session, &tree).await?);
     }

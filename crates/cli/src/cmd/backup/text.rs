@@ -83,7 +83,7 @@ fn left_out(plan: &Plan) -> String {
 fn data(origin: &str, sizes: &Sizes) -> String {
     let measured: Vec<String> = sizes.measured.iter().map(|size| bytes(*size)).collect();
     let lack = if sizes.lack_restore_times(memory()) {
-        "; restore times will be not known at this --up-to, and pgrig will print the --up-to to give"
+        "; restore times will not be known at this --up-to, and pgrig will print the --up-to to give"
     } else {
         ""
     };
