@@ -108,7 +108,7 @@ fn a_scratch_server_that_ends_slowly_is_deleted_after_an_interruption() {
     assert!(!own.exists(), "{ran:#?}");
 }
 
-/// A plan that ends without restore times says so before the work. 100 TB leave the cache of any machine, 10 MB of none.
+/// A plan that ends without restore times says so before the work. 100 TB leave the cache of any machine, 60 MB of none.
 #[test]
 fn a_plan_tells_that_restore_times_will_be_unknown() {
     if !require(Need::Clients) {
