@@ -67,7 +67,7 @@ pub enum Kind {
         /// Their names.
         names: Vec<String>,
     },
-    /// The expression calls volatile functions that are not PostgreSQL's own, so it may change data.
+    /// The expression calls volatile functions of the user's own, so it may change data.
     Volatile {
         /// The functions.
         functions: Vec<String>,

@@ -173,7 +173,7 @@ async fn missing_calls(session: &Session, text: &str, tree: &PlanTree) -> Result
     Ok(if dropped.is_empty() { Vec::new() } else { vec![Kind::Dropped { functions: dropped }] })
 }
 
-/// Volatile functions, besides PostgreSQL's own, that the plan calls. The plan, not the user's text: it also has the
+/// Volatile functions of the user's own that the plan calls. The plan, not the user's text: it also has the
 /// calls in the bodies of inlined functions.
 async fn volatile_calls(session: &Session, tree: &PlanTree) -> Result<Option<Kind>, ConnectError> {
     let names = calls::calls(&tree.expressions().join("\n"));
