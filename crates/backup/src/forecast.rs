@@ -15,7 +15,7 @@ const OF_BYTES: Least = Least { error: 0.03, growth: 0.0 };
 /// The peak of disk space is read twice a second, and servers of base backups have whole segments of WAL.
 const OF_DISK: Least = Least { error: 0.05, growth: 0.02 };
 /// Up to this multiple of the largest measured size, only its own trials count.
-const MEASURED: f64 = 1.02;
+pub(crate) const MEASURED: f64 = 1.02;
 /// The ratio of the largest size to the one before it (`plan.rs`).
 const STEP: f64 = 3.0;
 /// A checkpoint begins after this part of max_wal_size (xlog.c: CalculateCheckpointSegments, with

@@ -43,7 +43,7 @@ pub use load::{Compressed, Load, WalOfLoad};
 pub use measure::forecast::{Boundary, Cause, Figure};
 pub use network::Network;
 pub use outcome::{Cpu, DataSize, Increment, Outcome, Recovery, Summary, Trial, Verified, Witness};
-pub use plan::{LeftOut, Plan, Sizes};
+pub use plan::{BACKUP_RATE, LeftOut, Plan, RESTORE_RATE, Sizes};
 pub use programs::Programs;
 pub use request::{Request, SizesRequest};
 pub use run::{Observer, Readiness, Site, SizesSite, plan, plan_sizes, rehearse, rehearse_sizes};

@@ -1,7 +1,9 @@
 //! The plan: the ways that are possible here, and those that are left out, with the reason.
 
+use measure::forecast::Memory;
 use serde::Serialize;
 
+use crate::forecast::MEASURED;
 use crate::load::Load;
 use crate::programs::{ALL_METHODS, Programs, on_path};
 use crate::request::{Request, SizesRequest};
@@ -11,9 +13,10 @@ use crate::way::{CompressedBy, Compression, Format, Method, Way};
 
 /// Number of default ways.
 const DEFAULT: usize = 5;
-/// Rates that the announced time assumes, bytes of the database each second.
-const BACKUP_RATE: f64 = 120e6;
-const RESTORE_RATE: f64 = 60e6;
+/// Rate of backups that the announced time assumes, bytes of the database each second.
+pub const BACKUP_RATE: f64 = 120e6;
+/// Rate of restores that it assumes.
+pub const RESTORE_RATE: f64 = 60e6;
 const VERIFY_RATE: f64 = 150e6;
 const FILL_RATE: f64 = 40e6;
 /// Time of a load and of the replay of its WAL, in times of the load.
@@ -43,7 +46,7 @@ pub struct Plan {
     /// Whether bytes between the server and the client programs are counted, in one more backup of each way.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
-    /// Seconds that all of it takes, at a guess from usual rates.
+    /// Seconds that all of it takes, at assumed rates.
     pub seconds: f64,
     /// The sizes of data that pgrig makes for it; none if it rehearses a database that is there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +67,18 @@ pub struct Sizes {
     pub major: u16,
     /// Whether the values imitate those of an original.
     pub is_like_original: bool,
+}
+
+impl Sizes {
+    /// Whether no restore time can be forecast on a machine with this memory: the tables of the forecast leave the cache, and
+    /// fewer than two measured sizes do.
+    pub fn lack_restore_times(&self, memory: u64) -> bool {
+        let cache = Memory { machine: memory, ..Memory::default() }.dirty();
+        let forecast = self.forecast as f64;
+        let largest = self.measured.last().map_or(0.0, |largest| *largest as f64);
+        let beyond = self.measured.iter().filter(|size| **size as f64 >= cache).count();
+        forecast > cache && forecast > largest * MEASURED && beyond < 2
+    }
 }
 
 /// A way that is not possible here.
@@ -259,6 +274,21 @@ fn to_back_up(way: &Way, facts: &Facts) -> f64 {
 mod tests {
     use super::*;
     use crate::shape::Shape;
+
+    #[test]
+    fn restore_times_need_two_sizes_beyond_the_cache() {
+        let lack = |forecast: u64, measured: [u64; 3]| {
+            let measured = measured.into();
+            let sizes = Sizes { measured, forecast, major: 18, is_like_original: false };
+            // A fifth of it: 2 GB.
+            sizes.lack_restore_times(10_000_000_000)
+        };
+        assert!(lack(2_000_000_000_000, [28_000_000, 85_000_000, 256_000_000]));
+        assert!(lack(2_000_000_000_000, [800_000_000, 1_900_000_000, 6_000_000_000]));
+        assert!(!lack(2_000_000_000_000, [800_000_000, 2_400_000_000, 7_200_000_000]));
+        assert!(!lack(1_900_000_000, [28_000_000, 85_000_000, 256_000_000]), "within the cache");
+        assert!(!lack(3_000_000_000, [333_000_000, 1_000_000_000, 3_000_000_000]), "measured itself");
+    }
 
     #[test]
     fn counting_takes_one_more_backup_of_the_largest_data() {

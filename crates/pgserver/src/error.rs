@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// Not a major version that can be fetched.
     #[error(
-        "pgrig cannot download PostgreSQL {0:?}: give --pg-version 13 to 18, or --pg-bin DIR with an installed PostgreSQL 13 or later"
+        "there is no PostgreSQL {0:?} to download: give --pg-version 13 to 18, or --pg-bin DIR with an installed PostgreSQL 13 or later"
     )]
     UnknownMajor(String),
     /// The instance's name is malformed.
@@ -186,17 +186,15 @@ pub enum Error {
     },
     /// A running server has other properties than asked for.
     #[error(
-        "instance {instance} runs with {runs}, not with {asked}; stop it first (pgrig server stop --instance \
+        "instance {instance} {difference}; stop it first (pgrig server stop --instance \
          {instance}), or {}",
         if *.is_given { "leave out the option" } else { "use another instance (--instance OTHER)" }
     )]
     RunsDifferently {
         /// The instance.
         instance: String,
-        /// Value that the server has.
-        runs: String,
-        /// Value that was asked for.
-        asked: String,
+        /// The property that differs, as a predicate of the instance.
+        difference: String,
         /// Whether an option of the user's asked for it.
         is_given: bool,
     },

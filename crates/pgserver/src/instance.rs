@@ -377,22 +377,25 @@ impl Instance {
     /// Whether a running server fulfils the request.
     pub(crate) fn check_same(&self, runs: &Config) -> Result<()> {
         let spec = &self.spec;
-        let differs = |property: &str, runs: String, asked: String| {
+        let differs = |property: &str, difference: String| {
             let is_given = !spec.defaults.contains(&property);
-            Err(Error::RunsDifferently { instance: spec.name.clone(), runs, asked, is_given })
+            Err(Error::RunsDifferently { instance: spec.name.clone(), difference, is_given })
         };
+        let with = |runs: &str, asked: &str| format!("runs with {runs}, not with {asked}");
         if let Some(asked) = spec.profile.filter(|profile| *profile != runs.profile) {
-            return differs("profile", format!("profile {}", runs.profile), format!("profile {asked}"));
+            let difference = with(&format!("profile {}", runs.profile), &format!("profile {asked}"));
+            return differs("profile", difference);
         }
         if let Some(asked) = spec.tcp.filter(|tcp| *tcp != runs.tcp) {
-            let word = |tcp: bool| if tcp { "TCP" } else { "the socket only" }.to_owned();
-            return differs("tcp", word(runs.tcp), word(asked));
+            let word = |tcp: bool| if tcp { "TCP" } else { "the socket only" };
+            return differs("tcp", with(word(runs.tcp), word(asked)));
         }
         if let Some(dir) = &spec.pg_bin {
             let asked = Binaries::installed(dir)?;
             if runs.binaries != Source::Installed(asked.dir().to_owned()) {
                 let runs = format!("PostgreSQL {} from another directory", runs.version);
-                return differs("pg_bin", runs, format!("the one in {}", asked.dir().display()));
+                let asked = format!("the one in {}", asked.dir().display());
+                return differs("pg_bin", with(&runs, &asked));
             }
         }
         for (name, value) in &spec.set {
@@ -403,8 +406,11 @@ impl Instance {
                     let problem = "the server has no setting of this name".to_owned();
                     return Err(Error::InvalidSetting { name: name.clone(), problem });
                 }
-                let runs = has.map_or(format!("{name} unset"), |has| format!("{name} = {has}"));
-                return differs(name, runs, format!("{name} = {value}"));
+                let difference = match has {
+                    Some(has) => with(&format!("{name} = {has}"), &format!("{name} = {value}")),
+                    None => format!("was started without --set {name}={value}"),
+                };
+                return differs(name, difference);
             }
         }
         Ok(())

@@ -28,6 +28,11 @@ pub(crate) fn this_machine() -> Machine {
     Machine { system: format!("{name}, {kernel}"), cpu, cores: cores(), memory }
 }
 
+/// Memory of this machine, bytes; 0 if the system does not tell it.
+pub fn memory() -> u64 {
+    this_machine().memory
+}
+
 /// Logical processors that this process may use.
 pub fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))

@@ -54,10 +54,12 @@ use crate::cmd::tps::args::TpsArgs;
         as for psql; if only these are set, pgrig uses its own PostgreSQL\n\n\
         Exit status:\n  \
         0    done\n  \
-        1    the server, the network or the machine failed, the disk lacks room, a\n       \
-        rehearsed backup cannot be restored or differs, or a part is missing in\n       \
-        merge\n  \
-        2    the command line or your own SQL is wrong, or the request is impossible\n  \
+        1    no connection (also with a wrong password or an unknown database), the\n       \
+        server, the network or the machine failed, the disk lacks room, the\n       \
+        command of testdb bench failed, a rehearsed backup cannot be restored\n       \
+        or differs, or a part is missing in merge\n  \
+        2    the command line or your own SQL is wrong, an --instance does not\n       \
+        exist, or the request is impossible\n  \
         3    a condition of --fail-if is true, a judged figure has a verdict of\n       \
         --fail-on, no --way meets --rto, or backup check finds damage or\n       \
         restore errors\n  \

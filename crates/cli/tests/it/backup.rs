@@ -169,6 +169,12 @@ fn a_check_says_whether_a_backup_is_whole() {
     assert_says(&damaged.stderr, &["shop.dump is damaged"]);
     assert_says(&fs::read_to_string(json).unwrap(), &["\"verdict\": \"damaged\""]);
 
+    let empty = path("empty.dump");
+    fs::write(&empty, "").unwrap();
+    let found = check(&empty, &[]);
+    assert_eq!(found.code, Some(3), "{found:#?}");
+    assert_says(&found.stdout, &["damaged: a backup of unknown kind\n", "it is empty"]);
+
     let other = check(rig.home.path().to_str().unwrap(), &[]);
     assert_eq!(other.code, Some(2), "{other:#?}");
     assert_says(&other.stderr, &["is not a directory of a backup"]);

@@ -32,7 +32,7 @@ fn a_restore_decides_the_exit_status_and_leaves_nothing() {
         &found.stdout,
         &[
             "no damage found: dump as SQL",
-            "restored; PostgreSQL 13",
+            "restored into PostgreSQL 13",
             "3,000 rows in 1 table, 1 valid constraint",
         ],
     );
@@ -47,7 +47,7 @@ fn a_restore_decides_the_exit_status_and_leaves_nothing() {
     fs::write(&changed, text.replace(end, &format!("ALTER TABLE missing ADD c int;\n{end}"))).unwrap();
     let failed = rig.run(&format!("backup check {changed} --restore"));
     assert_eq!(failed.code, Some(3), "{failed:#?}");
-    assert_says(&failed.stdout, &["restored with errors: 1 error", "relation \"missing\" does not exist"]);
+    assert_says(&failed.stdout, &["with 1 error in ", "relation \"missing\" does not exist"]);
     assert_says(&failed.stderr, &["changed.sql cannot be restored without errors"]);
 
     // A statement that does not end.

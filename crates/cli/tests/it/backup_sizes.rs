@@ -108,6 +108,21 @@ fn a_scratch_server_that_ends_slowly_is_deleted_after_an_interruption() {
     assert!(!own.exists(), "{ran:#?}");
 }
 
+/// A plan that ends without restore times says so before the work. 100 TB leave the cache of any machine, 60 MB of none.
+#[test]
+fn a_plan_tells_that_restore_times_will_be_unknown() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let plan = |size: &str| {
+        rig.done(&format!("backup rehearse --explain --size {size} --up-to 10MB --pg-version 13 --way plain"))
+    };
+    let told = "restore times will not be known at this --up-to";
+    assert_says(&plan("100TB").stdout, &[told, "at assumed speeds (backup 120 MB/s, restore 60 MB/s)"]);
+    assert!(!plan("60MB").stdout.contains(told));
+}
+
 #[test]
 fn the_catalogs_of_a_database_give_shape_and_size() {
     if !require(Need::Clients) {

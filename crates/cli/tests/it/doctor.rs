@@ -13,7 +13,7 @@ fn it_creates_and_starts_nothing() {
     let rig = Rig::new();
     let shown = rig.done("doctor").stdout;
     assert!(answer(&shown, "server").contains("not created yet"), "{shown}");
-    assert!(answer(&shown, "commands").starts_with("not checked"), "{shown}");
+    assert!(answer(&shown, "verbs").starts_with("not checked"), "{shown}");
     assert_eq!(rig.status()["state"], "not-created");
     rig.done("fill 5MB");
     let shown = rig.done("doctor").stdout;
@@ -113,7 +113,7 @@ fn a_wrong_environment_is_a_wrong_request() {
         assert!(ran.stderr.contains(said), "{name}={value}: {ran:#?}");
     }
     let shown = rig.done("doctor --instance other").stdout;
-    assert!(answer(&shown, "commands").ends_with("pgrig doctor --instance other"), "{shown}");
+    assert!(answer(&shown, "verbs").ends_with("pgrig doctor --instance other"), "{shown}");
 }
 
 /// The instance that the command would have created is not left behind.

@@ -239,7 +239,11 @@ fn a_way_in_which_the_command_fails_is_out() {
     assert_says(
         &ran,
         0,
-        &["dangerous failed, and pgrig does not try it any more: exit status: 3", "no fsync, no tests"],
+        &[
+            "9: a warm-up round and 2 rounds, in balanced order",
+            "dangerous failed, and pgrig does not try it any more: exit status: 3",
+            "no fsync, no tests",
+        ],
     );
     assert!(ran.stdout.contains("failed: exit status: 3"), "{}", ran.stdout);
     assert_eq!(configs(&document), set(&["normal", "template"]));

@@ -95,7 +95,7 @@ pub(crate) async fn take_over(
 impl Differing {
     fn values(&self) -> String {
         let Self { name, own, original } = self;
-        format!("{name} = {own} on the server that measures, and {original} in the original")
+        format!("the server that measures has {name} = {own}, the original {original}")
     }
 
     fn of_original(&self) -> (String, String) {

@@ -23,6 +23,9 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.baseline == self.candidate {
+            return write!(f, "{}: both {}", self.what, self.baseline);
+        }
         write!(f, "{}: {} → {}", self.what, self.baseline, self.candidate)
     }
 }
@@ -80,6 +83,9 @@ const PLACES: [&str; 12] = [
     "port",
     "unix_socket_directories",
 ];
+/// The setting that pgrig itself chooses for its own server: off if the server runs for one command, on if `pgrig server
+/// start` keeps it running. It does not change how the server works.
+const LIFETIME: &str = "restart_after_crash";
 /// The part of a request that says whether the user chose the seed of random numbers; `tps` has it.
 const SEED_CHOSEN: &str = "seed_chosen";
 /// Share by which the memory of the same machine may differ after a reboot.
@@ -166,10 +172,12 @@ fn requests(baseline: &Run, candidate: &Run) -> [Value; 2] {
     })
 }
 
-/// Settings that differ, by name; one that is at its built-in default is `default`.
+/// Settings that differ, by name; one that is at its built-in default is `default`. Without the one that only says for how
+/// long pgrig's own server runs.
 pub fn differing_settings(then: &[Setting], now: &[Setting]) -> Vec<Difference> {
     let by_name = |settings: &[Setting]| -> BTreeMap<String, String> {
-        settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
+        let compared = settings.iter().filter(|setting| setting.name != LIFETIME);
+        compared.map(|setting| (setting.name.clone(), setting.value.clone())).collect()
     };
     let mut found = Differences::default();
     found.each([by_name(then), by_name(now)], "default", |name, values| {

@@ -63,7 +63,7 @@ impl Boundary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The data and new files no longer fit the machine's memory.
+    /// The data and new files may no longer fit in the part of the machine's memory that caches files.
     Cache,
     /// Blocks that rows change no longer fit shared_buffers.
     SharedBuffers,
@@ -74,13 +74,13 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The name for people.
-    pub fn name(self) -> &'static str {
+    /// Its effect, for people. Of the cache, the boundary is a part of the memory ([`Memory::dirty`], [`Memory::cached`]).
+    pub fn effect(self) -> &'static str {
         match self {
-            Self::Cache => "the machine's memory",
-            Self::SharedBuffers => "shared_buffers",
-            Self::MaintenanceWorkMem => "maintenance_work_mem",
-            Self::MaxWalSize => "max_wal_size",
+            Self::Cache => "the work may no longer fit in the cache, a part of the machine's memory",
+            Self::SharedBuffers => "the work exceeds shared_buffers",
+            Self::MaintenanceWorkMem => "the work exceeds maintenance_work_mem",
+            Self::MaxWalSize => "the work exceeds max_wal_size",
         }
     }
 }

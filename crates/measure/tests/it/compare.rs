@@ -331,8 +331,17 @@ fn another_verb_hinders_and_its_own_fields_are_no_news() {
 }
 
 #[test]
-fn where_a_socket_is_and_a_little_memory_are_no_differences() {
+fn two_incomplete_runs_have_a_status_in_common() {
+    let failed = Run { status: Status::Failed, ..run(1.0) };
+    let comparison = compared(&failed, &failed);
+    let hindrances: Vec<String> = comparison.hindrances().map(ToString::to_string).collect();
+    assert_eq!(hindrances, ["status: both failed"]);
+}
+
+#[test]
+fn where_a_socket_is_how_long_the_server_runs_and_a_little_memory_are_no_differences() {
     let mut other = run(1.0);
+    other.environment.server.settings.push(setting("restart_after_crash", "off"));
     other.environment.transport = "unix socket /home/me".into();
     other.environment.client.memory += 4096;
     other.environment.data_volume.as_mut().unwrap().free = 7;

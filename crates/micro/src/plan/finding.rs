@@ -67,6 +67,11 @@ pub enum Kind {
         /// Their names.
         names: Vec<String>,
     },
+    /// The expression calls volatile functions of the user's own, so it may change data.
+    Volatile {
+        /// The functions.
+        functions: Vec<String>,
+    },
     /// The server does not EXPLAIN this statement.
     Unexplained,
 }
@@ -159,6 +164,16 @@ impl fmt::Display for Kind {
                     f,
                     "{run}, and the time includes {them} ({}): disable {them} to time the statement alone",
                     names.join(", ")
+                )
+            }
+            Self::Volatile { functions } => {
+                let [are, change] =
+                    if functions.len() == 1 { ["is", "it changes"] } else { ["are", "they change"] };
+                write!(
+                    f,
+                    "{} {are} volatile: if {change} data, pgrig commits the changes of each round, and they remain: to keep \
+                     your data, measure in a copy of the database",
+                    listed(functions)
                 )
             }
             Self::Unexplained => f.write_str(

@@ -46,6 +46,10 @@ pub(crate) async fn inspect(
         kinds.extend(missing_calls(session, text, &tree).await?);
     }
     kinds.extend(of_plan(session, &tree).await?);
+    // A statement is meant to change data if it does; an expression may do so without the user's knowledge.
+    if matches!(body, Body::Expression(_)) {
+        kinds.extend(volatile_calls(session, &tree).await?);
+    }
     let executed = match body {
         Body::Expression(_) => executed_expression(&tree),
         _ => tree.executed(),
@@ -167,6 +171,15 @@ async fn missing_calls(session: &Session, text: &str, tree: &PlanTree) -> Result
         return Ok(vec![Kind::Inlined { functions: inlined }]);
     }
     Ok(if dropped.is_empty() { Vec::new() } else { vec![Kind::Dropped { functions: dropped }] })
+}
+
+/// Volatile functions of the user's own that the plan calls. The plan, not the user's text: it also has the
+/// calls in the bodies of inlined functions.
+async fn volatile_calls(session: &Session, tree: &PlanTree) -> Result<Option<Kind>, ConnectError> {
+    let names = calls::calls(&tree.expressions().join("\n"));
+    let volatile = session.rows(include_str!("../sql/volatile.sql"), &[&names]).await?;
+    let functions: Vec<String> = volatile.iter().map(|row| row.get("name")).collect();
+    Ok((!functions.is_empty()).then_some(Kind::Volatile { functions }))
 }
 
 async fn of_plan(session: &Session, tree: &PlanTree) -> Result<Vec<Kind>, ConnectError> {

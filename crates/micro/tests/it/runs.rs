@@ -222,6 +222,30 @@ fn inlined_functions_spills_triggers_and_shapes_are_told() {
 }
 
 #[test]
+fn volatile_functions_of_the_user_are_told() {
+    on_each_release(async |server| {
+        server
+            .sql(
+                "CREATE TABLE noted (n int); \
+                 CREATE FUNCTION note(int) RETURNS int LANGUAGE plpgsql AS \
+                 'BEGIN INSERT INTO noted VALUES ($1); RETURN $1; END'; \
+                 CREATE FUNCTION wrapped(int) RETURNS int LANGUAGE sql AS 'SELECT note($1)'; \
+                 CREATE FUNCTION squared(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 * $1; END'",
+            )
+            .await;
+        let volatile = Kind::Volatile { functions: vec!["note".to_owned()] };
+        is_only(&findings(&server, &expressions(&["note(i)"])).await, "note(i)", &volatile);
+        // Its body is inlined, and then calls note().
+        let found = findings(&server, &expressions(&["wrapped(i)"])).await;
+        assert!(found.iter().any(|finding| finding.kind == volatile), "{found:?}");
+        for text in ["squared(i)", "random() + i", "clock_timestamp()", "now()"] {
+            assert_eq!(findings(&server, &expressions(&[text])).await, [], "{text}");
+        }
+        assert_eq!(findings(&server, &statements(&["SELECT note(1)"])).await, []);
+    });
+}
+
+#[test]
 fn what_the_server_does_not_take_is_told_with_its_place() {
     on_each_release(async |server| {
         for (text, remedy, caret) in [

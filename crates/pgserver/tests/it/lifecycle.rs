@@ -196,7 +196,7 @@ fn a_running_server_is_as_asked_for_or_refused() {
     let cases = [
         (stock(), "profile bulk, not with profile stock"),
         (set("work_mem", "6MB"), "work_mem = 5MB, not with work_mem = 6MB"),
-        (set("jit", "off"), "jit unset, not with jit = off"),
+        (set("jit", "off"), "was started without --set jit=off"),
         (tcp, "the socket only, not with TCP"),
     ];
     for (spec, words) in cases {

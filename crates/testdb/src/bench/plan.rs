@@ -35,6 +35,8 @@ pub struct BenchPlan {
     /// Numbers of the cells in the order in which they run. If a warm-up was asked for, it is the
     /// first round.
     pub rounds: Vec<Vec<usize>>,
+    /// Whether the first round is a warm-up.
+    pub warm_up: bool,
     /// The time of each way to copy the template.
     pub copying: Option<Measured>,
     /// Bytes of the template.

@@ -1,6 +1,7 @@
 //! A client: chooses transactions, begins them when they are due, and counts their outcomes.
 //! [`carry_out`](crate::carry_out) carries out the commands of one.
 
+use std::fmt::Display;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -166,14 +167,28 @@ impl From<io::Error> for Lost {
 
 impl From<EvaluationError> for Lost {
     fn from(error: EvaluationError) -> Self {
-        Self::by_script(error.to_string())
+        Self::by_script(match &error {
+            EvaluationError::Undefined(name) => undefined(&error, name),
+            EvaluationError::Malformed { name, .. } => {
+                format!("{error}: in an expression, {name} must be a number, a boolean or null")
+            }
+            _ => error.to_string(),
+        })
     }
 }
 
 impl From<SleepError> for Lost {
     fn from(error: SleepError) -> Self {
-        Self::by_script(error.to_string())
+        Self::by_script(match &error {
+            SleepError::Undefined(name) => undefined(&error, name),
+            SleepError::Invalid { .. } => format!("{error}: give it a number"),
+        })
     }
+}
+
+/// The error that a variable is not defined, with the remedy.
+fn undefined(error: &impl Display, name: &str) -> String {
+    format!("{error}: give -D {name}=VALUE, or set it earlier in the script, for example by \\set")
 }
 
 impl At {

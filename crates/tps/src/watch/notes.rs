@@ -91,7 +91,7 @@ fn limits(used: &Used, length: f64, jobs: usize, disk: Option<&str>) -> Vec<Stri
     if let Some(processors) = used.processors {
         if processors.busy > FULL {
             notes.push(format!(
-                "this machine's processors were busy {} of the time, {} of it with pgrig itself",
+                "this machine's processors were {} busy; pgrig itself used {} of this time",
                 percent(processors.busy),
                 percent(used.own / length / cores / processors.busy)
             ));

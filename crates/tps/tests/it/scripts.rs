@@ -206,7 +206,11 @@ fn shells_are_asked() {
         assert_eq!(why("\\shell exit 3"), "\\shell: the command failed: exit status: 3");
         let printed = why("\\setshell number echo none");
         assert_eq!(printed, "\\setshell: the command must print an integer, not \"none\"");
-        assert_eq!(why("\\setshell number echo :nothing"), "undefined variable \"nothing\"");
+        let undefined = why("\\setshell number echo :nothing");
+        assert!(
+            undefined.starts_with("undefined variable \"nothing\": give -D nothing=VALUE"),
+            "{undefined}"
+        );
     });
 }
 
@@ -228,7 +232,10 @@ fn expressions_without_a_value_end_the_client() {
     on_newest(|database| {
         let why = |script| why_lost(database, Protocol::Simple, script);
         assert_eq!(why("SELECT 1;\n\\set a 1 / 0"), (1, "division by zero".to_owned()));
-        assert_eq!(why("\\sleep :nothing"), (0, "sleep: undefined variable \"nothing\"".to_owned()));
+        let remedy = "give -D nothing=VALUE, or set it earlier in the script, for example by \\set";
+        assert_eq!(why("\\sleep :nothing"), (0, format!("sleep: undefined variable \"nothing\": {remedy}")));
+        let (_, malformed) = why("SELECT 'x' AS a \\gset\n\\set b :a + 1");
+        assert!(malformed.ends_with("must be a number, a boolean or null"), "{malformed}");
     });
 }
 

@@ -40,7 +40,7 @@ const DIRECTORIES: [&str; 9] = [
     "pg_twophase",
 ];
 const REMEDY: &str =
-    "make base backups with a manifest (pg_basebackup without --no-manifest, from PostgreSQL 13 on)";
+    "make the next base backup with a manifest (pg_basebackup without --no-manifest, from PostgreSQL 13 on)";
 
 /// See the module's documentation.
 pub(super) struct ManifestCheck {
@@ -115,7 +115,7 @@ impl ManifestCheck {
         {
             outcome.gap(
                 format!("{ORIGINS}, of which all versions have the same CRC32C"),
-                "make base backups with another checksum: pg_basebackup --manifest-checksums=SHA256",
+                "make the next base backup with another checksum: pg_basebackup --manifest-checksums=SHA256",
             );
         }
         let (Some(place), Some(listed)) = (place, listed) else {
@@ -202,7 +202,7 @@ impl ManifestCheck {
         if self.unchecked > 0 {
             outcome.gap(
                 format!("{} without a checksum in the manifest", counted(self.unchecked, "file")),
-                "make base backups with checksums: pg_basebackup --manifest-checksums=CRC32C, the default",
+                "make the next base backup with checksums: pg_basebackup --manifest-checksums=CRC32C, the default",
             );
         }
         if let (Some(listed), Some(own)) = (manifest.system_identifier, self.system())
@@ -250,7 +250,7 @@ impl ManifestCheck {
         let more = if more > 0 { format!(" and {}", counted(more, "other link")) } else { String::new() };
         outcome.gap(
             format!("{first}{more}: a tar file has only the link, not the files to which it leads"),
-            "make backups by pg_basebackup, or let tar follow links: tar --dereference",
+            "make the next backup by pg_basebackup, or let tar follow links: tar --dereference",
         );
     }
 

@@ -47,7 +47,7 @@ pub(super) fn check(
 ) -> Result<(), CheckError> {
     outcome.gap(
         "all of its text",
-        "compress it by a program that adds a checksum: pg_dump DBNAME | zstd > FILE",
+        "compress the next dump by a program that adds a checksum: pg_dump DBNAME | zstd > FILE",
     );
     let mut script = Script::default();
     let mut reader = Reader::new(content);

@@ -128,7 +128,7 @@ fn text(outcome: &Outcome) -> String {
                 remedies.push(&gap.remedy);
             }
         }
-        lines.push("to be certain:".to_owned());
+        lines.push("remedies:".to_owned());
         lines.extend(remedies.iter().map(|remedy| format!("  {remedy}")));
     }
     lines.join("\n")
@@ -136,8 +136,10 @@ fn text(outcome: &Outcome) -> String {
 
 /// The kind, and the amount that was read.
 fn described(outcome: &Outcome) -> String {
+    if outcome.kind.is_empty() {
+        return "a backup of unknown kind".to_owned();
+    }
     let mut parts = match &outcome.server {
-        _ if outcome.kind.is_empty() => vec!["of an unknown kind".to_owned()],
         Some(version) => vec![format!("{}, of PostgreSQL {version}", outcome.kind)],
         None => vec![outcome.kind.clone()],
     };

@@ -50,7 +50,7 @@ pub(super) fn parts(outcome: &Outcome) -> Option<String> {
     );
     let _ = write!(
         text,
-        "\n  {} rows of a witness were committed before the target times, and all are there; {} came after, and none is there",
+        "\n  {} rows of the table of commit times are from before the target times, and all are there; {} are from later, and none is there",
         grouped(before),
         grouped(after)
     );

@@ -59,24 +59,18 @@ fn text(restored: &Restored) -> String {
 }
 
 fn summary(restored: &Restored) -> String {
-    let verdict = if restored.is_sound() {
-        "restored".to_owned()
-    } else {
-        let count = restored.failures.len() as u64 + restored.more;
-        // Without a server, nothing was read.
-        let how = if restored.server.is_empty() { "not restored" } else { "restored with errors" };
-        format!("{how}: {}", counted(count, "error"))
+    let errors = counted(restored.failures.len() as u64 + restored.more, "error");
+    // Without a server, nothing was read.
+    let Some(version) = restored.server.split_whitespace().next() else {
+        return if restored.is_sound() { "restored".to_owned() } else { format!("not restored: {errors}") };
     };
-    if restored.server.is_empty() {
-        return verdict;
-    }
+    let with = if restored.is_sound() { String::new() } else { format!(" with {errors}") };
     let indexes = restored.indexes.map_or("no amcheck".to_owned(), |indexes| {
         let noun = if indexes == 1 { "index" } else { "indexes" };
         format!("{} sound B-tree {noun} (amcheck)", grouped(indexes))
     });
     let mut text = format!(
-        "{verdict}; PostgreSQL {} in {}: {} in {}, {}, {indexes}",
-        restored.server,
+        "restored into PostgreSQL {version}{with} in {}: {} in {}, {}, {indexes}",
         time(restored.seconds),
         counted(restored.rows, "row"),
         counted(restored.tables, "table"),

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use backup::{Cpu, Outcome, Plan, Sizes, Summary, Witness};
+use backup::{BACKUP_RATE, Cpu, Outcome, Plan, RESTORE_RATE, Sizes, Summary, Witness};
 use measure::human::{bytes, counted, grouped, time};
 use measure::{IntervalKind, Median};
+use server::machine::memory;
 
 use crate::app::numbers::clock;
 use crate::app::table::{align_right, new_table, trimmed};
@@ -22,12 +23,14 @@ pub(super) fn plan(plan: &Plan) -> String {
         Some(sizes) => (data(database, sizes), " at each size"),
     };
     let mut text = format!(
-        "plan\n  {data}\n  programs   {} in {}\n  ways       {}\n  trials     {trials} of each{each}, in rounds\n  time       about {}, if \
-         this machine has usual rates",
+        "plan\n  {data}\n  programs   {} in {}\n  ways       {}\n  trials     {trials} of each{each}, in rounds\n  time       about {}, at \
+         assumed speeds (backup {:.0} MB/s, restore {:.0} MB/s)",
         programs.version,
         programs.dir.display(),
         ways.join("\n             "),
-        clock(*seconds)
+        roughly(*seconds),
+        BACKUP_RATE / 1e6,
+        RESTORE_RATE / 1e6
     );
     if let Some(load) = &plan.load {
         let _ = write!(text, "\n  load       {}", load::described(load));
@@ -52,6 +55,12 @@ pub(super) fn plan(plan: &Plan) -> String {
     text + &left_out(plan)
 }
 
+/// A time that is only estimated: in days from two days on.
+fn roughly(seconds: f64) -> String {
+    let days = seconds / 86_400.0;
+    if days < 2.0 { clock(seconds) } else { format!("{days:.0} days") }
+}
+
 /// The line about network bytes; empty if they are not counted.
 fn network(plan: &Plan) -> String {
     if !plan.network {
@@ -73,8 +82,13 @@ fn left_out(plan: &Plan) -> String {
 /// The data that pgrig makes.
 fn data(origin: &str, sizes: &Sizes) -> String {
     let measured: Vec<String> = sizes.measured.iter().map(|size| bytes(*size)).collect();
+    let lack = if sizes.lack_restore_times(memory()) {
+        "; restore times will not be known at this --up-to, and pgrig will print the --up-to to give"
+    } else {
+        ""
+    };
     format!(
-        "data       {origin}: {}, each on a server of pgrig's own, PostgreSQL {}\n  forecast   for {} of tables and indexes",
+        "data       {origin}: {}, each on a server of pgrig's own, PostgreSQL {}\n  forecast   for {} of tables and indexes{lack}",
         measured.join(", "),
         sizes.major,
         bytes(sizes.forecast)

@@ -208,7 +208,7 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
         && value >= SPACE as f64
     {
         let space = figure(&forecast.space, &shown_bytes);
-        let _ = write!(text, "\n   {:>width$}  {space} of files more at its peak", "");
+        let _ = write!(text, "\n   {:>width$}  {space} more on disk at its peak", "");
     }
     if let Some(temporary) = &forecast.temporary {
         let shown = figure(temporary, &shown_bytes);
@@ -222,9 +222,9 @@ fn beyond(boundary: Boundary, up_to: u64, is_quick: bool) -> String {
     // A single size never gives one.
     let how = if is_quick { "leave out --quick, and give" } else { "give" };
     format!(
-        "not known: from about {} on, the work exceeds {}; to measure that, {how} --up-to {}",
+        "not known: from about {} on, {}; to measure that, {how} --up-to {}",
         bytes(boundary.at),
-        boundary.cause.name(),
+        boundary.cause.effect(),
         bytes(up_to).replace(' ', ""),
     )
 }
@@ -331,5 +331,9 @@ mod tests {
         let of = |is_quick| beyond(boundary, 1_600_000_000, is_quick);
         assert!(of(false).ends_with("exceeds maintenance_work_mem; to measure that, give --up-to 1.60GB"));
         assert!(of(true).ends_with("to measure that, leave out --quick, and give --up-to 1.60GB"));
+        // The boundary is only a part of the memory.
+        let cache = beyond(Boundary { cause: Cause::Cache, at: 148_000_000 }, 1_600_000_000, false);
+        let begins = "not known: from about 148 MB on, the work may no longer fit in the cache, a part of the machine's memory;";
+        assert!(cache.starts_with(begins), "{cache}");
     }
 }

@@ -90,7 +90,7 @@ fn resting(instance: &Instance, state: &InstanceState, printer: &Printer) -> Res
         if name == pgserver::Spec::default().name { String::new() } else { format!(" --instance {name}") };
     line(
         printer,
-        "commands",
+        "verbs",
         &format!(
             "not checked, since the server is not running: run pgrig server start{named}, then pgrig doctor{named}"
         ),

@@ -121,10 +121,11 @@ fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
         vec![format!("{} of {}", counted(warm as u64, "round"), counted(outcome.plan.rows, "row"))];
     lines.extend(unmeasurable(outcome, judged, request));
     lines.push(format!(
-        "noise: the first candidate differs from itself by {} ns ({} to {}); pgrig gives no verdict on a smaller difference",
+        "noise: the first candidate differs from itself by {} ns ({} to {}); pgrig reports no difference below {} ns",
         ns(judged.repeat.value),
         ns(judged.repeat.low),
-        ns(judged.repeat.high)
+        ns(judged.repeat.high),
+        ns(judged.repeat.reach())
     ));
     if let Some(empty) = &judged.empty {
         lines.push(format!("subtracted: the empty loop's {} ns ({})", ns(empty.value), interval(empty)));

@@ -118,7 +118,7 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(crate) max_tries: u32,
 
-    /// Number of trials; with --matrix, of each combination [default: 1; 3 with --matrix]
+    /// Number of trials; with --matrix, of each cell [default: 1; 3 with --matrix]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
     pub(crate) trials: Option<u16>,
 

@@ -60,7 +60,8 @@ impl Rules<'_> {
         if let RowSize::Estimated { .. } = self.bulk.row_size
             && self.request.part.is_none()
         {
-            return (Method::ChunkedCopy, Some("chunk by chunk: it is a table of your own"));
+            let why = "chunk by chunk (COPY in several transactions), as every table that is not pgbench's";
+            return (Method::ChunkedCopy, Some(why));
         }
         if let Some(why) = needs_chunks(self.request) {
             return (Method::ChunkedCopy, Some(why));

@@ -230,11 +230,11 @@ fn temporary(statements: &[Statement]) -> Option<(String, Table)> {
 fn reason(figure: &Value) -> String {
     let boundary = &figure["beyond"]["boundary"];
     if let Some(at) = boundary["at"].as_f64() {
-        let cause = match boundary["cause"].as_str().unwrap_or_default() {
-            "cache" => "the machine's memory".to_owned(),
-            setting => setting.replace('-', "_"),
+        let effect = match boundary["cause"].as_str().unwrap_or_default() {
+            "cache" => "the work may no longer fit in the cache, a part of the machine's memory".to_owned(),
+            setting => format!("the work exceeds {}", setting.replace('-', "_")),
         };
-        return format!("from about {} on, the work exceeds {cause}", Quantity::Bytes.text(at));
+        return format!("from about {} on, {effect}", Quantity::Bytes.text(at));
     }
     match figure.as_str() {
         Some("too-few-sizes") => "too few sizes were measured".to_owned(),

@@ -251,9 +251,10 @@ impl<'a> Bench<'a> {
             .iter()
             .flat_map(|variant| clients.iter().map(|clients| Cell { variant: *variant, clients: *clients }))
             .collect();
-        let count = self.request.trials + usize::from(self.request.warm_up);
+        let warm_up = self.request.warm_up;
+        let count = self.request.trials + usize::from(warm_up);
         let rounds = rounds(cells.len(), count, self.request.seed);
-        Ok(BenchPlan { choice, cells, rounds, copying, template_size, normal })
+        Ok(BenchPlan { choice, cells, rounds, warm_up, copying, template_size, normal })
     }
 
     /// Starts the server in memory, or returns why that is not possible.

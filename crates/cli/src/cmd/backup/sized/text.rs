@@ -185,9 +185,9 @@ fn reason(name: &str, figure: Figure, of: &Forecast) -> Option<String> {
     match figure {
         Figure::Value { .. } => None,
         Figure::Beyond { boundary, .. } => Some(format!(
-            "from about {} on, the work exceeds {}; two of the measured sizes must be larger",
+            "from about {} on, {}; two of the measured sizes must be larger",
             bytes(boundary.at),
-            boundary.cause.name()
+            boundary.cause.effect()
         )),
         Figure::TooFewSizes | Figure::TooSmall => {
             Some("it hardly grows between the measured sizes; give a larger --up-to".to_owned())

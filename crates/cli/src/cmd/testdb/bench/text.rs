@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use comfy_table::Table;
 use measure::Environment;
-use measure::human::{bytes, latency};
+use measure::human::{bytes, counted, latency};
 use serde_json::{Value, json};
 use testdb::bench::{BenchPlan, Done, Failure, Finding};
 
@@ -37,11 +37,9 @@ pub(crate) fn plan(plan: &BenchPlan) -> String {
             format!("{}, the fastest ({})", copying.fastest, took.collect::<Vec<_>>().join(", ")),
         );
     }
-    let rounds = match plan.rounds.len() {
-        1 => "1 round".to_owned(),
-        rounds => format!("{rounds} rounds"),
-    };
-    line("trials", format!("{} in {rounds} of balanced order", plan.trials()));
+    let rounds = counted((plan.rounds.len() - usize::from(plan.warm_up)) as u64, "round");
+    let warm_up = if plan.warm_up { "a warm-up round and " } else { "" };
+    line("trials", format!("{}: {warm_up}{rounds}, in balanced order", plan.trials()));
     text
 }
 

@@ -30,7 +30,7 @@ use crate::cmd::tps::watched;
 /// prints a line when it is done.
 pub(crate) const LINE_INTERVAL: u64 = 60;
 
-/// Measures all combinations on the server that the arguments name.
+/// Measures all cells on the server that the arguments name.
 pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure> {
     let request = arguments.request()?;
     let matrix = arguments.matrix()?;

@@ -161,7 +161,7 @@ fn reference_name(plan: &MatrixPlan) -> String {
     }
 }
 
-/// A row for each combination, a column for each number of clients.
+/// A row for each combination of the other axes, a column for each number of clients.
 fn crossed(plan: &MatrixPlan, measured: &[Measured<'_>]) -> Table {
     let clients = |cell: &Cell| cell.clients.unwrap_or(plan.base.clients);
     let mut columns: Vec<usize> = Vec::new();
