@@ -115,10 +115,18 @@ impl Tables {
             .map(|(oid, table)| (*oid, table))
     }
 
-    /// Those that can be filled and have rows, by their names for people. `target` is their database.
+    /// Those that can be filled and have rows, by their names for people, if the user may read them. `target` is their
+    /// database.
     pub(crate) async fn with_rows(&self, target: &Target) -> Result<BTreeSet<String>, ConnectError> {
         let session = Session::open(target).await?;
-        let tables: Vec<&Table> = self.filled().map(|(_, table)| table).collect();
+        let oids: Vec<u32> = self.filled().map(|(oid, _)| oid).collect();
+        let readable = "SELECT c.oid FROM pg_catalog.pg_class c WHERE c.oid = ANY ($1) \
+             AND pg_catalog.has_schema_privilege(c.relnamespace, 'USAGE') \
+             AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')";
+        let readable = session.rows(readable, &[&oids]).await?;
+        let readable: BTreeSet<u32> = readable.iter().map(|row| row.get("oid")).collect();
+        let tables: Vec<&Table> =
+            self.filled().filter(|(oid, _)| readable.contains(oid)).map(|(_, table)| table).collect();
         let any: Vec<String> =
             tables.iter().map(|table| format!("EXISTS (SELECT FROM {})", table.sql())).collect();
         let query = format!("SELECT ARRAY[{}]::bool[] AS have_rows", any.join(", "));
