@@ -138,11 +138,22 @@ fn warning(rule: &Rule, tables: &Tables, error: &ConnectError) -> String {
     )
 }
 
-/// Drops the additions, the last one first.
+/// Drops the additions, the last one first. A child keeps NOT NULL as long as its parent has it, so a refused one is dropped after the others.
 pub(crate) async fn drop_all(target: &Target, additions: &[Addition]) -> Result<(), ConnectError> {
     let session = Session::open(target).await?;
-    for addition in additions.iter().rev() {
-        session.run(&addition.between(&addition.drop)).await?;
+    let mut left: Vec<&Addition> = additions.iter().rev().collect();
+    while !left.is_empty() {
+        let (number, mut refused, mut refusal) = (left.len(), Vec::new(), None);
+        for addition in left {
+            if let Err(error) = failure::refused(session.run(&addition.between(&addition.drop)).await)? {
+                refused.push(addition);
+                refusal = Some(error);
+            }
+        }
+        if let Some(error) = refusal.filter(|_| refused.len() == number) {
+            return Err(error);
+        }
+        left = refused;
     }
     session.close().await;
     Ok(())
