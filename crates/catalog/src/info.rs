@@ -61,7 +61,7 @@ pub struct ColumnInfo {
     pub data_type: DataType,
     /// The collation as SQL has it, where it is not the database's.
     pub collation: Option<String>,
-    /// Whether NULL is refused, by the column or by its domain.
+    /// Whether NULL is refused: by the column, by that of a partition, or by its domain.
     pub not_null: bool,
     /// Whether the role may give it a value.
     pub(crate) may_insert: bool,
