@@ -18,7 +18,8 @@
 //! - `transaction`: the one that a statement shares with others, which a better way may end.
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
 //!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast.
-//! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` warns if a time zone decides on a rewrite.
+//! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` tells if an unknown time zone decides
+//!   on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
 //!
@@ -66,7 +67,7 @@ pub use outcome::{
 pub use plan::{Plan, PlannedDefault, PlannedSize, PlannedTable};
 pub use probing::{ProbeScript, Probing};
 pub use request::{Amount, Effort, Probes, Request, TableSize};
-pub use rowless::{Rowless, Unchanged, Unmatched, Untimed};
+pub use rowless::{Rowless, Unchanged, UnknownZone, Unmatched, Untimed};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};

@@ -9,7 +9,7 @@ use crate::find::{Class, Lock, LockMode, Work};
 use crate::forecast::Forecast;
 use crate::objects::Objects;
 use crate::parted::Node;
-use crate::rowless::{Rowless, Unmatched};
+use crate::rowless::{Rowless, UnknownZone, Unmatched};
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 
@@ -66,6 +66,8 @@ pub struct StatementOutcome {
     pub forecast: Option<Forecast>,
     /// Partitions without generated rows on which it works: its time in the original is not measured.
     pub rowless: Vec<Rowless>,
+    /// Columns that it changes between timestamp and timestamptz in a time zone for which nobody asked.
+    pub zone: Option<UnknownZone>,
     /// The longest waits of readers and writers meanwhile.
     pub stall: Option<Stall>,
     /// The same with a transaction that was open before the migration.
@@ -82,8 +84,7 @@ pub struct Effects {
     pub works: Vec<Work>,
     /// Locks that it takes in addition to those that its transaction has, the strongest first.
     pub locks: Vec<Lock>,
-    /// Locks that earlier statements of its transaction took, on any table, and that block readers or writers while it runs, the
-    /// strongest first.
+    /// Locks that earlier statements of its transaction took, on any table, and that block readers or writers while it runs, the strongest first.
     pub inherited: Vec<Lock>,
     /// The strongest lock that its transaction had before it on the tables that it names or works on.
     #[serde(skip)]
@@ -419,6 +420,7 @@ impl StatementOutcome {
             spaces: Vec::new(),
             forecast: None,
             rowless: Vec::new(),
+            zone: None,
             stall: None,
             blocked: None,
         };
@@ -463,9 +465,8 @@ impl StatementOutcome {
                 trial.observe(name, wait.seconds, Unit::Seconds);
             }
         }
-        let mut tell = |text: String, what: serde_json::Value| {
-            trial.events.push(Event { at: 0.0, text, what });
-        };
+        let mut tell =
+            |text: String, what: serde_json::Value| trial.events.push(Event { at: 0.0, text, what });
         if let Some(found) = &self.found {
             tell(found.class.to_string(), serde_json::json!({ "event": "found", "found": found }));
         }
@@ -489,9 +490,11 @@ impl StatementOutcome {
             let what = serde_json::json!({ "event": "rowless", "partitions": self.rowless });
             tell("partitions without generated rows".to_owned(), what);
         }
+        if let Some(zone) = &self.zone {
+            tell("unknown time zone".to_owned(), serde_json::json!({ "event": "zone", "zone": zone }));
+        }
         if let Some(forecast) = &self.forecast {
-            let text = "forecast".to_owned();
-            tell(text, serde_json::json!({ "event": "forecast", "forecast": forecast }));
+            tell("forecast".to_owned(), serde_json::json!({ "event": "forecast", "forecast": forecast }));
         }
         trial
     }
