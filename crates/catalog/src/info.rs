@@ -338,6 +338,17 @@ impl KeyInfo {
     }
 }
 
+/// The columns of `all` that these elements are computed from, each once.
+pub(super) fn columns_of(elements: &[KeyElement], all: &[&str]) -> Box<[String]> {
+    let mut columns: Vec<String> = Vec::new();
+    for column in elements.iter().flat_map(|element| element.columns_in(all)) {
+        if columns.iter().all(|known| known != column) {
+            columns.push(column.to_owned());
+        }
+    }
+    columns.into()
+}
+
 impl KeyElement {
     /// The column whose different values make this element different: the column itself, or a
     /// column that the element passes through functions that keep different texts of rowgen's
