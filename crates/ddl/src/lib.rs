@@ -17,11 +17,12 @@
 //!   come later in its transaction.
 //! - `transaction`: the one that a statement shares with others, which a better way may end.
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
-//!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast.
+//!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast. `thinned`: tables of
+//!   which earlier statements have removed most rows.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` tells if an unknown time zone decides
 //!   on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
-//! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
+//! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space; as trials of a run document: `trial`.
 //!
 //! Start reading at [`run()`] and [`find`]. A composition of engines: it may use `fill` and `catalog`; no engine may
 //! use it. It must not know the command line or how a run document is saved.
@@ -53,7 +54,9 @@ mod schema;
 mod script;
 mod setting;
 mod statement;
+mod thinned;
 mod transaction;
+mod trial;
 mod ways;
 
 pub use better::better_statements;
@@ -71,5 +74,6 @@ pub use rowless::{Rowless, Unchanged, UnknownZone, Unmatched, Untimed};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};
+pub use thinned::Thinned;
 pub use transaction::is_in_transaction;
 pub use ways::better_way;

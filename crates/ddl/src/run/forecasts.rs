@@ -7,6 +7,7 @@ use super::unmatched;
 use super::zone::Unasked;
 use crate::forecast::{Memory, forecast};
 use crate::outcome::{StatementOutcome, TableAt};
+use crate::thinned;
 
 /// The facts on which forecasts depend.
 pub(super) struct Forecasts<'a> {
@@ -24,6 +25,7 @@ impl Forecasts<'_> {
     /// Adds forecasts, but none for a statement whose time is not measured.
     pub(super) fn add(&self, statements: &mut [StatementOutcome]) {
         self.partitions.note(statements);
+        thinned::note(self.partitions.filled(), statements);
         unmatched::mark_rows_of_schema(self.inserted, statements);
         if let Some(zone) = self.zone {
             zone.note(statements);

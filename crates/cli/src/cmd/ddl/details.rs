@@ -9,6 +9,7 @@ use measure::human::{bytes, counted, grouped, time};
 
 use super::rowless;
 use super::text::{cut, sentence, shown_bytes};
+use super::thinned;
 
 /// Least bytes of files that are more than changes of catalogs.
 const SPACE: u64 = 1 << 20;
@@ -81,6 +82,7 @@ pub(super) fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
     if let Some(space) = space(found.space) {
         let _ = write!(text, "\n   space   {space}");
     }
+    text += &thinned::line(one).unwrap_or_default();
     text += &costs(one);
     text += &forecast(one, of);
     for alternative in of.alternatives.iter().filter(|other| other.number == one.number) {

@@ -8,6 +8,7 @@ mod limits;
 mod progress;
 mod rowless;
 mod text;
+mod thinned;
 
 use connect::{ConnectError, SqlState};
 use ddl::{DdlError, Outcome, Request, Schema, Site};
@@ -126,6 +127,9 @@ async fn measure(
         }
     }
     for warning in rowless::warnings(&outcome, request.schema.is_copy()) {
+        printer.warn(warning);
+    }
+    for warning in thinned::warnings(&outcome) {
         printer.warn(warning);
     }
     for untried in gate::unlimited(&arguments.fail_if, &outcome) {
