@@ -18,7 +18,7 @@
 //! - `transaction`: the one that a statement shares with others, which a better way may end.
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
 //!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast. `thinned`: tables of
-//!   which earlier statements have removed most rows.
+//!   which earlier statements have removed most rows. `skipped`: statements that did nothing, because a table is not there.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` tells if an unknown time zone decides
 //!   on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
@@ -53,6 +53,7 @@ mod run;
 mod schema;
 mod script;
 mod setting;
+mod skipped;
 mod statement;
 mod thinned;
 mod transaction;
