@@ -7,7 +7,7 @@ use super::info::TableInfo;
 const OPTION: &str = "--column ";
 
 impl CatalogError {
-    /// The error for people who fill several tables: in its remedy, options are `--column TABLE.NAME=SPEC`.
+    /// The error for people who fill several tables: in its remedy, options name the table: `--column orders.NAME=SPEC`.
     #[must_use]
     pub fn among_tables(self, info: &TableInfo) -> Self {
         let text = self.to_string();
@@ -20,7 +20,8 @@ impl CatalogError {
 fn with_table(text: &str, table: &str, columns: &[&str]) -> String {
     let Some(at) = text.find(OPTION) else { return text.to_owned() };
     let (problem, remedy) = text.split_at(at);
-    let any = remedy.replace("--column NAME=", "--column TABLE.NAME=").replace("'NAME=", "'TABLE.NAME=");
+    let named = |quote: &str| format!("{quote}{table}.NAME=");
+    let any = remedy.replace("--column NAME=", &named("--column ")).replace("'NAME=", &named("'"));
     let remedy = columns
         .iter()
         .fold(any, |remedy, column| remedy.replace(&format!("'{column}="), &format!("'{table}.{column}=")));
@@ -34,8 +35,8 @@ mod tests {
     #[test]
     fn options_name_the_table() {
         for (text, shown) in [
-            ("CHECK (k = 'k='). Give --column NAME=SPEC", "CHECK (k = 'k='). Give --column TABLE.NAME=SPEC"),
-            ("with --column 'NAME=unique', or drop it", "with --column 'TABLE.NAME=unique', or drop it"),
+            ("CHECK (k = 'k='). Give --column NAME=SPEC", "CHECK (k = 'k='). Give --column a.NAME=SPEC"),
+            ("with --column 'NAME=unique', or drop it", "with --column 'a.NAME=unique', or drop it"),
             ("give --column 'k=SPEC' or 'id=SPEC'", "give --column 'a.k=SPEC' or 'a.id=SPEC'"),
             ("fill a first", "fill a first"),
         ] {

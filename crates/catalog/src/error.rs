@@ -93,9 +93,9 @@ pub enum CatalogError {
     },
     /// The role may not insert into a column that needs a value.
     #[error(
-        "role {role} may not give column {column} of {table} a value: run GRANT INSERT ({}) ON {table} TO {role}, or \
-         give --column '{column}=default'",
-        shown(column)
+        "role {role} may not give column {column} of {table} a value: run GRANT INSERT ({}) ON {table} TO {role}{}",
+        shown(column),
+        if *is_optional { format!(", or give --column '{column}=default'") } else { String::new() }
     )]
     ColumnPrivilege {
         /// Schema and name.
@@ -104,6 +104,8 @@ pub enum CatalogError {
         column: String,
         /// The role.
         role: String,
+        /// Whether it has a default, or may be NULL.
+        is_optional: bool,
     },
     /// A partition is a foreign table.
     #[error(
@@ -160,7 +162,8 @@ pub enum CatalogError {
     /// A type that no values can be made for.
     #[error(
         "pgrig makes no values of type {data_type} for column {column} of {table}: give --column \
-         '{column}=constant(VALUE)' or '{column}=default'{}",
+         '{column}=constant(VALUE)'{}{}",
+        if *has_default { format!(" or '{column}=default'") } else { String::new() },
         if *nullable { format!(" or '{column}=null'") } else { String::new() }
     )]
     UnsupportedType {
@@ -172,6 +175,8 @@ pub enum CatalogError {
         data_type: String,
         /// Whether it may be NULL.
         nullable: bool,
+        /// Whether the server has a value for it.
+        has_default: bool,
     },
     /// Values that do not suit the column.
     #[error("column {column} of {table}: {why}")]
@@ -197,7 +202,8 @@ pub enum CatalogError {
     /// A key that cannot be made unique.
     #[error(
         "{table}: pgrig finds no unique values for {key}, {definition}: give one of its columns unique values \
-         with --column 'NAME=unique', or drop {key} before the fill and create it again afterwards"
+         with --column {}, or leave {key} out: drop it, or remove it from the SQL that creates the tables",
+        options(columns, "unique")
     )]
     Key {
         /// Schema and name.
@@ -206,6 +212,8 @@ pub enum CatalogError {
         key: String,
         /// As the server prints it.
         definition: String,
+        /// Its columns.
+        columns: Box<[String]>,
     },
     /// More rows than keys leave room for.
     #[error(
@@ -230,7 +238,8 @@ pub enum CatalogError {
     /// The table has rows, and pgrig cannot find out which keys they use.
     #[error(
         "{table} has rows, and pgrig cannot find values of {key} ({definition}) that are not in use: run TRUNCATE \
-         {table} first, or give one column of the key unique values with --column 'NAME=unique'"
+         {table} first, or give one column of the key unique values with --column {}",
+        options(columns, "unique")
     )]
     RowsPresent {
         /// Schema and name.
@@ -239,6 +248,8 @@ pub enum CatalogError {
         key: String,
         /// As the server prints it.
         definition: String,
+        /// Its columns.
+        columns: Box<[String]>,
     },
     /// A referenced table is empty.
     #[error(
@@ -320,7 +331,7 @@ pub enum CatalogError {
     /// A foreign key with PERIOD.
     #[error(
         "{table}: pgrig cannot make values for the period of {constraint} ({definition}): give values for its columns \
-         with --column, or drop the constraint before the fill and create it again afterwards"
+         with --column, or leave the constraint out: drop it, or remove it from the SQL that creates the tables"
     )]
     Period {
         /// Schema and name.
@@ -367,7 +378,8 @@ pub enum CatalogError {
     /// A sample row violates a CHECK.
     #[error(
         "{table}: the rows would violate {constraint}, CHECK ({definition}). {row}. Describe its columns with \
-         --column NAME=SPEC"
+         --column {}",
+        options(columns, "SPEC")
     )]
     Check {
         /// Schema and name.
@@ -376,6 +388,8 @@ pub enum CatalogError {
         constraint: String,
         /// As the server prints it.
         definition: String,
+        /// Its columns.
+        columns: Box<[String]>,
         /// The row, as the server prints it.
         row: String,
     },
@@ -393,7 +407,8 @@ pub enum CatalogError {
     /// Sample rows have the same key.
     #[error(
         "{table}: two rows would have the same values of {key} ({definition}). {row}. Give one column of the key \
-         unique values with --column 'NAME=unique'"
+         unique values with --column {}",
+        options(columns, "unique")
     )]
     Repeated {
         /// Schema and name.
@@ -402,6 +417,8 @@ pub enum CatalogError {
         key: String,
         /// As the server prints it.
         definition: String,
+        /// Its columns.
+        columns: Box<[String]>,
         /// The row, as the server prints it.
         row: String,
     },
@@ -483,6 +500,14 @@ pub enum CatalogError {
         /// The error.
         cause: Box<Self>,
     },
+}
+
+/// The values of `--column` for one of these columns: `'a=SPEC' or 'b=SPEC'`.
+fn options(columns: &[String], spec: &str) -> String {
+    if columns.is_empty() {
+        return format!("'NAME={spec}'");
+    }
+    columns.iter().map(|column| format!("'{column}={spec}'")).collect::<Vec<_>>().join(" or ")
 }
 
 /// The remedy where a table has room for fewer rows than wanted.

@@ -61,7 +61,7 @@ pub struct ColumnInfo {
     pub data_type: DataType,
     /// The collation as SQL has it, where it is not the database's.
     pub collation: Option<String>,
-    /// Whether NULL is refused, by the column or by its domain.
+    /// Whether NULL is refused: by the column, by that of a partition, or by its domain.
     pub not_null: bool,
     /// Whether the role may give it a value.
     pub(crate) may_insert: bool,
@@ -336,6 +336,17 @@ impl KeyInfo {
     pub fn nulls_are_equal(&self) -> bool {
         self.definition.contains("NULLS NOT DISTINCT")
     }
+}
+
+/// The columns of `all` that these elements are computed from, each once.
+pub(super) fn columns_of(elements: &[KeyElement], all: &[&str]) -> Box<[String]> {
+    let mut columns: Vec<String> = Vec::new();
+    for column in elements.iter().flat_map(|element| element.columns_in(all)) {
+        if columns.iter().all(|known| known != column) {
+            columns.push(column.to_owned());
+        }
+    }
+    columns.into()
 }
 
 impl KeyElement {

@@ -61,6 +61,8 @@ pub struct MostRows {
 /// A key and the parts that it can be made unique by.
 pub(super) struct Wanted<'a> {
     pub(super) key: &'a KeyInfo,
+    /// The columns that it is computed from.
+    pub(super) columns: Box<[String]>,
     /// Indexes of parts that are whole in the key.
     pub(super) parts: Vec<usize>,
     /// Whether the user's specs decide on some of its columns, and so on its uniqueness.
@@ -125,6 +127,7 @@ pub(super) fn assign(
                     table: table.to_owned(),
                     key: wanted.key.name.clone(),
                     definition: wanted.key.definition.clone(),
+                    columns: wanted.columns,
                 });
             }
         }
@@ -312,7 +315,7 @@ mod tests {
             .columns()
             .filter_map(|column| parts.iter().position(|part| part.columns.iter().any(|name| name == column)))
             .collect();
-        Wanted { key, parts, given: false }
+        Wanted { key, columns: key.columns().map(str::to_owned).collect(), parts, given: false }
     }
 
     fn assigned(parts: &mut [Part], keys: &[KeyInfo]) -> Result<Assigned, CatalogError> {

@@ -156,6 +156,7 @@ fn role(
         table: info.shown(),
         column: column.name.clone(),
         role: info.role.clone(),
+        is_optional: is_optional(column),
     };
     let values = given.map(|given| given.values(info, column, kind)).transpose()?.flatten();
     if let Some(values) = values {
@@ -172,8 +173,7 @@ fn role(
         return Ok(Role::Server);
     }
     if !column.may_insert {
-        let optional = column.source != Source::Nothing || !column.not_null;
-        return optional.then_some(Role::Server).ok_or_else(forbidden);
+        return is_optional(column).then_some(Role::Server).ok_or_else(forbidden);
     }
     if let Some(role) = of_self_reference(info, column) {
         return Ok(role);
@@ -192,6 +192,11 @@ fn role(
         return Ok(Role::Free);
     }
     Ok(taken.unwrap_or(Role::Server))
+}
+
+/// Whether a row need not give it a value.
+fn is_optional(column: &ColumnInfo) -> bool {
+    column.source != Source::Nothing || !column.not_null
 }
 
 /// The role of a column that references its own table: the key of an earlier row. Where an earlier row will not do, it is
@@ -299,5 +304,6 @@ fn unsupported(info: &TableInfo, column: &ColumnInfo) -> CatalogError {
         column: column.name.clone(),
         data_type: column.data_type.sql.clone(),
         nullable: !column.not_null,
+        has_default: column.source != Source::Nothing,
     }
 }

@@ -7,7 +7,7 @@ use rowgen::{ColumnSpec, Keyed, Keys, Kind, Pick, Reference, Values};
 use tokio_postgres::Client;
 
 use super::error::CatalogError;
-use super::info::{ColumnInfo, TableInfo};
+use super::info::{ColumnInfo, Source, TableInfo};
 use server::quote::identifier;
 
 /// Values that a `reference` chooses among.
@@ -80,6 +80,7 @@ impl<'a> Given<'a> {
                 column: column.name.clone(),
                 data_type: column.data_type.sql.clone(),
                 nullable: !column.not_null,
+                has_default: column.source != Source::Nothing,
             });
         }
         Ok(Some(values))

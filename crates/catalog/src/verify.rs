@@ -13,7 +13,7 @@ use tokio_postgres::{Client, Error};
 
 use super::describe::Described;
 use super::error::CatalogError;
-use super::info::{ForeignKeyInfo, KeyInfo, TableInfo};
+use super::info::{ForeignKeyInfo, KeyInfo, TableInfo, columns_of};
 use super::planned::Planned;
 use super::temporary;
 use super::transaction::{Access, Scope, rolled_back};
@@ -265,12 +265,16 @@ impl Trial<'_> {
         match db.code() {
             &SqlState::CHECK_VIOLATION if name == PARTITION => CatalogError::NoPartition { table, row },
             &SqlState::CHECK_VIOLATION => {
-                CatalogError::Check { table, definition: self.definition(&name), constraint: name, row }
+                let definition = self.definition(&name);
+                let columns = self.info.columns_in(&definition).into_iter().map(str::to_owned).collect();
+                CatalogError::Check { table, definition, columns, constraint: name, row }
             }
             &SqlState::UNIQUE_VIOLATION | &SqlState::EXCLUSION_VIOLATION => {
                 let key = self.info.keys.iter().find(|key| key.name == name);
                 let definition = key.map_or_else(String::new, |key| key.definition.clone());
-                CatalogError::Repeated { table, key: name, definition, row }
+                let columns = key.map(|key| columns_of(&key.elements, &self.info.column_names()));
+                let columns = columns.unwrap_or_default();
+                CatalogError::Repeated { table, key: name, definition, columns, row }
             }
             &SqlState::NOT_NULL_VIOLATION if db.column().is_some() => {
                 CatalogError::NotNull { table, column: db.column().unwrap_or_default().to_owned(), row }

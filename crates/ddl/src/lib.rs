@@ -17,10 +17,12 @@
 //!   come later in its transaction.
 //! - `transaction`: the one that a statement shares with others, which a better way may end.
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
-//!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast.
-//! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` warns if a time zone decides on a rewrite.
+//!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast. `thinned`: tables of
+//!   which earlier statements have removed most rows. `skipped`: statements that did nothing, because a table is not there.
+//! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` tells if an unknown time zone decides
+//!   on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
-//! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space.
+//! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space; as trials of a run document: `trial`.
 //!
 //! Start reading at [`run()`] and [`find`]. A composition of engines: it may use `fill` and `catalog`; no engine may
 //! use it. It must not know the command line or how a run document is saved.
@@ -51,8 +53,11 @@ mod run;
 mod schema;
 mod script;
 mod setting;
+mod skipped;
 mod statement;
+mod thinned;
 mod transaction;
+mod trial;
 mod ways;
 
 pub use better::better_statements;
@@ -66,9 +71,10 @@ pub use outcome::{
 pub use plan::{Plan, PlannedDefault, PlannedSize, PlannedTable};
 pub use probing::{ProbeScript, Probing};
 pub use request::{Amount, Effort, Probes, Request, TableSize};
-pub use rowless::{Rowless, Unchanged, Unmatched, Untimed};
+pub use rowless::{Rowless, Unchanged, UnknownZone, Unmatched, Untimed};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};
+pub use thinned::Thinned;
 pub use transaction::is_in_transaction;
 pub use ways::better_way;

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use measure::{Event, Sample, Trial, Unit};
+use measure::Sample;
 use serde::Serialize;
 
 use crate::find::{Class, Lock, LockMode, Work};
 use crate::forecast::Forecast;
 use crate::objects::Objects;
 use crate::parted::Node;
-use crate::rowless::{Rowless, Unmatched};
+use crate::rowless::{Rowless, UnknownZone, Unmatched};
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
+use crate::thinned::Thinned;
 
 /// A migration that was measured, as far as it ran.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -66,6 +67,10 @@ pub struct StatementOutcome {
     pub forecast: Option<Forecast>,
     /// Partitions without generated rows on which it works: its time in the original is not measured.
     pub rowless: Vec<Rowless>,
+    /// Columns that it changes between timestamp and timestamptz in a time zone for which nobody asked.
+    pub zone: Option<UnknownZone>,
+    /// Tables on which it works, and of which earlier statements have removed most rows.
+    pub thinned: Vec<Thinned>,
     /// The longest waits of readers and writers meanwhile.
     pub stall: Option<Stall>,
     /// The same with a transaction that was open before the migration.
@@ -82,8 +87,7 @@ pub struct Effects {
     pub works: Vec<Work>,
     /// Locks that it takes in addition to those that its transaction has, the strongest first.
     pub locks: Vec<Lock>,
-    /// Locks that earlier statements of its transaction took, on any table, and that block readers or writers while it runs, the
-    /// strongest first.
+    /// Locks that earlier statements of its transaction took, on any table, and that block readers or writers while it runs, the strongest first.
     pub inherited: Vec<Lock>,
     /// The strongest lock that its transaction had before it on the tables that it names or works on.
     #[serde(skip)]
@@ -380,30 +384,6 @@ impl Outcome {
     pub fn failed(&self) -> impl Iterator<Item = (&StatementOutcome, &Failed)> {
         self.statements.iter().filter_map(|one| Some((one, one.failed.as_ref()?)))
     }
-
-    /// A trial of the run document for each statement that ran.
-    pub fn trials(&self) -> Vec<Trial> {
-        let ran = self.statements.iter().filter(|one| !one.measured.is_empty() || one.failed.is_some());
-        ran.map(|one| {
-            let mut trial = one.trial();
-            for alternative in self.alternatives.iter().filter(|other| other.number == one.number) {
-                let what = serde_json::json!({
-                    "event": "alternative",
-                    "needs_own_migration": alternative.needs_own_migration,
-                    "statements": alternative.statements,
-                });
-                trial.events.push(Event { at: 0.0, text: "a better way".to_owned(), what });
-            }
-            for (event, probed) in [("probes", &self.probed), ("probes-blocked", &self.probed_blocked)] {
-                if let Some(probed) = probed {
-                    let what = serde_json::json!({ "event": event, "probes": probed });
-                    trial.events.push(Event { at: 0.0, text: "readers and writers".to_owned(), what });
-                }
-            }
-            trial
-        })
-        .collect()
-    }
 }
 
 impl StatementOutcome {
@@ -419,6 +399,8 @@ impl StatementOutcome {
             spaces: Vec::new(),
             forecast: None,
             rowless: Vec::new(),
+            zone: None,
+            thinned: Vec::new(),
             stall: None,
             blocked: None,
         };
@@ -433,66 +415,5 @@ impl StatementOutcome {
     /// Seconds that it keeps its locks, at the largest size.
     pub fn held(&self) -> Option<f64> {
         Some(self.largest()?.held()?.median)
-    }
-
-    fn trial(&self) -> Trial {
-        let config = format!("{}: {}", self.number, self.statement.in_one_line());
-        let mut trial = Trial { config, ..Trial::default() };
-        if let Some(largest) = self.largest() {
-            let spreads = [
-                ("time", largest.seconds(), Unit::Seconds),
-                ("locks-held", largest.held(), Unit::Seconds),
-                ("wal", largest.wal(), Unit::Bytes),
-            ];
-            for (name, spread, unit) in spreads {
-                if let Some(spread) = spread {
-                    trial.observe(name, spread.median, unit);
-                }
-            }
-        }
-        if let Some(space) = self.found.as_ref().map(|found| found.space) {
-            #[expect(clippy::cast_precision_loss, reason = "documents have floating numbers")]
-            let mut tell = |name: &str, bytes: u64| trial.observe(name, bytes as f64, Unit::Bytes);
-            tell("space-files", space.files);
-            if let Some(temporary) = space.temporary {
-                tell("space-temporary", temporary);
-            }
-        }
-        for (name, stall) in [("stall", &self.stall), ("stall-blocked", &self.blocked)] {
-            if let Some(wait) = stall.as_ref().and_then(Stall::longest) {
-                trial.observe(name, wait.seconds, Unit::Seconds);
-            }
-        }
-        let mut tell = |text: String, what: serde_json::Value| {
-            trial.events.push(Event { at: 0.0, text, what });
-        };
-        if let Some(found) = &self.found {
-            tell(found.class.to_string(), serde_json::json!({ "event": "found", "found": found }));
-        }
-        if let Some(failed) = &self.failed {
-            let text = format!("not measurable: {}", failed.message);
-            tell(text, serde_json::json!({ "event": "failed", "failed": failed }));
-        }
-        if !self.measured.is_empty() {
-            let text = match self.measured.len() {
-                1 => "measured at one size".to_owned(),
-                sizes => format!("measured at {sizes} sizes"),
-            };
-            tell(text, serde_json::json!({ "event": "measured", "sizes": self.measured }));
-        }
-        for (event, stall) in [("stall", &self.stall), ("stall-blocked", &self.blocked)] {
-            if let Some(stall) = stall {
-                tell(event.to_owned(), serde_json::json!({ "event": event, "stall": stall }));
-            }
-        }
-        if !self.rowless.is_empty() {
-            let what = serde_json::json!({ "event": "rowless", "partitions": self.rowless });
-            tell("partitions without generated rows".to_owned(), what);
-        }
-        if let Some(forecast) = &self.forecast {
-            let text = "forecast".to_owned();
-            tell(text, serde_json::json!({ "event": "forecast", "forecast": forecast }));
-        }
-        trial
     }
 }

@@ -1,9 +1,11 @@
 //! Statements that take hardly any time in the copy, so that pgrig does not know their time in the original: those that work on a partition
-//! without generated rows, such as a default partition, and those whose conditions no generated row satisfies.
+//! without generated rows, such as a default partition, those whose conditions no generated row satisfies, and changes that rewrite the table in
+//! most time zones, but not in that of the copy.
 
 use serde::Serialize;
 
 use crate::edge::Edge;
+use crate::find::Class;
 use crate::outcome::{Outcome, StatementOutcome};
 
 /// A partition on which a statement works, and that has no rows in the copy though its table has some.
@@ -118,6 +120,29 @@ impl Unmatched {
     }
 }
 
+/// Columns that a statement changes between timestamp and timestamptz, if nobody gave the time zone, which decides whether it rewrites the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnknownZone {
+    /// The columns for people: `orders.at`.
+    pub columns: Vec<String>,
+    /// The time zone of the server that measures.
+    pub zone: String,
+}
+
+impl UnknownZone {
+    /// Advice: a phrase for people.
+    pub const REMEDY: &str = "give the time zone of the migration's sessions in production (--set TimeZone=ZONE, or SET \
+                              TimeZone in the migration)";
+
+    /// Why the class and the time of the statement are not measured: a phrase for people.
+    pub fn reason(&self) -> String {
+        format!(
+            "the time zone decides whether PostgreSQL rewrites the table ({}), and that of the original is not known",
+            self.columns.join(", ")
+        )
+    }
+}
+
 /// Why the time of a statement is not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untimed<'a> {
@@ -125,6 +150,8 @@ pub enum Untimed<'a> {
     Partition(&'a Rowless),
     /// It changes no row.
     Write(&'a Unmatched),
+    /// It rewrites the table in most time zones, but not in that of the server that measures.
+    Zone(&'a UnknownZone),
 }
 
 impl Untimed<'_> {
@@ -133,6 +160,7 @@ impl Untimed<'_> {
         match self {
             Self::Partition(rowless) => rowless.reason(),
             Self::Write(unmatched) => unmatched.reason(),
+            Self::Zone(zone) => zone.reason(),
         }
     }
 
@@ -141,6 +169,7 @@ impl Untimed<'_> {
         match self {
             Self::Partition(rowless) => rowless.remedy(),
             Self::Write(unmatched) => unmatched.remedy(),
+            Self::Zone(_) => UnknownZone::REMEDY.to_owned(),
         }
     }
 }
@@ -149,7 +178,9 @@ impl StatementOutcome {
     /// Why its time is not measured; none if it is.
     pub fn untimed(&self) -> Option<Untimed<'_>> {
         let unmatched = self.found.as_ref().and_then(|found| found.unmatched.first());
-        unmatched.map(Untimed::Write).or(self.rowless.first().map(Untimed::Partition))
+        let is_rewrite = self.found.as_ref().is_some_and(|found| found.class == Class::Rewrite);
+        let zone = self.zone.as_ref().filter(|_| !is_rewrite).map(Untimed::Zone);
+        unmatched.map(Untimed::Write).or(self.rowless.first().map(Untimed::Partition)).or(zone)
     }
 }
 

@@ -16,7 +16,7 @@ use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
 use super::constants::Constants;
 use super::defaults;
 use super::error::CatalogError;
-use super::info::{CheckInfo, KeyInfo, SequenceInfo, TableInfo};
+use super::info::{CheckInfo, KeyInfo, SequenceInfo, TableInfo, columns_of};
 use super::keys::{Assigned, Made, MostRows, Part, assign};
 use super::narrow::{Narrow, Way};
 use super::planned::Planned;
@@ -442,6 +442,7 @@ impl<'a> Design<'a> {
                 table: self.info.shown(),
                 key: key.name.clone(),
                 definition: key.definition.clone(),
+                columns: columns_of(&key.elements, &self.info.column_names()),
             }),
             None => Ok(()),
         }

@@ -6,7 +6,7 @@ use super::Design;
 use crate::allowed::{Allowed, Set};
 use crate::compose::{Run, is_counted_on};
 use crate::error::CatalogError;
-use crate::info::{KeyElement, KeyInfo, Source};
+use crate::info::{KeyElement, KeyInfo, Source, columns_of};
 use crate::keys::{Assigned, MostRows, Part, Uniqueness, Wanted};
 use crate::narrow::Way;
 use crate::present::Present;
@@ -114,7 +114,12 @@ impl Design<'_> {
         let is_given = |name: &str| {
             self.slots.iter().any(|slot| slot.name() == name && matches!(slot.role, Role::Given(_)))
         };
-        Wanted { key, parts: whole, given: mentioned.into_iter().any(is_given) }
+        Wanted {
+            key,
+            columns: columns_of(&elements, &all),
+            parts: whole,
+            given: mentioned.into_iter().any(is_given),
+        }
     }
 
     /// The element with its expression instead of a generated column.

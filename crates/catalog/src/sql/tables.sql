@@ -33,7 +33,10 @@ WITH asked AS MATERIALIZED (
                'collation', (SELECT format('%I.%I', cn.nspname, co.collname)
                                FROM pg_collation co JOIN pg_namespace cn ON cn.oid = co.collnamespace
                               WHERE co.oid = a.attcollation AND co.collname <> 'default'),
-               'not_null', a.attnotnull,
+               -- A row may come into any partition, also into one that alone refuses NULL.
+               'not_null', a.attnotnull OR EXISTS (
+                   SELECT FROM tree JOIN pg_attribute l ON l.attrelid = tree.oid
+                    WHERE tree.relation = a.attrelid AND l.attname = a.attname AND l.attnotnull),
                'may_insert', has_column_privilege(a.attrelid, a.attnum, 'INSERT'),
                'identity', nullif(a.attidentity::text, ''),
                'generated', nullif(a.attgenerated::text, ''),

@@ -31,6 +31,6 @@ fn a_default_that_violates_a_check_is_not_used() {
         }
         // The user decides.
         let error = database.refused("t", &["token_type=default"]).await;
-        assert_says(&error, &["the rows would violate types, CHECK ", "--column NAME=SPEC"]);
+        assert_says(&error, &["the rows would violate types, CHECK ", "--column 'token_type=SPEC'"]);
     });
 }

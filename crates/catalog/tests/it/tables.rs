@@ -419,6 +419,11 @@ fn partitions() {
                      FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
                  CREATE TABLE paid_2 PARTITION OF paid (PRIMARY KEY (id), FOREIGN KEY (tenant) REFERENCES tenants)
                      FOR VALUES FROM ('2024-02-01') TO ('2024-03-01');
+                 CREATE TABLE strict (day date NOT NULL, n int, note text) PARTITION BY RANGE (day);
+                 CREATE TABLE strict_1 PARTITION OF strict FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+                 CREATE TABLE strict_2 PARTITION OF strict FOR VALUES FROM ('2024-02-01') TO ('2024-03-01')
+                     PARTITION BY RANGE (day);
+                 CREATE TABLE strict_2_1 PARTITION OF strict_2 (n NOT NULL) FOR VALUES FROM ('2024-02-01') TO ('2024-03-01');
                  CREATE TABLE daily (at timestamp) PARTITION BY RANGE (at);
                  DO $$BEGIN
                      FOR day IN 0 .. 399 LOOP
@@ -439,12 +444,15 @@ fn partitions() {
             ("other", 100),
             ("owned", 100),
             ("paid", 2_000),
+            ("strict", 2_000),
             ("daily", 10_000),
         ] {
             let described =
                 database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
             assert_eq!(described.warnings, Vec::<String>::new(), "{table}");
         }
+        let nulls = "SELECT count(*) FILTER (WHERE n IS NULL) || ' ' || (count(*) FILTER (WHERE note IS NULL) > 0) FROM strict";
+        assert_eq!(database.value(nulls).await, "0 true");
         assert_eq!(database.value("SELECT count(DISTINCT tableoid) FROM events").await, "2");
         assert_eq!(database.value("SELECT count(DISTINCT region) FROM regions").await, "3");
         assert_eq!(database.value("SELECT count(DISTINCT tableoid) FROM hashed").await, "2");

@@ -114,6 +114,18 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
 
 /// No figure is no proof that a limit holds.
 #[test]
+fn the_counter_of_the_server_proves_an_analyze() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n int); CREATE INDEX ON t (n);").unwrap();
+    let mut command = rig.command("ddl --quick --rows 200 --instance ddl -c");
+    let ran = command.args(["ANALYZE t", "--schema-file"]).arg(&schema).output().unwrap();
+    let stdout = String::from_utf8_lossy(&ran.stdout);
+    assert_says(&stdout, &["proof   the server counted a VACUUM or ANALYZE of t"]);
+    assert!(!stdout.contains("index entries"), "{stdout}");
+}
+
+#[test]
 fn a_limit_that_was_not_checked_is_missed() {
     let rig = Rig::new();
     let schema = rig.home.path().join("schema.sql");

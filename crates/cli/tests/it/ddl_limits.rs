@@ -21,6 +21,15 @@ fn a_lock_timeout_ends_before_statements_that_wait_for_old_transactions() {
     let [_, hints] = told(&format!("ALTER TABLE t ADD a int; {index}"));
     assert_says(&hints, &["hint: statement 1 waits for open transactions", "repeat the statement after a"]);
     assert_says(&hints, &["statement 2 fails under it", "\n  RESET lock_timeout;"]);
+    // The statements of a better way, too.
+    let way =
+        "\n  RESET lock_timeout;\n  CREATE INDEX CONCURRENTLY t_n_idx ON t (n);\n  SET lock_timeout = '2s';";
+    let [_, hints] = told("ALTER TABLE t ADD a int; CREATE INDEX ON t (n)");
+    assert_says(&hints, &["put the following statement before it", way]);
+    let [_, hints] = told("SET lock_timeout = '2s'; CREATE INDEX ON t (n)");
+    assert_says(&hints, &[way]);
+    let [_, hints] = told("CREATE INDEX ON t (n)");
+    assert!(!hints.contains("lock_timeout"), "{hints}");
     let [_, hints] = told("BEGIN; ALTER TABLE t ADD a int; COMMIT");
     assert_says(&hints, &["repeat the transaction after a"]);
     assert!(!hints.contains("RESET"), "{hints}");

@@ -1,4 +1,4 @@
-//! Partitions without generated rows, and writes that change no row, in the output and the gates of `pgrig ddl`.
+//! Partitions without generated rows, writes that change no row, and unknown time zones, in the output and the gates of `pgrig ddl`.
 
 use std::fs;
 
@@ -78,6 +78,32 @@ fn an_update_that_changes_no_row_is_not_measured() {
         assert_says(&stderr, &["--column 'posts.COLUMN=SPEC'"]);
     }
     let (status, _, stderr) = told("class=rewrite");
+    assert_eq!(status, Some(0), "{stderr}");
+}
+
+/// In UTC, the server does not rewrite the table. The time zone in production may be another one.
+#[test]
+fn a_change_to_timestamptz_passes_no_gate_of_rewrites_without_a_time_zone() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE orders (id int PRIMARY KEY, placed timestamp)").unwrap();
+    let told = |options: &str| {
+        let mut command = rig.command(&format!("ddl --quick --rows 1000 --instance ddl {options} --fail-if"));
+        command.args(["class=rewrite", "-c", "ALTER TABLE orders ALTER placed TYPE timestamptz"]);
+        let ran = command.arg("--schema-file").arg(&schema).output().unwrap();
+        let text =
+            |bytes: &[u8]| String::from_utf8_lossy(bytes).split_whitespace().collect::<Vec<_>>().join(" ");
+        (ran.status.code(), text(&ran.stdout), text(&ran.stderr))
+    };
+    let (status, stdout, stderr) = told("");
+    assert_eq!(status, Some(3), "{stderr}");
+    // The instance has the time zone of the machine.
+    if !stderr.contains("its class is rewrite") {
+        let reason = "the time zone decides whether PostgreSQL rewrites the table (orders.placed)";
+        assert_says(&stderr, &["class=rewrite was not checked:", reason, "--set TimeZone=ZONE"]);
+        assert_says(&stdout, &["at any size not known:", reason]);
+    }
+    let (status, _, stderr) = told("--set TimeZone=UTC");
     assert_eq!(status, Some(0), "{stderr}");
 }
 

@@ -50,7 +50,7 @@ fn defaults_that_their_checks_refuse() {
     }
     for (column, remedy) in [
         ("a.token_type=default", "would violate types, CHECK "),
-        ("a.id=constant(7)", "Give one column of the key unique values with --column 'TABLE.NAME=unique'"),
+        ("a.id=constant(7)", "Give one column of the key unique values with --column 'a.id=unique'"),
     ] {
         let refused = rig.run(&format!("fill --ddl {ddl} --rows 300 --column {column}"));
         assert_eq!(refused.code, Some(2), "{refused:#?}");

@@ -50,7 +50,7 @@ pub struct Proof {
     /// Whether the server raised the event `table_rewrite` for it.
     pub is_event: bool,
     /// Whether the server counted a VACUUM or ANALYZE of the table.
-    pub(crate) is_vacuumed: bool,
+    pub is_vacuumed: bool,
 }
 
 /// Bytes of a page, as servers are built. With other pages, the number of rows decides.

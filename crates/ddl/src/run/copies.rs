@@ -43,7 +43,7 @@ impl Copies<'_> {
         let is_disturbed = costs.is_disturbed;
         if is_disturbed {
             observer.stage("timing the statements that the look disturbed");
-            costs = self.run(statements, &filled.database, true).await?;
+            costs = self.run(statements, &filled.database, true, observer).await?;
             for (one, space) in statements.iter_mut().zip(costs.spaces()) {
                 if let (Some(found), Some(space)) = (&mut one.found, space) {
                     found.space = *space;
@@ -117,6 +117,7 @@ impl Copies<'_> {
         let to_run = statements[..until].iter_mut().enumerate().filter(|(_, one)| one.failed.is_none());
         for (place, one) in to_run {
             observer.statement(one.number, of, &one.statement);
+            observer.step("running the statement");
             match look.statement(&one.statement).await? {
                 Looked::Ran(ran) => {
                     one.found = ran.effects;
@@ -142,8 +143,9 @@ impl Copies<'_> {
         &self,
         statements: &mut [StatementOutcome],
         (filled, place): (&Filled, usize),
+        observer: &mut dyn Observer,
     ) -> Result<(), DdlError> {
-        let costs = self.run(statements, &filled.database, false).await?;
+        let costs = self.run(statements, &filled.database, false, observer).await?;
         add(statements, costs, place);
         Ok(())
     }
@@ -154,12 +156,15 @@ impl Copies<'_> {
         statements: &mut [StatementOutcome],
         original: &Target,
         has_spaces: bool,
+        observer: &mut dyn Observer,
     ) -> Result<Costs, DdlError> {
         loop {
+            observer.step("copying the tables");
             let copy = self.databases.copy(original, "cost").await?;
             let migrating = self.with_settings(&copy);
             let to_run = &statements[..runnable(statements)];
-            let run = cost::measure(&copy, &migrating, (self.databases, has_spaces), to_run).await?;
+            let run =
+                cost::measure((&copy, &migrating), (self.databases, has_spaces), to_run, observer).await?;
             self.databases.drop(&copy).await?;
             match run {
                 Run::Failed(number, failed) => statements[number].failed = Some(failed),
@@ -176,7 +181,9 @@ impl Copies<'_> {
         statements: &[StatementOutcome],
         probes: &Probes,
         run: (Option<Duration>, u64),
+        observer: &mut dyn Observer,
     ) -> Result<(Probed, Vec<Option<Stall>>), DdlError> {
+        observer.step("copying the tables");
         let copy = if is_last {
             self.databases.take(&filled.database, "stall").await?
         } else {
@@ -191,7 +198,8 @@ impl Copies<'_> {
         let migrating = self.with_settings(&copy);
         let targets = (&copy, &migrating);
         let statements = &statements[..until];
-        let measured = stall::measure(self.databases, targets, statements, &candidates, probes, run);
+        let measured =
+            stall::measure(self.databases, targets, statements, &candidates, probes, run, observer);
         let found = measured.await?;
         self.databases.drop(&copy).await?;
         Ok((found.probed, found.stalls))

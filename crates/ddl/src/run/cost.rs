@@ -7,6 +7,7 @@ use server::Session;
 
 use crate::edge::Edge;
 use crate::outcome::{Cost, Failed, Space, StatementOutcome};
+use crate::run::Observer;
 use crate::run::databases::Databases;
 use crate::run::failure;
 use crate::run::look::timed;
@@ -111,15 +112,16 @@ impl Costs {
     }
 }
 
-/// Runs the statements in order, without those that have failed before. Reads their spaces, too, if `has_spaces`.
+/// Runs the statements in order, without those that have failed before. Reads their spaces, too, if `has_spaces`. The second target has the settings of
+/// the migration.
 ///
 /// # Errors
 /// If the connection is lost.
 pub(crate) async fn measure(
-    target: &Target,
-    migrating: &Target,
+    (target, migrating): (&Target, &Target),
     (databases, has_spaces): (&Databases, bool),
     statements: &[StatementOutcome],
+    observer: &mut dyn Observer,
 ) -> Result<Run, ConnectError> {
     let session = Session::open(migrating).await?;
     let watcher = Watcher::new(Session::open(target).await?, session.pid().await?);
@@ -130,6 +132,7 @@ pub(crate) async fn measure(
     let mut costs = Costs::of(statements.len());
     let mut is_in_transaction = false;
     for (place, one) in statements.iter().enumerate().filter(|(_, one)| one.failed.is_none()) {
+        observer.step(&format!("running statement {} of {}", one.number, statements.len()));
         let before = watcher.wal().await?;
         let run = timed(databases.run(&session, &one.statement, is_in_transaction));
         let (run, took) = match &sampler {

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use super::rowless::Partitions;
 use super::unmatched;
+use super::zone::Unasked;
 use crate::forecast::{Memory, forecast};
 use crate::outcome::{StatementOutcome, TableAt};
+use crate::thinned;
 
 /// The facts on which forecasts depend.
 pub(super) struct Forecasts<'a> {
@@ -15,13 +17,19 @@ pub(super) struct Forecasts<'a> {
     pub(super) partitions: Partitions<'a>,
     /// Tables whose rows the schema inserts, by their names for people.
     pub(super) inserted: &'a BTreeSet<String>,
+    /// The time zone, if it decides on a rewrite and nobody asked for it.
+    pub(super) zone: Option<&'a Unasked>,
 }
 
 impl Forecasts<'_> {
     /// Adds forecasts, but none for a statement whose time is not measured.
     pub(super) fn add(&self, statements: &mut [StatementOutcome]) {
         self.partitions.note(statements);
+        thinned::note(self.partitions.filled(), statements);
         unmatched::mark_rows_of_schema(self.inserted, statements);
+        if let Some(zone) = self.zone {
+            zone.note(statements);
+        }
         for one in statements.iter_mut().filter(|one| one.untimed().is_none()) {
             let Some(found) = &one.found else { continue };
             let size = sized(&one.tables, self.goal);

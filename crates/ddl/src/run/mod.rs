@@ -167,6 +167,8 @@ struct Rehearsed<'a> {
     had_mappings: bool,
     /// The roles that the schema has made.
     roles: Vec<String>,
+    /// The time zone, if it decides on a rewrite and nobody asked for it.
+    zone: Option<zone::Unasked>,
 }
 
 struct Measurement<'a> {
@@ -186,8 +188,17 @@ impl Measurement<'_> {
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
         let rehearsed = self.rehearse(&copies, observer).await?;
-        let Rehearsed { mut recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles } =
-            rehearsed;
+        let Rehearsed {
+            mut recipe,
+            columns,
+            unused,
+            works,
+            has_better,
+            is_disturbed,
+            had_mappings,
+            roles,
+            zone,
+        } = rehearsed;
         let empty = databases.create("plan").await?;
         let told = RefCell::new(&mut *observer);
         let scales = recipe.scales(&empty, &|text: &str| told.borrow_mut().step(text)).await;
@@ -243,7 +254,8 @@ impl Measurement<'_> {
         columns.name_in(&mut statements);
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
-        let forecasts = Forecasts { goal: &goal, memory, partitions, inserted: &recipe.inserted };
+        let (inserted, zone) = (&recipe.inserted, zone.as_ref());
+        let forecasts = Forecasts { goal: &goal, memory, partitions, inserted, zone };
         forecasts.add(&mut statements);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
@@ -317,8 +329,9 @@ impl Measurement<'_> {
         observer.step("reading the tables and their constraints after the migration");
         let mut after = Shape::read(&migrated).await?;
         let zoned = before.casts.zoned(&after.casts);
-        if let Some(warning) = zone::warning(self.request, &migrated, (&zoned, &tables)).await? {
-            observer.warned(&warning);
+        let zone = zone::unasked(self.request, &migrated, (&zoned, &tables)).await?;
+        if let Some(zone) = &zone {
+            observer.warned(&zone.warning());
         }
         added.add(std::mem::take(&mut after.rules));
         after.rules = added.all();
@@ -357,7 +370,7 @@ impl Measurement<'_> {
         let has_better = self.request.alternatives && better.is_some();
         let columns = Columns::of(&tables, [&before.casts, &after.casts], &added);
         let is_disturbed = costs.is_disturbed;
-        Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles })
+        Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles, zone })
     }
 
     /// Creates the tables, and notes the roles that the SQL makes. Returns the statements that the server cannot run.

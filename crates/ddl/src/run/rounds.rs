@@ -56,7 +56,7 @@ impl Rounds<'_> {
         self.observer.stage("looking at each statement at the smallest size");
         self.look((&filled[0], 0), statements, false).await?;
         self.timing(1);
-        self.site.time(statements, (&filled[0], 0)).await?;
+        self.site.time(statements, (&filled[0], 0), self.observer).await?;
         self.clock.did(Work::Run(part));
         self.observer.left(self.clock.left());
         Ok(())
@@ -119,7 +119,7 @@ impl Rounds<'_> {
                 }
                 done += 1;
                 self.timing(done);
-                self.site.time(statements, (&filled[place], place)).await?;
+                self.site.time(statements, (&filled[place], place), self.observer).await?;
                 self.clock.did(Work::Run(*part));
                 if done < all || self.probes.is_some() {
                     self.observer.left(self.clock.left());
@@ -150,14 +150,15 @@ impl Rounds<'_> {
         self.observer.stage("measuring the waits of readers and writers during the migration");
         let is_last = self.are_last && probes.blocker.is_none();
         let (free, found) =
-            self.site.stall((largest, is_last), statements, probes, (None, self.seed)).await?;
+            self.site.stall((largest, is_last), statements, probes, (None, self.seed), self.observer).await?;
         statements.iter_mut().zip(found).for_each(|(one, stall)| one.stall = stall);
         self.clock.did(Work::Probed(std::time::Duration::ZERO));
         let Some(blocker) = probes.blocker else { return Ok((Some(free), None)) };
         let stage = format!("the same, with a transaction that is open for {} s", blocker.as_secs_f64());
         self.observer.stage(&stage);
+        let (is_last, run) = (self.are_last, (Some(blocker), self.seed));
         let (behind, found) =
-            self.site.stall((largest, self.are_last), statements, probes, (Some(blocker), self.seed)).await?;
+            self.site.stall((largest, is_last), statements, probes, run, self.observer).await?;
         statements.iter_mut().zip(found).for_each(|(one, stall)| one.blocked = stall);
         self.clock.did(Work::Probed(blocker));
         Ok((Some(free), Some(behind)))

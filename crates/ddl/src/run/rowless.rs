@@ -23,6 +23,11 @@ impl<'a> Partitions<'a> {
         Self { filled, columns, schema }
     }
 
+    /// The tables as they were filled.
+    pub(super) fn filled(&self) -> &'a [TableAt] {
+        self.filled
+    }
+
     /// Notes them at the statements. What earlier statements have inserted are rows, too.
     pub(super) fn note(&self, statements: &mut [StatementOutcome]) {
         let mut inserted = BTreeSet::new();

@@ -24,8 +24,8 @@ pub(crate) struct Addition {
 }
 
 impl Addition {
-    /// None if the table of the rule was not there before.
-    fn of(rule: &Rule, tables: &Tables, number: usize) -> Option<Self> {
+    /// None if the table of the rule was not there before. `before` are the rules before the migration.
+    fn of(rule: &Rule, tables: &Tables, before: &[Rule], number: usize) -> Option<Self> {
         let alter = match &rule.domain {
             Some(domain) => format!("ALTER DOMAIN {domain}"),
             None => format!("ALTER TABLE {}", tables.get(rule.table)?.sql()),
@@ -35,7 +35,8 @@ impl Addition {
             return with(rule.action.clone(), format!("DROP INDEX IF EXISTS {index}"));
         }
         if let Some(column) = rule.action.strip_suffix("SET NOT NULL") {
-            return with(format!("{alter} {}", rule.action), format!("{alter} {column}DROP NOT NULL"));
+            let drop = format!("{alter} {column}DROP NOT NULL{}", kept(rule, tables, before));
+            return with(format!("{alter} {}", rule.action), drop);
         }
         let name = format!("pgrig_suits_{number}");
         // A constraint of a partitioned table takes over those of its partitions, which go with it.
@@ -51,6 +52,21 @@ impl Addition {
         let back = self.renames.iter().rev().map(|[_, back]| back.as_str());
         renamed.chain([statement]).chain(back).collect::<Vec<_>>().join(";\n")
     }
+}
+
+/// Statements that give partitions their own NOT NULL of a column back: up to PostgreSQL 17, DROP NOT NULL of the table drops these, too.
+fn kept(rule: &Rule, tables: &Tables, before: &[Rule]) -> String {
+    let own = before.iter().filter(|old| {
+        old.action == rule.action
+            && old.columns == rule.columns
+            && !old.is_inherited
+            && old.table != rule.table
+    });
+    let partition = |old: &Rule| {
+        let table = tables.get(old.table).filter(|table| table.root() == rule.table)?;
+        Some(format!(";\nALTER TABLE {} {}", table.sql(), old.action))
+    };
+    own.filter_map(partition).collect()
 }
 
 /// The additions of the migration that tables before it take, one after the other, and warnings about the rules that they refuse. `empty` is a
@@ -71,8 +87,9 @@ pub(crate) async fn additions(
         None => changed.contains(&rule.table),
     };
     let new = after.rules.iter().filter(|rule| !rule.is_inherited && !is_changed(rule) && is_new(rule));
-    let addition =
-        |(number, rule): (usize, &'_ Rule)| Some((rule.clone(), Addition::of(rule, tables, number)?));
+    let addition = |(number, rule): (usize, &'_ Rule)| {
+        Some((rule.clone(), Addition::of(rule, tables, &before.rules, number)?))
+    };
     let mut waiting: Vec<(Rule, Addition)> = new.enumerate().filter_map(addition).collect();
     let mut taken = Vec::new();
     // A rule may need another one: a foreign key needs a unique index.
@@ -138,11 +155,22 @@ fn warning(rule: &Rule, tables: &Tables, error: &ConnectError) -> String {
     )
 }
 
-/// Drops the additions, the last one first.
+/// Drops the additions, the last one first. A child keeps NOT NULL as long as its parent has it, so a refused one is dropped after the others.
 pub(crate) async fn drop_all(target: &Target, additions: &[Addition]) -> Result<(), ConnectError> {
     let session = Session::open(target).await?;
-    for addition in additions.iter().rev() {
-        session.run(&addition.between(&addition.drop)).await?;
+    let mut left: Vec<&Addition> = additions.iter().rev().collect();
+    while !left.is_empty() {
+        let (number, mut refused, mut refusal) = (left.len(), Vec::new(), None);
+        for addition in left {
+            if let Err(error) = failure::refused(session.run(&addition.between(&addition.drop)).await)? {
+                refused.push(addition);
+                refusal = Some(error);
+            }
+        }
+        if let Some(error) = refusal.filter(|_| refused.len() == number) {
+            return Err(error);
+        }
+        left = refused;
     }
     session.close().await;
     Ok(())

@@ -22,6 +22,7 @@ mod refusals;
 mod rowless;
 mod rows;
 mod sessions;
+mod skipped;
 mod space;
 mod stalls;
 mod statements;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ddl::{Effort, Observer, Plan, Request, Statement};
+use ddl::{Effort, Observer, Plan, Probes, Request, Statement};
 
 use crate::support::{measured_by, of_shop, server};
 
@@ -67,11 +67,28 @@ fn each_step_is_told_and_rows_are_chosen_once_for_the_plan() {
     assert_eq!(plans, 1, "{:#?}", told.0);
 }
 
+/// A statement may take longer beside readers and writers than alone.
+#[test]
+fn a_statement_that_runs_is_told_in_each_run() {
+    let mut told = Told::default();
+    let migration = "ALTER TABLE orders ADD a int; ALTER TABLE orders ADD b int";
+    let probes = Probes { read: None, write: None, blocker: None };
+    let request = Request { probes: Some(probes), ..of_shop(migration) };
+    measured_by(&server(18), &request, &mut told).unwrap();
+    let looking = told.after(0, "looking at each statement, and timing it");
+    let waiting = told.after(looking, "measuring the waits of readers and writers during the migration");
+    assert!(told.after(looking, "running the statement") < waiting, "{:#?}", told.0);
+    let first = told.after(waiting, "running statement 1 of 2");
+    told.after(first, "running statement 2 of 2");
+}
+
 #[test]
 fn the_first_timed_run_has_a_stage() {
     let mut told = Told::default();
     let request = Request { effort: Effort::Full, ..of_shop("ALTER TABLE orders ADD a int") };
     measured_by(&server(18), &request, &mut told).unwrap();
     let first = told.after(0, "timing the statements, run 1 of 13");
-    told.after(first, "timing the statements, run 2 of 13");
+    let second = told.after(first, "timing the statements, run 2 of 13");
+    let statement = told.after(first, "running statement 1 of 1");
+    assert!(statement < second, "{:#?}", told.0);
 }

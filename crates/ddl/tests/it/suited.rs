@@ -136,3 +136,45 @@ fn a_rule_that_the_tables_do_not_take_is_told() {
         assert_eq!(warnings.contains("may not satisfy"), is_told, "{migration}: {warnings}");
     }
 }
+
+/// The rows are made under NOT NULL of the whole table, which DROP NOT NULL then takes from the partition, too.
+#[test]
+fn a_partition_keeps_its_own_not_null() {
+    const SALES: &str = "
+        CREATE TABLE sales (at date NOT NULL, v int) PARTITION BY RANGE (at);
+        CREATE TABLE sales_1 PARTITION OF sales FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+        CREATE TABLE sales_2 PARTITION OF sales FOR VALUES FROM ('2025-01-01') TO ('2026-01-01');
+        ALTER TABLE sales_1 ALTER v SET NOT NULL;
+    ";
+    for release in RELEASES {
+        let found = outcome(&server(release), SALES, "ALTER TABLE sales ALTER v SET NOT NULL");
+        let works = &found.statements[0].found.as_ref().unwrap().works;
+        let read: Vec<&str> = works.iter().map(|work| work.relation.as_str()).collect();
+        assert_eq!(read, ["sales_2"], "{release}");
+    }
+}
+
+/// A child keeps NOT NULL as long as its parent has it, so the fill drops the rules of the parent first.
+#[test]
+fn rows_suit_rules_of_a_parent_whose_child_leaves_it() {
+    const FAMILY: &str = "
+        CREATE TABLE base (id int, v int);
+        CREATE TABLE child () INHERITS (base);
+        CREATE TABLE older (at date NOT NULL, v int);
+        CREATE TABLE sales (at date NOT NULL, v int) PARTITION BY RANGE (at);
+        CREATE TABLE sales_1 PARTITION OF sales FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+        ALTER TABLE sales ATTACH PARTITION older FOR VALUES FROM ('2023-01-01') TO ('2024-01-01');
+    ";
+    for release in RELEASES {
+        let server = server(release);
+        for migration in [
+            "ALTER TABLE sales ALTER v SET NOT NULL; ALTER TABLE sales DETACH PARTITION sales_1",
+            "ALTER TABLE sales ALTER v SET NOT NULL; ALTER TABLE sales DETACH PARTITION older",
+            "ALTER TABLE sales ADD PRIMARY KEY (at, v); ALTER TABLE sales DETACH PARTITION sales_1",
+            "ALTER TABLE base ALTER v SET NOT NULL; ALTER TABLE child NO INHERIT base",
+            "ALTER TABLE base ADD PRIMARY KEY (id); ALTER TABLE child NO INHERIT base",
+        ] {
+            assert_suited(&server, FAMILY, migration);
+        }
+    }
+}

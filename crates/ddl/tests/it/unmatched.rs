@@ -293,6 +293,29 @@ fn rows_that_earlier_statements_have_removed_are_told() {
     }
 }
 
+/// The time of an index is that of the rows which the DELETE before it leaves.
+#[test]
+fn a_table_of_which_most_rows_were_removed_is_told() {
+    for release in RELEASES {
+        let migration = "
+            DELETE FROM posts WHERE id NOT IN (SELECT id FROM posts ORDER BY id LIMIT 20);
+            CREATE INDEX ON posts (n);
+            DELETE FROM users WHERE id IN (SELECT id FROM users ORDER BY id LIMIT 20);
+            CREATE INDEX ON users (theme);
+            DELETE FROM posts;
+            CREATE INDEX ON posts (n, root);
+            DELETE FROM parted_1;
+            CREATE INDEX ON parted (v);";
+        let outcome = measured(&server(release), &request(SCHEMA, migration, Amount::Rows(200))).unwrap();
+        let thinned: Vec<_> = outcome
+            .statements
+            .iter()
+            .flat_map(|one| one.thinned.iter().map(|of| (one.number, of.table.as_str(), of.by, of.percent)))
+            .collect();
+        assert_eq!(thinned, [(2, "posts", 1, 90), (5, "posts", 1, 90)], "{release}");
+    }
+}
+
 #[test]
 fn values_that_satisfy_the_conditions_are_measured() {
     let server = server(18);

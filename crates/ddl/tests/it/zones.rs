@@ -1,4 +1,4 @@
-//! Changes between timestamp and timestamptz whose work does not depend on the time zone.
+//! Changes between timestamp and timestamptz, whose work may depend on the time zone.
 
 use ddl::Amount;
 use ddl::find::Class;
@@ -26,5 +26,7 @@ fn no_time_zone_is_asked_for_where_the_table_is_rewritten_in_each() {
         assert_eq!(classes(&outcome), [Some(class)], "{change}");
         let warnings = warned.0.join("\n");
         assert_eq!(warnings.contains("between timestamp and timestamptz"), is_warned, "{change}: {warnings}");
+        let untimed = outcome.statements[0].untimed().map(|untimed| untimed.reason());
+        assert_eq!(untimed.is_some_and(|why| why.contains("(events.at)")), is_warned, "{change}");
     }
 }

@@ -54,6 +54,8 @@ struct Statement<'a> {
     forecast: Option<&'a Value>,
     /// The partitions without generated rows on which it works.
     rowless: Option<&'a [Value]>,
+    /// The columns that it changes between timestamp and timestamptz in an unknown time zone.
+    zone: Option<&'a Value>,
     /// The statements of each better way in its place.
     alternatives: Vec<&'a [Value]>,
 }
@@ -86,6 +88,7 @@ impl<'a> Statement<'a> {
             blocked: part("stall-blocked", "stall"),
             forecast: part("forecast", "forecast"),
             rowless: part("rowless", "partitions").and_then(Value::as_array).map(Vec::as_slice),
+            zone: part("zone", "zone"),
             alternatives: alternatives
                 .filter_map(|one| Some(one.what["statements"].as_array()?.as_slice()))
                 .collect(),

@@ -54,6 +54,30 @@ fn a_redacted_document_shows_it_without_names() {
     assert!(!text.contains("partition rest ") && !text.contains("items.at"), "{text}");
 }
 
+#[test]
+fn an_unknown_time_zone_is_told_unless_the_table_was_rewritten() {
+    let of = |class: &str| {
+        changed("ddl", |run| {
+            let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with("8: ")).unwrap();
+            trial.events.retain(|event| event.what["event"] != "forecast");
+            let found = trial.events.iter_mut().find(|event| event.what["event"] == "found").unwrap();
+            found.what["found"]["class"] = json!(class);
+            let what =
+                json!({ "event": "zone", "zone": { "columns": ["orders.placed"], "zone": "Etc/UTC" } });
+            trial.events.push(Event { at: 0.0, text: "unknown time zone".to_owned(), what });
+        })
+    };
+    let text = markdown(&[of("catalog-only")]);
+    let reason =
+        "whether PostgreSQL rewrites the table (orders.placed), and that of the original is not known";
+    assert!(text.contains(&format!("{reason}. To measure it, give the time zone of")), "{text}");
+    assert!(forecast(&text).contains(reason), "{text}");
+    let redacted = markdown(&redacted(&[of("catalog-only")]).unwrap());
+    assert!(redacted.contains("the time zone decides whether"), "{redacted}");
+    assert!(!redacted.contains("orders.placed"), "{redacted}");
+    assert!(!markdown(&[of("rewrite")]).contains("the time zone decides"));
+}
+
 /// A document whose statement 8 changes no row.
 fn unmatched(is_insert: bool, is_plain: bool) -> Document {
     changed("ddl", |run| {

@@ -9,6 +9,7 @@ use measure::human::{bytes, counted, grouped, time};
 
 use super::rowless;
 use super::text::{cut, sentence, shown_bytes};
+use super::thinned;
 
 /// Least bytes of files that are more than changes of catalogs.
 const SPACE: u64 = 1 << 20;
@@ -81,6 +82,7 @@ pub(super) fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
     if let Some(space) = space(found.space) {
         let _ = write!(text, "\n   space   {space}");
     }
+    text += &thinned::line(one).unwrap_or_default();
     text += &costs(one);
     text += &forecast(one, of);
     for alternative in of.alternatives.iter().filter(|other| other.number == one.number) {
@@ -236,8 +238,9 @@ fn spread(seconds: Spread) -> String {
 /// Work of one kind, with the relations and the counts of each relation.
 fn grouped_works(works: &[Work]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let is_counted =
-        |work: &&Work| matches!(work.kind, WorkKind::Rows | WorkKind::Scan) && work.proof.read.is_some();
+    let is_counted = |work: &&Work| {
+        matches!(work.kind, WorkKind::Rows | WorkKind::Scan) && work.proof.read.is_some() && !is_vacuum(work)
+    };
     let counted: Vec<&Work> = works.iter().filter(is_counted).collect();
     let others: Vec<Work> = works.iter().filter(|work| !is_counted(work)).cloned().collect();
     lines.extend(works_of_kinds(&others));
@@ -259,7 +262,7 @@ fn works_of_kinds(works: &[Work]) -> Vec<String> {
         .map(|kind| {
             let names: Vec<&str> = of_kind(kind).map(|work| work.relation.as_str()).collect();
             let first = of_kind(kind).next().map(|work| work.proof);
-            let read = first.and_then(|proof| proof.read);
+            let read = of_kind(kind).next().filter(|work| !is_vacuum(work)).and_then(|work| work.proof.read);
             let count = |number: i64| grouped(u64::try_from(number).unwrap_or_default());
             let rows = |number: i64| counted(u64::try_from(number).unwrap_or_default(), "row");
             let proof = match (kind, read) {
@@ -287,6 +290,11 @@ fn works_of_kinds(works: &[Work]) -> Vec<String> {
             format!("{proof} {}{event}", listed(&names))
         })
         .collect()
+}
+
+/// Whether the server's counter of VACUUM and ANALYZE proves a scan. An ANALYZE reads rows without a scan.
+fn is_vacuum(work: &Work) -> bool {
+    work.kind == WorkKind::Scan && work.proof.is_vacuumed
 }
 
 fn scans(number: i64) -> String {

@@ -77,7 +77,8 @@ impl Gate {
     }
 
     /// Why it is not known whether a statement passes, as text for people; none if it is: its locks were not all seen; it changes no row,
-    /// or works on a partition without generated rows, and the condition depends on that; or it blocks readers or writers and their waits were not measured.
+    /// works on a partition without generated rows, or its time zone is not known, and the condition depends on that; or it blocks readers
+    /// or writers and their waits were not measured.
     fn unmeasured(&self, one: &StatementOutcome, outcome: &Outcome) -> Option<String> {
         let found = one.found.as_ref()?;
         if let Some(why) = found.unknown_locks.as_ref().filter(|_| self.depends_on_locks(found)) {
@@ -85,8 +86,9 @@ impl Gate {
         }
         let unmatched =
             found.unmatched.first().filter(|_| self.depends_on_rows(one, found)).map(Untimed::Write);
+        let zone = || one.zone.as_ref().filter(|_| self.depends_on_zone(found)).map(Untimed::Zone);
         let untimed = || outcome.untimed(one).filter(|_| self.depends_on_time(found));
-        if let Some(untimed) = unmatched.or_else(untimed) {
+        if let Some(untimed) = unmatched.or_else(zone).or_else(untimed) {
             return Some(format!("{}; {}", untimed.reason(), untimed.remedy()));
         }
         let Self::Stall(_) = self else { return None };
@@ -110,6 +112,11 @@ impl Gate {
             Self::Lock(mode, Some(_)) => found.strongest() >= Some(*mode) && !has_parts(found),
             Self::Stall(_) => found.blocks().is_some(),
         }
+    }
+
+    /// Whether another time zone, in which the statement rewrites its table or does not, could make it miss this condition on its class.
+    fn depends_on_zone(&self, found: &Effects) -> bool {
+        matches!(self, Self::Class(class) if [*class, found.class].contains(&Class::Rewrite))
     }
 
     /// Whether the statement could miss this condition if it changed rows: it would have the class *rows*, unless its class is a heavier one, and

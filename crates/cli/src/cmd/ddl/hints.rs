@@ -8,7 +8,7 @@ use ddl::{
     keepers,
 };
 
-use crate::cmd::ddl::limits::{self, Timeout};
+use crate::cmd::ddl::limits::{self, ADVISED, InForce, Timeout};
 
 /// Most statements of a better way that a hint shows.
 const MOST: usize = 12;
@@ -17,21 +17,26 @@ const MOST: usize = 12;
 pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
     let mut hints = Vec::new();
     let mut timeout = Timeout::of(limits::LOCKS);
+    let mut in_force = InForce::new();
     let mut wants_timeout = None;
     let mut in_transaction: Vec<String> = Vec::new();
     for one in &outcome.statements {
         timeout.after(&one.statement);
+        in_force.after(&one.statement);
         let Some(found) = &one.found else { continue };
+        let wants = !timeout.is_set() && blocks_readers(one) && !limits::is_concurrent(&one.statement);
+        if wants && wants_timeout.is_none() {
+            wants_timeout = Some((one.number, timeout.is_in_transaction()));
+            in_force.advise();
+        }
         if let Some(way) = better_way(found, &one.statement) {
             let failure = failure(outcome, one.number);
             if failure.is_none() && is_in_transaction(&outcome.statements, one.number) {
                 in_transaction.push(one.number.to_string());
             }
-            let statements = failure.unwrap_or_else(|| pasted(&better_statements(one, version)));
+            let statements =
+                failure.unwrap_or_else(|| pasted(&better_statements(one, version), &in_force.of_session()));
             hints.push(format!("hint: statement {}: {way}{statements}", one.number));
-        }
-        if !timeout.is_set() && blocks_readers(one) && !limits::is_concurrent(&one.statement) {
-            wants_timeout.get_or_insert((one.number, timeout.is_in_transaction()));
         }
     }
     if !in_transaction.is_empty() {
@@ -74,7 +79,7 @@ fn limiting(statements: &[&Statement], number: usize, is_in_transaction: bool) -
     let mut hints = vec![format!(
         "hint: statement {number} waits for open transactions on its table, and other sessions that use the table wait \
          behind it. To limit this wait, put the following statement before it, and repeat the {repeated} after a \
-         time-out:\n  SET lock_timeout = '2s';"
+         time-out:\n  SET lock_timeout = {ADVISED};"
     )];
     hints.extend(limits::to_lift(statements, number).map(|later| {
         format!(
@@ -97,26 +102,64 @@ fn failure(outcome: &Outcome, number: usize) -> Option<String> {
     ))
 }
 
-/// The statements of a better way, to paste; the updates of its batches as a comment, because their sizes are the user's choice.
-fn pasted(statements: &[String]) -> String {
+/// The statements of a better way, to paste; the updates of its batches as a comment, because their sizes are the user's choice. `in_force` are the
+/// time-outs that apply, each with its value: statements with CONCURRENTLY run without them.
+fn pasted(statements: &[String], in_force: &[(&str, &str)]) -> String {
+    let lift: String =
+        in_force.iter().fold(String::new(), |text, (name, _)| text + &format!("\n  RESET {name};"));
+    let restore: String = in_force
+        .iter()
+        .fold(String::new(), |text, (name, value)| text + &format!("\n  SET {name} = {value};"));
     if statements.len() > MOST {
+        let is_under = !lift.is_empty() && statements.iter().any(|sql| limits::waits_concurrently(sql));
+        let advice = if is_under { format!(". Put before them:{lift}") } else { String::new() };
         return format!(
-            " ({} statements: --alternatives measures them, --json FILE writes them)",
+            " ({} statements: --alternatives measures them, --json FILE writes them){advice}",
             statements.len()
         );
     }
     let is_batch = |sql: &String| sql.starts_with("UPDATE ");
-    let mut text = String::new();
+    let (mut text, mut is_lifted) = (String::new(), false);
     for (at, sql) in statements.iter().enumerate() {
+        let is_concurrent = limits::waits_concurrently(sql);
+        if is_concurrent != is_lifted {
+            text.push_str(if is_concurrent { &lift } else { &restore });
+            is_lifted = is_concurrent;
+        }
         if !is_batch(sql) {
             let _ = write!(text, "\n  {sql};");
         } else if !at.checked_sub(1).is_some_and(|before| is_batch(&statements[before])) {
             text.push_str("\n  -- here, update the existing rows in batches");
         }
     }
+    if is_lifted {
+        text.push_str(&restore);
+    }
     if text.is_empty() { text } else { format!(":{text}") }
 }
 
 fn blocks_readers(one: &StatementOutcome) -> bool {
     one.found.as_ref().and_then(Effects::strongest) == Some(LockMode::AccessExclusive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_with_concurrently_run_without_time_outs_and_the_others_with_them() {
+        let statements =
+            ["CREATE UNIQUE INDEX CONCURRENTLY i ON t (a)", "ALTER TABLE t ADD UNIQUE USING INDEX i"];
+        let statements = statements.map(str::to_owned);
+        let [index, key] = &statements;
+        assert_eq!(pasted(&statements, &[]), format!(":\n  {index};\n  {key};"));
+        let limits = [("lock_timeout", "'2s'"), ("statement_timeout", "500")];
+        let lift = "\n  RESET lock_timeout;\n  RESET statement_timeout;";
+        let restore = "\n  SET lock_timeout = '2s';\n  SET statement_timeout = 500;";
+        assert_eq!(pasted(&statements, &limits), format!(":{lift}\n  {index};{restore}\n  {key};"));
+        assert_eq!(pasted(&statements[..1], &limits), format!(":{lift}\n  {index};{restore}"));
+        assert_eq!(pasted(&statements[1..], &limits), format!(":\n  {key};"));
+        let many = vec![index.clone(); MOST + 1];
+        assert!(pasted(&many, &limits).ends_with(&format!(". Put before them:{lift}")));
+    }
 }

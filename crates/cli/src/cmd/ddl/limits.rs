@@ -6,6 +6,8 @@ use ddl::{Statement, StatementKind};
 pub(super) const LOCKS: &str = "lock_timeout";
 /// The limit of a whole statement.
 const STATEMENTS: &str = "statement_timeout";
+/// The lock_timeout that a hint advises.
+pub(super) const ADVISED: &str = "'2s'";
 
 /// Hints for statements that build an index CONCURRENTLY under a time-out of the migration's own.
 pub(super) fn under(statements: &[&Statement]) -> Vec<String> {
@@ -39,7 +41,7 @@ pub(super) fn to_lift(statements: &[&Statement], number: usize) -> Option<usize>
     let mut timeout = Timeout::of(LOCKS);
     for (at, statement) in (1_usize..).zip(statements) {
         if at == number {
-            timeout.put("'2s'");
+            timeout.put(ADVISED);
         } else if at > number && timeout.is_set() && (is_concurrent(statement) || is_vacuum(statement)) {
             return Some(at);
         }
@@ -50,20 +52,29 @@ pub(super) fn to_lift(statements: &[&Statement], number: usize) -> Option<usize>
 
 /// Whether it is a statement with CONCURRENTLY.
 pub(super) fn is_concurrent(statement: &Statement) -> bool {
-    let line = statement.in_one_line().to_ascii_lowercase();
+    waits_concurrently(&statement.in_one_line())
+}
+
+/// Whether a line is a statement with CONCURRENTLY, which waits for all older transactions.
+pub(super) fn waits_concurrently(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
     match &words(&line)[..] {
         ["drop", "index", "concurrently", ..] | ["refresh", "materialized", "view", "concurrently", ..] => {
             true
         }
         ["alter", "table", rest @ .., "concurrently"] => rest.contains(&"detach"),
-        _ => leaves_index(statement),
+        others => builds_index(others),
     }
 }
 
 /// Whether it builds an index CONCURRENTLY, which stays invalid if the statement fails.
 fn leaves_index(statement: &Statement) -> bool {
-    let line = statement.in_one_line().to_ascii_lowercase();
-    match &words(&line)[..] {
+    builds_index(&words(&statement.in_one_line().to_ascii_lowercase()))
+}
+
+/// Whether the words of a statement build an index CONCURRENTLY.
+fn builds_index(words: &[&str]) -> bool {
+    match words {
         ["create", "index", "concurrently", ..] | ["create", "unique", "index", "concurrently", ..] => true,
         ["reindex", rest @ ..] => rest.contains(&"concurrently"),
         _ => false,
@@ -90,6 +101,34 @@ pub(super) struct Timeout {
     before: Option<Limits>,
     /// Its savepoints with the limits at each.
     savepoints: Vec<(String, Limits)>,
+}
+
+/// All time-outs that the session of the migration sets.
+#[derive(Clone, Debug)]
+pub(super) struct InForce([Timeout; 2]);
+
+impl InForce {
+    pub(super) fn new() -> Self {
+        Self([LOCKS, STATEMENTS].map(Timeout::of))
+    }
+
+    /// Sets the lock_timeout that a hint advises.
+    pub(super) fn advise(&mut self) {
+        self.0[0].put(ADVISED);
+    }
+
+    /// Takes a statement of the migration into account.
+    pub(super) fn after(&mut self, statement: &Statement) {
+        for timeout in &mut self.0 {
+            timeout.after(statement);
+        }
+    }
+
+    /// Those in force outside of transactions: the name and the value of each.
+    pub(super) fn of_session(&self) -> Vec<(&'static str, &str)> {
+        let limits = self.0.iter().map(|timeout| (timeout.setting, timeout.now.session.as_str()));
+        limits.filter(|(_, value)| !value.is_empty()).collect()
+    }
 }
 
 /// Values of the time-out at one moment, as they stand in the migration. An empty one is no limit.
@@ -273,6 +312,30 @@ mod tests {
             "CREATE INDEX CONCURRENTLY i ON t (a)",
         ] {
             assert_eq!(of(migration), [""; 0], "{migration}");
+        }
+    }
+
+    #[test]
+    fn a_better_way_outside_of_the_transaction_runs_under_the_limits_of_the_session() {
+        for (migration, is_advised, wanted) in [
+            (
+                "SET statement_timeout = '1min'; SET lock_timeout = 500",
+                false,
+                &["lock_timeout", "statement_timeout"][..],
+            ),
+            ("SET lock_timeout = '2s'; BEGIN; SET LOCAL lock_timeout = 0", false, &["lock_timeout"]),
+            ("BEGIN; SET LOCAL statement_timeout = '2s'", false, &[]),
+            ("BEGIN; SET LOCAL statement_timeout = '2s'", true, &["lock_timeout"]),
+        ] {
+            let mut limits = InForce::new();
+            for one in &Script::read(migration, None).unwrap().statements {
+                limits.after(one);
+            }
+            if is_advised {
+                limits.advise();
+            }
+            let names: Vec<&str> = limits.of_session().into_iter().map(|(name, _)| name).collect();
+            assert_eq!(names, wanted, "{migration}");
         }
     }
 

@@ -8,6 +8,7 @@ mod limits;
 mod progress;
 mod rowless;
 mod text;
+mod thinned;
 
 use connect::{ConnectError, SqlState};
 use ddl::{DdlError, Outcome, Request, Schema, Site};
@@ -125,7 +126,18 @@ async fn measure(
             printer.warn(format!("the locks of statement {} are not all known: {why}", one.number));
         }
     }
+    for one in &outcome.statements {
+        if let Some(why) = one.skipped() {
+            printer.warn(format!(
+                "statement {} did nothing to tables: {why}. If the original has a table or column that is missing here, add it to the schema",
+                one.number
+            ));
+        }
+    }
     for warning in rowless::warnings(&outcome, request.schema.is_copy()) {
+        printer.warn(warning);
+    }
+    for warning in thinned::warnings(&outcome) {
         printer.warn(warning);
     }
     for untried in gate::unlimited(&arguments.fail_if, &outcome) {

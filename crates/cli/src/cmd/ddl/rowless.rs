@@ -1,25 +1,27 @@
-//! Default partitions that get rows, and statements whose time is not measured: those on partitions without generated rows, and those that
-//! change no row.
+//! Default partitions that get rows, and statements whose time is not measured: those on partitions without generated rows, those that change no
+//! row, and those whose time zone is not known.
 
 use ddl::{Outcome, PlannedDefault, StatementOutcome, Unchanged, Untimed};
 
-/// A warning for each statement. `is_copy` tells whether the tables are those of a database or a model.
+/// A warning for each statement; one about the time zone came before the tables were filled. `is_copy` tells whether the tables are those of a
+/// database or a model.
 pub(crate) fn warnings(outcome: &Outcome, is_copy: bool) -> Vec<String> {
     let of_statement = |one: &StatementOutcome| {
         let untimed = one.untimed()?;
         let (number, reason, remedy) = (one.number, untimed.reason(), untimed.remedy());
-        Some(match untimed {
-            Untimed::Partition(_) => format!(
+        match untimed {
+            Untimed::Zone(_) => None,
+            Untimed::Partition(_) => Some(format!(
                 "statement {number} works on a partition without rows, so its time in the original is not measured: {reason}. To measure it, {remedy}"
-            ),
+            )),
             Untimed::Write(unmatched) => {
                 let is_replaced = is_copy && unmatched.why == Unchanged::Conditions;
                 let replaced = if is_replaced { " (pgrig replaces the texts of the original)" } else { "" };
-                format!(
+                Some(format!(
                     "the class and the time of statement {number} in the original are not measured: {reason}{replaced}. To measure them, {remedy}"
-                )
+                ))
             }
-        })
+        }
     };
     outcome.statements.iter().filter_map(of_statement).collect()
 }

@@ -27,6 +27,7 @@ use self::asked::asked;
 use self::probe::{Answer, Log, Probe, interval};
 use self::unprobed::unprobed;
 use self::watch::{Queue, Waiting};
+use super::Observer;
 use super::databases::Databases;
 use super::failure;
 use super::rehearse::Tables;
@@ -86,7 +87,9 @@ pub(crate) async fn measure(
     candidates: &Candidates<'_>,
     probes: &Probes,
     (blocker, seed): (Option<Duration>, u64),
+    observer: &mut dyn Observer,
 ) -> Result<ProbeResults, ConnectError> {
+    observer.step("choosing the keys that readers and writers use");
     let (asked, without) = asked(target, candidates, probes, seed).await?;
     let mut log = Vec::new();
     let mut tasks = JoinSet::new();
@@ -120,7 +123,7 @@ pub(crate) async fn measure(
     };
     let migration_began = began.elapsed();
     section(&log, migration_began);
-    let spans = migrate((&session, databases), statements, &log, began).await?;
+    let spans = migrate((&session, databases), statements, &log, began, observer).await?;
     // Its locks end with it, and the blocker's too. What was scheduled before that is answered.
     session.close().await;
     if let Some(holder) = holder {
@@ -211,6 +214,7 @@ async fn migrate(
     statements: &[StatementOutcome],
     probes: &[Arc<Probe>],
     began: Instant,
+    observer: &mut dyn Observer,
 ) -> Result<Vec<Option<Span>>, ConnectError> {
     let mut spans = Vec::with_capacity(statements.len());
     let (mut is_in_transaction, mut has_locks) = (false, false);
@@ -224,6 +228,7 @@ async fn migrate(
             spans.push(None);
             continue;
         }
+        observer.step(&format!("running statement {} of {}", one.number, statements.len()));
         if !has_locks {
             since = calm(probes, began).await;
         }

@@ -1,4 +1,5 @@
-//! Statements whose time in the original is not measured: those that work on partitions without generated rows, and those that change no row.
+//! Statements whose time in the original is not measured: those that work on partitions without generated rows, those that change no row, and
+//! changes that rewrite the table in most time zones, but not in that of the copy.
 
 use serde_json::Value;
 
@@ -17,7 +18,19 @@ pub(super) fn sentences(statements: &[Statement]) -> Vec<String> {
 
 /// Why the time of a statement is not known, for people; none if it is.
 pub(super) fn reason(one: &Statement) -> Option<String> {
-    reason_of(one.found, one.rowless)
+    let of_zone = || {
+        let columns: Vec<String> = zone(one)?["columns"].as_array().into_iter().flatten().map(text).collect();
+        let columns = columns.join(", ");
+        Some(format!(
+            "the time zone decides whether PostgreSQL rewrites the table ({columns}), and that of the original is not known"
+        ))
+    };
+    reason_of(one.found, one.rowless).or_else(of_zone)
+}
+
+/// The unknown time zone, if the statement did not rewrite the table anyway.
+fn zone<'a>(one: &Statement<'a>) -> Option<&'a Value> {
+    one.zone.filter(|_| one.found.is_some_and(|found| found["class"] != "rewrite"))
 }
 
 /// The same of its parts in a run document.
@@ -33,12 +46,15 @@ pub(super) fn reason_of(found: Option<&Value>, rowless: Option<&[Value]>) -> Opt
     Some(format!("{kind} {} has no generated rows", text(&first["partition"])))
 }
 
-/// Advice for other rows.
+/// Advice to measure it.
 fn remedy(one: &Statement) -> Option<String> {
     if let Some(unmatched) = unmatched(one.found) {
         return Some(remedy_of(unmatched));
     }
-    let first = one.rowless?.first()?;
+    let Some(first) = one.rowless.and_then(<[Value]>::first) else {
+        let advice = "give the time zone of the migration's sessions in production (--set TimeZone=ZONE, or SET TimeZone in the migration)";
+        return zone(one).map(|_| advice.to_owned());
+    };
     let named = first["columns"].as_array().into_iter().flatten().map(text);
     let option = |column: String| format!("--column '{}=SPEC'", column.replace('\'', r"'\''"));
     let options: Vec<String> = named.map(option).collect();
