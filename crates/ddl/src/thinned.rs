@@ -139,7 +139,7 @@ mod tests {
 
     /// Work that removes so many rows, and inserts so many.
     fn work(deleted: i64, inserted: i64) -> Work {
-        let read = Some(Read { deleted, inserted, ..Read::default() });
+        let read = Some(Read { inserted, deleted, ..Read::default() });
         let proof = Proof { file: None, read, is_event: false, is_vacuumed: false };
         Work { oid: 7, table: 7, relation: "posts".to_owned(), kind: WorkKind::Rows, proof }
     }

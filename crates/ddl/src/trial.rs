@@ -2,7 +2,7 @@
 
 use measure::{Event, Trial, Unit};
 
-use crate::outcome::{AtSize, Outcome, Stall, StatementOutcome};
+use crate::outcome::{Outcome, Stall, StatementOutcome};
 
 impl Outcome {
     /// A trial of the run document for each statement that ran.
