@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use connect::Target;
+use fill::SchemaTriggers;
 use measure::human::bytes;
 use server::Session;
 use server::quote::{identifier, literal, qualified};
@@ -222,11 +223,12 @@ pub(super) async fn vacuum(target: &Target) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Writes new versions of this share of the rows of each table, chosen at random, with the same values.
+/// Writes new versions of this share of the rows of each table, chosen at random, with the same values. No trigger runs.
 async fn change(target: &Target, share: f64) -> Result<(), BackupError> {
     let session = Session::open(target).await?;
-    // No triggers, and no checks of foreign keys.
-    session.run("SET session_replication_role = replica").await?;
+    // Those that are ENABLE ALWAYS or ENABLE REPLICA would run for a replica's changes, too. Foreign keys are not checked for these.
+    let triggers = SchemaTriggers::read(&session.connection).await?;
+    session.run(&triggers.disabled_after("SET session_replication_role = replica")).await?;
     for row in session.rows(include_str!("../sql/updatable.sql"), &[]).await? {
         let table = qualified(row.get("schema"), row.get("name"));
         let column = identifier(row.get("column"));
@@ -237,6 +239,7 @@ async fn change(target: &Target, share: f64) -> Result<(), BackupError> {
             ))
             .await?;
     }
+    session.run(&triggers.enable()).await?;
     // Its WAL counts at once.
     session.run("SELECT pg_stat_force_next_flush()").await?;
     session.close().await;
@@ -245,7 +248,38 @@ async fn change(target: &Target, share: f64) -> Result<(), BackupError> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::{RELEASES, block_on, shared};
+
     use super::*;
+
+    /// Each trigger writes a row into another table.
+    const WITH_TRIGGERS: &str = "
+        CREATE TABLE public.t AS SELECT i FROM generate_series(1, 100) i;
+        CREATE TABLE public.seen (i int);
+        CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS
+            'BEGIN INSERT INTO public.seen VALUES (1); RETURN NULL; END';
+        CREATE TRIGGER a AFTER UPDATE ON public.t FOR EACH ROW EXECUTE FUNCTION public.note();
+        CREATE TRIGGER b AFTER UPDATE ON public.t FOR EACH ROW EXECUTE FUNCTION public.note();
+        CREATE TRIGGER c AFTER UPDATE ON public.t FOR EACH ROW EXECUTE FUNCTION public.note();
+        ALTER TABLE public.t ENABLE ALWAYS TRIGGER b;
+        ALTER TABLE public.t ENABLE REPLICA TRIGGER c";
+
+    #[test]
+    fn no_trigger_runs_for_the_changes_and_all_are_as_before() {
+        block_on(async {
+            let database = shared(RELEASES[1]).database().await;
+            let session = Session::open(&database.target).await.unwrap();
+            session.run(WITH_TRIGGERS).await.unwrap();
+            let query = "SELECT min(xmin::text) AS written, (SELECT count(*) FROM public.seen) AS seen, \
+                         (SELECT string_agg(tgname || tgenabled::text, ' ' ORDER BY tgname) FROM pg_trigger \
+                           WHERE tgrelid = 'public.t'::regclass) AS states FROM public.t";
+            let before = session.row(query, &[]).await.unwrap();
+            change(&database.target, 1.0).await.unwrap();
+            let after = session.row(query, &[]).await.unwrap();
+            assert_ne!(before.get::<_, &str>("written"), after.get::<_, &str>("written"));
+            assert_eq!((after.get::<_, i64>("seen"), after.get::<_, &str>("states")), (0, "aO bA cR"));
+        });
+    }
 
     #[test]
     fn what_hinders_an_incremental_backup_is_named_with_the_remedy() {
